@@ -1,0 +1,137 @@
+//! Files and directories that are complete or absent, whenever the process dies.
+//!
+//! Everything is written to a temporary sibling, synced, and renamed over its final name. An existing directory is
+//! exchanged with the new one in a single rename, so a reader finds the old one or the new one and never neither.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use tempfile::TempDir;
+
+/// Prefix of temporary siblings; a leftover with this prefix is from a process that died.
+pub const TEMPORARY_PREFIX: &str = ".paramill-";
+
+/// Writes `bytes` to `path`, atomically and durably.
+///
+/// # Errors
+/// Any error of creating, writing, syncing or renaming; `path` is then unchanged.
+pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let parent = parent_of(path);
+    fs::create_dir_all(parent)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(TEMPORARY_PREFIX)
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .tempfile_in(parent)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    sync_directory(parent)
+}
+
+/// A directory under construction beside its final place; dropped without [`Directory::publish`] it disappears.
+pub struct Directory {
+    temporary: TempDir,
+    target: PathBuf,
+}
+
+impl Directory {
+    /// Starts a directory that will become `target`.
+    ///
+    /// # Errors
+    /// If the parent cannot be created or written to.
+    pub fn create(target: &Path) -> io::Result<Self> {
+        let parent = parent_of(target);
+        fs::create_dir_all(parent)?;
+        let temporary = tempfile::Builder::new()
+            .prefix(TEMPORARY_PREFIX)
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .tempdir_in(parent)?;
+        Ok(Directory { temporary, target: target.to_owned() })
+    }
+
+    /// Where to write meanwhile.
+    pub fn path(&self) -> &Path {
+        self.temporary.path()
+    }
+
+    /// Syncs every file and directory inside, then renames the whole to its target, replacing what was there.
+    ///
+    /// # Errors
+    /// Any error of syncing or renaming; the target is then unchanged.
+    pub fn publish(self) -> io::Result<()> {
+        sync_tree(self.path())?;
+        let parent = parent_of(&self.target);
+        if self.target.symlink_metadata().is_ok() {
+            renameat_with(CWD, self.path(), CWD, &self.target, RenameFlags::EXCHANGE)?;
+            sync_directory(parent)?;
+            self.temporary.close()?; // now holds what was there before
+        } else {
+            renameat_with(CWD, self.path(), CWD, &self.target, RenameFlags::NOREPLACE)?;
+            let _ = self.temporary.keep();
+            sync_directory(parent)?;
+        }
+        Ok(())
+    }
+}
+
+fn parent_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn sync_tree(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_tree(&entry.path())?;
+        } else {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    sync_directory(directory)
+}
+
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_published_directory_replaces_the_old_one_and_leaves_nothing_beside_it() {
+        let root = tempfile::tempdir().unwrap();
+        let target = root.path().join("result");
+        for content in ["first", "second"] {
+            let directory = Directory::create(&target).unwrap();
+            fs::write(directory.path().join("file"), content).unwrap();
+            directory.publish().unwrap();
+            assert_eq!(fs::read_to_string(target.join("file")).unwrap(), content);
+        }
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_dropped_directory_leaves_the_target_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let target = root.path().join("result");
+        let directory = Directory::create(&target).unwrap();
+        fs::write(directory.path().join("file"), "half").unwrap();
+        drop(directory);
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("nested/file");
+        write_file(&path, b"one").unwrap();
+        write_file(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+    }
+}

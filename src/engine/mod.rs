@@ -1,0 +1,40 @@
+//! How a rollout, its loss, its gradient and its tangents are computed.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Where tensors live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// CUDA where there is one, else the CPU.
+    Auto,
+    Cpu,
+    Cuda(usize),
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(DeviceChoice::Auto),
+            "cpu" => Ok(DeviceChoice::Cpu),
+            "cuda" => Ok(DeviceChoice::Cuda(0)),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|index| index.parse().ok())
+                .map(DeviceChoice::Cuda)
+                .ok_or_else(|| format!("found `{text}`, expected auto, cpu, cuda or cuda:N")),
+        }
+    }
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceChoice::Auto => f.write_str("auto"),
+            DeviceChoice::Cpu => f.write_str("cpu"),
+            DeviceChoice::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
+}

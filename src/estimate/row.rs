@@ -1,0 +1,65 @@
+//! One row of the estimates: everything known of one environment.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the estimation of one environment ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Converged to a minimum.
+    Ok,
+    /// Stopped at the iteration limit.
+    NotConverged,
+    /// No step led to a finite rollout.
+    Diverged,
+    /// Fewer observed values than context dimensions.
+    TooFewPoints,
+}
+
+impl Status {
+    /// The name used in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::NotConverged => "not_converged",
+            Status::Diverged => "diverged",
+            Status::TooFewPoints => "too_few_points",
+        }
+    }
+}
+
+/// One parameter of one environment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ParameterEstimate {
+    /// Estimate; NaN where the status says why there is none.
+    pub value: f64,
+    /// Standard error from the Gauss-Newton covariance of the context, carried through the map.
+    pub standard_error: f64,
+    /// True value where the dataset knows it.
+    pub truth: Option<f64>,
+}
+
+/// Everything known of one environment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub environment: String,
+    pub status: Status,
+    /// The status in words; empty for `ok`.
+    pub reason: String,
+    /// Fitted context `[d_xi]`.
+    pub context: Vec<f64>,
+    /// In the order of the dataset's parameters `[d_p]`.
+    pub parameters: Vec<ParameterEstimate>,
+    /// Root mean squared error of the fitted trajectories, channels in the dataset's units, over the fitted points.
+    pub trajectory_rmse: f64,
+    /// Mean absolute percentage error of the fitted trajectories (percent), over the fitted values that are not zero.
+    pub trajectory_mape: f64,
+    /// Mean squared error on held-out trajectories of the same environment, where the dataset has them.
+    pub test_mse: Option<f64>,
+    /// Observed values that entered the fit (first samples, which are initial states, do not count).
+    pub points: usize,
+    pub iterations: usize,
+    /// Whether the true parameters lie in the convex hull of the training environments'; `None` where unknown.
+    pub in_hull: Option<bool>,
+}

@@ -1,0 +1,22 @@
+//! Paramill: learns one context-conditioned dynamics model from many related systems and reads each system's
+//! physical parameters off its context.
+//!
+//! The order below is the flow. A module uses only modules above it; `tests/architecture.rs` keeps it so.
+
+pub mod schema;
+pub mod progress;
+pub mod atomic;
+pub mod dataset;
+pub mod solve;
+pub mod systems;
+pub mod generate;
+pub mod import;
+pub mod models;
+pub mod rules;
+pub mod engine;
+pub mod checkpoint;
+pub mod train;
+pub mod estimate;
+pub mod report;
+pub mod pipeline;
+pub mod cli;

@@ -1,0 +1,3 @@
+//! The `paramill` command.
+
+fn main() {}

@@ -1,0 +1,139 @@
+//! Names, axes, units and format versions: what a dataset or a model *says*, without opening a file.
+//!
+//! Symbols used throughout: `E` environments, `B` trajectories per environment, `T` samples of a trajectory,
+//! `C` channels, `d_p` parameters, `d_xi` context dimensions, `P` weights of the dynamics model.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of an on-disk format. A reader accepts any minor of its own major and refuses a newer major.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FormatVersion {
+    pub major: u32,
+    pub minor: u32,
+}
+
+impl FormatVersion {
+    /// The format that this build writes, for datasets, models and estimates alike.
+    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 0 };
+
+    /// Whether this build can read a directory of format `self`.
+    pub fn is_readable(self) -> bool {
+        self.major == Self::CURRENT.major
+    }
+}
+
+impl fmt::Display for FormatVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// A named physical quantity: a channel of a trajectory or a parameter of an environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Quantity {
+    /// Name as it stands in column headers, such as `x` or `beta`.
+    pub name: String,
+    /// Unit in UDUNITS spelling (`m s-1`, `1` for none).
+    #[serde(default = "dimensionless")]
+    pub unit: String,
+    /// One sentence for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+}
+
+fn dimensionless() -> String {
+    "1".to_owned()
+}
+
+impl Quantity {
+    pub fn new(name: &str, unit: &str, description: &str) -> Self {
+        Quantity { name: name.to_owned(), unit: unit.to_owned(), description: description.to_owned() }
+    }
+}
+
+/// The role of a set of trajectories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Split {
+    /// Fits the shared weights and the training contexts.
+    Train,
+    /// Training environments, other trajectories: chooses the model.
+    Validation,
+    /// Training environments, other trajectories: only ever reported.
+    Test,
+    /// Support trajectories of new environments: fits their contexts.
+    Adapt,
+    /// Other trajectories of the `adapt` environments: only ever reported.
+    AdaptTest,
+    /// Support trajectories of a grid of new environments: parameters are estimated on it.
+    Grid,
+}
+
+impl Split {
+    pub const ALL: [Split; 6] =
+        [Split::Train, Split::Validation, Split::Test, Split::Adapt, Split::AdaptTest, Split::Grid];
+
+    /// The name used in files and settings (`train`, `adapt_test`, ...).
+    pub fn name(self) -> &'static str {
+        match self {
+            Split::Train => "train",
+            Split::Validation => "validation",
+            Split::Test => "test",
+            Split::Adapt => "adapt",
+            Split::AdaptTest => "adapt_test",
+            Split::Grid => "grid",
+        }
+    }
+}
+
+impl fmt::Display for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One trajectory of one environment, on its own time grid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trajectory {
+    /// Environment id, unique within the dataset's training or adaptation environments.
+    pub environment: String,
+    /// Trajectory id, unique within (split, environment).
+    pub trajectory: String,
+    /// The environment's known parameters `[d_p]`, in the order of the manifest; `None` where unknown.
+    pub parameters: Vec<Option<f64>>,
+    /// Strictly increasing sample times `[T]`.
+    pub times: Vec<f64>,
+    /// Observed states `[T, C]`, row-major, finite.
+    pub states: Vec<f64>,
+}
+
+impl Trajectory {
+    /// Number of samples `T`.
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// Number of channels `C`; zero for an empty trajectory.
+    pub fn channels(&self) -> usize {
+        self.states.len().checked_div(self.times.len()).unwrap_or(0)
+    }
+
+    /// The state `[C]` at sample `t`.
+    pub fn state(&self, t: usize) -> &[f64] {
+        let c = self.channels();
+        &self.states[t * c..(t + 1) * c]
+    }
+
+    /// Key that orders trajectories wherever order could matter.
+    pub fn key(&self) -> (&str, &str) {
+        (&self.environment, &self.trajectory)
+    }
+}

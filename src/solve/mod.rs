@@ -1,0 +1,11 @@
+//! Runge-Kutta solvers: one driver for plain arrays and for tensors.
+
+/// What a Runge-Kutta step needs from a state: `self + dt * sum_i c_i k_i`.
+///
+/// `Step` is `f64` for one trajectory in plain memory, and a tensor of one step per row for a batch.
+pub trait State: Sized {
+    type Step;
+
+    /// `self + dt * sum_i c_i k_i` for `terms = [(c_i, k_i)]`; terms with `c_i = 0` are not passed.
+    fn advance(&self, dt: &Self::Step, terms: &[(f64, &Self)]) -> Self;
+}

@@ -1,0 +1,137 @@
+//! `[train]` of a pipeline.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{models, rules};
+
+/// How a model is trained. Every default is a value, and all values land in the model's manifest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// How an environment's weights follow from the shared ones and its context.
+    pub rule: rules::Kind,
+    /// Dimensions of a context; as many as the dataset has parameters if absent.
+    #[schemars(range(min = 1, max = 16))]
+    pub context_dimension: Option<usize>,
+    /// Weight of the squared norm of the contexts in the loss.
+    #[schemars(range(min = 0))]
+    pub context_penalty: f64,
+    /// Weight of the rule's locality penalty in the loss; the rule `coda` has none.
+    #[schemars(range(min = 0))]
+    pub locality_penalty: f64,
+    pub model: models::Settings,
+    /// Integrates the model from sample to sample, one step each.
+    pub solver: Solver,
+    /// How channels are scaled before the model sees them.
+    pub scaling: Scaling,
+    /// Arithmetic of rollouts and gradients.
+    pub precision: Precision,
+    /// Optimiser steps.
+    #[schemars(range(min = 1))]
+    pub steps: u64,
+    /// Adam's learning rate at the start.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub learning_rate: f64,
+    pub schedule: Schedule,
+    /// Largest norm of the gradient over all that is trained; longer ones are scaled down.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub gradient_clip: f64,
+    /// Trajectories of each environment in a batch; all if absent.
+    #[schemars(range(min = 1))]
+    pub trajectories_per_environment: Option<usize>,
+    pub teacher_forcing: TeacherForcing,
+    /// Steps between two looks at the validation split.
+    #[schemars(range(min = 1))]
+    pub validate_every: u64,
+    /// Looks without a new best after which training stops.
+    #[schemars(range(min = 1))]
+    pub patience: u64,
+    /// Steps between two checkpoints.
+    #[schemars(range(min = 1))]
+    pub checkpoint_every: u64,
+    /// Trajectory data held in memory at most; a larger training split is read from disk batch by batch.
+    #[schemars(range(min = 1))]
+    pub memory_budget_mib: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            rule: rules::Kind::CodaL1,
+            context_dimension: None,
+            context_penalty: 1e-4,
+            locality_penalty: 1e-6,
+            model: models::Settings::default(),
+            solver: Solver::Rk4,
+            scaling: Scaling::None,
+            precision: Precision::F32,
+            steps: 12_000,
+            learning_rate: 1e-3,
+            schedule: Schedule::Constant,
+            gradient_clip: 1.0,
+            trajectories_per_environment: None,
+            teacher_forcing: TeacherForcing::default(),
+            validate_every: 100,
+            patience: 100,
+            checkpoint_every: 1000,
+            memory_budget_mib: 1024,
+        }
+    }
+}
+
+/// Fixed-step method, one step from sample to sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Solver {
+    Euler,
+    /// The classical fourth-order method.
+    Rk4,
+    /// Kutta's 3/8 rule, fourth order.
+    Rk38,
+}
+
+/// How channels are scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scaling {
+    /// As they are.
+    None,
+    /// To zero mean and unit standard deviation over the training split.
+    Standard,
+}
+
+/// Arithmetic of rollouts and gradients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    F32,
+    F64,
+}
+
+/// How the learning rate moves over the steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    Constant,
+    /// Half a cosine from the learning rate down to a thousandth of it.
+    Cosine,
+}
+
+/// Scheduled sampling: with probability `start * decay^(step / every)` a sample restarts the rollout from the observed state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TeacherForcing {
+    #[schemars(range(min = 0, max = 1))]
+    pub start: f64,
+    #[schemars(range(min = 0, max = 1))]
+    pub decay: f64,
+    #[schemars(range(min = 1))]
+    pub every: u64,
+}
+
+impl Default for TeacherForcing {
+    fn default() -> Self {
+        TeacherForcing { start: 0.99, decay: 0.99, every: 10 }
+    }
+}
