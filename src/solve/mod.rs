@@ -1,4 +1,19 @@
-//! Runge-Kutta solvers: one driver for plain arrays and for tensors.
+//! Runge-Kutta solvers: one tableau serves plain arrays and tensors.
+//!
+//! [`step`] and [`step_at`] take one step of any explicit method on anything that is a [`State`], building every stage
+//! anew so that autograd can follow. [`Adaptive`] integrates one trajectory in plain memory to a tolerance, in place.
+
+mod tableau;
+mod step;
+mod euler;
+mod rk4;
+mod rk38;
+
+pub use euler::EULER;
+pub use rk4::RK4;
+pub use rk38::RK38;
+pub use step::{step, step_at};
+pub use tableau::Tableau;
 
 /// What a Runge-Kutta step needs from a state: `self + dt * sum_i c_i k_i`.
 ///
@@ -9,3 +24,21 @@ pub trait State: Sized {
     /// `self + dt * sum_i c_i k_i` for `terms = [(c_i, k_i)]`; terms with `c_i = 0` are not passed.
     fn advance(&self, dt: &Self::Step, terms: &[(f64, &Self)]) -> Self;
 }
+
+impl State for Vec<f64> {
+    type Step = f64;
+
+    fn advance(&self, dt: &f64, terms: &[(f64, &Self)]) -> Self {
+        let mut next = self.clone();
+        for (coefficient, derivative) in terms {
+            let weight = dt * coefficient;
+            for (value, slope) in next.iter_mut().zip(derivative.iter()) {
+                *value += weight * slope;
+            }
+        }
+        next
+    }
+}
+
+/// Every method, in ascending order of accuracy.
+pub static ALL: [&Tableau; 3] = [&EULER, &RK4, &RK38];
