@@ -55,6 +55,9 @@ impl Torch {
             Precision::F32 => Kind::Float,
             Precision::F64 => Kind::Double,
         };
+        if device == Device::Cpu {
+            tch::set_num_threads(1); // small tensors gain nothing from more, and environments are spread over threads outside
+        }
         Torch { model, tableau, device, kind }
     }
 
