@@ -5,4 +5,5 @@
 use super::Tableau;
 
 /// Euler's method.
-pub static EULER: Tableau = Tableau { name: "euler", order: 1, nodes: &[0.0], stages: &[&[]], weights: &[1.0] };
+pub static EULER: Tableau =
+    Tableau { name: "euler", order: 1, nodes: &[0.0], stages: &[&[]], weights: &[1.0], embedded: None };

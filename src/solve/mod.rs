@@ -8,12 +8,20 @@ mod step;
 mod euler;
 mod rk4;
 mod rk38;
+mod dopri5;
+mod tsit5;
+mod dop853;
+mod adaptive;
 
+pub use adaptive::{Adaptive, Error, Field, Tolerance, Work};
+pub use dop853::DOP853;
+pub use dopri5::DOPRI5;
 pub use euler::EULER;
 pub use rk4::RK4;
 pub use rk38::RK38;
 pub use step::{step, step_at};
-pub use tableau::Tableau;
+pub use tableau::{Embedded, ErrorEstimate, Tableau};
+pub use tsit5::TSIT5;
 
 /// What a Runge-Kutta step needs from a state: `self + dt * sum_i c_i k_i`.
 ///
@@ -41,4 +49,9 @@ impl State for Vec<f64> {
 }
 
 /// Every method, in ascending order of accuracy.
-pub static ALL: [&Tableau; 3] = [&EULER, &RK4, &RK38];
+pub static ALL: [&Tableau; 6] = [&EULER, &RK4, &RK38, &DOPRI5, &TSIT5, &DOP853];
+
+/// The method of that name.
+pub fn find(name: &str) -> Option<&'static Tableau> {
+    ALL.into_iter().find(|tableau| tableau.name == name)
+}

@@ -12,4 +12,5 @@ pub static RK4: Tableau = Tableau {
     nodes: &[0.0, 0.5, 0.5, 1.0],
     stages: &[&[], &[0.5], &[0.0, 0.5], &[0.0, 0.0, 1.0]],
     weights: &[1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0],
+    embedded: None,
 };
