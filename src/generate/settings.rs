@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::schema::Split;
@@ -47,6 +47,7 @@ pub struct Settings {
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub time_step: Option<f64>,
     /// The splits of the dataset.
+    #[schemars(schema_with = "splits_schema")]
     pub splits: BTreeMap<Split, SplitSettings>,
 }
 
@@ -129,4 +130,13 @@ fn default_tolerance() -> f64 {
 
 fn default_max_steps() -> u64 {
     100_000
+}
+
+/// A map's derived schema does not say which keys it takes.
+fn splits_schema(generator: &mut SchemaGenerator) -> Schema {
+    let properties: serde_json::Map<String, serde_json::Value> = Split::ALL
+        .into_iter()
+        .map(|split| (split.name().to_owned(), generator.subschema_for::<SplitSettings>().to_value()))
+        .collect();
+    json_schema!({ "type": "object", "properties": properties, "additionalProperties": false, "minProperties": 1 })
 }
