@@ -24,6 +24,7 @@ pub struct Settings {
     /// SPDX expression of the dataset's licence.
     #[serde(default = "default_license")]
     pub license: String,
+    /// Adaptive method of integration.
     #[serde(default)]
     pub solver: Solver,
     /// Error of a solver step allowed relative to the state.
@@ -55,6 +56,7 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SplitSettings {
+    /// A named set of the system, or a list of parameter tables.
     pub environments: Environments,
     /// Trajectories of each environment.
     #[schemars(range(min = 1, max = 100_000))]

@@ -16,7 +16,9 @@ const MOST: usize = 100_000;
 pub struct Problem {
     /// Where, from `[generate]` on, such as `splits.train.trajectories`.
     pub key: String,
+    /// What stands there.
     pub found: String,
+    /// What could stand there.
     pub expected: String,
     /// What to do.
     pub remedy: String,
