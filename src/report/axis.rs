@@ -141,6 +141,7 @@ impl Axis {
         } else {
             &[1]
         };
+        let plain = first >= -2 && last <= 4;
         let mut ticks = Vec::new();
         for decade in first..=last {
             for multiple in 1..10 {
@@ -149,19 +150,19 @@ impl Axis {
                     continue;
                 }
                 let shown = labelled.contains(&multiple) && decade.rem_euclid(stride) == 0;
-                ticks.push(Tick { value, text: shown.then(|| power_text(multiple, decade, labelled.len() > 1)) });
+                ticks.push(Tick { value, text: shown.then(|| power_text(multiple, decade, plain)) });
             }
         }
         ticks
     }
 }
 
-/// `multiple * 10^decade` as a tick: a plain number near one, else a power of ten.
-fn power_text(multiple: i32, decade: i32, multiples: bool) -> String {
-    if (-2..=3).contains(&decade) {
+/// `multiple * 10^decade` as a tick: a plain number or a power of ten.
+fn power_text(multiple: i32, decade: i32, plain: bool) -> String {
+    if plain || decade == 0 {
         let decimals = usize::try_from(-decade).unwrap_or(0);
         format!("{:.*}", decimals, f64::from(multiple) * 10f64.powi(decade))
-    } else if multiples && multiple != 1 {
+    } else if multiple != 1 {
         format!("{multiple}×10{}", superscript(decade))
     } else {
         format!("10{}", superscript(decade))
@@ -201,7 +202,7 @@ mod tests {
     fn log_ticks_are_decades() {
         assert_eq!(
             texts(&Axis { scale: Scale::Log, low: 2e-6, high: 3.0, label: String::new() }),
-            ["10⁻⁴", "0.01", "1"]
+            ["10⁻⁴", "10⁻²", "1"]
         );
         assert_eq!(
             texts(&Axis { scale: Scale::Log, low: 0.05, high: 2.0, label: String::new() }),

@@ -38,9 +38,9 @@ fn rules() -> String {
          .p-axis,.p-grid,.p-minor{{fill:none;stroke-width:1px}}\
          .p-axis{{stroke:$rule}}.p-minor{{stroke:$rule}}.p-grid{{stroke:$grid}}\
          .p-guide{{fill:none;stroke:$muted;stroke-width:1.2px;stroke-dasharray:5 4}}\
-         .p-truth{{fill:none;stroke:$truth;stroke-width:1.8px}}\
-         .p-truth-dots{{fill:none;stroke:$truth;stroke-width:5px;stroke-linecap:round}}\
-         .p-guess{{fill:none;stroke:$guess;stroke-width:1.8px;stroke-dasharray:6 4}}\
+         .p-truth{{fill:none;stroke:$truth;stroke-width:1.3px}}\
+         .p-truth-dots{{fill:none;stroke:$truth;stroke-width:5.5px;stroke-linecap:round}}\
+         .p-guess{{fill:none;stroke:$guess;stroke-width:2px;stroke-dasharray:7 4}}\
          .p-bar{{fill:none;stroke:$truth;stroke-width:1.4px}}\
          .p-fine-dots{{fill:none;stroke:$truth;stroke-width:3px;stroke-linecap:round;stroke-opacity:.55}}\
          .p-mark{{fill:$truth;stroke:$paper;stroke-width:1.2px}}\
@@ -52,14 +52,14 @@ fn rules() -> String {
          .p-pin{{fill:#fff;stroke:#101417;stroke-width:1.6px}}\
          .p-void{{fill:$panel;stroke:none}}\
          .p-cross{{fill:none;stroke:$guess;stroke-width:1.6px;stroke-linecap:round}}\
-         .p-light{{fill:none;stroke:$truth;stroke-width:1.1px;stroke-opacity:.8;stroke-linejoin:round}}\
+         .p-light{{fill:none;stroke:$truth;stroke-width:.9px;stroke-opacity:.6;stroke-linejoin:round}}\
          .p-heavy{{fill:none;stroke:$guess;stroke-width:1.8px;stroke-linejoin:round}}\
          .p-chosen{{fill:$guess;stroke:$paper;stroke-width:1.5px}}"
     );
     for series in 0..SERIES {
         let _ = write!(
             rules,
-            ".p-line-{series}{{fill:none;stroke:$s{series};stroke-width:1.5px}}\
+            ".p-line-{series}{{fill:none;stroke:$s{series};stroke-width:1px}}\
              .p-dots-{series}{{fill:none;stroke:$s{series};stroke-width:4px;stroke-linecap:round}}\
              .p-dash-{series}{{fill:none;stroke:$s{series};stroke-width:2px;stroke-dasharray:6 4}}"
         );
@@ -99,7 +99,7 @@ pub fn px(value: f64) -> String {
     if !value.is_finite() {
         return "-9999".to_owned();
     }
-    let mut text = format!("{:.2}", value.clamp(-9999.0, 99999.0));
+    let mut text = format!("{:.2}", value.clamp(-9000.0, 9000.0));
     while text.ends_with('0') {
         text.pop();
     }

@@ -24,6 +24,21 @@ pub fn significant(value: f64) -> String {
     if value < 0.0 { format!("−{digits}") } else { digits }
 }
 
+/// A setting such as a tolerance, with the digits it was given: `10⁻⁹`, `2.5×10⁻⁷`, `0.01`.
+pub fn setting(value: f64) -> String {
+    if !value.is_finite() {
+        return ABSENT.to_owned();
+    }
+    let scientific = format!("{value:e}");
+    match scientific.split_once('e').map(|(mantissa, exponent)| (mantissa, exponent.parse::<i32>())) {
+        Some((mantissa, Ok(exponent))) if exponent < -2 || exponent > 4 => {
+            let factor = if mantissa == "1" { String::new() } else { format!("{mantissa}×") };
+            format!("{factor}10{}", superscript(exponent))
+        }
+        _ => value.to_string(),
+    }
+}
+
 /// [`significant`] of a number that may be absent.
 pub fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| ABSENT.to_owned(), significant)
@@ -192,6 +207,14 @@ mod tests {
         ];
         for (value, text) in cases {
             assert_eq!(significant(value), text);
+        }
+    }
+
+    #[test]
+    fn settings_keep_their_digits() {
+        for (value, text) in [(1e-9, "10⁻⁹"), (2.5e-7, "2.5×10⁻⁷"), (0.01, "0.01"), (0.0, "0"), (f64::NAN, "–")]
+        {
+            assert_eq!(setting(value), text);
         }
     }
 

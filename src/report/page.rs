@@ -19,7 +19,7 @@ h2{font-size:1.3rem;line-height:1.3;letter-spacing:-.005em;margin:3.25rem 0 .75r
 p{margin:.6rem 0;max-width:46rem}
 .lead{font-size:1.1rem;color:var(--muted)}
 .soft,figcaption,caption,footer{color:var(--muted)}
-.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(12.5rem,1fr));gap:.75rem;margin:1.75rem 0 1rem;padding:0;list-style:none}
+.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(13.4rem,1fr));gap:.75rem;margin:1.75rem 0 1rem;padding:0;list-style:none}
 .cards li{background:var(--panel);border-radius:.5rem;padding:.85rem 1rem .8rem}
 .cards .name{display:block;font-size:.84rem;color:var(--muted)}
 .cards .value{display:block;font-size:1.55rem;line-height:1.35;font-weight:600;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
@@ -84,7 +84,6 @@ pub fn html(input: &Input, lines: &[Comparison], figures: &[Figure]) -> String {
     if !lines.is_empty() {
         section(&mut page, "published", "Published beside ours");
         page.push_str(&tables::published(input, lines));
-        let _ = writeln!(page, "<p class=\"soft\">{}</p>", tolerance_sentence(input));
     }
     for figure in figures {
         section(&mut page, figure.name, figure.title);
@@ -173,14 +172,14 @@ fn tolerance_sentence(input: &Input) -> String {
                 .map(|(figure, _)| escape(&comparison::label(figure)))
                 .collect();
             let verdict = if below.is_empty() {
-                "every error above lies above it.".to_owned()
+                "every error above exceeds it.".to_owned()
             } else {
                 format!("these errors lie below it and mean nothing: {}.", below.join("; "))
             };
             format!(
                 "The data have a relative tolerance of {}. Held against the root of a mean squared error and against a \
                  percentage as a fraction, {verdict}",
-                number::significant(tolerance)
+                number::setting(tolerance)
             )
         }
     }

@@ -25,10 +25,16 @@ impl Plot {
 
     /// Grid lines, ticks and labels; `title` stands over the upper left corner.
     pub fn frame(&self, canvas: &mut Canvas, title: &str) {
+        let grid = self.scales(canvas, title);
+        canvas.path("class=\"p-grid\"", &grid);
+    }
+
+    /// [`Plot::frame`] without the grid lines, which it returns.
+    pub fn scales(&self, canvas: &mut Canvas, title: &str) -> Path {
         let (right, bottom) = (self.left + self.width, self.top + self.height);
         let mut grid = Path::new();
         let mut marks = Path::new();
-        for tick in self.x.ticks((self.width / 90.0).round().max(2.0) as usize) {
+        for tick in self.x.ticks((self.width / 65.0).round().clamp(3.0, 8.0) as usize) {
             let (x, _) = self.at(tick.value, self.y.low);
             match tick.text {
                 Some(text) => {
@@ -40,7 +46,7 @@ impl Plot {
             }
         }
         let mut widest = 0f64;
-        for tick in self.y.ticks((self.height / 60.0).round().max(2.0) as usize) {
+        for tick in self.y.ticks((self.height / 55.0).round().clamp(3.0, 8.0) as usize) {
             let (_, y) = self.at(self.x.low, tick.value);
             match tick.text {
                 Some(text) => {
@@ -52,7 +58,6 @@ impl Plot {
                 None => marks = marks.line([(self.left - 3.0, y), (self.left, y)]),
             }
         }
-        canvas.path("class=\"p-grid\"", &grid);
         canvas.path("class=\"p-axis\"", &marks);
         canvas
             .path("class=\"p-axis\"", &Path::new().line([(self.left, self.top), (self.left, bottom), (right, bottom)]));
@@ -61,6 +66,7 @@ impl Plot {
         if !title.is_empty() {
             canvas.text("p-strong", Anchor::Start, (self.left, self.top - 10.0), title);
         }
+        grid
     }
 
     /// The line `y = x` where both axes are alike.
@@ -71,8 +77,9 @@ impl Plot {
         }
     }
 
-    /// Writes names beside points where they hide neither points nor each other; those without room are left out.
-    pub fn labels(&self, canvas: &mut Canvas, labels: &[((f64, f64), String)]) {
+    /// Writes names beside points where they hide neither points nor each other nor the vertical `bars`
+    /// (`x`, top, bottom); those without room are left out.
+    pub fn labels(&self, canvas: &mut Canvas, labels: &[((f64, f64), String)], bars: &[(f64, f64, f64)]) {
         let mut taken: Vec<[f64; 4]> = labels.iter().map(|((x, y), _)| [x - 6.0, y - 6.0, x + 6.0, y + 6.0]).collect();
         for (index, ((x, y), text)) in labels.iter().enumerate() {
             if !x.is_finite() || !y.is_finite() {
@@ -89,6 +96,11 @@ impl Plot {
                 (Anchor::Middle, 0.0, -11.0),
                 (Anchor::Middle, 0.0, 20.0),
             ];
+            let clear_of_bars = |area: &[f64; 4]| {
+                bars.iter().all(|(bar, top, bottom)| {
+                    area[2] < bar - 5.0 || bar + 5.0 < area[0] || area[3] < *top || *bottom < area[1]
+                })
+            };
             let free = places.into_iter().find_map(|(anchor, dx, dy)| {
                 let start = match anchor {
                     Anchor::Start => x + dx,
@@ -103,7 +115,7 @@ impl Plot {
                 let clear = taken.iter().enumerate().all(|(other, b)| {
                     other == index || area[2] < b[0] || b[2] < area[0] || area[3] < b[1] || b[3] < area[1]
                 });
-                (inside && clear).then_some((anchor, (x + dx, y + dy), area))
+                (inside && clear && clear_of_bars(&area)).then_some((anchor, (x + dx, y + dy), area))
             });
             if let Some((anchor, at, area)) = free {
                 canvas.text("p-small p-halo", anchor, at, text);
@@ -163,14 +175,22 @@ fn key(canvas: &mut Canvas, (x, y): (f64, f64), key: Key) {
     }
 }
 
-/// A legend in a row that starts at `(x, y)`, the middle of its text.
-pub fn legend_row(canvas: &mut Canvas, (x, y): (f64, f64), entries: &[(Key, &str)]) {
-    let mut x = x;
+/// Height of a line of a legend.
+const LINE: f64 = 23.0;
+
+/// A legend in rows that start at `(x, y)`, the middle of its first text; returns the height of the rows after the first.
+pub fn legend_row(canvas: &mut Canvas, (left, y): (f64, f64), entries: &[(Key, &str)]) -> f64 {
+    let (mut x, mut down) = (left, 0.0);
     for (mark, text) in entries {
-        key(canvas, (x, y), *mark);
-        canvas.text("p-small", Anchor::Start, (x + 33.0, y + 4.2), text);
-        x += 33.0 + text_width(text, 12.0) + 22.0;
+        let width = 33.0 + text_width(text, 12.0);
+        if x > left && x + width > canvas.width {
+            (x, down) = (left, down + LINE);
+        }
+        key(canvas, (x, y + down), *mark);
+        canvas.text("p-small", Anchor::Start, (x + 33.0, y + down + 4.2), text);
+        x += width + 18.0;
     }
+    down
 }
 
 /// A legend in a column.

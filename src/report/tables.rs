@@ -56,7 +56,7 @@ pub fn tolerance_badge(summary: &Summary, figure: &str) -> &'static str {
 
 /// Our figures beside published ones.
 pub fn published(input: &Input, lines: &[Comparison]) -> String {
-    let tolerance = number::optional(input.summary.data_tolerance);
+    let tolerance = input.summary.data_tolerance.map_or_else(|| "unknown".to_owned(), number::setting);
     let rows: Vec<Vec<String>> = lines
         .iter()
         .map(|line| {
@@ -223,10 +223,7 @@ pub fn run(summary: &Summary) -> String {
     if let Some(map) = &summary.map {
         pairs.push(("context-to-parameter map", escape(map)));
     }
-    pairs.push((
-        "tolerance of the data",
-        summary.data_tolerance.map_or_else(|| "unknown".to_owned(), number::significant),
-    ));
+    pairs.push(("tolerance of the data", summary.data_tolerance.map_or_else(|| "unknown".to_owned(), number::setting)));
     let seconds: Vec<(String, String)> = summary
         .seconds
         .iter()

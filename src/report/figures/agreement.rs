@@ -57,12 +57,12 @@ pub fn figure(input: &Input) -> Option<Figure> {
     let (columns, side) = match panels.len() {
         1 => (1, 480.0),
         2 | 4 => (2, 320.0),
-        _ => (3, 190.0),
+        _ => (3, 184.0),
     };
     let rows = panels.len().div_ceil(columns);
     let (pitch_x, pitch_y) = (side + 90.0, side + 86.0);
     let inset = if columns == 1 { 170.0 } else { 82.0 };
-    let mut canvas = Canvas::new("estimates", 840.0, 44.0 + rows as f64 * pitch_y);
+    let mut canvas = Canvas::new("estimates", 840.0, 46.0 + rows as f64 * pitch_y - 86.0 + 50.0);
     let few = most <= FEW;
     let mut entries = vec![(Key::Line("p-guide"), "estimate = truth")];
     if few {
@@ -139,9 +139,16 @@ fn panel(
         }
     });
     if points.len() <= NAMED {
+        let bars: Vec<(f64, f64, f64)> = points
+            .iter()
+            .map(|point| {
+                let (x, bottom) = plot.at(point.truth, point.value - point.half);
+                (x, plot.at(point.truth, point.value + point.half).1, bottom)
+            })
+            .collect();
         let labels: Vec<((f64, f64), String)> =
             points.iter().map(|point| (plot.at(point.truth, point.value), point.environment.to_owned())).collect();
-        plot.labels(canvas, &labels);
+        plot.labels(canvas, &labels, &bars);
     }
 }
 

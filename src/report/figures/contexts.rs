@@ -178,6 +178,7 @@ fn line(input: &Input) -> Option<Figure> {
     traced.sort_by(|a, b| a.0.total_cmp(&b.0));
     traced.retain(|(_, value)| value.is_finite());
     let mut labels = Vec::new();
+    let mut obstacles = Vec::new();
     canvas.clipped(plot.area(), |canvas| {
         canvas.path("class=\"p-guide\"", &Path::new().line(traced.iter().map(|(x, y)| plot.at(*x, *y))));
         for (context, known, _, name) in &training {
@@ -192,7 +193,9 @@ fn line(input: &Input) -> Option<Figure> {
         for (context, value, half, name) in &estimated {
             let at = plot.at(*context, *value);
             if *half > 0.0 {
-                bars = bars.line([plot.at(*context, value - half), plot.at(*context, value + half)]);
+                let (low, high) = (plot.at(*context, value - half), plot.at(*context, value + half));
+                bars = bars.line([low, high]);
+                obstacles.push((at.0, high.1, low.1));
             }
             diamonds.diamond(at, 6.5);
             labels.push((at, (*name).to_owned()));
@@ -201,7 +204,7 @@ fn line(input: &Input) -> Option<Figure> {
         canvas.path("class=\"p-mark\"", &diamonds);
     });
     if labels.len() <= 2 * NAMED {
-        plot.labels(&mut canvas, &labels);
+        plot.labels(&mut canvas, &labels, &obstacles);
     } else {
         let text = counted(labels.len(), "environment");
         canvas.text("p-small p-muted", Anchor::End, (plot.left + plot.width, 18.0), &text);

@@ -74,13 +74,14 @@ pub fn figure(input: &Input) -> Option<Figure> {
     let x = axis(xs, cells.as_ref().map(|cells| &cells.x_edges[..]), number::quantity(first))?;
     let y = axis(ys, cells.as_ref().map(|cells| &cells.y_edges[..]), number::quantity(second))?;
 
-    let mut canvas = Canvas::new("parameter-error-map", 840.0, 652.0);
+    let mut canvas = Canvas::new("parameter-error-map", 840.0, 636.0);
     let plot = Plot { left: 80.0, top: 16.0, width: 570.0, height: 570.0, x, y };
     if let Some(cells) = &cells {
         fill(&mut canvas, &plot, cells, &scale);
     }
-    plot.frame(&mut canvas, "");
+    let grid = plot.scales(&mut canvas, "");
     if cells.is_none() {
+        canvas.path("class=\"p-grid\"", &grid);
         for site in &scene.field {
             mark(&mut canvas, &plot, site, &scale, false);
         }
@@ -95,7 +96,7 @@ pub fn figure(input: &Input) -> Option<Figure> {
     let failed = failures(&mut canvas, &plot, &scene);
     colour_bar(&mut canvas, &scale);
 
-    let failed_text = format!("no estimate ({failed})");
+    let failed_text = format!("status not ok ({failed})");
     let mut entries: Vec<(Key, &str)> = Vec::new();
     if !scene.training.is_empty() {
         entries.push((Key::Circle("p-pin"), "training"));
@@ -124,7 +125,7 @@ pub fn figure(input: &Input) -> Option<Figure> {
         title: "Parameter error over the plane",
         description: format!(
             "Map of the mean absolute percentage error of the estimated parameters of {shown} over {} and {}; {median_text}; \
-             {failed} without an estimate. {} training environments and their convex hull are marked.",
+             the status of {failed} is not ok. {} training environments and their convex hull are marked.",
             first.name,
             second.name,
             scene.training.len()

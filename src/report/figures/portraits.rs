@@ -5,9 +5,12 @@ use crate::report::axis::{Axis, label, range};
 use crate::report::canvas::{Canvas, Path, SERIES};
 use crate::report::plot::{Key, Plot, legend_row};
 use crate::report::{Input, Portrait, number};
+use crate::schema::Quantity;
 
 /// Panels at most.
 const MOST: usize = 4;
+/// Left edge of the first column.
+const LEFT: f64 = 68.0;
 
 /// A portrait whose lengths agree, one channel after the other.
 struct Panel<'a> {
@@ -54,22 +57,22 @@ pub fn figure(input: &Input) -> Option<Figure> {
         return None;
     }
     let phase = channels == 2;
-    let (width, height) = (320.0, if phase { 290.0 } else { 230.0 });
+    let (width, height) = (336.0, if phase { 290.0 } else { 230.0 });
     let rows = panels.len().div_ceil(2);
-    let legend = if channels > 2 { 60.0 } else { 36.0 };
-    let mut canvas = Canvas::new("portraits", 840.0, legend + 28.0 + rows as f64 * (height + 92.0) - 26.0);
-    if channels <= 2 {
+    let mut canvas = Canvas::new("portraits", 840.0, 0.0);
+    let legend = if channels <= 2 {
         let entries = [
-            (Key::LineAndDot("p-truth", "p-truth-dots"), "truth, at its samples"),
+            (Key::LineAndDot("p-truth", "p-truth-dots"), "data, at its samples"),
             (Key::Line("p-guess"), "prediction"),
         ];
-        legend_row(&mut canvas, (78.0, 14.0), &entries);
+        legend_row(&mut canvas, (LEFT, 14.0), &entries)
     } else {
-        channel_legend(&mut canvas, input);
-    }
+        channel_legend(&mut canvas, input)
+    };
+    canvas.height = legend + 64.0 + rows as f64 * (height + 92.0) - 92.0 + 50.0;
     for (index, panel) in panels.iter().enumerate() {
-        let left = 78.0 + (index % 2) as f64 * 430.0;
-        let top = legend + 18.0 + (index / 2) as f64 * (height + 92.0);
+        let left = LEFT + (index % 2) as f64 * 424.0;
+        let top = legend + 54.0 + (index / 2) as f64 * (height + 92.0);
         let area = (left, top, width, height);
         if phase { phase_plane(&mut canvas, input, panel, area) } else { series(&mut canvas, input, panel, area) }
     }
@@ -80,22 +83,32 @@ pub fn figure(input: &Input) -> Option<Figure> {
     Some(Figure {
         name: "portraits",
         title: if phase { "Phase portraits" } else { "Trajectories" },
-        description: format!("{kind} of truth and prediction: {}.", titles.join("; ")),
-        caption: format!("Truth and the model's prediction from the same initial state.{lines}{hidden}"),
+        description: format!("{kind} of data and prediction: {}.", titles.join("; ")),
+        caption: format!("Data and the model's prediction from the same initial state.{lines}{hidden}"),
         canvas,
     })
 }
 
-fn channel_legend(canvas: &mut Canvas, input: &Input) {
-    let names: Vec<String> = input.channels.iter().take(SERIES).map(number::quantity).collect();
+/// The unit that all shown channels have, if they share one.
+fn common_unit(input: &Input) -> Option<&str> {
+    let mut units = input.channels.iter().take(SERIES).map(|channel| channel.unit.as_str());
+    let first = units.next()?;
+    units.all(|unit| unit == first).then_some(first)
+}
+
+/// Returns the height of the legend beyond its first line.
+fn channel_legend(canvas: &mut Canvas, input: &Input) -> f64 {
+    let shared = common_unit(input).is_some();
+    let name = |channel: &Quantity| if shared { number::name(&channel.name) } else { number::quantity(channel) };
+    let names: Vec<String> = input.channels.iter().take(SERIES).map(name).collect();
     let classes: Vec<(String, String)> =
         (0..names.len()).map(|c| (format!("p-line-{c}"), format!("p-dots-{c}"))).collect();
     let entries: Vec<(Key, &str)> =
         names.iter().zip(&classes).map(|(name, (line, dots))| (Key::LineAndDot(line, dots), name.as_str())).collect();
-    legend_row(canvas, (78.0, 14.0), &entries);
+    let down = legend_row(canvas, (LEFT, 14.0), &entries) + 23.0;
     let styles =
-        [(Key::LineAndDot("p-line-6", "p-dots-6"), "truth, at its samples"), (Key::Line("p-dash-6"), "prediction")];
-    legend_row(canvas, (78.0, 38.0), &styles);
+        [(Key::LineAndDot("p-line-6", "p-dots-6"), "data, at its samples"), (Key::Line("p-dash-6"), "prediction")];
+    down + legend_row(canvas, (LEFT, 14.0 + down), &styles)
 }
 
 fn phase_plane(canvas: &mut Canvas, input: &Input, panel: &Panel, (left, top, width, height): (f64, f64, f64, f64)) {
@@ -120,7 +133,7 @@ fn series(canvas: &mut Canvas, input: &Input, panel: &Panel, (left, top, width, 
     let shown = panel.truth.len();
     let name = match &input.channels[..] {
         [channel] => number::quantity(channel),
-        _ => "value".to_owned(),
+        _ => label("value", common_unit(input).unwrap_or("1")),
     };
     let values = (0..shown).flat_map(|c| panel.limits(c));
     let time = label("time", &input.time_unit);
