@@ -483,6 +483,17 @@ fn more_parameters_have_a_panel_each() {
 }
 
 #[test]
+fn a_few_scattered_environments_are_points_on_the_map() {
+    let mut input = grid();
+    input.estimates.truncate(4);
+    let report = Report::of("scattered", &input);
+    report.check();
+    let picture = report.text("parameter-error-map.svg");
+    assert_eq!(picture.matches("class=\"p-ring\"").count(), 4);
+    assert!(report.files(".svg").contains(&"estimates.svg".to_owned()));
+}
+
+#[test]
 fn an_empty_run_has_a_page_without_pictures() {
     let report = Report::of("empty", &empty());
     report.check();
@@ -497,8 +508,9 @@ fn broken_numbers_break_nothing() {
     report.check();
     let page = report.text("index.html");
     assert!(!page.contains("<b>broken") && !page.contains("<i>nobody") && page.contains("&lt;b&gt;broken"));
-    assert!(page.contains("below the tolerance of the data"));
+    assert!(page.contains("below data tolerance"));
     assert!(page.contains("more are in the estimates"));
+    assert!(report.files(".svg").contains(&"parameter-error-map.svg".to_owned()));
     assert!(!page.contains("NaN"), "NaN is on the page");
     let summary: serde_json::Value = serde_json::from_str(&report.text("summary.json")).unwrap();
     assert!(summary["mse_in_domain"].is_null());

@@ -141,7 +141,7 @@ impl Axis {
         } else {
             &[1]
         };
-        let plain = first >= -2 && last <= 4;
+        let plain = first >= -3 && last <= 4;
         let mut ticks = Vec::new();
         for decade in first..=last {
             for multiple in 1..10 {

@@ -53,6 +53,7 @@ fn rules() -> String {
          .p-void{{fill:$panel;stroke:none}}\
          .p-cross{{fill:none;stroke:$guess;stroke-width:1.6px;stroke-linecap:round}}\
          .p-light{{fill:none;stroke:$truth;stroke-width:.9px;stroke-opacity:.6;stroke-linejoin:round}}\
+         .p-plain{{fill:none;stroke:$truth;stroke-width:1.6px;stroke-linejoin:round}}\
          .p-heavy{{fill:none;stroke:$guess;stroke-width:1.8px;stroke-linejoin:round}}\
          .p-chosen{{fill:$guess;stroke:$paper;stroke-width:1.5px}}"
     );

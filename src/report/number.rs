@@ -31,7 +31,7 @@ pub fn setting(value: f64) -> String {
     }
     let scientific = format!("{value:e}");
     match scientific.split_once('e').map(|(mantissa, exponent)| (mantissa, exponent.parse::<i32>())) {
-        Some((mantissa, Ok(exponent))) if exponent < -2 || exponent > 4 => {
+        Some((mantissa, Ok(exponent))) if !(-2..=4).contains(&exponent) => {
             let factor = if mantissa == "1" { String::new() } else { format!("{mantissa}×") };
             format!("{factor}10{}", superscript(exponent))
         }
@@ -60,7 +60,7 @@ pub fn count(value: u64) -> String {
     }
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push('\u{202f}');
         }
         out.push(digit);

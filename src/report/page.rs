@@ -19,13 +19,14 @@ h2{font-size:1.3rem;line-height:1.3;letter-spacing:-.005em;margin:3.25rem 0 .75r
 p{margin:.6rem 0;max-width:46rem}
 .lead{font-size:1.1rem;color:var(--muted)}
 .soft,figcaption,caption,footer{color:var(--muted)}
-.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(13.4rem,1fr));gap:.75rem;margin:1.75rem 0 1rem;padding:0;list-style:none}
+.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(15.5rem,1fr));gap:.75rem;margin:1.75rem 0 1rem;padding:0;list-style:none}
 .cards li{background:var(--panel);border-radius:.5rem;padding:.85rem 1rem .8rem}
 .cards .name{display:block;font-size:.84rem;color:var(--muted)}
 .cards .value{display:block;font-size:1.55rem;line-height:1.35;font-weight:600;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
 .cards .note{display:block;font-size:.8rem;color:var(--muted)}
 .cards .alarm .value{color:var(--guess)}
 .badge{display:inline-block;font-size:.75rem;padding:.05rem .5rem;border:1px solid var(--guess);color:var(--guess);border-radius:1rem;white-space:nowrap;font-weight:400}
+@media(max-width:40rem){.cards{grid-template-columns:1fr 1fr}}
 figure{margin:1rem 0 0}
 figure svg{display:block;width:100%;height:auto}
 figcaption{font-size:.9rem;max-width:46rem;margin-top:.5rem}
@@ -34,7 +35,7 @@ table{border-collapse:collapse;width:100%;font-size:.92rem;font-variant-numeric:
 caption{text-align:left;font-size:.9rem;padding-bottom:.5rem}
 th,td{text-align:left;padding:.4rem .9rem .4rem 0;vertical-align:baseline;border-bottom:1px solid var(--grid)}
 thead th{font-weight:600;border-bottom:1px solid var(--rule);font-size:.84rem;color:var(--muted)}
-tbody th{font-weight:500}
+tbody th{font-weight:500;white-space:nowrap}
 th:last-child,td:last-child{padding-right:0}
 .number{text-align:right;white-space:nowrap}
 code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:.86em}
@@ -130,9 +131,9 @@ fn section(page: &mut String, id: &str, title: &str) {
 fn headline(page: &mut String, input: &Input) {
     let summary = &input.summary;
     let card = |page: &mut String, class: &str, name: &str, value: &str, note: &str| {
-        let _ = write!(
+        let _ = writeln!(
             page,
-            "<li{class}><span class=\"name\">{name}</span><span class=\"value\">{value}</span><span class=\"note\">{note}</span></li>\n"
+            "<li{class}><span class=\"name\">{name}</span><span class=\"value\">{value}</span><span class=\"note\">{note}</span></li>"
         );
     };
     page.push_str("<ul class=\"cards\">\n");
@@ -149,7 +150,7 @@ fn headline(page: &mut String, input: &Input) {
     }
     card(page, "", "environments estimated", &number::count(summary.environments as u64), "");
     let class = if summary.environments_failed > 0 { " class=\"alarm\"" } else { "" };
-    card(page, class, "of them without status ok", &number::count(summary.environments_failed as u64), "");
+    card(page, class, "of these, status not ok", &number::count(summary.environments_failed as u64), "");
     page.push_str("</ul>\n");
     if errors.is_empty() {
         page.push_str(

@@ -46,10 +46,10 @@ fn numeric(header: &str) -> (String, bool) {
     (header.to_owned(), true)
 }
 
-/// A badge where an error lies below the tolerance of the data, else nothing.
+/// A badge where an error lies below data tolerance, else nothing.
 pub fn tolerance_badge(summary: &Summary, figure: &str) -> &'static str {
     match comparison::below_tolerance(summary, figure) {
-        Some(true) => " <span class=\"badge\">below the tolerance of the data</span>",
+        Some(true) => " <span class=\"badge\">below data tolerance</span>",
         _ => "",
     }
 }
@@ -124,19 +124,23 @@ pub fn estimates(input: &Input) -> Option<String> {
     }
     if input.estimates.len() <= SMALL {
         let rows: Vec<&Row> = input.estimates.iter().collect();
-        return Some(listed(input, "All estimated environments.", &rows));
+        return Some(listed(input, "All estimated environments; ± is 1.96 standard errors of the fit.", &rows));
     }
     let mut ranked: Vec<(f64, &Row)> =
         input.estimates.iter().filter_map(|row| Some((trusted_mape(row)?, row))).collect();
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.environment.cmp(&b.1.environment)));
     if ranked.len() < 3 * SOME {
         let rows: Vec<&Row> = input.estimates.iter().take(SMALL).collect();
-        return Some(listed(input, "The first of the estimated environments.", &rows));
+        return Some(listed(
+            input,
+            "The first of the estimated environments; ± is 1.96 standard errors of the fit.",
+            &rows,
+        ));
     }
     let part = |from: usize| -> Vec<&Row> { ranked[from..from + SOME].iter().map(|(_, row)| *row).collect() };
     let middle = (ranked.len() - SOME) / 2;
     let parts = [
-        ("Smallest parameter error.", part(0)),
+        ("Smallest parameter error; ± is 1.96 standard errors of the fit.", part(0)),
         ("About the median parameter error.", part(middle)),
         ("Largest parameter error.", part(ranked.len() - SOME)),
     ];
@@ -206,8 +210,7 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
         cells.push(format!("<code>{}</code>", row.status.name()));
         cells
     });
-    let caption = format!("{caption} ± is 1.96 standard errors of the fit.");
-    table(&caption, &headers, &cells.collect::<Vec<_>>())
+    table(caption, &headers, &cells.collect::<Vec<_>>())
 }
 
 /// What ran where, and for how long.

@@ -12,11 +12,14 @@ use crate::report::plot::{Key, Plot, legend_column};
 
 /// Steps of the colour scale.
 const LEVELS: usize = 64;
+/// More environments with test trajectories than this are no marks upon a field but the field itself.
+const MOST_MARKS: usize = 60;
+const SCALE: &str = "parameter MAPE (%)";
 
 struct Scene {
-    /// Environments without test trajectories: the field.
+    /// Environments without test trajectories, or all where that tells nothing apart: the field.
     field: Vec<Site>,
-    /// Environments with test trajectories: shown as marks upon it.
+    /// A few environments with test trajectories: shown as marks upon it.
     adapted: Vec<Site>,
     training: Vec<(f64, f64)>,
 }
@@ -31,6 +34,9 @@ impl Scene {
                 let sites = if row.test_mse.is_some() { &mut scene.adapted } else { &mut scene.field };
                 sites.push(Site { x, y, error: trusted_mape(row) });
             }
+        }
+        if scene.field.is_empty() || scene.adapted.len() > MOST_MARKS {
+            scene.field.append(&mut scene.adapted);
         }
         for environment in &input.training {
             if let [Some(x), Some(y)] = environment.parameters[..]
@@ -55,11 +61,8 @@ pub fn figure(input: &Input) -> Option<Figure> {
     let mut errors: Vec<f64> = scene.sites().filter_map(|site| site.error).filter(|error| *error > 0.0).collect();
     errors.sort_by(f64::total_cmp);
     scene.sites().next()?;
-    let scale = Axis::log(
-        [quantile(&errors, 0.01).unwrap_or(0.1), quantile(&errors, 0.99).unwrap_or(10.0)],
-        "parameter MAPE (%)",
-    )?
-    .without_margin();
+    let ends = [quantile(&errors, 0.01).unwrap_or(f64::NAN), quantile(&errors, 0.99).unwrap_or(f64::NAN)];
+    let scale = Axis::log(ends, SCALE).or_else(|| Axis::log([0.1, 10.0], SCALE))?.without_margin();
 
     let cells = gather(&scene.field);
     let marks = scene.training.iter().copied().chain(scene.sites().map(|site| (site.x, site.y)));
@@ -101,6 +104,9 @@ pub fn figure(input: &Input) -> Option<Figure> {
     if !scene.training.is_empty() {
         entries.push((Key::Circle("p-pin"), "training"));
         entries.push((Key::Cased("p-under", "p-over p-dashed"), "hull of training"));
+    }
+    if cells.is_none() {
+        entries.push((Key::Circle("p-mark"), "estimated"));
     }
     if !scene.adapted.is_empty() {
         entries.push((Key::Diamond("p-pin"), "adapted, with tests"));

@@ -30,9 +30,10 @@ pub fn figure(input: &Input) -> Option<Figure> {
     };
     let best = validation.iter().min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.total_cmp(&b.0))).copied();
     let mut canvas = Canvas::new("loss", 840.0, 390.0);
+    let train_class = if train.len() > COLUMNS { "p-light" } else { "p-plain" };
     let mut entries = Vec::new();
     if !train.is_empty() {
-        entries.push((Key::Line("p-light"), "training"));
+        entries.push((Key::Line(train_class), "training"));
     }
     if !validation.is_empty() {
         entries.push((Key::Line("p-heavy"), "validation"));
@@ -40,7 +41,7 @@ pub fn figure(input: &Input) -> Option<Figure> {
     legend_row(&mut canvas, (80.0, 14.0), &entries);
     plot.frame(&mut canvas, "");
     let curve = |points: &[(f64, f64)]| Path::new().line(thinned(points).into_iter().map(|(x, y)| plot.at(x, y)));
-    canvas.path("class=\"p-light\"", &curve(&train));
+    canvas.path(&format!("class=\"{train_class}\""), &curve(&train));
     canvas.path("class=\"p-heavy\"", &curve(&validation));
     let mut best_text = String::new();
     if let Some((step, loss)) = best {
@@ -53,8 +54,8 @@ pub fn figure(input: &Input) -> Option<Figure> {
         );
         let anchor = if step > 0.5 * plot.x.high { Anchor::End } else { Anchor::Start };
         let text = format!("best: {}", number::significant(loss));
-        let below = (at.1 + 20.0 > plot.top + plot.height - 4.0).then_some(at.1 - 12.0).unwrap_or(at.1 + 20.0);
-        canvas.text("p-small p-halo", anchor, (at.0, below), &text);
+        let baseline = if at.1 - 24.0 > plot.top { at.1 - 12.0 } else { at.1 + 20.0 };
+        canvas.text("p-small p-halo", anchor, (at.0, baseline), &text);
     }
     let dropped = input.losses.iter().filter(|point| usable(point.train).is_none()).count();
     let gaps = if dropped > 0 {
