@@ -175,8 +175,8 @@ fn dataset_differences(manifest: &Manifest, ingredients: &Ingredients, configura
 fn read_manifest(plan: &Plan) -> Result<Manifest, String> {
     let bytes = fs::read(plan.dataset_directory.join("manifest.json"));
     let bytes = bytes.map_err(|error| format!("a directory or file without a readable manifest.json ({error})"))?;
-    let manifest: Manifest = serde_json::from_slice(&bytes)
-        .map_err(|error| format!("a manifest.json that is not a dataset's ({error})"))?;
+    let manifest: Manifest =
+        serde_json::from_slice(&bytes).map_err(|error| format!("a manifest.json that is not a dataset's ({error})"))?;
     match manifest.kind.as_str() {
         "dataset" => Ok(manifest),
         kind => Err(format!("a manifest.json of kind \"{kind}\"")),

@@ -97,12 +97,8 @@ impl Document {
             diagnostics.dedup();
             return Err(diagnostics);
         }
-        let mut document = Document {
-            file: file.to_owned(),
-            root: Value::Null,
-            said: BTreeMap::new(),
-            refused: BTreeSet::new(),
-        };
+        let mut document =
+            Document { file: file.to_owned(), root: Value::Null, said: BTreeMap::new(), refused: BTreeSet::new() };
         let mut problems = Vec::new();
         let mut locate = |span: Range<usize>| position(file, text, span.start);
         document.root = document.table(&mut Vec::new(), table.get_ref(), &mut locate, &mut problems);

@@ -35,7 +35,10 @@ pub use runner::{Action, Decision, Options, Outcome, StageOutcome, preview, run}
 pub use schemas::{Published, published};
 pub use settings::{ReportSettings, Settings};
 pub use stage::Stage;
-pub use stages::{Built, Context, Done, Executor, Product, directory_with_manifest, single_file, whole_tree};
+pub use stages::{
+    Built, Context, Done, Executor, Product, check_directory, check_source, directory_with_manifest, single_file,
+    whole_tree,
+};
 
 /// The name closest to `word`, if one is close enough to be meant.
 pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {

@@ -124,9 +124,14 @@ impl Plan {
         toml::to_string(&self.effective).unwrap_or_else(|error| format!("# cannot be written as TOML: {error}\n"))
     }
 
+    /// The effective pipeline as JSON, every default filled in.
+    pub fn effective_json(&self) -> Value {
+        serde_json::to_value(&self.effective).unwrap_or(Value::Null)
+    }
+
     /// The effective settings of one stage, as they enter its fingerprint.
     pub fn settings(&self, stage: Stage) -> Value {
-        let effective = serde_json::to_value(&self.effective).unwrap_or(Value::Null);
+        let effective = self.effective_json();
         match stage {
             // The report shows the whole pipeline.
             Stage::Report => effective,
@@ -314,7 +319,9 @@ fn whole_numbers(value: &Value) -> Value {
         Value::Object(table) => table.iter().map(|(key, value)| (key.clone(), whole_numbers(value))).collect(),
         Value::Array(items) => items.iter().map(whole_numbers).collect(),
         Value::Number(number) if number.is_f64() => match number.as_f64() {
-            Some(float) if float.fract() == 0.0 && float.abs() < EXACT && !(float == 0.0 && float.is_sign_negative()) => {
+            Some(float)
+                if float.fract() == 0.0 && float.abs() < EXACT && !(float == 0.0 && float.is_sign_negative()) =>
+            {
                 Value::from(float as i64)
             }
             _ => value.clone(),

@@ -41,10 +41,6 @@ pub fn published() -> [Published; 4] {
             about: "stages/NAME.json of a workspace",
             schema: || schemars::schema_for!(Record),
         },
-        Published {
-            name: "summary",
-            about: "summary.json of a report",
-            schema: || schemars::schema_for!(Summary),
-        },
+        Published { name: "summary", about: "summary.json of a report", schema: || schemars::schema_for!(Summary) },
     ]
 }

@@ -15,7 +15,7 @@ use super::stage::Stage;
 use crate::dataset::{FileEntry, Parent};
 use crate::engine::DeviceChoice;
 use crate::progress::Run;
-use crate::{generate, import};
+use crate::{dataset, generate, import};
 
 /// What a stage left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,9 +140,8 @@ pub fn directory_with_manifest(directory: &Path) -> Result<Option<Product>, Erro
         return Ok(None);
     }
     let manifest = directory.join("manifest.json");
-    let product = |sha256: String, damage: Option<String>| {
-        Ok(Some(Product { path: directory.to_owned(), sha256, damage }))
-    };
+    let product =
+        |sha256: String, damage: Option<String>| Ok(Some(Product { path: directory.to_owned(), sha256, damage }));
     let bytes = match fs::read(&manifest) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound || error.kind() == io::ErrorKind::NotADirectory => {
@@ -204,4 +203,28 @@ fn list(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) -> R
 
 fn exists(path: &Path) -> Result<bool, Error> {
     path.try_exists().map_err(Error::io(path))
+}
+
+/// Every problem of the directory that `manifest` describes.
+///
+/// # Errors
+/// If Paramill does not know such directories.
+pub fn check_directory(directory: &Path, manifest: &Value) -> Result<Vec<String>, Error> {
+    match manifest.get("kind").and_then(Value::as_str) {
+        Some("dataset") => Ok(dataset::verify(directory)),
+        Some("model") => Err(Error::NotBuilt { stage: Stage::Train }),
+        kind => Err(Error::Unrecognised {
+            path: directory.to_owned(),
+            verb: "checks",
+            found: format!("the kind \"{}\"", kind.unwrap_or_default()),
+            expected: "a pipeline file, a dataset or a model".to_owned(),
+        }),
+    }
+}
+
+/// Every problem of the archive that a pipeline imports, if it is here; nothing for a simulated dataset.
+pub fn check_source(plan: &Plan) -> Vec<String> {
+    match &plan.source {
+        Source::Generate(_) | Source::Import(_) => Vec::new(),
+    }
 }
