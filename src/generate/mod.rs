@@ -1,86 +1,253 @@
-//! generate (placeholder until the stage lands)
+//! Simulates the trajectories of a system in parallel and writes them as a dataset.
+//!
+//! ```text
+//! dy/dt = f(t, y; p_e),   y(0) drawn,   samples at t = 0, dt, .., T - dt
+//! ```
+//!
+//! `p_e [d_p]` parameters of environment `e`, `y [C]` state, `T` horizon, `dt` sampling interval, both in the system's unit of
+//! time. Every draw belongs to one (seed, split, environment, trajectory), and trajectories are written in order, so the
+//! bytes do not depend on threads; those of a trajectory do not depend on how many others there are.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use rayon::prelude::*;
 
-use crate::dataset::Manifest;
-use crate::progress::Run;
-use crate::schema::Split;
+use crate::dataset::{self, Manifest, Provenance, Writer};
+use crate::progress::{Event, Run};
+use crate::schema::{FormatVersion, Split, Trajectory};
+use crate::solve::{self, Adaptive, Work};
+use crate::systems::{self, Preset, System};
 
-/// `[generate]` of a pipeline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// Name of the dataset.
-    pub dataset: String,
-    /// Name of the system.
-    pub system: String,
-    /// Named set of benchmark values.
-    #[serde(default = "default_preset")]
-    pub preset: String,
-    /// Integrates the system.
-    #[serde(default = "default_solver")]
-    pub solver: String,
-    /// Relative tolerance.
-    #[serde(default = "default_tolerance")]
-    #[schemars(extend("exclusiveMinimum" = 0))]
-    pub rtol: f64,
-    /// Absolute tolerance.
-    #[serde(default = "default_tolerance")]
-    #[schemars(extend("exclusiveMinimum" = 0))]
-    pub atol: f64,
-    /// What goes into each split.
-    pub splits: BTreeMap<Split, SplitSettings>,
+mod settings;
+mod validate;
+mod environments;
+mod stream;
+
+pub use settings::{Environments, Settings, Solver, SplitSettings};
+pub use validate::Problem;
+
+use environments::Environment;
+use stream::Stream;
+
+/// Trajectories simulated between two looks at the interrupt, and held in memory at once.
+const CHUNK: usize = 512;
+
+/// Why a dataset was not generated.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The settings cannot be run.
+    #[error("the settings of generate cannot be run: {}", list(.0))]
+    Invalid(Vec<Problem>),
+    /// A trajectory could not be integrated.
+    #[error("{split} {environment} trajectory {trajectory} (parameters {parameters:?}): {source}")]
+    Integration { split: Split, environment: String, trajectory: String, parameters: Vec<f64>, source: solve::Error },
+    /// The dataset could not be written.
+    #[error(transparent)]
+    Dataset(#[from] dataset::Error),
+    /// A signal asked to stop; nothing is left behind.
+    #[error("interrupted by signal {signal}; no dataset was written")]
+    Interrupted { signal: i32 },
 }
 
-/// One split.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SplitSettings {
-    /// A named set of the system's environments.
-    pub environments: String,
-    #[schemars(range(min = 1))]
-    pub trajectories: usize,
+fn list(problems: &[Problem]) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
 }
 
-fn default_preset() -> String {
-    "paper".to_owned()
+/// Simulates what `settings` ask for and puts the dataset at `directory`.
+///
+/// # Errors
+/// As [`simulate`], and errors of writing. `directory` is then as it was.
+pub fn run(settings: &Settings, seed: u64, directory: &Path, run: &Run) -> Result<Manifest, Error> {
+    let simulation = Simulation::new(settings, seed)?;
+    let mut writer = Writer::create(directory, simulation.manifest())?;
+    simulation.run(run, &mut |split, trajectory| Ok(writer.write(split, trajectory)?))?;
+    Ok(writer.finish()?)
 }
 
-fn default_solver() -> String {
-    "dopri5".to_owned()
+/// Simulates what `settings` ask for and hands the trajectories to `sink`, split after split, in ascending order of their keys.
+///
+/// # Errors
+/// [`Error::Invalid`] with everything that [`Settings::validate`] finds; else the first trajectory, in order, that cannot be
+/// integrated, what `sink` returns, or the interrupt.
+pub fn simulate(
+    settings: &Settings,
+    seed: u64,
+    run: &Run,
+    sink: &mut dyn FnMut(Split, &Trajectory) -> Result<(), Error>,
+) -> Result<(), Error> {
+    Simulation::new(settings, seed)?.run(run, sink)
 }
 
-fn default_tolerance() -> f64 {
-    1e-9
+/// What all trajectories of a dataset have in common.
+struct Simulation {
+    /// With every default filled in.
+    settings: Settings,
+    system: &'static System,
+    preset: &'static Preset,
+    environments: BTreeMap<Split, Vec<Environment>>,
+    times: Vec<f64>,
+    seed: u64,
 }
 
-/// A setting that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    pub key: String,
-    pub found: String,
-    pub expected: String,
-    pub remedy: String,
-}
+impl Simulation {
+    fn new(settings: &Settings, seed: u64) -> Result<Self, Error> {
+        let problems = settings.validate();
+        if !problems.is_empty() {
+            return Err(Error::Invalid(problems));
+        }
+        let known = systems::find(&settings.system).and_then(|system| Some((system, system.preset(&settings.preset)?)));
+        let Some((system, preset)) = known else { return Err(Error::Invalid(problems)) };
+        let environments = settings
+            .splits
+            .iter()
+            .filter_map(|(&split, of_split)| Some((split, environments::select(system, preset, split, of_split)?)))
+            .collect();
+        let settings = settings.resolved(system);
+        let horizon = settings.horizon.unwrap_or(system.horizon);
+        let times = sample_times(horizon, settings.time_step.unwrap_or(system.time_step));
+        Ok(Simulation { settings, system, preset, environments, times, seed })
+    }
 
-impl Settings {
-    pub fn validate(&self) -> Vec<Problem> {
-        Vec::new()
+    fn run(&self, run: &Run, sink: &mut dyn FnMut(Split, &Trajectory) -> Result<(), Error>) -> Result<(), Error> {
+        let trajectories = |split: &Split| self.settings.splits[split].trajectories;
+        let total: usize = self.environments.iter().map(|(split, list)| list.len() * trajectories(split)).sum();
+        let what = format!("simulate {}", self.settings.dataset);
+        run.emit(Event::Begin { what, total: Some(total as u64), unit: "trajectories" });
+        let mut done = 0;
+        let mut work = Work::default();
+        for (&split, list) in &self.environments {
+            let per_environment = trajectories(&split);
+            let jobs = list.len() * per_environment;
+            for first in (0..jobs).step_by(CHUNK) {
+                if let Some(signal) = run.interrupt.requested() {
+                    return Err(Error::Interrupted { signal });
+                }
+                let simulated: Vec<Result<(Trajectory, Work), Error>> = (first..jobs.min(first + CHUNK))
+                    .into_par_iter()
+                    .map_init(
+                        || self.integrator(),
+                        |integrator, job| {
+                            let (environment, index) = (&list[job / per_environment], job % per_environment);
+                            self.trajectory(integrator, split, environment, index)
+                        },
+                    )
+                    .collect();
+                for result in simulated {
+                    let (trajectory, cost) = result?;
+                    sink(split, &trajectory)?;
+                    work = add(work, cost);
+                    done += 1;
+                }
+                run.emit(Event::Advance { done, note: split.to_string() });
+            }
+        }
+        run.emit(Event::Note(format!(
+            "{}: {done} trajectories took {} steps, {} rejected steps and {} evaluations of the field",
+            self.settings.solver.tableau().name,
+            work.accepted,
+            work.rejected,
+            work.evaluations
+        )));
+        run.emit(Event::End);
+        Ok(())
+    }
+
+    fn integrator(&self) -> Result<Adaptive, solve::Error> {
+        Adaptive::new(self.settings.solver.tableau(), self.system.channels.len(), self.settings.tolerance())
+    }
+
+    fn trajectory(
+        &self,
+        integrator: &mut Result<Adaptive, solve::Error>,
+        split: Split,
+        environment: &Environment,
+        index: usize,
+    ) -> Result<(Trajectory, Work), Error> {
+        let channels = self.system.channels.len();
+        let id = format!("{index:05}");
+        let mut stream = Stream::new(self.seed, split, environment.index, index);
+        let mut initial = vec![0.0; channels];
+        (self.preset.initial)(&mut || stream.uniform(), &mut initial);
+        let mut states = vec![0.0; self.times.len() * channels];
+        let field = &mut |time: f64, state: &[f64], derivative: &mut [f64]| {
+            (self.system.field)(&environment.parameters, time, state, derivative);
+        };
+        let integrated = match integrator {
+            Ok(integrator) => integrator.integrate(field, &initial, &self.times, &mut states),
+            Err(error) => Err(error.clone()),
+        };
+        let work = integrated.map_err(|source| Error::Integration {
+            split,
+            environment: environment.id.clone(),
+            trajectory: id.clone(),
+            parameters: environment.parameters.clone(),
+            source,
+        })?;
+        let trajectory = Trajectory {
+            environment: environment.id.clone(),
+            trajectory: id,
+            parameters: environment.parameters.iter().copied().map(Some).collect(),
+            times: self.times.to_vec(),
+            states,
+        };
+        Ok((trajectory, work))
+    }
+
+    fn manifest(&self) -> Manifest {
+        let Settings { dataset, license, rtol, .. } = &self.settings;
+        Manifest {
+            format: FormatVersion::CURRENT,
+            kind: "dataset".to_owned(),
+            name: dataset.clone(),
+            description: format!(
+                "Simulated trajectories of {} ({}). {}.",
+                self.system.name, self.system.description, self.preset.description
+            ),
+            license: license.clone(),
+            provenance: Provenance {
+                tool: concat!("paramill ", env!("CARGO_PKG_VERSION")).to_owned(),
+                stage: "generate".to_owned(),
+                configuration: serde_json::to_value(&self.settings).unwrap_or_default(),
+                seed: Some(self.seed),
+                parents: Vec::new(),
+            },
+            time_unit: self.system.time_unit.to_owned(),
+            channels: self.system.channel_quantities(),
+            parameters: self.system.parameter_quantities(),
+            data_tolerance: Some(*rtol),
+            splits: BTreeMap::new(),
+            files: Vec::new(),
+        }
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("interrupted")]
-    Interrupted { signal: i32 },
-    #[error("generate is not built")]
-    NotBuilt,
+fn add(a: Work, b: Work) -> Work {
+    Work {
+        accepted: a.accepted + b.accepted,
+        rejected: a.rejected + b.rejected,
+        evaluations: a.evaluations + b.evaluations,
+    }
 }
 
-pub fn run(_settings: &Settings, _seed: u64, _directory: &Path, _run: &Run) -> Result<Manifest, Error> {
-    Err(Error::NotBuilt)
+/// How many of `0, dt, 2 dt, ..` lie before the horizon; a multiple of `dt` that is the horizon but for rounding does not.
+fn sample_count(horizon: f64, time_step: f64) -> usize {
+    (horizon / time_step - 1e-9).ceil() as usize
+}
+
+fn sample_times(horizon: f64, time_step: f64) -> Vec<f64> {
+    (0..sample_count(horizon, time_step)).map(|sample| sample as f64 * time_step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_horizon_itself_is_no_sample() {
+        assert_eq!(sample_times(2.0, 0.5), [0.0, 0.5, 1.0, 1.5]);
+        assert_eq!(sample_count(1.0, 0.05), 20);
+        assert_eq!(sample_count(0.3, 0.1), 3);
+        assert_eq!(sample_count(1.01, 0.5), 3);
+    }
 }

@@ -1,1 +1,228 @@
-//! systems
+//! The systems that can be simulated: one file each, and one line in `ALL`.
+
+use crate::schema::Quantity;
+
+mod lotka_volterra;
+
+/// Every system, in alphabetical order of names.
+pub fn all() -> &'static [&'static System] {
+    &ALL
+}
+
+static ALL: [&System; 1] = [&lotka_volterra::LOTKA_VOLTERRA];
+
+/// The system of that name.
+pub fn find(name: &str) -> Option<&'static System> {
+    all().iter().copied().find(|system| system.name == name)
+}
+
+/// A family of ordinary differential equations `dy/dt = f(t, y; p)`, `y [C]`, `p [d_p]`.
+#[derive(Debug)]
+pub struct System {
+    /// The name used in settings.
+    pub name: &'static str,
+    /// One sentence for people.
+    pub description: &'static str,
+    /// Unit of time in UDUNITS spelling.
+    pub time_unit: &'static str,
+    /// The state `[C]`.
+    pub channels: &'static [Channel],
+    /// What differs between environments `[d_p]`.
+    pub parameters: &'static [Parameter],
+    /// Writes `dy/dt [C]` to `derivative`.
+    pub field: VectorField,
+    /// Horizon `T` of a trajectory unless settings say otherwise; samples lie at `0, dt, .., T - dt`.
+    pub horizon: f64,
+    /// Sampling interval `dt` unless settings say otherwise.
+    pub time_step: f64,
+    /// Variants of the benchmark; the first is the default.
+    pub presets: &'static [Preset],
+}
+
+/// `field(p, t, y, dy)`: parameters `[d_p]`, time, state `[C]`, derivative `[C]` to be written.
+pub type VectorField = fn(parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]);
+
+/// `initial(uniform, y)`: writes an initial state `[C]` drawn with `uniform`, which gives independent draws from `[0, 1)`.
+pub type InitialLaw = fn(uniform: &mut dyn FnMut() -> f64, state: &mut [f64]);
+
+/// One entry of the state.
+#[derive(Clone, Copy, Debug)]
+pub struct Channel {
+    /// The name used in files.
+    pub name: &'static str,
+    /// Unit in UDUNITS spelling.
+    pub unit: &'static str,
+    /// One sentence for people.
+    pub description: &'static str,
+}
+
+/// One entry of the parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// The name used in settings and files.
+    pub name: &'static str,
+    /// Unit in UDUNITS spelling.
+    pub unit: &'static str,
+    /// One sentence for people.
+    pub description: &'static str,
+    /// Smallest value that makes sense.
+    pub lower: f64,
+    /// Largest value that makes sense.
+    pub upper: f64,
+}
+
+/// A variant of a benchmark: how trajectories start, and which environments there are.
+#[derive(Debug)]
+pub struct Preset {
+    /// The name used in settings.
+    pub name: &'static str,
+    /// One sentence for people.
+    pub description: &'static str,
+    /// Draws an initial state.
+    pub initial: InitialLaw,
+    /// Named sets of environments.
+    pub environments: &'static [EnvironmentSet],
+}
+
+/// The environments at all combinations of values of the parameters.
+#[derive(Debug)]
+pub struct EnvironmentSet {
+    /// The name used in settings, such as `train`.
+    pub name: &'static str,
+    /// The values of each parameter `[d_p]`; environments are numbered with the last parameter running fastest.
+    pub axes: &'static [Axis],
+}
+
+/// The values of one parameter in a set of environments.
+#[derive(Clone, Copy, Debug)]
+pub enum Axis {
+    /// These values.
+    Values(&'static [f64]),
+    /// `count` values from `first` to `last` in equal steps.
+    Uniform {
+        /// The first value.
+        first: f64,
+        /// The last value.
+        last: f64,
+        /// How many; at least two.
+        count: usize,
+    },
+}
+
+impl System {
+    /// The preset of that name.
+    pub fn preset(&self, name: &str) -> Option<&'static Preset> {
+        self.presets.iter().find(|preset| preset.name == name)
+    }
+
+    /// The channels as a manifest states them.
+    pub fn channel_quantities(&self) -> Vec<Quantity> {
+        self.channels.iter().map(|channel| Quantity::new(channel.name, channel.unit, channel.description)).collect()
+    }
+
+    /// The parameters as a manifest states them.
+    pub fn parameter_quantities(&self) -> Vec<Quantity> {
+        self.parameters
+            .iter()
+            .map(|parameter| Quantity::new(parameter.name, parameter.unit, parameter.description))
+            .collect()
+    }
+}
+
+impl Preset {
+    /// The set of environments of that name.
+    pub fn environment_set(&self, name: &str) -> Option<&'static EnvironmentSet> {
+        self.environments.iter().find(|set| set.name == name)
+    }
+}
+
+impl EnvironmentSet {
+    /// How many values each parameter has.
+    pub fn shape(&self) -> Vec<usize> {
+        self.axes.iter().map(Axis::len).collect()
+    }
+
+    /// How many environments there are.
+    pub fn len(&self) -> usize {
+        self.axes.iter().map(Axis::len).product()
+    }
+
+    /// Whether there is no environment.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The parameters `[d_p]` of the environment with this number.
+    pub fn parameters(&self, index: usize) -> Vec<f64> {
+        let mut rest = index;
+        let mut parameters: Vec<f64> = self
+            .axes
+            .iter()
+            .rev()
+            .map(|axis| {
+                let position = rest % axis.len();
+                rest /= axis.len();
+                axis.value(position)
+            })
+            .collect();
+        parameters.reverse();
+        parameters
+    }
+}
+
+impl Axis {
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Axis::Values(values) => values.len(),
+            Axis::Uniform { count, .. } => *count,
+        }
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value at `position`.
+    pub fn value(&self, position: usize) -> f64 {
+        match self {
+            Axis::Values(values) => values[position],
+            Axis::Uniform { first, last, count } => first + (last - first) * position as f64 / (count - 1) as f64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_system_is_consistent() {
+        for system in all() {
+            assert!(system.time_step > 0.0 && system.time_step < system.horizon, "{}", system.name);
+            assert!(!system.presets.is_empty(), "{}", system.name);
+            for preset in system.presets {
+                for set in preset.environments {
+                    assert_eq!(set.axes.len(), system.parameters.len(), "{} {}", system.name, set.name);
+                    for index in 0..set.len() {
+                        for (value, parameter) in set.parameters(index).iter().zip(system.parameters) {
+                            let inside = (parameter.lower..=parameter.upper).contains(value);
+                            assert!(inside, "{} {} {index}: {} = {value}", system.name, set.name, parameter.name);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_in_order_and_found() {
+        let names: Vec<&str> = all().iter().map(|system| system.name).collect();
+        assert!(names.is_sorted());
+        for name in names {
+            assert_eq!(find(name).map(|system| system.name), Some(name));
+        }
+        assert!(find("lotka").is_none());
+    }
+}

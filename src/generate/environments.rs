@@ -1,0 +1,132 @@
+//! The environments of a split: which there are, their numbers, ids and parameters.
+
+use std::collections::BTreeMap;
+
+use super::{Environments, SplitSettings};
+use crate::schema::Split;
+use crate::systems::{EnvironmentSet, Parameter, Preset, System};
+
+/// One environment to simulate.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Environment {
+    /// Its number in the whole set or list, whatever the limit: with the seed it decides what is drawn.
+    pub index: usize,
+    pub id: String,
+    /// `[d_p]`.
+    pub parameters: Vec<f64>,
+}
+
+/// The environments of `split`, ascending; `None` for an unknown set or incomplete parameters, which validation reports.
+pub(super) fn select(
+    system: &System,
+    preset: &Preset,
+    split: Split,
+    settings: &SplitSettings,
+) -> Option<Vec<Environment>> {
+    let environment = |index: usize, parameters: Vec<f64>| Environment {
+        index,
+        id: format!("{}-{index:05}", group(split)),
+        parameters,
+    };
+    match &settings.environments {
+        Environments::Named(name) => {
+            let set = preset.environment_set(name)?;
+            Some(
+                indices(set, settings.limit)
+                    .into_iter()
+                    .map(|index| environment(index, set.parameters(index)))
+                    .collect(),
+            )
+        }
+        Environments::Explicit(list) => thin(&[list.len()], settings.limit)
+            .into_iter()
+            .map(|index| Some(environment(index, in_order(&list[index], system.parameters)?)))
+            .collect(),
+    }
+}
+
+/// The prefix of environment ids: splits of the same environments share it.
+fn group(split: Split) -> &'static str {
+    match split {
+        Split::Train | Split::Validation | Split::Test => "train",
+        Split::Adapt | Split::AdaptTest => "adapt",
+        Split::Grid => "grid",
+    }
+}
+
+/// The split whose environments `split` has to be among, if any.
+pub(super) fn partner(split: Split) -> Option<Split> {
+    match split {
+        Split::Validation | Split::Test => Some(Split::Train),
+        Split::AdaptTest => Some(Split::Adapt),
+        Split::Train | Split::Adapt | Split::Grid => None,
+    }
+}
+
+/// The numbers of the environments of a named set that a limit keeps, ascending.
+pub(super) fn indices(set: &EnvironmentSet, limit: Option<usize>) -> Vec<usize> {
+    thin(&set.shape(), limit)
+}
+
+fn in_order(values: &BTreeMap<String, f64>, parameters: &[Parameter]) -> Option<Vec<f64>> {
+    parameters.iter().map(|parameter| values.get(parameter.name).copied()).collect()
+}
+
+/// The numbers of the points of a grid of this shape, last axis fastest, that are left when at most `limit` are kept:
+/// axes are lengthened in turn, from one point each, as long as the product allows.
+fn thin(shape: &[usize], limit: Option<usize>) -> Vec<usize> {
+    let total: usize = shape.iter().product();
+    let limit = limit.unwrap_or(total).min(total);
+    if limit == 0 {
+        return Vec::new();
+    }
+    let mut kept = vec![1; shape.len()];
+    loop {
+        let product: usize = kept.iter().product();
+        let longer = (0..shape.len())
+            .filter(|&axis| kept[axis] < shape[axis] && product / kept[axis] * (kept[axis] + 1) <= limit)
+            .min_by_key(|&axis| kept[axis]);
+        match longer {
+            Some(axis) => kept[axis] += 1,
+            None => break,
+        }
+    }
+    shape.iter().zip(&kept).fold(vec![0], |numbers, (&length, &count)| {
+        let positions = (0..count).map(|k| match count {
+            1 => (length - 1) / 2,
+            _ => (k * (length - 1) + (count - 1) / 2) / (count - 1),
+        });
+        let positions: Vec<usize> = positions.collect();
+        numbers.iter().flat_map(|number| positions.iter().map(move |position| number * length + position)).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_limit_keeps_everything() {
+        assert_eq!(thin(&[2, 3], None), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(thin(&[2, 3], Some(100)), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(thin(&[0], Some(4)), [0; 0]);
+    }
+
+    #[test]
+    fn a_limit_thins_every_axis_and_keeps_its_ends() {
+        assert_eq!(thin(&[3, 3], Some(4)), [0, 2, 6, 8]);
+        assert_eq!(thin(&[51, 51], Some(9)), [0, 25, 50, 1275, 1300, 1325, 2550, 2575, 2600]);
+        assert_eq!(thin(&[5], Some(2)), [0, 4]);
+        assert_eq!(thin(&[51, 51], Some(1)), [25 * 51 + 25]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn thinned_numbers_ascend_within_the_limit(a in 1usize..40, b in 1usize..40, limit in 1usize..2000) {
+            let kept = thin(&[a, b], Some(limit));
+            proptest::prop_assert!(!kept.is_empty() && kept.len() <= limit.min(a * b));
+            proptest::prop_assert!(kept.windows(2).all(|pair| pair[0] < pair[1]));
+            proptest::prop_assert!(kept.iter().all(|&number| number < a * b));
+        }
+    }
+}

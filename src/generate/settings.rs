@@ -1,0 +1,132 @@
+//! `[generate]` of a pipeline.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::schema::Split;
+use crate::solve::{DOP853, DOPRI5, TSIT5, Tableau, Tolerance};
+use crate::systems::System;
+
+/// What to simulate, and how precisely.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Name of the dataset, which is also the name of its directory.
+    #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
+    pub dataset: String,
+    /// Name of the system (`paramill list systems`).
+    pub system: String,
+    /// Variant of the system's benchmark.
+    #[serde(default = "default_preset")]
+    pub preset: String,
+    /// SPDX expression of the dataset's licence.
+    #[serde(default = "default_license")]
+    pub license: String,
+    #[serde(default)]
+    pub solver: Solver,
+    /// Error of a solver step allowed relative to the state.
+    #[serde(default = "default_tolerance")]
+    #[schemars(range(min = 1e-14, max = 0.1))]
+    pub rtol: f64,
+    /// Error of a solver step allowed beside that, in the unit of the state.
+    #[serde(default = "default_tolerance")]
+    #[schemars(range(min = 0))]
+    pub atol: f64,
+    /// Solver steps after which a trajectory is given up.
+    #[serde(default = "default_max_steps")]
+    #[schemars(range(min = 1))]
+    pub max_steps: u64,
+    /// Horizon `T`; samples lie at `0, dt, .., T - dt`. The system's own where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub horizon: Option<f64>,
+    /// Sampling interval `dt`. The system's own where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub time_step: Option<f64>,
+    /// The splits of the dataset.
+    pub splits: BTreeMap<Split, SplitSettings>,
+}
+
+/// The trajectories of one split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SplitSettings {
+    pub environments: Environments,
+    /// Trajectories of each environment.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub trajectories: usize,
+    /// Keep at most this many environments: every axis of a named set is thinned evenly and keeps its ends; so is an
+    /// explicit list. Environments keep the ids and the trajectories they have without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub limit: Option<usize>,
+}
+
+/// Which environments.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Environments {
+    /// A named set of the system, such as `train`.
+    Named(String),
+    /// One table of parameter values an environment.
+    Explicit(Vec<BTreeMap<String, f64>>),
+}
+
+/// Adaptive method.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Solver {
+    /// Dormand-Prince, order 5.
+    Dopri5,
+    /// Tsitouras, order 5.
+    Tsit5,
+    /// Dormand-Prince, order 8: the cheapest at tight tolerances.
+    #[default]
+    Dop853,
+}
+
+impl Solver {
+    /// The coefficients of the method.
+    pub fn tableau(self) -> &'static Tableau {
+        match self {
+            Solver::Dopri5 => &DOPRI5,
+            Solver::Tsit5 => &TSIT5,
+            Solver::Dop853 => &DOP853,
+        }
+    }
+}
+
+impl Settings {
+    /// The same settings with the system's horizon and time step where these have none.
+    pub fn resolved(&self, system: &System) -> Settings {
+        Settings {
+            horizon: Some(self.horizon.unwrap_or(system.horizon)),
+            time_step: Some(self.time_step.unwrap_or(system.time_step)),
+            ..self.clone()
+        }
+    }
+
+    /// What one integration may err and cost.
+    pub fn tolerance(&self) -> Tolerance {
+        Tolerance { rtol: self.rtol, atol: self.atol, max_steps: self.max_steps }
+    }
+}
+
+fn default_preset() -> String {
+    "paper".to_owned()
+}
+
+fn default_license() -> String {
+    "MIT OR Apache-2.0".to_owned()
+}
+
+fn default_tolerance() -> f64 {
+    1e-9
+}
+
+fn default_max_steps() -> u64 {
+    100_000
+}

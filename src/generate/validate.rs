@@ -1,0 +1,268 @@
+//! Checks of `[generate]` that a JSON schema cannot state.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::environments::{partner, select};
+use super::{Environments, Settings, SplitSettings, sample_count};
+use crate::schema::Split;
+use crate::systems::{self, Parameter, Preset, System};
+
+/// The most environments in a set, trajectories of an environment, and samples of a trajectory: ids have five digits.
+const MOST: usize = 100_000;
+
+/// One thing wrong with the settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where, from `[generate]` on, such as `splits.train.trajectories`.
+    pub key: String,
+    pub found: String,
+    pub expected: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: found {}, expected {}; {}", self.key, self.found, self.expected, self.remedy)
+    }
+}
+
+#[derive(Default)]
+struct Problems(Vec<Problem>);
+
+impl Problems {
+    fn add(
+        &mut self,
+        key: impl Into<String>,
+        found: impl fmt::Display,
+        expected: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        let (key, found, expected, remedy) = (key.into(), found.to_string(), expected.into(), remedy.into());
+        self.0.push(Problem { key, found, expected, remedy });
+    }
+
+    /// Adds a problem unless `valid`.
+    fn require(&mut self, valid: bool, key: impl Into<String>, found: impl fmt::Display, expected: &str, remedy: &str) {
+        if !valid {
+            self.add(key, found, expected, remedy);
+        }
+    }
+
+    /// Adds the problem of an unknown name.
+    fn unknown(&mut self, key: impl Into<String>, name: &str, kind: &str, known: &[&str]) {
+        let remedy = match nearest(name, known) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("choose a {kind} from the list"),
+        };
+        self.add(key, format!("`{name}`"), format!("a {kind} that exists: {}", known.join(", ")), remedy);
+    }
+}
+
+impl Settings {
+    /// Everything wrong with the settings; empty if they can be run.
+    pub fn validate(&self) -> Vec<Problem> {
+        let mut problems = Problems::default();
+        self.check_scalars(&mut problems);
+        let Some(system) = systems::find(&self.system) else {
+            let known: Vec<&str> = systems::all().iter().map(|system| system.name).collect();
+            problems.unknown("system", &self.system, "system", &known);
+            return problems.0;
+        };
+        self.check_times(system, &mut problems);
+        let preset = system.preset(&self.preset);
+        if preset.is_none() {
+            let known: Vec<&str> = system.presets.iter().map(|preset| preset.name).collect();
+            problems.unknown("preset", &self.preset, "preset of the system", &known);
+        }
+        for (&split, settings) in &self.splits {
+            self.check_split(system, preset, split, settings, &mut problems);
+        }
+        problems.0
+    }
+
+    fn check_scalars(&self, problems: &mut Problems) {
+        let name = &self.dataset;
+        let is_plain = name.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+        problems.require(
+            is_plain,
+            "dataset",
+            format!("`{name}`"),
+            "letters, digits, `.`, `_` and `-`, a letter or digit first",
+            "rename the dataset; its name is also that of a directory",
+        );
+        problems.require(
+            (1e-14..=0.1).contains(&self.rtol),
+            "rtol",
+            self.rtol,
+            "a number from 1e-14 to 0.1",
+            "1e-9 suits data that models are measured against",
+        );
+        problems.require(
+            self.atol.is_finite() && self.atol >= 0.0,
+            "atol",
+            self.atol,
+            "a finite number, zero or more",
+            "1e-9 suits states of order one",
+        );
+        problems.require(self.max_steps >= 1, "max_steps", self.max_steps, "at least 1", "100000 suits most systems");
+        problems.require(
+            !self.splits.is_empty(),
+            "splits",
+            "none",
+            "at least one split",
+            "add a table such as [generate.splits.train]",
+        );
+    }
+
+    fn check_times(&self, system: &System, problems: &mut Problems) {
+        let horizon = self.horizon.unwrap_or(system.horizon);
+        let time_step = self.time_step.unwrap_or(system.time_step);
+        let mut are_positive = true;
+        for (key, value) in [("horizon", horizon), ("time_step", time_step)] {
+            let is_positive = value.is_finite() && value > 0.0;
+            are_positive &= is_positive;
+            problems.require(
+                is_positive,
+                key,
+                value,
+                "a finite number above zero",
+                "leave it out for the system's own",
+            );
+        }
+        if are_positive {
+            let ratio = horizon / time_step;
+            let key = if self.time_step.is_some() { "time_step" } else { "horizon" };
+            problems.require(
+                ratio < MOST as f64 && (2..=MOST).contains(&sample_count(horizon, time_step)),
+                key,
+                format!("{horizon} / {time_step} samples"),
+                "2 to 100000 samples of a trajectory",
+                "change horizon or time_step",
+            );
+        }
+    }
+
+    fn check_split(
+        &self,
+        system: &System,
+        preset: Option<&'static Preset>,
+        split: Split,
+        settings: &SplitSettings,
+        problems: &mut Problems,
+    ) {
+        let key = format!("splits.{split}");
+        problems.require(
+            (1..=MOST).contains(&settings.trajectories),
+            format!("{key}.trajectories"),
+            settings.trajectories,
+            "1 to 100000",
+            "say how many trajectories each environment has",
+        );
+        if settings.limit == Some(0) {
+            problems.add(format!("{key}.limit"), 0, "at least 1", "leave it out to keep every environment");
+        }
+        match (&settings.environments, preset) {
+            (Environments::Explicit(list), _) => {
+                check_list(system, &format!("{key}.environments"), list, problems);
+            }
+            (Environments::Named(name), Some(preset)) if preset.environment_set(name).is_none() => {
+                let known: Vec<&str> = preset.environments.iter().map(|set| set.name).collect();
+                problems.unknown(format!("{key}.environments"), name, "set of environments of the system", &known);
+            }
+            _ => {}
+        }
+        if let Some(partner) = partner(split) {
+            self.check_partner(system, preset, split, settings, partner, problems);
+        }
+    }
+
+    /// A split of held-out trajectories is of use only where its environments are fitted in its partner.
+    fn check_partner(
+        &self,
+        system: &System,
+        preset: Option<&Preset>,
+        split: Split,
+        settings: &SplitSettings,
+        partner: Split,
+        problems: &mut Problems,
+    ) {
+        let Some(partner_settings) = self.splits.get(&partner) else {
+            problems.add(
+                format!("splits.{split}"),
+                format!("no split `{partner}`"),
+                format!("a split `{partner}` of the same environments"),
+                format!("add [generate.splits.{partner}] or remove [generate.splits.{split}]"),
+            );
+            return;
+        };
+        if settings.environments != partner_settings.environments {
+            problems.add(
+                format!("splits.{split}.environments"),
+                "other environments",
+                format!("the environments of splits.{partner}"),
+                "give both splits the same `environments`",
+            );
+            return;
+        }
+        let Some(preset) = preset else { return };
+        let own = select(system, preset, split, settings);
+        let partners = select(system, preset, partner, partner_settings);
+        if let (Some(own), Some(partners)) = (own, partners) {
+            let strangers = own.iter().filter(|environment| !partners.contains(environment)).count();
+            if strangers > 0 {
+                problems.add(
+                    format!("splits.{split}.limit"),
+                    format!("{strangers} environments that splits.{partner} leaves out"),
+                    format!("only environments of splits.{partner}"),
+                    "give both splits the same `limit`",
+                );
+            }
+        }
+    }
+}
+
+fn check_list(system: &System, key: &str, list: &[BTreeMap<String, f64>], problems: &mut Problems) {
+    problems.require(
+        (1..=MOST).contains(&list.len()),
+        key,
+        format!("{} environments", list.len()),
+        "1 to 100000 environments",
+        "list the parameters of each environment, as in [{ beta = 0.5, delta = 0.7 }]",
+    );
+    let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name).collect();
+    for (index, values) in list.iter().enumerate() {
+        for name in values.keys().filter(|name| !known.contains(&name.as_str())) {
+            problems.unknown(format!("{key}[{index}].{name}"), name, "parameter of the system", &known);
+        }
+        for Parameter { name, lower, upper, .. } in system.parameters {
+            match values.get(*name) {
+                None => problems.add(
+                    format!("{key}[{index}]"),
+                    format!("no `{name}`"),
+                    format!("a value for each of {}", known.join(", ")),
+                    format!("add `{name} = ...`"),
+                ),
+                Some(value) if !(*lower..=*upper).contains(value) => problems.add(
+                    format!("{key}[{index}].{name}"),
+                    value,
+                    format!("a number from {lower} to {upper}"),
+                    "choose a value inside the bounds of the parameter",
+                ),
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+/// The known name most like `name`, if one is like it at all.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    known
+        .iter()
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), *candidate))
+        .filter(|(likeness, _)| *likeness > 0.7)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}

@@ -1,0 +1,16 @@
+//! The classical Runge-Kutta method, order 4: `y' = y + dt (k1 + 2 k2 + 2 k3 + k4) / 6`.
+//!
+//! Source: W. Kutta, Beitrag zur naeherungsweisen Integration totaler Differentialgleichungen, Zeitschrift fuer
+//! Mathematik und Physik 46 (1901); Hairer, Noersett, Wanner I, table II.1.2 (left).
+
+use super::Tableau;
+
+/// The classical fourth-order method.
+pub static RK4: Tableau = Tableau {
+    name: "rk4",
+    order: 4,
+    nodes: &[0.0, 0.5, 0.5, 1.0],
+    stages: &[&[], &[0.5], &[0.0, 0.5], &[0.0, 0.0, 1.0]],
+    weights: &[1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0],
+    embedded: None,
+};
