@@ -1,11 +1,18 @@
 //! `manifest.json` of a dataset.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::layout::{CARD, MANIFEST, RESERVED, data_file, path_problem, sha256};
+use super::{Error, Store};
 use crate::schema::{FormatVersion, Quantity, Split};
+
+/// The `kind` of a dataset's manifest.
+pub(super) const KIND: &str = "dataset";
 
 /// What a dataset says of itself. Holds no date and no absolute path: the same inputs give the same bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,4 +78,174 @@ pub struct FileEntry {
     pub path: String,
     pub bytes: u64,
     pub sha256: String,
+}
+
+/// The part of a manifest that every format version has.
+#[derive(Deserialize)]
+struct Header {
+    kind: String,
+    format: FormatVersion,
+}
+
+impl Manifest {
+    /// Reads and checks the manifest of the dataset in `directory`; also returns the SHA-256 of its bytes.
+    ///
+    /// # Errors
+    /// If it cannot be read, is not JSON of this form (with line and column), or breaks a rule (all that it breaks).
+    pub(super) fn load(directory: &Path) -> Result<(Manifest, String), Error> {
+        let path = directory.join(MANIFEST);
+        let bytes = fs::read(&path).map_err(Error::io(&path))?;
+        let manifest = Manifest::parse(&path, &bytes)?;
+        Error::problems(&path, manifest.problems())?;
+        Ok((manifest, sha256(&bytes)))
+    }
+
+    /// Reads a manifest from the bytes of the file `path`, without checking what it says.
+    pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Manifest, Error> {
+        if let Ok(Header { kind, format }) = serde_json::from_slice(bytes) {
+            if kind != KIND {
+                return Err(Error::invalid(path, format!("kind is `{kind}`"), format!("`{KIND}`")));
+            }
+            if !format.is_readable() {
+                return Err(Error::invalid(
+                    path,
+                    format!("format is {format}"),
+                    format!("{}.x, which this version of paramill reads", FormatVersion::CURRENT.major),
+                ));
+            }
+        }
+        serde_json::from_slice(bytes).map_err(|error| {
+            let text = error.to_string();
+            let found = text.rsplit_once(" at line ").map_or(text.as_str(), |(found, _)| found).to_owned();
+            Error::Json { path: path.to_owned(), line: error.line(), column: error.column(), found }
+        })
+    }
+
+    /// What the manifest says that cannot be so; a sentence each.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let mut problems = self.description_problems();
+        if self.kind != KIND {
+            problems.push(format!("kind is `{}`; expected `{KIND}`", self.kind));
+        }
+        if self.splits.is_empty() {
+            problems.push("`splits` is empty; expected at least one split".to_owned());
+        }
+        for (split, summary) in &self.splits {
+            summary.problems(*split, &mut problems);
+        }
+        self.file_problems(&mut problems);
+        problems
+    }
+
+    /// What is wrong with the part that the maker of a dataset states: names, units, texts.
+    pub(super) fn description_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.name.trim().is_empty() || self.name.chars().any(char::is_control) {
+            problems.push(format!("name is {:?}; expected one line of text", self.name));
+        }
+        if self.channels.is_empty() {
+            problems.push("`channels` is empty; expected at least one channel".to_owned());
+        }
+        if let Some(tolerance) = self.data_tolerance.filter(|value| !(value.is_finite() && *value >= 0.0)) {
+            problems.push(format!("`data_tolerance` is {tolerance}; expected a number from 0 up, or null"));
+        }
+        let texts = [("description", &self.description), ("license", &self.license), ("time_unit", &self.time_unit)];
+        for (what, text) in texts {
+            if text.contains('\0') {
+                problems.push(format!("`{what}` has a NUL character; expected text"));
+            }
+        }
+        let mut seen: BTreeMap<&str, String> =
+            RESERVED.iter().map(|name| (*name, "a name that the format uses itself".to_owned())).collect();
+        let channels = self.channels.iter().map(|quantity| ("channel", quantity));
+        let parameters = self.parameters.iter().map(|quantity| ("parameter", quantity));
+        for (role, quantity) in channels.chain(parameters) {
+            let name = quantity.name.as_str();
+            if name.is_empty()
+                || name == "."
+                || name.trim() != name
+                || name.contains(|c: char| c == '/' || c.is_control())
+            {
+                problems.push(format!(
+                    "{role} name {name:?} cannot be a column; expected text without `/`, control characters or space at its ends"
+                ));
+            }
+            if quantity.unit.contains('\0') || quantity.description.contains('\0') {
+                problems.push(format!("{role} `{name}` has a NUL character in its unit or description; expected text"));
+            }
+            match seen.get(name) {
+                Some(other) => problems.push(format!("{role} `{name}` collides with {other}; expected distinct names")),
+                None => {
+                    seen.insert(name, format!("another quantity, the {role} `{name}`"));
+                }
+            }
+        }
+        problems
+    }
+
+    fn file_problems(&self, problems: &mut Vec<String>) {
+        let mut expected: BTreeSet<String> = [CARD.to_owned()].into();
+        for split in self.splits.keys() {
+            expected.extend([Store::Hdf5, Store::Parquet].map(|store| data_file(*split, store)));
+        }
+        let mut listed = BTreeSet::new();
+        for FileEntry { path, sha256, .. } in &self.files {
+            if let Some(problem) = path_problem(path) {
+                problems.push(format!("file path {path:?} {problem}; expected a relative path inside the directory"));
+            } else if !expected.contains(path) {
+                problems.push(format!(
+                    "file `{path}` is listed; expected the card and one HDF5 and one Parquet file a split"
+                ));
+            }
+            if !listed.insert(path.as_str()) {
+                problems.push(format!("file `{path}` is listed twice; expected it once"));
+            }
+            if sha256.len() != 64 || !sha256.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+                problems.push(format!("`sha256` of `{path}` is {sha256:?}; expected 64 lower-case hex digits"));
+            }
+        }
+        for path in expected.iter().filter(|path| !listed.contains(path.as_str())) {
+            problems.push(format!("file `{path}` is not listed; expected it with its size and digest"));
+        }
+    }
+
+    /// The entry of the file at the relative `path`.
+    pub(super) fn file(&self, path: &str) -> Option<&FileEntry> {
+        self.files.iter().find(|entry| entry.path == path)
+    }
+}
+
+impl SplitSummary {
+    /// Counts of the trajectories added one by one, in ascending key order.
+    pub(super) fn add(&mut self, new_environment: bool, samples: usize) {
+        self.environments += usize::from(new_environment);
+        self.trajectories += 1;
+        self.samples += samples;
+        self.shortest = if self.trajectories == 1 { samples } else { self.shortest.min(samples) };
+        self.longest = self.longest.max(samples);
+    }
+
+    fn problems(&self, split: Split, problems: &mut Vec<String>) {
+        let SplitSummary { environments, trajectories, samples, shortest, longest } = *self;
+        if trajectories == 0 {
+            problems.push(format!("split `{split}` has no trajectory; expected at least one"));
+            return;
+        }
+        if environments == 0 || environments > trajectories {
+            problems.push(format!(
+                "split `{split}` has {environments} environments for {trajectories} trajectories; expected from 1 to as many"
+            ));
+        }
+        if shortest < 2 || longest < shortest {
+            problems.push(format!(
+                "split `{split}` has {shortest} to {longest} samples a trajectory; expected at least 2, the longest last"
+            ));
+        }
+        let bounds = (shortest.checked_mul(trajectories), longest.checked_mul(trajectories));
+        if !matches!(bounds, (Some(fewest), Some(most)) if (fewest..=most).contains(&samples)) {
+            problems.push(format!(
+                "split `{split}` has {samples} samples in {trajectories} trajectories of {shortest} to {longest}; expected counts that agree"
+            ));
+        }
+    }
 }

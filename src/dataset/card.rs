@@ -1,0 +1,130 @@
+//! The card: `README.md` of a dataset, with the front matter that the Hugging Face hub reads.
+
+use std::fmt::Write;
+
+use super::layout::data_file;
+use super::{Manifest, SplitSummary, Store};
+use crate::schema::Quantity;
+
+/// SPDX expressions that the hub knows by their lower-case form; any other is `other` with its name beside it.
+const HUB_LICENSES: [&str; 14] = [
+    "apache-2.0",
+    "bsd-2-clause",
+    "bsd-3-clause",
+    "cc-by-4.0",
+    "cc-by-nc-4.0",
+    "cc-by-sa-4.0",
+    "cc0-1.0",
+    "gpl-3.0",
+    "isc",
+    "mit",
+    "odbl",
+    "pddl",
+    "unknown",
+    "unlicense",
+];
+
+/// The card of a dataset whose splits are complete.
+pub(super) fn text(manifest: &Manifest) -> String {
+    let mut card = String::new();
+    front_matter(manifest, &mut card);
+    let _ = write!(card, "# {}\n\n{}\n", manifest.name, manifest.description);
+    quantities("Channels", "What was sampled in time.", &manifest.channels, &mut card);
+    quantities(
+        "Parameters",
+        "Constants of an environment; null in Parquet and NaN in HDF5 where unknown.",
+        &manifest.parameters,
+        &mut card,
+    );
+    splits(manifest, &mut card);
+    making(manifest, &mut card);
+    loading(manifest, &mut card);
+    card
+}
+
+fn front_matter(manifest: &Manifest, card: &mut String) {
+    let license = manifest.license.to_lowercase();
+    let _ = writeln!(card, "---\npretty_name: {}", quoted(&manifest.name));
+    if HUB_LICENSES.contains(&license.as_str()) {
+        let _ = writeln!(card, "license: {license}");
+    } else {
+        let _ = writeln!(card, "license: other\nlicense_name: {}", quoted(&manifest.license));
+    }
+    card.push_str("tags:\n- dynamical-systems\n- time-series\n- parameter-estimation\n");
+    card.push_str("configs:\n- config_name: default\n  data_files:\n");
+    for split in manifest.splits.keys() {
+        let _ = writeln!(card, "  - split: {split}\n    path: {}", data_file(*split, Store::Parquet));
+    }
+    card.push_str("---\n\n");
+}
+
+/// A JSON string, which is a YAML string too.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn quantities(title: &str, what: &str, quantities: &[Quantity], card: &mut String) {
+    let _ = write!(card, "\n## {title}\n\n");
+    if quantities.is_empty() {
+        card.push_str("None.\n");
+        return;
+    }
+    let _ = write!(card, "{what}\n\n| name | unit | description |\n|---|---|---|\n");
+    for Quantity { name, unit, description } in quantities {
+        let _ = writeln!(card, "| `{}` | {} | {} |", cell(name), cell(unit), cell(description));
+    }
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn splits(manifest: &Manifest, card: &mut String) {
+    let _ = write!(
+        card,
+        "\n## Splits\n\nOne row a trajectory, on its own times (unit: {}).\n\n\
+         | split | environments | trajectories | samples | samples a trajectory |\n|---|---:|---:|---:|---:|\n",
+        cell(&manifest.time_unit)
+    );
+    for (split, SplitSummary { environments, trajectories, samples, shortest, longest }) in &manifest.splits {
+        let range = if shortest == longest { shortest.to_string() } else { format!("{shortest} to {longest}") };
+        let _ = writeln!(card, "| `{split}` | {environments} | {trajectories} | {samples} | {range} |");
+    }
+}
+
+fn making(manifest: &Manifest, card: &mut String) {
+    let provenance = &manifest.provenance;
+    let _ = write!(card, "\n## How it was made\n\n{}, stage `{}`", provenance.tool, provenance.stage);
+    if let Some(seed) = provenance.seed {
+        let _ = write!(card, ", seed {seed}");
+    }
+    match manifest.data_tolerance {
+        Some(tolerance) => {
+            let _ = write!(card, ". The data are good to a relative tolerance of {tolerance:e}");
+        }
+        None => card.push_str(". The error of the data is not known"),
+    }
+    card.push_str(". `manifest.json` holds this, and a SHA-256 of every file.\n");
+    if !provenance.parents.is_empty() {
+        card.push_str("\nMade from:\n\n");
+        for parent in &provenance.parents {
+            let _ = writeln!(card, "- {} (SHA-256 `{}`)", parent.name, parent.sha256);
+        }
+    }
+    let _ = write!(card, "\nSettings:\n\n```json\n{:#}\n```\n", provenance.configuration);
+}
+
+fn loading(manifest: &Manifest, card: &mut String) {
+    let Some(split) = manifest.splits.keys().next() else { return };
+    let _ = write!(
+        card,
+        "\n## Loading it in Python\n\n```python\n\
+         import polars as pl\n\
+         rows = pl.read_parquet(\"{}\")\n\n\
+         import xarray as xr\n\
+         split = xr.open_dataset(\"{}\")\n\
+         ```\n",
+        data_file(*split, Store::Parquet),
+        data_file(*split, Store::Hdf5)
+    );
+}

@@ -1,0 +1,78 @@
+//! What goes wrong with a dataset on disk.
+
+use std::path::{Path, PathBuf};
+
+use crate::schema::{Split, Trajectory};
+
+/// What goes wrong with a dataset on disk.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: std::io::Error },
+    /// The manifest is not the JSON of a dataset manifest.
+    #[error("{path}:{line}:{column}: {found}; expected the manifest of a dataset")]
+    Json { path: PathBuf, line: usize, column: usize, found: String },
+    /// One thing in a file or directory is not as it must be.
+    #[error("{path}: {found}; expected {expected}")]
+    Invalid { path: PathBuf, found: String, expected: String },
+    /// Several things are not as they must be: a sentence each.
+    #[error("{path}: {}", problems.join("; "))]
+    Problems { path: PathBuf, problems: Vec<String> },
+    /// The file was changed or damaged after the dataset was written.
+    #[error(
+        "{path}: SHA-256 is {found}; expected {expected} as the manifest states: restore the file or make the dataset again"
+    )]
+    Digest { path: PathBuf, found: String, expected: String },
+    /// A trajectory breaks a rule of the format.
+    #[error("{path}: split `{split}`, environment `{environment}`, trajectory `{trajectory}`: {}", problems.join("; "))]
+    Trajectory { path: PathBuf, split: Split, environment: String, trajectory: String, problems: Vec<String> },
+    /// The HDF5 library reports an error.
+    #[error("{path}: HDF5: {source}")]
+    Hdf5 { path: PathBuf, source: hdf5_metno::Error },
+    /// The Parquet library reports an error.
+    #[error("{path}: Parquet: {source}")]
+    Parquet { path: PathBuf, source: parquet::errors::ParquetError },
+}
+
+impl Error {
+    pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+        move |source| Error::Io { path: path.to_owned(), source }
+    }
+
+    pub(super) fn hdf5(path: &Path) -> impl FnOnce(hdf5_metno::Error) -> Error {
+        move |source| Error::Hdf5 { path: path.to_owned(), source }
+    }
+
+    pub(super) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Error {
+        move |source| Error::Parquet { path: path.to_owned(), source }
+    }
+
+    pub(super) fn invalid(path: &Path, found: impl Into<String>, expected: impl Into<String>) -> Error {
+        Error::Invalid { path: path.to_owned(), found: found.into(), expected: expected.into() }
+    }
+
+    /// The problems as an error, if there are any.
+    pub(super) fn problems(path: &Path, problems: Vec<String>) -> Result<(), Error> {
+        if problems.is_empty() { Ok(()) } else { Err(Error::Problems { path: path.to_owned(), problems }) }
+    }
+
+    /// The problems of one trajectory as an error, if there are any.
+    pub(super) fn trajectory(
+        path: &Path,
+        split: Split,
+        trajectory: &Trajectory,
+        problems: Vec<String>,
+    ) -> Result<(), Error> {
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Trajectory {
+            path: path.to_owned(),
+            split,
+            environment: trajectory.environment.clone(),
+            trajectory: trajectory.trajectory.clone(),
+            problems,
+        })
+    }
+}

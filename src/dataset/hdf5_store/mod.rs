@@ -1,0 +1,23 @@
+//! The HDF5 copy: one file a split, in the netCDF-4 data model, so that xarray opens it with either of its engines.
+//!
+//! Symbols: `B` trajectories of the split, `T` samples of the longest of them. Variables, all little-endian, all in the
+//! root group:
+//!
+//! | variable | shape | type |
+//! |---|---|---|
+//! | `trajectory` | `[B]`, dimension scale | int64: 0, 1, .. |
+//! | `environment_id`, `trajectory_id` | `[B]` | variable-length UTF-8 |
+//! | each parameter | `[B]` | float64, NaN where unknown |
+//! | each channel | `[B, T]` | float64, NaN after a trajectory's end |
+//!
+//! If all trajectories have the same times (bit for bit), `time` is a dimension scale `[T]`. If not, `sample` is a
+//! dimension scale `[T]` (int64), `time` is `[B, T]` (NaN after the end), and `sample_count` is `[B]` (int64).
+
+mod read;
+mod write;
+
+pub(super) use read::OpenSplit;
+pub(super) use write::image;
+
+/// Root attribute that states the format version.
+const FORMAT_ATTRIBUTE: &str = "paramill_format";

@@ -1,0 +1,234 @@
+//! Reads a split from its HDF5 file: the index at once, the samples by hyperslabs.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use hdf5_metno::dataset::Layout;
+use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor, VarLenUnicode};
+use hdf5_metno::{Dataset, File, IndexType, IterationOrder, LinkType};
+
+use crate::dataset::layout::{ENVIRONMENT_ID, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
+use crate::dataset::{Error, IndexEntry, Manifest};
+use crate::schema::{Split, Trajectory};
+
+/// An open HDF5 file of a split, whose structure has been checked against the manifest.
+pub(in crate::dataset) struct OpenSplit {
+    path: PathBuf,
+    /// The trajectories without their samples, in stored order.
+    pub(in crate::dataset) index: Vec<IndexEntry>,
+    time: Time,
+    /// One variable `[B, T]` a channel.
+    channels: Vec<Dataset>,
+    longest: usize,
+}
+
+enum Time {
+    /// The times `[T]` of every trajectory.
+    Shared(Vec<f64>),
+    /// The variable `[B, T]`.
+    Own(Dataset),
+}
+
+impl OpenSplit {
+    /// Opens the file at `path` and reads its index.
+    ///
+    /// # Errors
+    /// If the file refers to another file, or is not of the shape that the manifest states (every difference).
+    pub(in crate::dataset) fn open(path: &Path, manifest: &Manifest, split: Split) -> Result<Self, Error> {
+        let file = File::open(path).map_err(Error::hdf5(path))?;
+        let variables = Variables { path, file: &file };
+        let mut problems = variables.link_problems()?;
+        Error::problems(path, problems)?;
+
+        let summary = manifest.splits.get(&split).cloned().unwrap_or_default();
+        let (rows, longest) = (summary.trajectories, summary.longest);
+        let float = TypeDescriptor::Float(FloatSize::U8);
+        let integer = TypeDescriptor::Integer(IntSize::U8);
+        problems = Vec::new();
+        variables.check(TRAJECTORY, &integer, &[rows], &mut problems);
+        for id in [ENVIRONMENT_ID, TRAJECTORY_ID] {
+            variables.check(id, &TypeDescriptor::VarLenUnicode, &[rows], &mut problems);
+        }
+        for parameter in &manifest.parameters {
+            variables.check(&parameter.name, &float, &[rows], &mut problems);
+        }
+        for channel in &manifest.channels {
+            variables.check(&channel.name, &float, &[rows, longest], &mut problems);
+        }
+        let own_times = file.link_exists(SAMPLE);
+        if own_times {
+            variables.check(SAMPLE, &integer, &[longest], &mut problems);
+            variables.check(TIME, &float, &[rows, longest], &mut problems);
+            variables.check(SAMPLE_COUNT, &integer, &[rows], &mut problems);
+        } else {
+            variables.check(TIME, &float, &[longest], &mut problems);
+        }
+        Error::problems(path, problems)?;
+
+        let (time, counts) = if own_times {
+            let counts = variables.open(SAMPLE_COUNT)?.read_raw::<i64>().map_err(Error::hdf5(path))?;
+            (Time::Own(variables.open(TIME)?), counts)
+        } else {
+            let times = variables.open(TIME)?.read_raw::<f64>().map_err(Error::hdf5(path))?;
+            (Time::Shared(times), vec![longest as i64; rows])
+        };
+        let channels =
+            manifest.channels.iter().map(|channel| variables.open(&channel.name)).collect::<Result<_, _>>()?;
+        let index = variables.index(manifest, &counts, longest)?;
+        Ok(OpenSplit { path: path.to_owned(), index, time, channels, longest })
+    }
+
+    /// The trajectories of these rows, as they stand in the file; the rows are within the index.
+    pub(in crate::dataset) fn read(&self, rows: Range<usize>) -> Result<Vec<Trajectory>, Error> {
+        let entries = &self.index[rows.clone()];
+        let longest = entries.iter().map(|entry| entry.samples).max().unwrap_or(0);
+        let slab = |variable: &Dataset| {
+            variable.read_slice_2d::<f64, _>((rows.clone(), 0..longest)).map_err(Error::hdf5(&self.path))
+        };
+        let mut trajectories: Vec<_> = entries
+            .iter()
+            .map(|entry| Trajectory {
+                environment: entry.environment.clone(),
+                trajectory: entry.trajectory.clone(),
+                parameters: entry.parameters.clone(),
+                times: Vec::new(),
+                states: vec![0.0; entry.samples * self.channels.len()],
+            })
+            .collect();
+        match &self.time {
+            Time::Shared(times) => trajectories.iter_mut().for_each(|trajectory| trajectory.times.clone_from(times)),
+            Time::Own(variable) => {
+                let times = slab(variable)?;
+                for ((trajectory, entry), times) in trajectories.iter_mut().zip(entries).zip(times.outer_iter()) {
+                    trajectory.times.extend(times.iter().take(entry.samples));
+                }
+            }
+        }
+        for (c, variable) in self.channels.iter().enumerate() {
+            let values = slab(variable)?;
+            for (trajectory, values) in trajectories.iter_mut().zip(values.outer_iter()) {
+                let column = trajectory.states.iter_mut().skip(c).step_by(self.channels.len());
+                column.zip(values).for_each(|(state, value)| *state = *value);
+            }
+        }
+        Ok(trajectories)
+    }
+
+    /// What stands after the ends of the trajectories of these rows where only NaN should; a sentence each.
+    pub(in crate::dataset) fn padding_problems(&self, rows: Range<usize>) -> Result<Vec<String>, Error> {
+        let own_times = match &self.time {
+            Time::Shared(_) => None,
+            Time::Own(variable) => Some(variable),
+        };
+        let mut problems = Vec::new();
+        for variable in self.channels.iter().chain(own_times) {
+            let slab =
+                variable.read_slice_2d::<f64, _>((rows.clone(), 0..self.longest)).map_err(Error::hdf5(&self.path))?;
+            for (entry, values) in self.index[rows.clone()].iter().zip(slab.outer_iter()) {
+                if values.iter().skip(entry.samples).any(|value| !value.is_nan()) {
+                    problems.push(format!(
+                        "environment `{}`, trajectory `{}`: variable `{}` has values after the last sample; expected NaN",
+                        entry.environment,
+                        entry.trajectory,
+                        variable.name().trim_start_matches('/')
+                    ));
+                }
+            }
+        }
+        Ok(problems)
+    }
+}
+
+/// The variables of an open file.
+struct Variables<'a> {
+    path: &'a Path,
+    file: &'a File,
+}
+
+impl Variables<'_> {
+    /// Links that leave the file or point elsewhere in it; checked before anything is opened through a link.
+    fn link_problems(&self) -> Result<Vec<String>, Error> {
+        let links = self.file.links(IndexType::Name, IterationOrder::Increasing).map_err(Error::hdf5(self.path))?;
+        let indirect = links.into_iter().filter(|(_, info)| info.link_type != LinkType::Hard);
+        Ok(indirect
+            .map(|(name, info)| format!("`{name}` is a link of type {:?}; expected only hard links", info.link_type))
+            .collect())
+    }
+
+    fn open(&self, name: &str) -> Result<Dataset, Error> {
+        self.file.dataset(name).map_err(Error::hdf5(self.path))
+    }
+
+    fn check(&self, name: &str, kind: &TypeDescriptor, shape: &[usize], problems: &mut Vec<String>) {
+        if !self.file.link_exists(name) {
+            problems.push(format!("variable `{name}` is missing; expected it as the manifest states"));
+            return;
+        }
+        let variable = match self.file.dataset(name) {
+            Ok(variable) => variable,
+            Err(error) => {
+                problems.push(format!("`{name}` cannot be opened as a variable: {error}"));
+                return;
+            }
+        };
+        match variable.dtype().and_then(|dtype| dtype.to_descriptor()) {
+            Ok(found) if found == *kind => {}
+            Ok(found) => problems.push(format!("variable `{name}` has type {found}; expected {kind}")),
+            Err(error) => problems.push(format!("variable `{name}` has no readable type: {error}")),
+        }
+        match variable.get_shape() {
+            Ok(found) if found == shape => {}
+            Ok(found) => problems.push(format!("variable `{name}` has shape {found:?}; expected {shape:?}")),
+            Err(error) => problems.push(format!("variable `{name}` has no readable shape: {error}")),
+        }
+        match variable.dcpl().and_then(|plist| Ok((plist.get_layout()?, plist.get_external()?))) {
+            Ok((Layout::Virtual, _)) => {
+                problems.push(format!("variable `{name}` is virtual; expected its values in this file"));
+            }
+            Ok((_, external)) if !external.is_empty() => {
+                problems.push(format!("variable `{name}` has external storage; expected its values in this file"));
+            }
+            Ok(_) => {}
+            Err(error) => problems.push(format!("variable `{name}` has no readable layout: {error}")),
+        }
+    }
+
+    fn index(&self, manifest: &Manifest, counts: &[i64], longest: usize) -> Result<Vec<IndexEntry>, Error> {
+        let environments = self.strings(ENVIRONMENT_ID)?;
+        let trajectories = self.strings(TRAJECTORY_ID)?;
+        let parameters = manifest
+            .parameters
+            .iter()
+            .map(|parameter| self.open(&parameter.name)?.read_raw::<f64>().map_err(Error::hdf5(self.path)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut problems = Vec::new();
+        let rows = environments.into_iter().zip(trajectories).zip(counts);
+        let index = rows
+            .enumerate()
+            .map(|(row, ((environment, trajectory), &count))| {
+                let samples = usize::try_from(count).ok().filter(|count| *count <= longest).unwrap_or_else(|| {
+                    problems.push(format!("`{SAMPLE_COUNT}` of row {row} is {count}; expected from 2 to {longest}"));
+                    0
+                });
+                let parameters =
+                    parameters.iter().map(|values| Some(values[row]).filter(|value| !value.is_nan())).collect();
+                IndexEntry { environment, trajectory, parameters, samples }
+            })
+            .collect();
+        Error::problems(self.path, problems)?;
+        Ok(index)
+    }
+
+    fn strings(&self, name: &str) -> Result<Vec<String>, Error> {
+        let values = self.open(name)?.read_raw::<VarLenUnicode>().map_err(Error::hdf5(self.path))?;
+        let text = |(row, value): (usize, VarLenUnicode)| {
+            // A file may hold a null string, or bytes that are not UTF-8: neither may reach `as_str`.
+            let bytes = if value.as_ptr().is_null() { None } else { Some(value.as_bytes()) };
+            bytes
+                .and_then(|bytes| std::str::from_utf8(bytes).ok())
+                .map(str::to_owned)
+                .ok_or_else(|| Error::invalid(self.path, format!("`{name}` of row {row} is not UTF-8 text"), "an id"))
+        };
+        values.into_iter().enumerate().map(text).collect()
+    }
+}

@@ -1,0 +1,129 @@
+//! Where things lie in a dataset directory, and how a file is identified by its content.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path};
+
+use sha2::{Digest, Sha256};
+
+use super::{Error, FileEntry, Store};
+use crate::schema::Split;
+
+pub(super) const MANIFEST: &str = "manifest.json";
+pub(super) const CARD: &str = "README.md";
+
+/// Names that the stores use beside the quantities of a dataset.
+pub(super) const ENVIRONMENT: &str = "environment";
+pub(super) const TRAJECTORY: &str = "trajectory";
+pub(super) const TIME: &str = "time";
+pub(super) const SAMPLE: &str = "sample";
+pub(super) const SAMPLE_COUNT: &str = "sample_count";
+pub(super) const ENVIRONMENT_ID: &str = "environment_id";
+pub(super) const TRAJECTORY_ID: &str = "trajectory_id";
+pub(super) const RESERVED: [&str; 7] =
+    [ENVIRONMENT, TRAJECTORY, TIME, SAMPLE, SAMPLE_COUNT, ENVIRONMENT_ID, TRAJECTORY_ID];
+
+/// The one Parquet shard that a split has in this version of the format.
+const SHARD: usize = 0;
+const SHARDS: usize = 1;
+
+/// Relative path of a split's copy in `store`.
+pub(super) fn data_file(split: Split, store: Store) -> String {
+    match store {
+        Store::Hdf5 => format!("hdf5/{split}.h5"),
+        Store::Parquet => format!("data/{split}-{SHARD:05}-of-{SHARDS:05}.parquet"),
+    }
+}
+
+/// Why `path` may not stand in a manifest, if it may not.
+pub(super) fn path_problem(path: &str) -> Option<&'static str> {
+    let relative = Path::new(path);
+    if path.is_empty() {
+        Some("is empty")
+    } else if path.contains('\\') || path.chars().any(char::is_control) {
+        Some("has a backslash or a control character")
+    } else if relative.is_absolute() {
+        Some("is absolute")
+    } else if relative.components().any(|part| !matches!(part, Component::Normal(_))) {
+        Some("leaves the directory or has a `.` or `..` in it")
+    } else if path != relative.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+    {
+        Some("is not in its shortest form")
+    } else {
+        None
+    }
+}
+
+/// SHA-256 of `bytes`, in lower-case hex.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// SHA-256 of the content of a file, in lower-case hex.
+pub(super) fn sha256_of_file(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let read = file.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(hex(&hasher.finalize()));
+        }
+        hasher.update(&buffer[..read]);
+    }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Size and digest of the file at the relative `path` in `directory`.
+pub(super) fn file_entry(directory: &Path, path: &str) -> Result<FileEntry, Error> {
+    let full = directory.join(path);
+    let bytes = full.metadata().map_err(Error::io(&full))?.len();
+    let sha256 = sha256_of_file(&full).map_err(Error::io(&full))?;
+    Ok(FileEntry { path: path.to_owned(), bytes, sha256 })
+}
+
+/// What is wrong with a file of the manifest as it lies in `directory`, content aside.
+pub(super) fn file_problem(directory: &Path, entry: &FileEntry) -> Option<String> {
+    let FileEntry { path, bytes, .. } = entry;
+    let full = directory.join(path);
+    let resolved = match full.canonicalize() {
+        Ok(resolved) => resolved,
+        Err(error) => return Some(format!("`{path}` cannot be read: {error}")),
+    };
+    match directory.canonicalize() {
+        Ok(root) if resolved.starts_with(&root) => {}
+        _ => return Some(format!("`{path}` is a symbolic link out of the directory; expected a file inside it")),
+    }
+    match resolved.metadata() {
+        Ok(metadata) if !metadata.is_file() => Some(format!("`{path}` is not a file")),
+        Ok(metadata) if metadata.len() != *bytes => {
+            Some(format!("`{path}` has {} bytes; expected {bytes} as the manifest states", metadata.len()))
+        }
+        Ok(_) => None,
+        Err(error) => Some(format!("`{path}` cannot be read: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_relative_paths_pass() {
+        for good in ["README.md", "data/train-00000-of-00001.parquet"] {
+            assert_eq!(path_problem(good), None, "{good}");
+        }
+        for bad in ["", "/etc/passwd", "../x", "data/../../x", "./x", "a//b", "a/", "a\\b", "a\nb", ".."] {
+            assert!(path_problem(bad).is_some(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_digest_is_the_published_one() {
+        // FIPS 180-2, appendix B.1.
+        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

@@ -1,0 +1,54 @@
+//! The Parquet copy: one row a trajectory, list columns, zstd.
+//!
+//! | column | type |
+//! |---|---|
+//! | `environment`, `trajectory` | string |
+//! | each parameter | double, null where unknown |
+//! | `time`, each channel | list of double, one a sample |
+//!
+//! Field metadata hold `unit`, `description` and `role`; the file's key-value metadata hold `paramill.format` and
+//! `paramill.split`.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields, Schema};
+
+use super::Manifest;
+use super::layout::{ENVIRONMENT, TIME, TRAJECTORY};
+use crate::schema::Quantity;
+
+mod read;
+mod write;
+
+pub(super) use read::stream;
+pub(super) use write::Shard;
+
+const FORMAT_KEY: &str = "paramill.format";
+const SPLIT_KEY: &str = "paramill.split";
+
+/// The columns of a dataset's Parquet files.
+fn schema(manifest: &Manifest) -> Schema {
+    let mut fields = vec![
+        Field::new(ENVIRONMENT, DataType::Utf8, false).with_metadata([("role", "environment id")]),
+        Field::new(TRAJECTORY, DataType::Utf8, false).with_metadata([("role", "trajectory id")]),
+    ];
+    fields
+        .extend(manifest.parameters.iter().map(|parameter| described(parameter, DataType::Float64, true, "parameter")));
+    let list = DataType::List(element());
+    let time = Quantity::new(TIME, &manifest.time_unit, "Times of the samples");
+    fields.push(described(&time, list.clone(), false, "time"));
+    fields.extend(manifest.channels.iter().map(|channel| described(channel, list.clone(), false, "channel")));
+    Schema::new(Fields::from(fields))
+}
+
+fn element() -> Arc<Field> {
+    Arc::new(Field::new("element", DataType::Float64, false))
+}
+
+fn described(quantity: &Quantity, kind: DataType, nullable: bool, role: &str) -> Field {
+    Field::new(&quantity.name, kind, nullable).with_metadata([
+        ("description", quantity.description.as_str()),
+        ("role", role),
+        ("unit", quantity.unit.as_str()),
+    ])
+}

@@ -1,0 +1,122 @@
+//! Streams a split from its Parquet file.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, RecordBatch};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use super::schema;
+use crate::dataset::{Error, Manifest};
+use crate::schema::{Split, Trajectory};
+
+/// The trajectories of the file at `path` as they stand there, `batch` at a time.
+///
+/// # Errors
+/// If the file cannot be read or is not of the shape that the manifest states (every difference).
+pub(in crate::dataset) fn stream(
+    path: &Path,
+    manifest: &Manifest,
+    split: Split,
+    batch: usize,
+) -> Result<impl Iterator<Item = Result<Vec<Trajectory>, Error>> + Send + use<>, Error> {
+    let file = File::open(path).map_err(Error::io(path))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
+    let rows = manifest.splits.get(&split).map_or(0, |summary| summary.trajectories);
+    let mut problems = Vec::new();
+    let stored = builder.metadata().file_metadata().num_rows();
+    if usize::try_from(stored) != Ok(rows) {
+        problems.push(format!("{stored} rows; expected {rows} as the manifest states"));
+    }
+    let expected = schema(manifest);
+    for field in expected.fields() {
+        match builder.schema().field_with_name(field.name()) {
+            Err(_) => {
+                problems.push(format!("column `{}` is missing; expected it as the manifest states", field.name()))
+            }
+            Ok(found) if found.data_type() != field.data_type() => problems.push(format!(
+                "column `{}` has type {}; expected {}",
+                field.name(),
+                found.data_type(),
+                field.data_type()
+            )),
+            Ok(found) if found.is_nullable() && !field.is_nullable() => {
+                problems.push(format!("column `{}` may hold nulls; expected a value in every row", field.name()));
+            }
+            Ok(_) => {}
+        }
+    }
+    if problems.is_empty() && builder.schema().fields().len() != expected.fields().len() {
+        problems.push(format!(
+            "{} columns; expected the {} of the manifest's quantities, ids and time",
+            builder.schema().fields().len(),
+            expected.fields().len()
+        ));
+    }
+    Error::problems(path, problems)?;
+    let decoder = Decoder {
+        path: path.to_owned(),
+        split,
+        parameters: manifest.parameters.iter().map(|quantity| quantity.name.clone()).collect(),
+        channels: manifest.channels.iter().map(|quantity| quantity.name.clone()).collect(),
+    };
+    let batches = builder.with_batch_size(batch.min(rows)).build().map_err(Error::parquet(path))?;
+    Ok(batches.map(move |batch| decoder.decode(&batch.map_err(|error| Error::parquet(&decoder.path)(error.into()))?)))
+}
+
+struct Decoder {
+    path: PathBuf,
+    split: Split,
+    parameters: Vec<String>,
+    channels: Vec<String>,
+}
+
+impl Decoder {
+    fn decode(&self, batch: &RecordBatch) -> Result<Vec<Trajectory>, Error> {
+        use crate::dataset::layout::{ENVIRONMENT, TIME, TRAJECTORY};
+
+        let column = |name: &str| {
+            batch.column_by_name(name).ok_or_else(|| {
+                Error::invalid(&self.path, format!("column `{name}` is missing"), "it as the manifest states")
+            })
+        };
+        let environments = column(ENVIRONMENT)?.as_string::<i32>();
+        let trajectories = column(TRAJECTORY)?.as_string::<i32>();
+        let times = column(TIME)?.as_list::<i32>();
+        let parameters = self.parameters.iter().map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
+        let channels = self.channels.iter().map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
+        let mut rows = Vec::with_capacity(batch.num_rows());
+        for row in 0..batch.num_rows() {
+            let times = times.value(row).as_primitive::<Float64Type>().values().to_vec();
+            let mut trajectory = Trajectory {
+                environment: environments.value(row).to_owned(),
+                trajectory: trajectories.value(row).to_owned(),
+                parameters: parameters
+                    .iter()
+                    .map(|values| values.is_valid(row).then(|| values.as_primitive::<Float64Type>().value(row)))
+                    .collect(),
+                states: vec![0.0; times.len() * channels.len()],
+                times,
+            };
+            let mut problems = Vec::new();
+            for (c, (values, name)) in channels.iter().zip(&self.channels).enumerate() {
+                let values = values.as_list::<i32>().value(row);
+                let values = values.as_primitive::<Float64Type>().values();
+                if values.len() != trajectory.times.len() {
+                    problems.push(format!(
+                        "channel `{name}` has {} samples; expected {}, as many as times",
+                        values.len(),
+                        trajectory.times.len()
+                    ));
+                }
+                let states = trajectory.states.iter_mut().skip(c).step_by(channels.len());
+                states.zip(values).for_each(|(state, value)| *state = *value);
+            }
+            Error::trajectory(&self.path, self.split, &trajectory, problems)?;
+            rows.push(trajectory);
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,123 @@
+//! Writes a split as a Parquet file, a row group at a time.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::builder::{Float64Builder, ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
+
+use super::{FORMAT_KEY, SPLIT_KEY, element, schema};
+use crate::dataset::layout::TIME;
+use crate::dataset::{Error, Manifest};
+use crate::schema::{FormatVersion, Split, Trajectory};
+
+/// A row group is closed once it holds this many doubles (8 MiB before compression).
+const ROW_GROUP_VALUES: usize = 1 << 20;
+
+/// A Parquet file under construction.
+pub(in crate::dataset) struct Shard {
+    path: PathBuf,
+    writer: ArrowWriter<BufWriter<File>>,
+    schema: Arc<Schema>,
+    pending: Vec<Trajectory>,
+    pending_values: usize,
+}
+
+impl Shard {
+    /// Starts the file at `path`.
+    pub(in crate::dataset) fn create(path: &Path, manifest: &Manifest, split: Split) -> Result<Self, Error> {
+        let schema = Arc::new(schema(manifest));
+        let file = File::create_new(path).map_err(Error::io(path))?;
+        let properties = properties(&schema, split).map_err(Error::parquet(path))?;
+        let writer = ArrowWriter::try_new(BufWriter::new(file), schema.clone(), Some(properties))
+            .map_err(Error::parquet(path))?;
+        Ok(Shard { path: path.to_owned(), writer, schema, pending: Vec::new(), pending_values: 0 })
+    }
+
+    /// Appends one trajectory, which has been checked.
+    pub(in crate::dataset) fn write(&mut self, trajectory: &Trajectory) -> Result<(), Error> {
+        self.pending_values += trajectory.times.len() + trajectory.states.len();
+        self.pending.push(trajectory.clone());
+        if self.pending_values >= ROW_GROUP_VALUES { self.end_row_group() } else { Ok(()) }
+    }
+
+    /// Completes the file.
+    pub(in crate::dataset) fn finish(mut self) -> Result<(), Error> {
+        self.end_row_group()?;
+        self.writer.close().map_err(Error::parquet(&self.path))?;
+        Ok(())
+    }
+
+    fn end_row_group(&mut self) -> Result<(), Error> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let batch = record_batch(&self.schema, &self.pending)
+            .and_then(|batch| self.writer.write(&batch))
+            .and_then(|()| self.writer.flush());
+        batch.map_err(Error::parquet(&self.path))?;
+        self.pending.clear();
+        self.pending_values = 0;
+        Ok(())
+    }
+}
+
+fn properties(schema: &Schema, split: Split) -> parquet::errors::Result<WriterProperties> {
+    let metadata = [(FORMAT_KEY, FormatVersion::CURRENT.to_string()), (SPLIT_KEY, split.name().to_owned())];
+    let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key.to_owned(), value)).collect();
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("paramill version ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_max_row_group_row_count(None)
+        .set_key_value_metadata(Some(metadata));
+    // Channels are noise to a dictionary; times are often one grid, which a dictionary stores once.
+    for field in schema.fields().iter().filter(|field| field.name() != TIME) {
+        if matches!(field.data_type(), DataType::List(_)) {
+            let column = ColumnPath::new(vec![field.name().clone(), "list".to_owned(), "element".to_owned()]);
+            properties = properties
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_encoding(column, Encoding::BYTE_STREAM_SPLIT);
+        }
+    }
+    Ok(properties.build())
+}
+
+fn record_batch(schema: &Arc<Schema>, rows: &[Trajectory]) -> parquet::errors::Result<RecordBatch> {
+    let parameters = rows.first().map_or(0, |row| row.parameters.len());
+    let channels = rows.first().map_or(0, Trajectory::channels);
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
+    for id in [|row: &Trajectory| row.environment.clone(), |row: &Trajectory| row.trajectory.clone()] {
+        let mut column = StringBuilder::new();
+        rows.iter().for_each(|row| column.append_value(id(row)));
+        columns.push(Arc::new(column.finish()));
+    }
+    for k in 0..parameters {
+        let mut column = Float64Builder::new();
+        rows.iter().for_each(|row| column.append_option(row.parameters[k]));
+        columns.push(Arc::new(column.finish()));
+    }
+    columns.push(list_column(rows, |row, values| values.append_slice(&row.times)));
+    for c in 0..channels {
+        columns.push(list_column(rows, |row, values| {
+            row.states.iter().skip(c).step_by(channels).for_each(|state| values.append_value(*state));
+        }));
+    }
+    Ok(RecordBatch::try_new(schema.clone(), columns)?)
+}
+
+fn list_column(rows: &[Trajectory], append: impl Fn(&Trajectory, &mut Float64Builder)) -> ArrayRef {
+    let mut column = ListBuilder::new(Float64Builder::new()).with_field(element());
+    for row in rows {
+        append(row, column.values());
+        column.append(true);
+    }
+    Arc::new(column.finish())
+}

@@ -1,0 +1,283 @@
+//! Checks everything a manifest states against the files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
+use super::hdf5_store::OpenSplit;
+use super::layout::{MANIFEST, data_file, file_problem, sha256_of_file};
+use super::reader::{counts_problem, index_problems};
+use super::{Error, Manifest, SplitSummary, Store, parquet_store};
+use crate::schema::{Split, Trajectory};
+
+/// Trajectories compared at a time.
+const BATCH: usize = 64;
+
+/// Checks everything the manifest states against the files: digests, sizes, counts, shapes, both copies alike, no
+/// trajectory twice. Returns every problem found, a sentence each that names file and place; none if the dataset is
+/// sound.
+pub fn verify(directory: &Path) -> Vec<String> {
+    let path = directory.join(MANIFEST);
+    let manifest = match fs::read(&path).map_err(Error::io(&path)).and_then(|bytes| Manifest::parse(&path, &bytes)) {
+        Ok(manifest) => manifest,
+        Err(error) => return vec![error.to_string()],
+    };
+    let stated = manifest.problems();
+    if !stated.is_empty() {
+        return stated.into_iter().map(|problem| format!("{}: {problem}", path.display())).collect();
+    }
+    let mut verification = Verification {
+        directory,
+        manifest: &manifest,
+        problems: Vec::new(),
+        unsound: BTreeSet::new(),
+        environments: BTreeMap::new(),
+        places: BTreeMap::new(),
+    };
+    verification.files();
+    verification.extra_files(directory, "");
+    for split in manifest.splits.keys() {
+        verification.split(*split);
+    }
+    verification.repeated();
+    verification.problems
+}
+
+struct Verification<'a> {
+    directory: &'a Path,
+    manifest: &'a Manifest,
+    problems: Vec<String>,
+    /// Files with a wrong size or digest: their content is not looked at.
+    unsound: BTreeSet<String>,
+    /// Parameters of every environment, and the split where they were met first.
+    environments: BTreeMap<(Population, String), (Split, Vec<Option<f64>>)>,
+    /// Where the same samples at the same times stand.
+    places: BTreeMap<[u8; 32], Vec<(Split, String, String)>>,
+}
+
+impl Verification<'_> {
+    fn problem(&mut self, relative: &str, problem: impl std::fmt::Display) {
+        self.problems.push(format!("{}: {problem}", self.directory.join(relative).display()));
+    }
+
+    fn files(&mut self) {
+        for entry in &self.manifest.files {
+            let found = file_problem(self.directory, entry).or_else(|| {
+                match sha256_of_file(&self.directory.join(&entry.path)) {
+                    Ok(digest) if digest == entry.sha256 => None,
+                    Ok(digest) => Some(format!(
+                        "SHA-256 of `{}` is {digest}; expected {} as the manifest states",
+                        entry.path, entry.sha256
+                    )),
+                    Err(error) => Some(format!("`{}` cannot be read: {error}", entry.path)),
+                }
+            });
+            if let Some(problem) = found {
+                self.problem(&entry.path, problem);
+                self.unsound.insert(entry.path.clone());
+            }
+        }
+    }
+
+    fn extra_files(&mut self, folder: &Path, prefix: &str) {
+        let mut entries = match fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>()) {
+            Ok(entries) => entries,
+            Err(error) => return self.problem(prefix, error),
+        };
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let name = entry.file_name();
+            let relative = format!("{prefix}{}", name.to_string_lossy());
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.extra_files(&entry.path(), &format!("{relative}/"));
+            } else if relative != MANIFEST && self.manifest.file(&relative).is_none() {
+                self.problem(&relative, "is not listed in the manifest; expected only listed files");
+            }
+        }
+    }
+
+    fn split(&mut self, split: Split) {
+        let [hdf5, parquet] = [Store::Hdf5, Store::Parquet].map(|store| data_file(split, store));
+        let open = if self.unsound.contains(&hdf5) {
+            None
+        } else {
+            match OpenSplit::open(&self.directory.join(&hdf5), self.manifest, split) {
+                Ok(open) => {
+                    for problem in index_problems(&open.index, self.manifest, split) {
+                        self.problem(&hdf5, problem);
+                    }
+                    Some(open)
+                }
+                Err(error) => {
+                    self.problems.push(error.to_string());
+                    None
+                }
+            }
+        };
+        let rows = open.as_ref().map_or(0, |open| open.index.len());
+        let parquet_rows = if self.unsound.contains(&parquet) { None } else { self.parquet(split, open.as_ref()) };
+        if parquet_rows.is_none()
+            && let Some(open) = &open
+        {
+            for start in (0..rows).step_by(BATCH) {
+                if let Some(trajectories) = self.hdf5(split, open, start..(start + BATCH).min(rows)) {
+                    self.admit(split, &trajectories);
+                }
+            }
+        }
+    }
+
+    /// Reads rows of the HDF5 copy and checks each by itself.
+    fn hdf5(&mut self, split: Split, open: &OpenSplit, rows: Range<usize>) -> Option<Vec<Trajectory>> {
+        let relative = data_file(split, Store::Hdf5);
+        match open.padding_problems(rows.clone()).and_then(|problems| Ok((problems, open.read(rows)?))) {
+            Ok((problems, trajectories)) => {
+                for problem in problems {
+                    self.problem(&relative, problem);
+                }
+                self.trajectories(&relative, &trajectories);
+                Some(trajectories)
+            }
+            Err(error) => {
+                self.problems.push(error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Reads the Parquet copy, checks it by itself and against the HDF5 copy; `None` if it could not be read to its end.
+    fn parquet(&mut self, split: Split, open: Option<&OpenSplit>) -> Option<()> {
+        let relative = data_file(split, Store::Parquet);
+        let batches = match parquet_store::stream(&self.directory.join(&relative), self.manifest, split, BATCH) {
+            Ok(batches) => batches,
+            Err(error) => {
+                self.problems.push(error.to_string());
+                return None;
+            }
+        };
+        let mut counted = SplitSummary::default();
+        let mut last: Option<Trajectory> = None;
+        for batch in batches {
+            let trajectories = match batch {
+                Ok(trajectories) => trajectories,
+                Err(error) => {
+                    self.problems.push(error.to_string());
+                    return None;
+                }
+            };
+            self.trajectories(&relative, &trajectories);
+            let start = counted.trajectories;
+            if let Some(open) = open {
+                let rows = start.min(open.index.len())..(start + trajectories.len()).min(open.index.len());
+                for (ours, theirs) in self.hdf5(split, open, rows).iter().flatten().zip(&trajectories) {
+                    for difference in differences(ours, theirs, self.manifest) {
+                        let place = place(theirs);
+                        self.problem(
+                            &relative,
+                            format!("{place}: {difference}; expected the same as in the HDF5 copy"),
+                        );
+                    }
+                }
+            }
+            self.admit(split, &trajectories);
+            for trajectory in trajectories {
+                let previous = last.as_ref();
+                if let Some(problem) = order_problem(previous.map(Trajectory::key), trajectory.key()) {
+                    self.problem(&relative, format!("{} {problem}", place(&trajectory)));
+                }
+                let new_environment = previous.is_none_or(|last| last.environment != trajectory.environment);
+                counted.add(new_environment, trajectory.len());
+                last = Some(trajectory);
+            }
+        }
+        if let Some(problem) = self.manifest.splits.get(&split).and_then(|stated| counts_problem(&counted, stated)) {
+            self.problem(&relative, problem);
+        }
+        Some(())
+    }
+
+    fn trajectories(&mut self, relative: &str, trajectories: &[Trajectory]) {
+        for trajectory in trajectories {
+            for problem in trajectory_problems(trajectory, &self.manifest.channels, &self.manifest.parameters) {
+                self.problem(relative, format!("{}: {problem}", place(trajectory)));
+            }
+        }
+    }
+
+    /// Remembers trajectories for the checks that look across splits.
+    fn admit(&mut self, split: Split, trajectories: &[Trajectory]) {
+        for trajectory in trajectories {
+            let mut hasher = Sha256::new();
+            for value in trajectory.times.iter().chain(&trajectory.states) {
+                hasher.update(value.to_bits().to_le_bytes());
+            }
+            let place = (split, trajectory.environment.clone(), trajectory.trajectory.clone());
+            self.places.entry(hasher.finalize().into()).or_default().push(place);
+
+            let environment = (Population::of(split), trajectory.environment.clone());
+            let (first, known) =
+                self.environments.entry(environment).or_insert_with(|| (split, trajectory.parameters.clone()));
+            if let Some(problem) = parameters_problem(known, &trajectory.parameters) {
+                let problem = format!("{}: {problem} (split `{first}`)", self::place(trajectory));
+                self.problem(&data_file(split, Store::Parquet), problem);
+            }
+        }
+    }
+
+    /// The same samples in two splits: what is learned from one is then tested on itself.
+    fn repeated(&mut self) {
+        for places in std::mem::take(&mut self.places).into_values() {
+            let (first_split, environment, trajectory) = &places[0];
+            for (split, other_environment, other_trajectory) in &places[1..] {
+                if split != first_split {
+                    self.problem(
+                        &data_file(*split, Store::Parquet),
+                        format!(
+                            "environment `{other_environment}`, trajectory `{other_trajectory}` has the samples of environment \
+                             `{environment}`, trajectory `{trajectory}` in split `{first_split}`; expected splits that share none"
+                        ),
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn place(trajectory: &Trajectory) -> String {
+    format!("environment `{}`, trajectory `{}`", trajectory.environment, trajectory.trajectory)
+}
+
+/// How the copy `found` of a trajectory differs from the copy `expected`.
+fn differences(expected: &Trajectory, found: &Trajectory, manifest: &Manifest) -> Vec<String> {
+    if expected.key() != found.key() {
+        return vec![format!("stands where {} should", place(expected))];
+    }
+    let mut differences = Vec::new();
+    for ((parameter, expected), found) in manifest.parameters.iter().zip(&expected.parameters).zip(&found.parameters) {
+        if expected.map(f64::to_bits) != found.map(f64::to_bits) {
+            differences.push(format!("parameter `{}` is {found:?} and not {expected:?}", parameter.name));
+        }
+    }
+    if expected.len() != found.len() {
+        differences.push(format!("{} samples and not {}", found.len(), expected.len()));
+        return differences;
+    }
+    let differs = |(a, b): (&f64, &f64)| a.to_bits() != b.to_bits();
+    if let Some(t) = expected.times.iter().zip(&found.times).position(differs) {
+        differences.push(format!("time of sample {t} is {} and not {}", found.times[t], expected.times[t]));
+    }
+    for (c, channel) in manifest.channels.iter().enumerate() {
+        let column = |trajectory: &Trajectory| {
+            trajectory.states.iter().skip(c).step_by(manifest.channels.len()).copied().collect::<Vec<_>>()
+        };
+        let (expected, found) = (column(expected), column(found));
+        if let Some(t) = expected.iter().zip(&found).position(differs) {
+            differences.push(format!("`{}` at sample {t} is {} and not {}", channel.name, found[t], expected[t]));
+        }
+    }
+    differences
+}
