@@ -1,40 +1,40 @@
 //! How a rollout, its loss, its gradient and its tangents are computed.
+//!
+//! An engine knows no adaptation rule: it takes weights and a padded [`Batch`] of observed segments. Everything at this
+//! seam is a plain slice of `f64`, in the model's own units; the arithmetic inside is the engine's.
+//!
+//! With `x_0` a row's initial state and `Phi` one Runge-Kutta step, the rollout is `x_l = Phi(x_{l-1}, dt_l; theta_e)`,
+//! `l = 1..L`, and the loss is the mean squared error over the batch's observed values, `1/n sum m (x - y)^2`.
 
-use std::fmt;
-use std::str::FromStr;
+mod batch;
+mod device;
+mod settings;
+mod torch;
 
-/// Where tensors live.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceChoice {
-    /// CUDA where there is one, else the CPU.
-    Auto,
-    Cpu,
-    Cuda(usize),
+pub use batch::{Batch, Segment};
+pub use device::{DeviceChoice, DeviceError, device_name};
+pub use settings::{Precision, Solver};
+pub use torch::Torch;
+
+/// Computes rollouts of a dynamics model with given weights.
+pub trait Engine: Send + Sync {
+    /// Name in manifests and summaries.
+    fn name(&self) -> &'static str;
+
+    /// Predictions `[E, B, L, C]` under `weights [E, P]`.
+    fn predict(&self, weights: &[f64], batch: &Batch) -> Vec<f64>;
+
+    /// The loss and its gradient with respect to `weights [E, P]`.
+    fn loss_and_gradient(&self, weights: &[f64], batch: &Batch) -> (f64, Vec<f64>);
+
+    /// Predictions `[E, B, L, C]` and their tangents `[E, B, L, C, d]` with respect to the contexts `[E, d]`, where
+    /// `theta_e = basis_0 + sum_k xi_ek basis_k` and `basis` is `[1 + d, P]`.
+    fn tangents(&self, basis: &[f64], contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>);
 }
 
-impl FromStr for DeviceChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(DeviceChoice::Auto),
-            "cpu" => Ok(DeviceChoice::Cpu),
-            "cuda" => Ok(DeviceChoice::Cuda(0)),
-            _ => text
-                .strip_prefix("cuda:")
-                .and_then(|index| index.parse().ok())
-                .map(DeviceChoice::Cuda)
-                .ok_or_else(|| format!("found `{text}`, expected auto, cpu, cuda or cuda:N")),
-        }
-    }
-}
-
-impl fmt::Display for DeviceChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DeviceChoice::Auto => f.write_str("auto"),
-            DeviceChoice::Cpu => f.write_str("cpu"),
-            DeviceChoice::Cuda(index) => write!(f, "cuda:{index}"),
-        }
-    }
+/// The mean squared error of `predictions` over the observed values of `batch`.
+pub fn mean_squared_error(predictions: &[f64], batch: &Batch) -> f64 {
+    let values = predictions.iter().zip(&batch.targets).zip(&batch.mask);
+    let sum: f64 = values.filter(|&(_, &mask)| mask > 0.0).map(|((p, y), _)| (p - y) * (p - y)).sum();
+    sum / batch.count()
 }

@@ -1,7 +1,333 @@
-//! Adapts a batch of new environments and maps their contexts to parameters.
+//! Adapts a batch of new environments, maps their contexts to parameters, and measures what can be measured.
+//!
+//! ```text
+//! estimates/
+//!   manifest.json     what made them, the figures, a SHA-256 per file
+//!   adapt.parquet     one row an environment
+//!   grid.parquet
+//! ```
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub mod adapt;
+mod evaluation;
+mod hull;
+pub mod map;
+mod output;
 mod row;
 mod settings;
 
+pub use adapt::Support;
+pub use evaluation::Evaluation;
+pub use hull::Hull;
+pub use output::{Manifest, read_rows};
 pub use row::{ParameterEstimate, Row, Status};
 pub use settings::{MapChoice, MapSettings, Settings};
+
+use crate::checkpoint::{self, StoredModel};
+use crate::dataset::{self, Dataset, IndexEntry};
+use crate::engine::{Batch, DeviceChoice, DeviceError, Engine, Segment};
+use crate::progress::{Event, Run};
+use crate::schema::{Split, Trajectory};
+use crate::train;
+
+/// Environments that are read, adapted and written together.
+const BLOCK: usize = 4096;
+
+/// Why there are no estimates.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Dataset(#[from] dataset::Error),
+    #[error(transparent)]
+    Checkpoint(#[from] checkpoint::Error),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{path}: found {found}; expected {expected}")]
+    Invalid { path: PathBuf, found: String, expected: String },
+    #[error(
+        "the {kind} map has {expected} terms, but only {found} training environments have known parameters; \
+         add environments, or lower train.context_dimension"
+    )]
+    TooFewForMap { kind: &'static str, expected: usize, found: usize },
+    #[error("{}: the dataset has {found}, but the model was trained on {expected}", .dataset.display())]
+    OtherQuantities { dataset: PathBuf, found: String, expected: String },
+    #[error("{}: found none of the splits that estimate.splits names ({expected}); generate or import one of them", .dataset.display())]
+    NoSplit { dataset: PathBuf, expected: String },
+    #[error("interrupted; the estimates are made again from their beginning by the same command")]
+    Interrupted { signal: i32 },
+}
+
+/// What an estimation gave.
+pub struct Outcome {
+    pub manifest: Manifest,
+    /// SHA-256 of the manifest, hex.
+    pub content_hash: String,
+}
+
+/// Fits a context to every environment of the splits in `settings`, maps it to parameters, and puts `directory` in place.
+///
+/// # Errors
+/// See [`Error`]. An environment that cannot be fitted is not an error: it has a status.
+pub fn run(
+    settings: &Settings,
+    device: DeviceChoice,
+    dataset: &Dataset,
+    model: &StoredModel,
+    directory: &Path,
+    run: &Run,
+) -> Result<Outcome, Error> {
+    check_quantities(dataset, model)?;
+    let splits: Vec<Split> =
+        settings.splits.iter().copied().filter(|split| dataset.manifest().splits.contains_key(split)).collect();
+    if splits.is_empty() {
+        let names: Vec<&str> = settings.splits.iter().map(|split| split.name()).collect();
+        return Err(Error::NoSplit { dataset: dataset.directory().to_owned(), expected: names.join(", ") });
+    }
+    let estimator = Estimator::new(settings, device, dataset, model)?;
+    let mut evaluation = Evaluation { mse_in_domain: estimator.mse_in_domain()?, ..Evaluation::default() };
+    let mut output = output::Output::create(directory, dataset, model, settings)?;
+    for &split in &splits {
+        let environments = environments(&dataset.index(split)?);
+        let total = Some(environments.len() as u64);
+        run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
+        let mut writer = output.split(split)?;
+        let mut rows_of_split = evaluation::Tally::default();
+        let mut done = 0;
+        for block in environments.chunks(BLOCK) {
+            if let Some(signal) = run.interrupt.requested() {
+                return Err(Error::Interrupted { signal });
+            }
+            let rows = estimator.block(split, block)?;
+            rows.iter().for_each(|row| rows_of_split.add(row));
+            writer.write(&rows)?;
+            done += rows.len() as u64;
+            run.emit(Event::Advance { done, note: String::new() });
+        }
+        output.close(writer)?;
+        evaluation.add(split, &rows_of_split);
+        run.emit(Event::End);
+    }
+    output.finish(evaluation)
+}
+
+/// The environments of a split, each with the rows of its trajectories.
+struct EnvironmentRows {
+    id: String,
+    parameters: Vec<Option<f64>>,
+    rows: Vec<usize>,
+}
+
+fn environments(index: &[IndexEntry]) -> Vec<EnvironmentRows> {
+    let mut environments: Vec<EnvironmentRows> = Vec::new();
+    for (row, entry) in index.iter().enumerate() {
+        match environments.last_mut() {
+            Some(last) if last.id == entry.environment => last.rows.push(row),
+            _ => environments.push(EnvironmentRows {
+                id: entry.environment.clone(),
+                parameters: entry.parameters.clone(),
+                rows: vec![row],
+            }),
+        }
+    }
+    environments
+}
+
+fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result<(), Error> {
+    let (of_dataset, of_model) = (dataset.manifest(), &model.manifest);
+    let say = |channels: &[crate::schema::Quantity], parameters: &[crate::schema::Quantity]| {
+        let list = |quantities: &[crate::schema::Quantity]| {
+            quantities.iter().map(|it| format!("{} [{}]", it.name, it.unit)).collect::<Vec<_>>().join(", ")
+        };
+        format!("channels {} and parameters {}", list(channels), list(parameters))
+    };
+    let (found, expected) =
+        (say(&of_dataset.channels, &of_dataset.parameters), say(&of_model.channels, &of_model.parameters));
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::OtherQuantities { dataset: dataset.directory().to_owned(), found, expected })
+}
+
+struct Estimator<'a> {
+    settings: &'a Settings,
+    dataset: &'a Dataset,
+    model: &'a StoredModel,
+    engine: Box<dyn Engine>,
+    /// `[1 + d, P]`.
+    basis: Vec<f64>,
+    hull: Hull,
+    /// Rows of held-out trajectories of adapted environments.
+    held_out: BTreeMap<String, Vec<usize>>,
+}
+
+impl<'a> Estimator<'a> {
+    fn new(
+        settings: &'a Settings,
+        device: DeviceChoice,
+        dataset: &'a Dataset,
+        model: &'a StoredModel,
+    ) -> Result<Self, Error> {
+        let known = model.manifest.environments.iter();
+        let points = known.filter_map(|it| it.parameters.iter().copied().collect::<Option<Vec<f64>>>()).collect();
+        let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
+        Ok(Estimator {
+            settings,
+            dataset,
+            model,
+            engine: model.engine(device.resolve()?),
+            basis: model.rule().basis(&model.shared),
+            hull: Hull::new(points),
+            held_out,
+        })
+    }
+
+    /// The rows of a block of environments.
+    fn block(&self, split: Split, block: &[EnvironmentRows]) -> Result<Vec<Row>, Error> {
+        let rows: Vec<usize> = block.iter().flat_map(|it| it.rows.iter().copied()).collect();
+        let mut observed = self.dataset.read_rows(split, &rows)?.into_iter();
+        let supports: Vec<Support> = block
+            .iter()
+            .map(|it| Support { trajectories: self.scaled(observed.by_ref().take(it.rows.len())) })
+            .collect();
+        let d = self.model.manifest.context_dimension;
+        let channels = self.model.manifest.channels.len();
+        let adaptations = adapt::adapt(self.engine.as_ref(), &self.basis, d, channels, &supports, self.settings);
+        let mut rows = Vec::with_capacity(block.len());
+        for ((environment, support), adaptation) in block.iter().zip(&supports).zip(adaptations) {
+            let test_mse = match self.held_out.get(&environment.id) {
+                Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &adaptation.context)?,
+                _ => None,
+            };
+            rows.push(self.row(environment, support, adaptation, test_mse));
+        }
+        Ok(rows)
+    }
+
+    fn scaled(&self, trajectories: impl Iterator<Item = Trajectory>) -> Vec<Trajectory> {
+        let scales = &self.model.manifest.scales;
+        trajectories
+            .map(|mut trajectory| {
+                train::scale(&mut trajectory, scales);
+                trajectory
+            })
+            .collect()
+    }
+
+    fn row(
+        &self,
+        environment: &EnvironmentRows,
+        support: &Support,
+        adaptation: adapt::Adaptation,
+        test_mse: Option<f64>,
+    ) -> Row {
+        let adapt::Adaptation { context, covariance, predictions, mut status, mut reason, iterations } = adaptation;
+        let errors = evaluation::FitErrors::new(support, &predictions, &self.model.manifest.scales);
+        let (values, jacobian) = match &self.model.map {
+            Some(map) => (map.apply(&context), map.jacobian(&context)),
+            None => {
+                let d_p = environment.parameters.len();
+                (vec![f64::NAN; d_p], vec![vec![f64::NAN; context.len()]; d_p])
+            }
+        };
+        if status == Status::Ok && !errors.rmse.is_finite() {
+            (status, reason) = (Status::Diverged, "the fitted rollout is not finite".to_owned());
+        }
+        let parameters = values
+            .iter()
+            .zip(&jacobian)
+            .zip(&environment.parameters)
+            .map(|((&value, gradient), &truth)| {
+                let gradient = nalgebra::DVector::from_column_slice(gradient);
+                let variance = (&covariance * &gradient).dot(&gradient);
+                ParameterEstimate { value, standard_error: variance.sqrt(), truth }
+            })
+            .collect();
+        let truth: Option<Vec<f64>> = environment.parameters.iter().copied().collect();
+        Row {
+            environment: environment.id.clone(),
+            status,
+            reason,
+            context,
+            parameters,
+            trajectory_rmse: errors.rmse,
+            trajectory_mape: errors.mape,
+            test_mse,
+            points: support.points(),
+            iterations,
+            in_hull: truth.filter(|truth| !truth.is_empty()).map(|truth| self.hull.contains(&truth)),
+        }
+    }
+
+    /// Mean squared error, in the dataset's units, on held-out trajectories under a context.
+    fn held_out_error(&self, rows: &[usize], context: &[f64]) -> Result<Option<f64>, Error> {
+        if context.iter().any(|xi| !xi.is_finite()) {
+            return Ok(None);
+        }
+        let trajectories = self.scaled(self.dataset.read_rows(Split::AdaptTest, rows)?.into_iter());
+        let mut error = evaluation::SquaredError::default();
+        self.add_error(context, &trajectories, &mut error);
+        Ok(Some(error.mean()))
+    }
+
+    /// Mean squared error, in the dataset's units, on the test split under the training contexts.
+    fn mse_in_domain(&self) -> Result<Option<f64>, Error> {
+        let environments = environments(&self.dataset.index(Split::Test)?);
+        let d = self.model.manifest.context_dimension;
+        let mut error = evaluation::SquaredError::default();
+        for environment in &environments {
+            let known = self.model.manifest.environments.iter().position(|it| it.id == environment.id);
+            let Some(place) = known else { continue };
+            let trajectories = self.scaled(self.dataset.read_rows(Split::Test, &environment.rows)?.into_iter());
+            self.add_error(&self.model.contexts[place * d..(place + 1) * d], &trajectories, &mut error);
+        }
+        Ok(Some(error.mean()).filter(|_| error.count() > 0))
+    }
+
+    fn add_error(&self, context: &[f64], trajectories: &[Trajectory], error: &mut evaluation::SquaredError) {
+        let scales = &self.model.manifest.scales;
+        let mut weights = vec![0.0; self.basis.len() / (1 + context.len())];
+        self.model.rule().decode(&self.model.shared, context, &mut weights);
+        let segments: Vec<Segment> =
+            trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states }).collect();
+        let batch = Batch::new(scales.len(), &[segments], (0, 0));
+        error.add(&self.engine.predict(&weights, &batch), &batch, scales);
+    }
+}
+
+/// Truth and prediction of the first support trajectory of an environment under a context, in the dataset's units `[T, C]`.
+///
+/// # Errors
+/// If the dataset cannot be read or has no such environment.
+pub fn portrait(
+    device: DeviceChoice,
+    dataset: &Dataset,
+    model: &StoredModel,
+    split: Split,
+    environment: &str,
+    context: &[f64],
+) -> Result<(Trajectory, Vec<f64>), Error> {
+    let row = dataset.index(split)?.iter().position(|entry| entry.environment == environment);
+    let row = row.ok_or_else(|| Error::Invalid {
+        path: dataset.directory().to_owned(),
+        found: format!("no environment `{environment}` in its {split} split"),
+        expected: "the dataset that the estimates were made from".to_owned(),
+    })?;
+    let observed = dataset.read_rows(split, &[row])?.remove(0);
+    let scales = &model.manifest.scales;
+    let mut scaled = observed.clone();
+    train::scale(&mut scaled, scales);
+    let rule = model.rule();
+    let mut weights = vec![0.0; model.model().layout().size()];
+    rule.decode(&model.shared, context, &mut weights);
+    let segment = Segment { times: &scaled.times, states: &scaled.states };
+    let batch = Batch::new(scales.len(), &[vec![segment]], (0, 0));
+    let mut prediction = observed.state(0).to_vec();
+    for state in model.engine(device.resolve()?).predict(&weights, &batch).chunks_exact(scales.len()) {
+        prediction.extend(state.iter().zip(scales).map(|(value, scale)| value * scale.scale + scale.centre));
+    }
+    Ok((observed, prediction))
+}

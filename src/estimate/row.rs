@@ -18,6 +18,8 @@ pub enum Status {
 }
 
 impl Status {
+    pub const ALL: [Status; 4] = [Status::Ok, Status::NotConverged, Status::Diverged, Status::TooFewPoints];
+
     /// The name used in files.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,7 +1,50 @@
 //! Adaptation rules: how shared weights and a context give the weights of an environment.
+//!
+//! A rule works on plain vectors. The engine hands it the gradient with respect to each environment's weights, and the
+//! rule chains it back to the shared values and the context.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+mod coda;
+
+pub use coda::Coda;
+
+use crate::models::Layout;
+use crate::random::Stream;
+
+/// How shared values `[S]` and a context `[d]` give the weights `[P]` of an environment.
+pub trait Rule: Send + Sync {
+    /// Number of shared values `S`.
+    fn shared_size(&self) -> usize;
+
+    /// Shared values to start from, given random weights `[P]` of the model.
+    fn initial_shared(&self, weights: Vec<f64>, stream: &mut Stream) -> Vec<f64>;
+
+    /// Writes the weights `[P]` of the environment with `context`.
+    fn decode(&self, shared: &[f64], context: &[f64], weights: &mut [f64]);
+
+    /// Adds to `d_shared [S]` and `d_context [d]` what the gradient `d_weights [P]` of one environment gives them.
+    fn chain(&self, shared: &[f64], context: &[f64], d_weights: &[f64], d_shared: &mut [f64], d_context: &mut [f64]);
+
+    /// The penalty on the shared values; adds its gradient to `d_shared [S]`.
+    fn penalty(&self, shared: &[f64], d_shared: &mut [f64]) -> f64;
+
+    /// The basis `[1 + d, P]` of a rule that is linear in the context: `theta = basis_0 + sum_k xi_k basis_k`.
+    fn basis(&self, shared: &[f64]) -> Vec<f64>;
+
+    /// Named tensors of the shared values, for files: name, shape, and where each value stands in `[S]`.
+    fn tensors(&self, layout: &Layout) -> Vec<SharedTensor>;
+}
+
+/// A named tensor of the shared values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedTensor {
+    pub name: String,
+    pub shape: Vec<usize>,
+    /// Index in `[S]` of each value, in row-major order of `shape`.
+    pub indices: Vec<usize>,
+}
 
 /// Which rule adapts the weights to an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -13,4 +56,18 @@ pub enum Kind {
     CodaL2,
     /// CoDA without a locality penalty.
     Coda,
+}
+
+/// Name and description of every rule, for `paramill list rules`.
+pub const CATALOGUE: &[(&str, &str)] = &[
+    ("coda-l1", "CoDA, theta_e = theta_c + W xi_e, penalty: sum of the row norms of W"),
+    ("coda-l2", "CoDA, theta_e = theta_c + W xi_e, penalty: squared norm of W"),
+    ("coda", "CoDA, theta_e = theta_c + W xi_e, no locality penalty"),
+];
+
+impl Kind {
+    /// The rule for a model of `weights` weights and contexts of `context_dimension` values.
+    pub fn build(self, weights: usize, context_dimension: usize, locality_penalty: f64) -> Box<dyn Rule> {
+        Box::new(Coda { kind: self, weights, context_dimension, locality_penalty })
+    }
 }

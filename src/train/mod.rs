@@ -1,5 +1,187 @@
 //! One fit loop that emits events.
+//!
+//! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega(W)` over the shared values and the
+//! contexts `xi_e`, which start at zero. Source: PROTOCOL of CoDA (Kirchmeyer et al., ICML 2022, section 3).
+//!
+//! The model that is kept is the one with the least mean squared error on whole trajectories of the validation split.
 
+use std::path::{Path, PathBuf};
+
+mod adam;
+mod data;
+mod fit;
 mod settings;
 
-pub use settings::{Precision, Scaling, Schedule, Settings, Solver, TeacherForcing};
+pub use data::scale;
+pub use settings::{Scaling, Schedule, Settings, TeacherForcing};
+
+use crate::checkpoint::{self, Manifest, StoredModel, TrainingStore, TrainingSummary};
+use crate::dataset::{self, Dataset, Parent, Provenance};
+use crate::engine::{DeviceChoice, DeviceError, Engine, Torch, device_name};
+use crate::progress::{Event, Run};
+use crate::schema::{FormatVersion, Split};
+
+/// Why a training ended without a model.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Dataset(#[from] dataset::Error),
+    #[error(transparent)]
+    Checkpoint(#[from] checkpoint::Error),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error("{dataset}: found no {split} split; expected one to {purpose}")]
+    MissingSplit { dataset: PathBuf, split: Split, purpose: &'static str },
+    #[error("{dataset}: {split} split: found environments {found:?}; expected only those of the train split")]
+    UnknownEnvironments { dataset: PathBuf, split: Split, found: Vec<String> },
+    #[error("{dataset}: found no parameters to take the context dimension from; set train.context_dimension")]
+    NoContextDimension { dataset: PathBuf },
+    #[error(
+        "the loss at step {step} is not finite; the last good checkpoint is {}; lower train.learning_rate \
+         or train.gradient_clip", .checkpoint.display()
+    )]
+    Diverged { step: u64, checkpoint: PathBuf },
+    #[error(
+        "after {steps} steps no look at the validation split was finite; train longer, lower train.learning_rate, or \
+         raise train.teacher_forcing.start"
+    )]
+    NothingGood { steps: u64 },
+    #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
+    Interrupted { signal: i32, step: u64, checkpoint: PathBuf },
+}
+
+/// Trains on `dataset` and puts the model in place as `directory`.
+///
+/// An unfinished training of the same settings, seed and data goes on from its newest checkpoint, and gives the losses
+/// that it would have given uninterrupted.
+///
+/// # Errors
+/// See [`Error`]; nothing is in place then, but the checkpoints are.
+pub fn run(
+    settings: &Settings,
+    seed: u64,
+    device: DeviceChoice,
+    dataset: &Dataset,
+    directory: &Path,
+    run: &Run,
+) -> Result<StoredModel, Error> {
+    let device = device.resolve()?;
+    let manifest = dataset.manifest();
+    let environments = data::environments(dataset)?;
+    check_splits(dataset, &environments)?;
+    let context_dimension = match settings.context_dimension.unwrap_or(manifest.parameters.len()) {
+        0 => return Err(Error::NoContextDimension { dataset: dataset.directory().to_owned() }),
+        d => d,
+    };
+    let scales = data::channel_scales(dataset, settings.scaling)?;
+    let budget = settings.memory_budget_mib * (1 << 20);
+    let open = |split| data::SplitData::open(dataset, split, &environments, &scales, budget);
+    let (train, validation) = (open(Split::Train)?, open(Split::Validation)?);
+    if !train.is_held() {
+        run.emit(Event::Note(format!(
+            "the train split exceeds train.memory_budget_mib = {}: it is read from disk batch by batch",
+            settings.memory_budget_mib
+        )));
+    }
+
+    let model = settings.model.build(manifest.channels.len());
+    let rule = settings.rule.build(model.layout().size(), context_dimension, settings.locality_penalty);
+    let engine = Torch::new(
+        settings.model.build(manifest.channels.len()),
+        settings.solver.tableau(),
+        device,
+        settings.precision,
+    );
+    let configuration = serde_json::to_value(settings).expect("settings are plain data");
+    let store = TrainingStore::new(directory, &fingerprint(&configuration, seed, dataset.content_hash()));
+    let fit = fit::Fit {
+        settings,
+        seed,
+        engine: &engine,
+        model: model.as_ref(),
+        rule: rule.as_ref(),
+        environments: environments.len(),
+        context_dimension,
+        train: &train,
+        validation: &validation,
+        store: &store,
+    };
+    let (state, stop_reason) = fit.run(run)?;
+    let Some(best) = state.best else {
+        return Err(Error::NothingGood { steps: state.step });
+    };
+    let (shared, contexts) = best.trained.split_at(rule.shared_size());
+
+    let mut stored = StoredModel {
+        manifest: Manifest {
+            format: FormatVersion::CURRENT,
+            kind: "model".to_owned(),
+            name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            provenance: Provenance {
+                tool: format!("paramill {}", env!("CARGO_PKG_VERSION")),
+                stage: "train".to_owned(),
+                configuration,
+                seed: Some(seed),
+                parents: vec![Parent { name: manifest.name.clone(), sha256: dataset.content_hash().to_owned() }],
+            },
+            model: settings.model.clone(),
+            rule: settings.rule,
+            locality_penalty: settings.locality_penalty,
+            solver: settings.solver,
+            precision: settings.precision,
+            context_dimension,
+            time_unit: manifest.time_unit.clone(),
+            channels: manifest.channels.clone(),
+            parameters: manifest.parameters.clone(),
+            scales,
+            environments,
+            training: TrainingSummary {
+                steps: state.step,
+                best_step: best.step,
+                validation: best.validation,
+                stop_reason,
+                device: device_name(device),
+                engine: engine.name().to_owned(),
+            },
+            data_tolerance: manifest.data_tolerance,
+            files: Vec::new(),
+        },
+        shared: shared.to_vec(),
+        contexts: contexts.to_vec(),
+        log: state.log,
+        map: None,
+        content_hash: String::new(),
+    };
+    stored.write(directory)?;
+    store.remove()?;
+    Ok(stored)
+}
+
+/// What tells one training from another: its settings, seed and data.
+fn fingerprint(configuration: &serde_json::Value, seed: u64, dataset: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let text = format!("{configuration}\n{seed}\n{dataset}\n{}", env!("CARGO_PKG_VERSION"));
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn check_splits(dataset: &Dataset, environments: &[checkpoint::Environment]) -> Result<(), Error> {
+    let missing = |split, purpose| Error::MissingSplit { dataset: dataset.directory().to_owned(), split, purpose };
+    if environments.is_empty() {
+        return Err(missing(Split::Train, "fit the model"));
+    }
+    let validation = dataset.index(Split::Validation)?;
+    if validation.is_empty() {
+        return Err(missing(Split::Validation, "choose the model; one is never chosen on test data"));
+    }
+    let mut unknown: Vec<String> = validation
+        .into_iter()
+        .map(|entry| entry.environment)
+        .filter(|id| environments.binary_search_by(|known| known.id.cmp(id)).is_err())
+        .collect();
+    unknown.dedup();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let dataset = dataset.directory().to_owned();
+    Err(Error::UnknownEnvironments { dataset, split: Split::Validation, found: unknown })
+}

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::engine::{Precision, Solver};
 use crate::{models, rules};
 
 /// How a model is trained. Every default is a value, and all values land in the model's manifest.
@@ -80,17 +81,6 @@ impl Default for Settings {
     }
 }
 
-/// Fixed-step method, one step from sample to sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Solver {
-    Euler,
-    /// The classical fourth-order method.
-    Rk4,
-    /// Kutta's 3/8 rule, fourth order.
-    Rk38,
-}
-
 /// How channels are scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -99,14 +89,6 @@ pub enum Scaling {
     None,
     /// To zero mean and unit standard deviation over the training split.
     Standard,
-}
-
-/// Arithmetic of rollouts and gradients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Precision {
-    F32,
-    F64,
 }
 
 /// How the learning rate moves over the steps.

@@ -1,0 +1,73 @@
+# make demo    from nothing to estimated parameters of 2601 Lotka-Volterra environments, and a report
+# make test    everything that must hold: formatting, clippy, unit, integration, property and interop tests
+# make bench   how fast it is      make lint     formatting and clippy alone
+# make schemas the JSON Schemas in schemas/ anew from the types
+#
+# All that is fetched goes to .tools/ (git-ignored): libtorch and cmake from PyPI, and a Python environment for the tests.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo build test lint bench schemas clean
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+TORCH := 2.11.0
+PIP := python3 -m pip --disable-pip-version-check
+PIP_INSTALL := install --quiet --root-user-action=ignore
+# With an NVIDIA driver, libtorch comes with its CUDA libraries; without, only with the two stubs that its CPU part links to.
+CUDA := $(if $(wildcard /proc/driver/nvidia/version /dev/nvidiactl),cuda,cpu)
+TORCH_PACKAGES := $(if $(filter cuda,$(CUDA)),torch==$(TORCH),--no-deps torch==$(TORCH) nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
+
+help:
+	@sed -n 's/^# \?//; 1,/^$$/p' Makefile
+
+setup: .tools/torch-$(TORCH)-$(CUDA) .tools/cmake/cmake/data/bin/cmake
+
+.tools/torch-$(TORCH)-$(CUDA):
+	@echo "fetching libtorch $(TORCH) ($(CUDA)) into .tools/ (about half a minute)"
+	@rm -rf .tools/torch .tools/torch.new .tools/torch-* && mkdir -p .tools/libtorch/lib
+	@$(PIP) $(PIP_INSTALL) --target .tools/torch.new $(TORCH_PACKAGES)
+	@mv .tools/torch.new .tools/torch
+	@ln -sfn ../torch/torch/include .tools/libtorch/include
+	@ln -sfn ../../torch/torch/lib/libtorch_cpu.so .tools/libtorch/lib/libtorch_cpu.so
+	@ln -sfn ../../torch/torch/lib/libtorch_cpu.so .tools/libtorch/lib/libtorch.so
+	@ln -sfn ../../torch/torch/lib/libc10.so .tools/libtorch/lib/libc10.so
+	@echo $(TORCH) > .tools/libtorch/build-version
+	@touch $@
+
+.tools/cmake/cmake/data/bin/cmake:
+	@echo "fetching cmake into .tools/"
+	@mkdir -p .tools && rm -rf .tools/cmake .tools/cmake.new
+	@$(PIP) $(PIP_INSTALL) --target .tools/cmake.new 'cmake>=3.26,<5'
+	@mv .tools/cmake.new .tools/cmake
+	@touch $@
+
+# The interpreter of the interop tests. `--without-pip` works where Python comes without ensurepip.
+.tools/venv/ready: tests/interop/requirements.txt
+	@echo "fetching the Python packages of the interop tests into .tools/venv"
+	@rm -rf .tools/venv && mkdir -p .tools && python3 -m venv --without-pip .tools/venv
+	@$(PIP) --python .tools/venv/bin/python $(PIP_INSTALL) -r tests/interop/requirements.txt
+	@touch $@
+
+build: setup
+	@echo "building (the first time takes about ten minutes on two cores)"
+	cargo build --release --locked
+
+demo: build
+	target/release/paramill run pipelines/lv-demo.toml
+
+lint: setup
+	cargo fmt --check
+	cargo clippy --release --locked --all-targets -- -D warnings
+
+test: lint .tools/venv/ready
+	cargo test --release --locked
+
+bench: build
+	cargo bench --locked
+
+schemas: build
+	target/release/paramill schema --write schemas
+
+clean:
+	cargo clean
+	rm -rf .tools

@@ -1,0 +1,74 @@
+//! `manifest.json` of a model.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::{FileEntry, Provenance};
+use crate::schema::{FormatVersion, Quantity};
+use crate::{engine, models, rules};
+
+/// What a model says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Manifest {
+    pub format: FormatVersion,
+    /// Always `model`.
+    pub kind: String,
+    pub name: String,
+    pub provenance: Provenance,
+    pub model: models::Settings,
+    pub rule: rules::Kind,
+    pub locality_penalty: f64,
+    pub solver: engine::Solver,
+    pub precision: engine::Precision,
+    pub context_dimension: usize,
+    pub time_unit: String,
+    pub channels: Vec<Quantity>,
+    pub parameters: Vec<Quantity>,
+    /// One a channel: the model sees `(value - centre) / scale`.
+    pub scales: Vec<ChannelScale>,
+    /// The training environments, in the order of the contexts.
+    pub environments: Vec<Environment>,
+    pub training: TrainingSummary,
+    /// Tolerance of the data it was trained on.
+    pub data_tolerance: Option<f64>,
+    pub files: Vec<FileEntry>,
+}
+
+/// Affine scaling of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChannelScale {
+    pub centre: f64,
+    pub scale: f64,
+}
+
+/// A training environment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    pub id: String,
+    /// Known parameters, in the order of the manifest's.
+    pub parameters: Vec<Option<f64>>,
+}
+
+/// How the training went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrainingSummary {
+    /// Steps done.
+    pub steps: u64,
+    /// Steps after which the kept weights stood.
+    pub best_step: u64,
+    /// Their mean squared error on the validation split, in the model's own units.
+    pub validation: f64,
+    pub stop_reason: StopReason,
+    pub device: String,
+    pub engine: String,
+}
+
+/// Why a training stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// All steps are done.
+    Completed,
+    /// No new best on the validation split for as many looks as `patience` allows.
+    NoImprovement,
+}

@@ -1,0 +1,153 @@
+//! The context-to-parameter map: `p_j = sum_m c_jm phi_m(z)`, `z = (xi - centre) / scale` by component.
+//!
+//! `phi = (1, z_1, .., z_d)` for the affine map, and also all products `z_a z_b`, `a <= b`, for the quadratic one.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Degree of the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MapKind {
+    Affine,
+    Quadratic,
+}
+
+impl MapKind {
+    /// The name used in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            MapKind::Affine => "affine",
+            MapKind::Quadratic => "quadratic",
+        }
+    }
+
+    /// Number of terms for `d` context dimensions.
+    pub fn terms(self, d: usize) -> usize {
+        match self {
+            MapKind::Affine => 1 + d,
+            MapKind::Quadratic => 1 + d + d * (d + 1) / 2,
+        }
+    }
+
+    /// The terms `phi(z)`.
+    pub fn features(self, z: &[f64]) -> Vec<f64> {
+        let mut phi = vec![1.0];
+        phi.extend(z);
+        if self == MapKind::Quadratic {
+            for a in 0..z.len() {
+                phi.extend(z[a..].iter().map(|b| z[a] * b));
+            }
+        }
+        phi
+    }
+
+    /// `d phi_m / d z_k` as `[terms][d]`.
+    fn feature_gradients(self, z: &[f64]) -> Vec<Vec<f64>> {
+        let d = z.len();
+        let unit = |k: usize| (0..d).map(|i| f64::from(u8::from(i == k))).collect::<Vec<_>>();
+        let mut gradients = vec![vec![0.0; d]];
+        gradients.extend((0..d).map(unit));
+        if self == MapKind::Quadratic {
+            for a in 0..d {
+                for b in a..d {
+                    let mut gradient = vec![0.0; d];
+                    gradient[a] += z[b];
+                    gradient[b] += z[a];
+                    gradients.push(gradient);
+                }
+            }
+        }
+        gradients
+    }
+}
+
+/// `map.json` of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParameterMap {
+    pub kind: MapKind,
+    /// Names of the parameters, in the order of the rows of `coefficients`.
+    pub parameters: Vec<String>,
+    /// Centre and scale of the contexts, `[d]` each.
+    pub centre: Vec<f64>,
+    pub scale: Vec<f64>,
+    /// `[d_p][terms]`.
+    pub coefficients: Vec<Vec<f64>>,
+    /// Root mean square of the leave-one-out errors, each divided by the standard deviation of its parameter over the
+    /// training environments. Absent for a map that has too few environments to be judged.
+    pub leave_one_out: LeaveOneOut,
+    /// What the map leaves on the environments it was fitted on.
+    pub environments: Vec<MapResidual>,
+}
+
+/// Leave-one-out errors of both maps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LeaveOneOut {
+    pub affine: Option<f64>,
+    pub quadratic: Option<f64>,
+}
+
+/// One environment that the map was fitted on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MapResidual {
+    pub environment: String,
+    /// Its context, fitted as a new environment's would be, `[d]`.
+    pub context: Vec<f64>,
+    /// Its known parameters `[d_p]`.
+    pub parameters: Vec<f64>,
+    /// Mapped minus known `[d_p]`.
+    pub residuals: Vec<f64>,
+}
+
+impl ParameterMap {
+    fn standardise(&self, context: &[f64]) -> Vec<f64> {
+        context.iter().zip(&self.centre).zip(&self.scale).map(|((xi, centre), scale)| (xi - centre) / scale).collect()
+    }
+
+    /// The parameters `[d_p]` of a context `[d]`.
+    pub fn apply(&self, context: &[f64]) -> Vec<f64> {
+        let phi = self.kind.features(&self.standardise(context));
+        self.coefficients.iter().map(|row| row.iter().zip(&phi).map(|(c, f)| c * f).sum()).collect()
+    }
+
+    /// `d p_j / d xi_k` at a context, `[d_p][d]`.
+    pub fn jacobian(&self, context: &[f64]) -> Vec<Vec<f64>> {
+        let gradients = self.kind.feature_gradients(&self.standardise(context));
+        let derivative = |row: &[f64], k: usize| {
+            row.iter().zip(&gradients).map(|(c, gradient)| c * gradient[k]).sum::<f64>() / self.scale[k]
+        };
+        self.coefficients.iter().map(|row| (0..context.len()).map(|k| derivative(row, k)).collect()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_jacobian_agrees_with_finite_differences() {
+        let map = ParameterMap {
+            kind: MapKind::Quadratic,
+            parameters: vec!["p".into(), "q".into()],
+            centre: vec![0.1, -0.2],
+            scale: vec![0.5, 2.0],
+            coefficients: vec![vec![1.0, 2.0, -1.0, 0.3, 0.7, -0.2], vec![0.0, -1.0, 0.5, 0.1, -0.4, 0.9]],
+            leave_one_out: LeaveOneOut { affine: None, quadratic: None },
+            environments: vec![],
+        };
+        let (xi, h) = ([0.4, 0.9], 1e-6);
+        let jacobian = map.jacobian(&xi);
+        for k in 0..2 {
+            let (mut up, mut down) = (xi, xi);
+            up[k] += h;
+            down[k] -= h;
+            for j in 0..2 {
+                let difference = (map.apply(&up)[j] - map.apply(&down)[j]) / (2.0 * h);
+                approx::assert_relative_eq!(difference, jacobian[j][k], epsilon = 1e-8, max_relative = 1e-7);
+            }
+        }
+    }
+}

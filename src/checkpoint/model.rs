@@ -1,0 +1,191 @@
+//! A trained model in its directory.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use super::tensors::{self, Array, Arrays};
+use super::{Error, LogRecord, Manifest, ParameterMap, digest, io_error, log};
+use crate::atomic;
+use crate::dataset::FileEntry;
+use crate::engine::{Engine, Torch};
+use crate::models::Model;
+use crate::rules::Rule;
+
+const MANIFEST_FILE: &str = "manifest.json";
+const WEIGHTS_FILE: &str = "weights.safetensors";
+const LOG_FILE: &str = "training-log.csv";
+/// Name of the map's file in a model directory.
+pub const MAP_FILE: &str = "map.json";
+
+/// A trained model with everything that its directory holds.
+pub struct StoredModel {
+    pub manifest: Manifest,
+    /// Shared values `[S]` of the rule.
+    pub shared: Vec<f64>,
+    /// Training contexts `[E, d]`.
+    pub contexts: Vec<f64>,
+    pub log: Vec<LogRecord>,
+    pub map: Option<ParameterMap>,
+    /// SHA-256 of the manifest as it stands on disk, hex; empty for a model that was never written.
+    pub content_hash: String,
+}
+
+impl StoredModel {
+    /// The dynamics model, a function of weights.
+    pub fn model(&self) -> Box<dyn Model> {
+        self.manifest.model.build(self.manifest.channels.len())
+    }
+
+    /// The adaptation rule.
+    pub fn rule(&self) -> Box<dyn Rule> {
+        let weights = self.model().layout().size();
+        self.manifest.rule.build(weights, self.manifest.context_dimension, self.manifest.locality_penalty)
+    }
+
+    /// The engine that its rollouts are computed with.
+    pub fn engine(&self, device: tch::Device) -> Box<dyn Engine> {
+        Box::new(Torch::new(self.model(), self.manifest.solver.tableau(), device, self.manifest.precision))
+    }
+
+    /// Puts the model in place as `directory`, whole, and fills in its list of files.
+    ///
+    /// # Errors
+    /// Any error of writing; what stood there before is then unchanged.
+    pub fn write(&mut self, directory: &Path) -> Result<(), Error> {
+        let mut arrays = Arrays::new();
+        for tensor in self.rule().tensors(self.model().layout()) {
+            let values = tensor.indices.iter().map(|&index| self.shared[index]).collect();
+            arrays.insert(tensor.name, Array::new(&tensor.shape, values));
+        }
+        let shape = [self.manifest.environments.len(), self.manifest.context_dimension];
+        arrays.insert("contexts".to_owned(), Array::new(&shape, self.contexts.clone()));
+        let mut files = vec![(WEIGHTS_FILE, tensors::to_bytes(&arrays)), (LOG_FILE, log::to_bytes(&self.log))];
+        if let Some(map) = &self.map {
+            files.push((MAP_FILE, pretty(map)));
+        }
+        self.manifest.files = files
+            .iter()
+            .map(|(path, bytes)| FileEntry {
+                path: (*path).to_owned(),
+                bytes: bytes.len() as u64,
+                sha256: digest(bytes),
+            })
+            .collect();
+        let manifest = pretty(&self.manifest);
+        self.content_hash = digest(&manifest);
+        files.push((MANIFEST_FILE, manifest));
+        let target = atomic::Directory::create(directory).map_err(io_error(directory))?;
+        for (path, bytes) in &files {
+            fs::write(target.path().join(path), bytes).map_err(io_error(&directory.join(path)))?;
+        }
+        target.publish().map_err(io_error(directory))
+    }
+
+    /// Reads a model and checks every file against the manifest.
+    ///
+    /// # Errors
+    /// If a file is missing, changed, or not what the manifest says.
+    pub fn read(directory: &Path) -> Result<Self, Error> {
+        let (manifest, content_hash) = read_manifest(directory)?;
+        let weights_path = directory.join(WEIGHTS_FILE);
+        let mut arrays = tensors::from_bytes(&weights_path, &read_listed(directory, &manifest, WEIGHTS_FILE)?)?;
+        let shape = [manifest.environments.len(), manifest.context_dimension];
+        let contexts = tensors::take(&mut arrays, &weights_path, "contexts", &shape)?;
+        let log = log::from_bytes(&directory.join(LOG_FILE), &read_listed(directory, &manifest, LOG_FILE)?)?;
+        let map = if manifest.files.iter().any(|file| file.path == MAP_FILE) {
+            let bytes = read_listed(directory, &manifest, MAP_FILE)?;
+            Some(parse(&directory.join(MAP_FILE), &bytes)?)
+        } else {
+            None
+        };
+        let mut stored = StoredModel { manifest, shared: Vec::new(), contexts, log, map, content_hash };
+        let rule = stored.rule();
+        let mut shared = vec![0.0; rule.shared_size()];
+        for tensor in rule.tensors(stored.model().layout()) {
+            let values = tensors::take(&mut arrays, &weights_path, &tensor.name, &tensor.shape)?;
+            tensor.indices.iter().zip(values).for_each(|(&index, value)| shared[index] = value);
+        }
+        stored.shared = shared;
+        Ok(stored)
+    }
+}
+
+/// Every way in which a model directory is not what its manifest says.
+pub fn verify(directory: &Path) -> Vec<String> {
+    let (manifest, _) = match read_manifest(directory) {
+        Ok(read) => read,
+        Err(error) => return vec![error.to_string()],
+    };
+    let mut problems: Vec<String> = manifest
+        .files
+        .iter()
+        .filter_map(|file| read_listed(directory, &manifest, &file.path).err())
+        .map(|error| error.to_string())
+        .collect();
+    if problems.is_empty() {
+        problems.extend(StoredModel::read(directory).err().map(|error| error.to_string()));
+    }
+    problems
+}
+
+fn read_manifest(directory: &Path) -> Result<(Manifest, String), Error> {
+    let path = directory.join(MANIFEST_FILE);
+    let bytes = fs::read(&path).map_err(io_error(&path))?;
+    let invalid = |found: String, expected: &str| {
+        Err(Error::Invalid { path: path.clone(), found, expected: expected.to_owned() })
+    };
+    let value: serde_json::Value = parse(&path, &bytes)?;
+    match value.get("kind").and_then(|kind| kind.as_str()) {
+        Some("model") => {}
+        Some(kind) => return invalid(format!("kind `{kind}`"), "kind `model`; give the directory of a model"),
+        None => return invalid("no `kind`".to_owned(), "the manifest of a model"),
+    }
+    let major = value.pointer("/format/major").and_then(serde_json::Value::as_u64);
+    if major != Some(u64::from(crate::schema::FormatVersion::CURRENT.major)) {
+        let found = format!("format major {major:?}");
+        return invalid(found, "a format that this version reads; use the version of paramill that wrote it");
+    }
+    let manifest: Manifest = parse(&path, &bytes)?;
+    let d = manifest.channels.len();
+    if manifest.scales.len() != d || d == 0 || manifest.context_dimension == 0 {
+        return invalid(format!("{} scales for {d} channels", manifest.scales.len()), "one scale a channel");
+    }
+    Ok((manifest, digest(&bytes)))
+}
+
+/// Reads a file that the manifest lists, and holds it against the listed digest.
+fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<u8>, Error> {
+    let path: PathBuf = directory.join(name);
+    let invalid = |found: String, expected: String| Error::Invalid { path: path.clone(), found, expected };
+    let entry = manifest.files.iter().find(|file| file.path == name);
+    let entry = entry.ok_or_else(|| invalid("no such entry in the manifest".into(), "a complete model".into()))?;
+    if !Path::new(name).components().all(|component| matches!(component, Component::Normal(_))) {
+        return Err(invalid("a path that leaves the directory".into(), "a relative path inside it".into()));
+    }
+    let metadata = fs::symlink_metadata(&path).map_err(io_error(&path))?;
+    if !metadata.is_file() || metadata.len() != entry.bytes {
+        let found = format!("{} bytes", metadata.len());
+        return Err(invalid(found, format!("a file of {} bytes; restore it or train again", entry.bytes)));
+    }
+    let bytes = fs::read(&path).map_err(io_error(&path))?;
+    let sha256 = digest(&bytes);
+    if sha256 != entry.sha256 {
+        let expected = format!("sha256 {}; restore the file or train again", entry.sha256);
+        return Err(invalid(format!("sha256 {sha256}"), expected));
+    }
+    Ok(bytes)
+}
+
+pub(super) fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(value).expect("plain data always serialise");
+    bytes.push(b'\n');
+    bytes
+}
+
+pub(super) fn parse<T: serde::de::DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(bytes).map_err(|error| Error::Invalid {
+        path: path.to_owned(),
+        found: error.to_string(),
+        expected: "the JSON that paramill writes; restore the file".to_owned(),
+    })
+}

@@ -1,0 +1,182 @@
+//! The state of an unfinished training: enough to go on as if nothing had happened.
+//!
+//! Every random draw of a training is keyed by its step, so the step number is all the state of randomness there is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::model::{parse, pretty};
+use super::tensors::{self, Array, Arrays};
+use super::{Error, LogRecord, digest, io_error};
+use crate::atomic;
+
+const STATE_FILE: &str = "state.json";
+const ARRAYS_FILE: &str = "state.safetensors";
+/// Checkpoints that are kept: the newest, and one to fall back on.
+const KEPT: usize = 2;
+
+/// Everything that the next step depends on. Vectors hold the shared values `[S]`, then the contexts `[E, d]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainingState {
+    /// Steps done.
+    pub step: u64,
+    pub trained: Vec<f64>,
+    /// Adam's running means of the gradient and of its square.
+    pub first_moment: Vec<f64>,
+    pub second_moment: Vec<f64>,
+    pub best: Option<Best>,
+    /// Looks at the validation split since the best.
+    pub looks_without_best: u64,
+    /// Sum and number of training losses since the last record.
+    pub window: (f64, u64),
+    pub log: Vec<LogRecord>,
+}
+
+/// The best on the validation split so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Best {
+    pub step: u64,
+    pub validation: f64,
+    pub trained: Vec<f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    step: u64,
+    best: Option<(u64, f64)>,
+    looks_without_best: u64,
+    window: (f64, u64),
+    log: Vec<LogRecord>,
+    arrays_sha256: String,
+}
+
+/// The checkpoints of one training, told from others by the fingerprint of its settings and data.
+pub struct TrainingStore {
+    directory: PathBuf,
+}
+
+impl TrainingStore {
+    /// The store beside the model directory `model`.
+    pub fn new(model: &Path, fingerprint: &str) -> Self {
+        let mut name = model.file_name().unwrap_or_default().to_owned();
+        name.push(".training");
+        TrainingStore { directory: model.with_file_name(name).join(&fingerprint[..16.min(fingerprint.len())]) }
+    }
+
+    /// Where the checkpoints are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Writes a checkpoint, whole, then removes all but the newest [`KEPT`].
+    ///
+    /// # Errors
+    /// Any error of writing; earlier checkpoints are then untouched.
+    pub fn save(&self, state: &TrainingState) -> Result<PathBuf, Error> {
+        let target = self.directory.join(format!("step-{:09}", state.step));
+        let mut arrays = Arrays::new();
+        let mut put = |name: &str, values: &[f64]| {
+            arrays.insert(name.to_owned(), Array::new(&[values.len()], values.to_vec()));
+        };
+        put("trained", &state.trained);
+        put("first_moment", &state.first_moment);
+        put("second_moment", &state.second_moment);
+        if let Some(best) = &state.best {
+            put("best", &best.trained);
+        }
+        let bytes = tensors::to_bytes(&arrays);
+        let header = Header {
+            step: state.step,
+            best: state.best.as_ref().map(|best| (best.step, best.validation)),
+            looks_without_best: state.looks_without_best,
+            window: state.window,
+            log: state.log.clone(),
+            arrays_sha256: digest(&bytes),
+        };
+        let directory = atomic::Directory::create(&target).map_err(io_error(&target))?;
+        fs::write(directory.path().join(ARRAYS_FILE), bytes).map_err(io_error(&target))?;
+        fs::write(directory.path().join(STATE_FILE), pretty(&header)).map_err(io_error(&target))?;
+        directory.publish().map_err(io_error(&target))?;
+        let checkpoints = self.checkpoints()?;
+        for old in &checkpoints[..checkpoints.len().saturating_sub(KEPT)] {
+            fs::remove_dir_all(old).map_err(io_error(old))?;
+        }
+        Ok(target)
+    }
+
+    /// The newest checkpoint that is sound, and the errors of newer ones that are not.
+    ///
+    /// # Errors
+    /// If the directory cannot be listed.
+    pub fn load(&self, trained: usize) -> Result<(Option<TrainingState>, Vec<Error>), Error> {
+        let mut broken = Vec::new();
+        for checkpoint in self.checkpoints()?.iter().rev() {
+            match read_checkpoint(checkpoint, trained) {
+                Ok(state) => return Ok((Some(state), broken)),
+                Err(error) => broken.push(error),
+            }
+        }
+        Ok((None, broken))
+    }
+
+    /// Removes the checkpoints of this training, once its model stands.
+    ///
+    /// # Errors
+    /// Any error of removing.
+    pub fn remove(&self) -> Result<(), Error> {
+        if self.directory.exists() {
+            fs::remove_dir_all(&self.directory).map_err(io_error(&self.directory))?;
+        }
+        if let Some(parent) = self.directory.parent() {
+            let _ = fs::remove_dir(parent); // stays while another training's checkpoints are in it
+        }
+        Ok(())
+    }
+
+    /// Checkpoints in ascending order of their step.
+    fn checkpoints(&self) -> Result<Vec<PathBuf>, Error> {
+        if !self.directory.exists() {
+            return Ok(Vec::new());
+        }
+        let entries = fs::read_dir(&self.directory).map_err(io_error(&self.directory))?;
+        let mut paths = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(io_error(&self.directory))?.path();
+            if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("step-")) {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        Ok(paths)
+    }
+}
+
+fn read_checkpoint(directory: &Path, trained: usize) -> Result<TrainingState, Error> {
+    let path = directory.join(STATE_FILE);
+    let header: Header = parse(&path, &fs::read(&path).map_err(io_error(&path))?)?;
+    let path = directory.join(ARRAYS_FILE);
+    let bytes = fs::read(&path).map_err(io_error(&path))?;
+    let sha256 = digest(&bytes);
+    if sha256 != header.arrays_sha256 {
+        let expected = format!("sha256 {}; an earlier checkpoint is used if there is one", header.arrays_sha256);
+        return Err(Error::Invalid { path, found: format!("sha256 {sha256}"), expected });
+    }
+    let mut arrays = tensors::from_bytes(&path, &bytes)?;
+    let mut take = |name: &str| tensors::take(&mut arrays, &path, name, &[trained]);
+    Ok(TrainingState {
+        step: header.step,
+        trained: take("trained")?,
+        first_moment: take("first_moment")?,
+        second_moment: take("second_moment")?,
+        best: match header.best {
+            Some((step, validation)) => Some(Best { step, validation, trained: take("best")? }),
+            None => None,
+        },
+        looks_without_best: header.looks_without_best,
+        window: header.window,
+        log: header.log,
+    })
+}

@@ -1,0 +1,87 @@
+//! A padded batch of observed segments, in the model's own units.
+
+/// `E` environments with `B` rows each; a row is an observed segment of up to `L` steps with `C` channels.
+///
+/// A row starts at `initial` and is compared with `targets` after each step of length `dt`. Where a row is shorter than
+/// `L`, or an environment has fewer rows than `B`, `dt` and `mask` are zero: padding moves nothing and counts for nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    pub environments: usize,
+    pub rows: usize,
+    pub steps: usize,
+    pub channels: usize,
+    /// `[E, B, C]`.
+    pub initial: Vec<f64>,
+    /// `[E, B, L]`.
+    pub dt: Vec<f64>,
+    /// `[E, B, L, C]`.
+    pub targets: Vec<f64>,
+    /// `[E, B, L, C]`, zero or one.
+    pub mask: Vec<f64>,
+}
+
+/// One segment before padding: borrowed samples of one trajectory.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'a> {
+    /// Sample times `[n]`, the first being the start.
+    pub times: &'a [f64],
+    /// States `[n, C]`.
+    pub states: &'a [f64],
+}
+
+impl Batch {
+    /// Pads `segments[e]` of every environment to one shape. `rows` and `steps` are the smallest that hold all, unless a
+    /// larger shape is asked for by `at_least = (rows, steps)`.
+    ///
+    /// # Panics
+    /// If a segment's states are not a whole number of channels for its times.
+    pub fn new(channels: usize, segments: &[Vec<Segment>], at_least: (usize, usize)) -> Self {
+        let environments = segments.len();
+        let rows = segments.iter().map(Vec::len).max().unwrap_or(0).max(at_least.0);
+        let longest = segments.iter().flatten().map(|segment| segment.times.len().saturating_sub(1)).max().unwrap_or(0);
+        let steps = longest.max(at_least.1);
+        let mut batch = Batch {
+            environments,
+            rows,
+            steps,
+            channels,
+            initial: vec![0.0; environments * rows * channels],
+            dt: vec![0.0; environments * rows * steps],
+            targets: vec![0.0; environments * rows * steps * channels],
+            mask: vec![0.0; environments * rows * steps * channels],
+        };
+        for (e, of_environment) in segments.iter().enumerate() {
+            for (b, segment) in of_environment.iter().enumerate() {
+                batch.fill_row(e * rows + b, segment);
+            }
+        }
+        batch
+    }
+
+    fn fill_row(&mut self, row: usize, segment: &Segment) {
+        let channels = self.channels;
+        assert_eq!(segment.states.len(), segment.times.len() * channels, "states and times of a segment disagree");
+        if segment.times.is_empty() {
+            return;
+        }
+        self.initial[row * channels..(row + 1) * channels].copy_from_slice(&segment.states[..channels]);
+        let first = row * self.steps;
+        for (step, pair) in segment.times.windows(2).enumerate() {
+            self.dt[first + step] = pair[1] - pair[0];
+        }
+        let observed = &segment.states[channels..];
+        let range = first * channels..first * channels + observed.len();
+        self.targets[range.clone()].copy_from_slice(observed);
+        self.mask[range].fill(1.0);
+    }
+
+    /// Observed values that are compared, over the whole batch.
+    pub fn count(&self) -> f64 {
+        self.mask.iter().sum()
+    }
+
+    /// Values of one environment in `targets` and `mask`: `B L C`.
+    pub fn values_per_environment(&self) -> usize {
+        self.rows * self.steps * self.channels
+    }
+}

@@ -1,0 +1,142 @@
+//! The engine on libtorch: autograd through the rollout, on the CPU or on a CUDA device.
+
+use tch::{Device, Kind, Tensor};
+
+use super::{Batch, Engine, Precision};
+use crate::models::Model;
+use crate::solve::{self, State, Tableau};
+
+/// Rollouts of `model` by one step of `tableau` from sample to sample.
+pub struct Torch {
+    model: Box<dyn Model>,
+    tableau: &'static Tableau,
+    device: Device,
+    kind: Kind,
+}
+
+/// Rows with one step each.
+struct Rows(Tensor);
+
+/// Rows with their tangents.
+struct RowsWithTangents {
+    x: Tensor,
+    /// `[d, R, C]`.
+    dx: Tensor,
+}
+
+impl State for Rows {
+    type Step = Tensor;
+
+    fn advance(&self, dt: &Tensor, terms: &[(f64, &Self)]) -> Self {
+        Rows(&self.0 + weighted_sum(terms.iter().map(|(c, k)| (*c, &k.0))) * dt)
+    }
+}
+
+impl State for RowsWithTangents {
+    type Step = Tensor;
+
+    fn advance(&self, dt: &Tensor, terms: &[(f64, &Self)]) -> Self {
+        RowsWithTangents {
+            x: &self.x + weighted_sum(terms.iter().map(|(c, k)| (*c, &k.x))) * dt,
+            dx: &self.dx + weighted_sum(terms.iter().map(|(c, k)| (*c, &k.dx))) * dt,
+        }
+    }
+}
+
+fn weighted_sum<'a>(mut terms: impl Iterator<Item = (f64, &'a Tensor)>) -> Tensor {
+    let (c, k) = terms.next().expect("a Runge-Kutta step has at least one stage");
+    terms.fold(k * c, |sum, (c, k)| sum + k * c)
+}
+
+impl Torch {
+    /// An engine for `model` on `device`, computing in `precision`.
+    pub fn new(model: Box<dyn Model>, tableau: &'static Tableau, device: Device, precision: Precision) -> Self {
+        let kind = match precision {
+            Precision::F32 => Kind::Float,
+            Precision::F64 => Kind::Double,
+        };
+        if device == Device::Cpu {
+            tch::set_num_threads(1); // small tensors gain nothing from more, and environments are spread over threads outside
+        }
+        Torch { model, tableau, device, kind }
+    }
+
+    fn tensor(&self, values: &[f64], shape: &[usize]) -> Tensor {
+        let shape: Vec<i64> = shape.iter().map(|&n| n as i64).collect();
+        Tensor::from_slice(values).view(shape.as_slice()).to_device(self.device).to_kind(self.kind)
+    }
+
+    fn weights(&self, values: &[f64]) -> Tensor {
+        let size = self.model.layout().size();
+        self.tensor(values, &[values.len() / size, size])
+    }
+
+    /// Predictions `[E, B, L, C]`.
+    fn roll_out(&self, weights: &Tensor, batch: &Batch) -> Tensor {
+        let (e, b, l) = (batch.environments, batch.rows, batch.steps);
+        let field = self.model.field(weights);
+        let dt = self.tensor(&batch.dt, &[e, b, l, 1]);
+        let mut x = Rows(self.tensor(&batch.initial, &[e, b, batch.channels]));
+        let mut states = Vec::with_capacity(l);
+        for step in 0..l {
+            x = solve::step(self.tableau, &mut |x: &Rows| Rows(field(&x.0)), &x, &dt.select(2, step as i64));
+            states.push(x.0.shallow_clone());
+        }
+        Tensor::stack(&states, 2)
+    }
+}
+
+impl Engine for Torch {
+    fn name(&self) -> &'static str {
+        "torch"
+    }
+
+    fn predict(&self, weights: &[f64], batch: &Batch) -> Vec<f64> {
+        tch::no_grad(|| to_vec(&self.roll_out(&self.weights(weights), batch)))
+    }
+
+    fn loss_and_gradient(&self, weights: &[f64], batch: &Batch) -> (f64, Vec<f64>) {
+        let shape = [batch.environments, batch.rows, batch.steps, batch.channels];
+        let weights = self.weights(weights).set_requires_grad(true);
+        let difference = self.roll_out(&weights, batch) - self.tensor(&batch.targets, &shape);
+        let masked = difference * self.tensor(&batch.mask, &shape);
+        let loss = masked.square().sum(None::<Kind>) / batch.count();
+        loss.backward();
+        (loss.double_value(&[]), to_vec(&weights.grad()))
+    }
+
+    fn tangents(&self, basis: &[f64], contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
+        let (e, b, l, c) = (batch.environments, batch.rows, batch.steps, batch.channels);
+        let d = contexts.len() / e;
+        tch::no_grad(|| {
+            let basis = self.weights(basis);
+            let contexts = self.tensor(contexts, &[e, d]).repeat_interleave_self_int(b as i64, 0, None);
+            let field = self.model.tangent_field(&basis, &contexts);
+            let dt = self.tensor(&batch.dt, &[e * b, l, 1]);
+            let mut state = RowsWithTangents {
+                x: self.tensor(&batch.initial, &[e * b, c]),
+                dx: Tensor::zeros([d as i64, (e * b) as i64, c as i64], (self.kind, self.device)),
+            };
+            let (mut states, mut tangents) = (Vec::with_capacity(l), Vec::with_capacity(l));
+            for step in 0..l {
+                let mut rates = |state: &RowsWithTangents| {
+                    let (x, dx) = field(&state.x, &state.dx);
+                    RowsWithTangents { x, dx }
+                };
+                state = solve::step(self.tableau, &mut rates, &state, &dt.select(1, step as i64));
+                states.push(state.x.shallow_clone());
+                tangents.push(state.dx.shallow_clone());
+            }
+            // [R, L, C] and [d, R, C, L] -> [R, L, C, d]
+            (to_vec(&Tensor::stack(&states, 1)), to_vec(&Tensor::stack(&tangents, 3).permute([1, 3, 2, 0])))
+        })
+    }
+}
+
+fn to_vec(tensor: &Tensor) -> Vec<f64> {
+    let flat = tensor.contiguous().view([-1]).to_device(Device::Cpu).to_kind(Kind::Double);
+    let mut values = vec![0.0; flat.numel()];
+    let count = values.len();
+    flat.copy_data(&mut values, count);
+    values
+}

@@ -1,0 +1,271 @@
+//! Contexts of new environments by damped Gauss-Newton, many environments side by side.
+//!
+//! For each environment, with residuals `r = x(xi) - y [n]` over its observed values and tangents `J = dr/dxi [n, d]`,
+//! minimises `f(xi) = |r|^2 / n + mu |xi|^2` from `xi = 0` by the steps
+//! `(J'J/n + mu I + lambda D) s = -(J'r/n + mu xi)`, `D = diag(J'J/n + mu I)`; shared weights stay as they are.
+//!
+//! The damping `lambda` of each environment follows its own gain ratio (Nielsen 1999, "Damping parameter in Marquardt's
+//! method"). With the l2 norm this iterates the closed form of CoDA's Proposition 2 (Kirchmeyer et al., ICML 2022).
+
+use nalgebra::{DMatrix, DVector};
+use rayon::prelude::*;
+
+use super::{Settings, Status};
+use crate::engine::{Batch, Engine, Segment};
+use crate::schema::Trajectory;
+
+/// Environments in one batch of the engine. Fixed, so that an environment's arithmetic does not depend on how many there are.
+pub const CHUNK: usize = 64;
+/// Damping at the start, relative to the diagonal.
+const INITIAL_DAMPING: f64 = 1e-3;
+/// Damping beyond which no step can help any more.
+const GREATEST_DAMPING: f64 = 1e12;
+
+/// The observed trajectories of one environment, in the model's own units.
+#[derive(Clone, Debug)]
+pub struct Support {
+    pub trajectories: Vec<Trajectory>,
+}
+
+impl Support {
+    /// Observed values that enter the fit: all but the initial states.
+    pub fn points(&self) -> usize {
+        self.trajectories.iter().map(|it| it.len().saturating_sub(1) * it.channels()).sum()
+    }
+
+    fn segments(&self) -> Vec<Segment<'_>> {
+        self.trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states }).collect()
+    }
+}
+
+/// The fitted context of one environment.
+#[derive(Clone, Debug)]
+pub struct Adaptation {
+    /// `[d]`; NaN where the status says why.
+    pub context: Vec<f64>,
+    /// Covariance of the context `[d, d]`: `s^2 (J'J)^-1`, `s^2 = |r|^2 / (n - d)`; NaN where it is not determined.
+    pub covariance: DMatrix<f64>,
+    /// Predictions of the support trajectories at the fitted context: one `[T - 1, C]` a trajectory.
+    pub predictions: Vec<Vec<f64>>,
+    pub status: Status,
+    pub reason: String,
+    pub iterations: usize,
+}
+
+/// The batch of up to [`CHUNK`] environments, padded to exactly that many.
+fn padded_batch(channels: usize, supports: &[Support], at_least: (usize, usize)) -> Batch {
+    let mut segments: Vec<Vec<Segment>> = supports.iter().map(Support::segments).collect();
+    segments.resize(CHUNK, Vec::new());
+    Batch::new(channels, &segments, at_least)
+}
+
+/// Fits the context `[d]` of every environment; `basis [1 + d, P]`. The result of an environment depends on no other one.
+pub fn adapt(
+    engine: &dyn Engine,
+    basis: &[f64],
+    d: usize,
+    channels: usize,
+    supports: &[Support],
+    settings: &Settings,
+) -> Vec<Adaptation> {
+    supports
+        .par_chunks(CHUNK)
+        .flat_map_iter(|chunk| {
+            let batch = padded_batch(channels, chunk, (1, 1));
+            Chunk { engine, basis, d, batch: &batch, settings }.fit(chunk)
+        })
+        .collect()
+}
+
+struct Chunk<'a> {
+    engine: &'a dyn Engine,
+    basis: &'a [f64],
+    d: usize,
+    batch: &'a Batch,
+    settings: &'a Settings,
+}
+
+/// Cost, gradient and normal matrix at one context.
+#[derive(Clone)]
+struct Point {
+    context: DVector<f64>,
+    /// `f(xi)`; infinite where the rollout is not finite.
+    cost: f64,
+    /// `|r|^2`.
+    squares: f64,
+    /// `J'r/n + mu xi`.
+    gradient: DVector<f64>,
+    /// `J'J/n`.
+    normal: DMatrix<f64>,
+}
+
+/// One environment on its way.
+struct Walk {
+    points: usize,
+    best: Point,
+    damping: f64,
+    /// Factor of the next increase of the damping.
+    growth: f64,
+    iterations: usize,
+    end: Option<(Status, String)>,
+}
+
+impl Chunk<'_> {
+    fn fit(&self, supports: &[Support]) -> Vec<Adaptation> {
+        let zero = vec![0.0; CHUNK * self.d];
+        let (mut predictions, tangents) = self.engine.tangents(self.basis, &zero, self.batch);
+        let mut walks: Vec<Walk> = supports
+            .iter()
+            .enumerate()
+            .map(|(e, support)| Walk::begin(self.point(e, &zero, &predictions, &tangents), support.points()))
+            .collect();
+        while walks.iter().any(|walk| walk.end.is_none()) {
+            let mut contexts = zero.clone();
+            let mut steps = Vec::with_capacity(walks.len());
+            for (e, walk) in walks.iter().enumerate() {
+                let step = if walk.end.is_none() { walk.step(self.settings.context_penalty) } else { None };
+                let candidate = step.as_ref().map_or(walk.best.context.clone(), |step| &walk.best.context + step);
+                contexts[e * self.d..(e + 1) * self.d].copy_from_slice(candidate.as_slice());
+                steps.push(step);
+            }
+            let (candidates, tangents) = self.engine.tangents(self.basis, &contexts, self.batch);
+            let size = self.batch.values_per_environment();
+            for (e, (walk, step)) in walks.iter_mut().zip(steps).enumerate() {
+                if walk.end.is_some() {
+                    continue;
+                }
+                let candidate = self.point(e, &contexts, &candidates, &tangents);
+                if walk.advance(step, candidate, self.settings) {
+                    let range = e * size..(e + 1) * size;
+                    predictions[range.clone()].copy_from_slice(&candidates[range]);
+                }
+            }
+        }
+        let size = self.batch.values_per_environment();
+        walks
+            .into_iter()
+            .zip(supports)
+            .enumerate()
+            .map(|(e, (walk, support))| walk.finish(support, &predictions[e * size..(e + 1) * size], self.batch))
+            .collect()
+    }
+
+    /// Reduces the residuals and tangents of environment `e`.
+    fn point(&self, e: usize, contexts: &[f64], predictions: &[f64], tangents: &[f64]) -> Point {
+        let (d, size) = (self.d, self.batch.values_per_environment());
+        let context = DVector::from_column_slice(&contexts[e * d..(e + 1) * d]);
+        let (mut squares, mut count) = (0.0, 0.0);
+        let mut gradient = DVector::zeros(d);
+        let mut normal = DMatrix::zeros(d, d);
+        for i in e * size..(e + 1) * size {
+            if self.batch.mask[i] == 0.0 {
+                continue;
+            }
+            let residual = predictions[i] - self.batch.targets[i];
+            let row = &tangents[i * d..(i + 1) * d];
+            squares += residual * residual;
+            count += 1.0;
+            for a in 0..d {
+                gradient[a] += row[a] * residual;
+                for b in 0..=a {
+                    normal[(a, b)] += row[a] * row[b];
+                }
+            }
+        }
+        let count = f64::max(count, 1.0);
+        normal.fill_upper_triangle_with_lower_triangle();
+        let penalty = self.settings.context_penalty;
+        let cost = squares / count + penalty * context.norm_squared();
+        let finite = cost.is_finite() && gradient.iter().chain(normal.iter()).all(|value: &f64| value.is_finite());
+        Point {
+            cost: if finite { cost } else { f64::INFINITY },
+            squares,
+            gradient: gradient / count + penalty * &context,
+            normal: normal / count,
+            context,
+        }
+    }
+}
+
+impl Walk {
+    fn begin(start: Point, points: usize) -> Self {
+        let d = start.context.len();
+        let end = if points < d {
+            let reason = format!("{points} observed values for {d} context dimensions");
+            Some((Status::TooFewPoints, reason))
+        } else if start.cost.is_infinite() {
+            Some((Status::Diverged, "the rollout with context zero is not finite".to_owned()))
+        } else {
+            None
+        };
+        Walk { points, best: start, damping: INITIAL_DAMPING, growth: 2.0, iterations: 0, end }
+    }
+
+    /// The damped step, or none where the equations are singular even so.
+    fn step(&self, penalty: f64) -> Option<DVector<f64>> {
+        let mut matrix = self.best.normal.clone();
+        let floor = matrix.diagonal().max() * 1e-12 + f64::MIN_POSITIVE;
+        for k in 0..matrix.nrows() {
+            let diagonal = matrix[(k, k)] + penalty;
+            matrix[(k, k)] = diagonal + self.damping * diagonal.max(floor);
+        }
+        Some(-matrix.cholesky()?.solve(&self.best.gradient)).filter(|step| step.iter().all(|s| s.is_finite()))
+    }
+
+    /// Takes the candidate or stays, and decides whether this was the end. True if the candidate was taken.
+    fn advance(&mut self, step: Option<DVector<f64>>, candidate: Point, settings: &Settings) -> bool {
+        self.iterations += 1;
+        let Some(step) = step else {
+            self.end = Some((Status::NotConverged, "the trajectories do not determine the context".to_owned()));
+            return false;
+        };
+        // Decrease that the quadratic model promises: -(2 g's + s'(H)s), H s = -(g + lambda D s).
+        let curvature = (&self.best.normal * &step + settings.context_penalty * &step).dot(&step);
+        let promised = -(2.0 * self.best.gradient.dot(&step) + curvature);
+        let decrease = self.best.cost - candidate.cost;
+        let small_step = step.norm() <= settings.tolerance * (candidate.context.norm() + settings.tolerance);
+        let small_promise = promised <= settings.tolerance * self.best.cost;
+        let taken = decrease >= 0.0;
+        if taken {
+            let gain = decrease / promised.max(f64::MIN_POSITIVE);
+            self.damping *= f64::max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0).powi(3));
+            self.growth = 2.0;
+            self.best = candidate;
+        } else {
+            self.damping *= self.growth;
+            self.growth *= 2.0;
+        }
+        if small_step || small_promise {
+            self.end = Some((Status::Ok, String::new()));
+        } else if self.damping > GREATEST_DAMPING {
+            self.end = Some((Status::NotConverged, "no step decreases the error any more".to_owned()));
+        } else if self.iterations >= settings.iterations {
+            let reason = format!("stopped at the limit of {} iterations", settings.iterations);
+            self.end = Some((Status::NotConverged, reason));
+        }
+        taken
+    }
+
+    fn finish(self, support: &Support, predictions: &[f64], batch: &Batch) -> Adaptation {
+        let d = self.best.context.len();
+        let (status, reason) = self.end.unwrap_or((Status::Ok, String::new()));
+        let usable = matches!(status, Status::Ok | Status::NotConverged);
+        let degrees = self.points as f64 - d as f64;
+        let covariance = (self.best.normal * self.points as f64)
+            .cholesky()
+            .filter(|_| usable && degrees > 0.0)
+            .map_or(DMatrix::from_element(d, d, f64::NAN), |factor| factor.inverse() * (self.best.squares / degrees));
+        let row = batch.steps * batch.channels;
+        let predictions = support.trajectories.iter().enumerate().map(|(b, trajectory)| {
+            predictions[b * row..b * row + trajectory.len().saturating_sub(1) * batch.channels].to_vec()
+        });
+        Adaptation {
+            context: if usable { self.best.context.as_slice().to_vec() } else { vec![f64::NAN; d] },
+            covariance,
+            predictions: predictions.collect(),
+            status,
+            reason,
+            iterations: self.iterations,
+        }
+    }
+}

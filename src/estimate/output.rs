@@ -1,0 +1,296 @@
+//! The estimates on disk: one Parquet row an environment, and a manifest.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::builder::BooleanBuilder;
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Error, Evaluation, Outcome, ParameterEstimate, Row, Settings, Status};
+use crate::atomic;
+use crate::checkpoint::StoredModel;
+use crate::dataset::{Dataset, FileEntry, Parent, Provenance};
+use crate::schema::{FormatVersion, Quantity, Split};
+
+const MANIFEST_FILE: &str = "manifest.json";
+
+/// `manifest.json` of a directory of estimates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Manifest {
+    pub format: FormatVersion,
+    /// Always `estimates`.
+    pub kind: String,
+    pub provenance: Provenance,
+    pub channels: Vec<Quantity>,
+    pub parameters: Vec<Quantity>,
+    pub context_dimension: usize,
+    pub data_tolerance: Option<f64>,
+    /// `affine` or `quadratic`; absent where there is no map.
+    pub map: Option<String>,
+    pub evaluation: Evaluation,
+    /// The estimated splits, one file each.
+    pub splits: Vec<Split>,
+    pub files: Vec<FileEntry>,
+}
+
+impl Manifest {
+    /// Reads the manifest of `directory`.
+    ///
+    /// # Errors
+    /// If it is missing or not the manifest of estimates.
+    pub fn read(directory: &Path) -> Result<(Self, String), Error> {
+        let path = directory.join(MANIFEST_FILE);
+        let bytes = fs::read(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
+        let invalid = |found: String| Error::Invalid {
+            path: path.clone(),
+            found,
+            expected: "the manifest of estimates that paramill writes; estimate again".to_owned(),
+        };
+        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+        if manifest.kind != "estimates" || !manifest.format.is_readable() {
+            return Err(invalid(format!("kind `{}`, format {}", manifest.kind, manifest.format)));
+        }
+        Ok((manifest, digest(&bytes)))
+    }
+}
+
+/// A directory of estimates under construction.
+pub(super) struct Output {
+    target: PathBuf,
+    directory: atomic::Directory,
+    manifest: Manifest,
+    schema: Arc<Schema>,
+}
+
+/// The file of one split.
+pub(super) struct SplitWriter {
+    split: Split,
+    path: PathBuf,
+    schema: Arc<Schema>,
+    writer: ArrowWriter<File>,
+}
+
+impl Output {
+    pub fn create(target: &Path, dataset: &Dataset, model: &StoredModel, settings: &Settings) -> Result<Self, Error> {
+        let of_dataset = dataset.manifest();
+        let directory = atomic::Directory::create(target).map_err(|source| io_error(target, source))?;
+        let parents = vec![
+            Parent { name: of_dataset.name.clone(), sha256: dataset.content_hash().to_owned() },
+            Parent { name: model.manifest.name.clone(), sha256: model.content_hash.clone() },
+        ];
+        let manifest = Manifest {
+            format: FormatVersion::CURRENT,
+            kind: "estimates".to_owned(),
+            provenance: Provenance {
+                tool: format!("paramill {}", env!("CARGO_PKG_VERSION")),
+                stage: "estimate".to_owned(),
+                configuration: serde_json::to_value(settings).expect("settings are plain data"),
+                seed: None,
+                parents,
+            },
+            channels: of_dataset.channels.clone(),
+            parameters: of_dataset.parameters.clone(),
+            context_dimension: model.manifest.context_dimension,
+            data_tolerance: of_dataset.data_tolerance,
+            map: model.map.as_ref().map(|map| map.kind.name().to_owned()),
+            evaluation: Evaluation::default(),
+            splits: Vec::new(),
+            files: Vec::new(),
+        };
+        let schema = Arc::new(schema(&manifest.parameters, manifest.context_dimension));
+        Ok(Output { target: target.to_owned(), directory, manifest, schema })
+    }
+
+    pub fn split(&self, split: Split) -> Result<SplitWriter, Error> {
+        let path = self.directory.path().join(format!("{split}.parquet"));
+        let file = File::create(&path).map_err(|source| io_error(&path, source))?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(format!("paramill {}", env!("CARGO_PKG_VERSION")))
+            .build();
+        let writer = ArrowWriter::try_new(file, self.schema.clone(), Some(properties));
+        let writer = writer.map_err(|error| invalid(&path, error.to_string()))?;
+        Ok(SplitWriter { split, path, schema: self.schema.clone(), writer })
+    }
+
+    pub fn close(&mut self, writer: SplitWriter) -> Result<(), Error> {
+        let SplitWriter { split, path, writer, .. } = writer;
+        writer.close().map_err(|error| invalid(&path, error.to_string()))?;
+        let bytes = fs::read(&path).map_err(|source| io_error(&path, source))?;
+        self.manifest.splits.push(split);
+        self.manifest.files.push(FileEntry {
+            path: format!("{split}.parquet"),
+            bytes: bytes.len() as u64,
+            sha256: digest(&bytes),
+        });
+        Ok(())
+    }
+
+    pub fn finish(mut self, evaluation: Evaluation) -> Result<Outcome, Error> {
+        self.manifest.evaluation = evaluation;
+        let mut bytes = serde_json::to_vec_pretty(&self.manifest).expect("plain data always serialise");
+        bytes.push(b'\n');
+        let path = self.directory.path().join(MANIFEST_FILE);
+        fs::write(&path, &bytes).map_err(|source| io_error(&path, source))?;
+        self.directory.publish().map_err(|source| io_error(&self.target, source))?;
+        Ok(Outcome { manifest: self.manifest, content_hash: digest(&bytes) })
+    }
+}
+
+fn schema(parameters: &[Quantity], context_dimension: usize) -> Schema {
+    let number = |name: String, unit: &str| {
+        Field::new(name, DataType::Float64, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
+    };
+    let mut fields = vec![
+        Field::new("environment", DataType::Utf8, false),
+        Field::new("status", DataType::Utf8, false),
+        Field::new("reason", DataType::Utf8, false),
+    ];
+    for parameter in parameters {
+        fields.push(number(parameter.name.clone(), &parameter.unit));
+        fields.push(number(format!("{}_standard_error", parameter.name), &parameter.unit));
+        fields.push(number(format!("{}_true", parameter.name), &parameter.unit));
+    }
+    fields.extend((0..context_dimension).map(|k| number(format!("context_{k}"), "1")));
+    fields.push(number("trajectory_rmse".to_owned(), ""));
+    fields.push(number("trajectory_mape".to_owned(), "percent"));
+    fields.push(number("test_mse".to_owned(), ""));
+    fields.push(Field::new("points", DataType::UInt64, false));
+    fields.push(Field::new("iterations", DataType::UInt64, false));
+    fields.push(Field::new("in_hull", DataType::Boolean, true));
+    Schema::new(fields)
+}
+
+impl SplitWriter {
+    pub fn write(&mut self, rows: &[Row]) -> Result<(), Error> {
+        let number = |value: &dyn Fn(&Row) -> Option<f64>| -> ArrayRef {
+            Arc::new(Float64Array::from_iter(rows.iter().map(|row| value(row).filter(|value| value.is_finite()))))
+        };
+        let text = |value: &dyn Fn(&Row) -> String| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(rows.iter().map(value)))
+        };
+        let count = |value: &dyn Fn(&Row) -> usize| -> ArrayRef {
+            Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| value(row) as u64)))
+        };
+        let first = rows.first();
+        let mut columns = vec![
+            text(&|row| row.environment.clone()),
+            text(&|row| row.status.name().to_owned()),
+            text(&|row| row.reason.clone()),
+        ];
+        for j in 0..first.map_or(0, |row| row.parameters.len()) {
+            columns.push(number(&|row| Some(row.parameters[j].value)));
+            columns.push(number(&|row| Some(row.parameters[j].standard_error)));
+            columns.push(number(&|row| row.parameters[j].truth));
+        }
+        for k in 0..first.map_or(0, |row| row.context.len()) {
+            columns.push(number(&|row| Some(row.context[k])));
+        }
+        columns.push(number(&|row| Some(row.trajectory_rmse)));
+        columns.push(number(&|row| Some(row.trajectory_mape)));
+        columns.push(number(&|row| row.test_mse));
+        columns.push(count(&|row| row.points));
+        columns.push(count(&|row| row.iterations));
+        let mut in_hull = BooleanBuilder::new();
+        rows.iter().for_each(|row| in_hull.append_option(row.in_hull));
+        columns.push(Arc::new(in_hull.finish()));
+        let batch = RecordBatch::try_new(self.schema.clone(), columns);
+        let batch = batch.map_err(|error| invalid(&self.path, error.to_string()))?;
+        self.writer.write(&batch).map_err(|error| invalid(&self.path, error.to_string()))
+    }
+}
+
+/// Reads the rows of one split back.
+///
+/// # Errors
+/// If the file is missing, changed since it was written, or lacks a column.
+pub fn read_rows(directory: &Path, manifest: &Manifest, split: Split) -> Result<Vec<Row>, Error> {
+    let name = format!("{split}.parquet");
+    let path = directory.join(&name);
+    let bytes = fs::read(&path).map_err(|source| io_error(&path, source))?;
+    if manifest.files.iter().find(|file| file.path == name).map(|file| &file.sha256) != Some(&digest(&bytes)) {
+        return Err(invalid(&path, "another SHA-256 than the manifest's".to_owned()));
+    }
+    let file = File::open(&path).map_err(|source| io_error(&path, source))?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(ParquetRecordBatchReaderBuilder::build);
+    let reader = reader.map_err(|error| invalid(&path, error.to_string()))?;
+    let mut rows = Vec::new();
+    for batch in reader {
+        let batch = batch.map_err(|error| invalid(&path, error.to_string()))?;
+        read_batch(&batch, manifest, &mut rows).ok_or_else(|| invalid(&path, "a column missing".to_owned()))?;
+    }
+    Ok(rows)
+}
+
+fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> Option<()> {
+    fn column<'a, T: 'static>(batch: &'a RecordBatch, name: &str) -> Option<&'a T> {
+        batch.column_by_name(name)?.as_any().downcast_ref()
+    }
+    fn value(array: &Float64Array, row: usize) -> Option<f64> {
+        array.is_valid(row).then(|| array.value(row))
+    }
+    let text = |name: &str| column::<StringArray>(batch, name);
+    let number = |name: &str| column::<Float64Array>(batch, name);
+    let count = |name: &str| column::<UInt64Array>(batch, name);
+    let (environment, status, reason) = (text("environment")?, text("status")?, text("reason")?);
+    let parameters = manifest.parameters.iter().map(|parameter| {
+        let name = &parameter.name;
+        Some((number(name)?, number(&format!("{name}_standard_error"))?, number(&format!("{name}_true"))?))
+    });
+    let parameters: Vec<_> = parameters.collect::<Option<_>>()?;
+    let contexts =
+        (0..manifest.context_dimension).map(|k| number(&format!("context_{k}"))).collect::<Option<Vec<_>>>()?;
+    let (rmse, mape, test_mse) = (number("trajectory_rmse")?, number("trajectory_mape")?, number("test_mse")?);
+    let (points, iterations) = (count("points")?, count("iterations")?);
+    let in_hull = column::<BooleanArray>(batch, "in_hull")?;
+    for i in 0..batch.num_rows() {
+        let or_nan = |array: &Float64Array| value(array, i).unwrap_or(f64::NAN);
+        rows.push(Row {
+            environment: environment.value(i).to_owned(),
+            status: Status::ALL.into_iter().find(|it| it.name() == status.value(i))?,
+            reason: reason.value(i).to_owned(),
+            context: contexts.iter().map(|array| or_nan(array)).collect(),
+            parameters: parameters
+                .iter()
+                .map(|(estimate, standard_error, truth)| ParameterEstimate {
+                    value: or_nan(estimate),
+                    standard_error: or_nan(standard_error),
+                    truth: value(truth, i),
+                })
+                .collect(),
+            trajectory_rmse: or_nan(rmse),
+            trajectory_mape: or_nan(mape),
+            test_mse: value(test_mse, i),
+            points: points.value(i) as usize,
+            iterations: iterations.value(i) as usize,
+            in_hull: in_hull.is_valid(i).then(|| in_hull.value(i)),
+        });
+    }
+    Some(())
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn io_error(path: &Path, source: std::io::Error) -> Error {
+    Error::Io { path: path.to_owned(), source }
+}
+
+fn invalid(path: &Path, found: String) -> Error {
+    Error::Invalid {
+        path: path.to_owned(),
+        found,
+        expected: "estimates that paramill writes; estimate again".to_owned(),
+    }
+}

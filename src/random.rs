@@ -1,0 +1,40 @@
+//! Random streams keyed by what they are for.
+//!
+//! A draw depends on (seed, purpose, indices) and on nothing else: not on threads, nor on how many other draws there are.
+
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use sha2::{Digest, Sha256};
+
+/// A stream of pseudo-random numbers.
+pub struct Stream(ChaCha12Rng);
+
+impl Stream {
+    /// The stream of `purpose` with `indices` under `seed`.
+    pub fn new(seed: u64, purpose: &str, indices: &[u64]) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(seed.to_le_bytes());
+        hash.update((purpose.len() as u64).to_le_bytes());
+        hash.update(purpose.as_bytes());
+        for index in indices {
+            hash.update(index.to_le_bytes());
+        }
+        Stream(ChaCha12Rng::from_seed(hash.finalize().into()))
+    }
+
+    /// Uniform on `[0, 1)`, 53 random bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform on `[low, high)`.
+    pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.unit()
+    }
+
+    /// Standard normal, by Box and Muller.
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
+}

@@ -1,0 +1,147 @@
+//! CoDA: `theta_e = theta_c + W xi_e`, with `theta_c [P]`, `W [P, d]`, `xi_e [d]`.
+//!
+//! Penalty `lambda Omega(W)`: `Omega = sum_i |W_i,:|_2` (l1), `Omega = |W|_F^2` (l2), or none.
+//! Source: Kirchmeyer, Yin et al., "Generalizing to New Physical Systems via Context-Informed Dynamics Model", ICML 2022.
+//!
+//! The shared values are `[theta_c, W_1, .., W_d]`, `W_k` being the k-th column of `W`: `S = (1 + d) P`.
+
+use super::{Kind, Rule, SharedTensor};
+use crate::models::Layout;
+use crate::random::Stream;
+
+/// CoDA with one of its penalties.
+pub struct Coda {
+    pub kind: Kind,
+    /// `P`.
+    pub weights: usize,
+    /// `d`.
+    pub context_dimension: usize,
+    /// `lambda`.
+    pub locality_penalty: f64,
+}
+
+/// Standard deviation of the values of `W` at the start.
+const INITIAL_DEVIATION: f64 = 0.1;
+
+impl Rule for Coda {
+    fn shared_size(&self) -> usize {
+        (1 + self.context_dimension) * self.weights
+    }
+
+    fn initial_shared(&self, mut weights: Vec<f64>, stream: &mut Stream) -> Vec<f64> {
+        let count = self.shared_size() - weights.len();
+        weights.extend((0..count).map(|_| INITIAL_DEVIATION * stream.normal()));
+        weights
+    }
+
+    fn decode(&self, shared: &[f64], context: &[f64], weights: &mut [f64]) {
+        let (theta_c, columns) = shared.split_at(self.weights);
+        weights.copy_from_slice(theta_c);
+        for (column, xi) in columns.chunks_exact(self.weights).zip(context) {
+            weights.iter_mut().zip(column).for_each(|(weight, w)| *weight += xi * w);
+        }
+    }
+
+    fn chain(&self, shared: &[f64], context: &[f64], d_weights: &[f64], d_shared: &mut [f64], d_context: &mut [f64]) {
+        let columns = shared[self.weights..].chunks_exact(self.weights);
+        let (d_theta_c, d_columns) = d_shared.split_at_mut(self.weights);
+        d_theta_c.iter_mut().zip(d_weights).for_each(|(d, g)| *d += g);
+        let d_columns = d_columns.chunks_exact_mut(self.weights);
+        for (((column, d_column), xi), d_xi) in columns.zip(d_columns).zip(context).zip(d_context) {
+            for ((w, d_w), g) in column.iter().zip(d_column).zip(d_weights) {
+                *d_w += xi * g;
+                *d_xi += w * g;
+            }
+        }
+    }
+
+    fn penalty(&self, shared: &[f64], d_shared: &mut [f64]) -> f64 {
+        let (p, lambda) = (self.weights, self.locality_penalty);
+        match self.kind {
+            Kind::Coda => 0.0,
+            Kind::CodaL2 => {
+                let columns = shared[p..].iter().zip(&mut d_shared[p..]);
+                lambda
+                    * columns
+                        .map(|(w, d)| {
+                            *d += 2.0 * lambda * w;
+                            w * w
+                        })
+                        .sum::<f64>()
+            }
+            Kind::CodaL1 => {
+                let mut sum = 0.0;
+                for row in 0..p {
+                    let places = (1..=self.context_dimension).map(|k| k * p + row);
+                    let norm = places.clone().map(|i| shared[i] * shared[i]).sum::<f64>().sqrt();
+                    sum += norm;
+                    if norm > 0.0 {
+                        places.for_each(|i| d_shared[i] += lambda * shared[i] / norm);
+                    }
+                }
+                lambda * sum
+            }
+        }
+    }
+
+    fn basis(&self, shared: &[f64]) -> Vec<f64> {
+        shared.to_vec()
+    }
+
+    fn tensors(&self, layout: &Layout) -> Vec<SharedTensor> {
+        let d = self.context_dimension;
+        let theta_c = layout.blocks.iter().map(|block| SharedTensor {
+            name: format!("theta_c.{}", block.name),
+            shape: block.shape.clone(),
+            indices: block.range().collect(),
+        });
+        let columns = layout.blocks.iter().map(|block| SharedTensor {
+            name: format!("W.{}", block.name),
+            shape: block.shape.iter().copied().chain([d]).collect(),
+            indices: block.range().flat_map(|i| (1..=d).map(move |k| k * self.weights + i)).collect(),
+        });
+        theta_c.chain(columns).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The gradient of `g . theta(shared, xi) + penalty` against central differences.
+    #[test]
+    fn gradients_agree_with_finite_differences() {
+        for kind in [Kind::CodaL1, Kind::CodaL2, Kind::Coda] {
+            let rule = kind.build(5, 2, 0.3);
+            let mut stream = Stream::new(7, "coda", &[]);
+            let initial = (0..5).map(|_| stream.normal()).collect();
+            let shared = rule.initial_shared(initial, &mut stream);
+            let context = vec![0.7, -1.3];
+            let g: Vec<f64> = (0..5).map(|_| stream.normal()).collect();
+            let value = |shared: &[f64], context: &[f64]| {
+                let mut weights = vec![0.0; 5];
+                rule.decode(shared, context, &mut weights);
+                weights.iter().zip(&g).map(|(w, g)| w * g).sum::<f64>()
+                    + rule.penalty(shared, &mut vec![0.0; shared.len()])
+            };
+            let (mut d_shared, mut d_context) = (vec![0.0; shared.len()], vec![0.0; 2]);
+            rule.chain(&shared, &context, &g, &mut d_shared, &mut d_context);
+            rule.penalty(&shared, &mut d_shared);
+            let h = 1e-6;
+            for i in 0..shared.len() {
+                let (mut up, mut down) = (shared.clone(), shared.clone());
+                up[i] += h;
+                down[i] -= h;
+                let difference = (value(&up, &context) - value(&down, &context)) / (2.0 * h);
+                approx::assert_relative_eq!(difference, d_shared[i], epsilon = 1e-7, max_relative = 1e-6);
+            }
+            for k in 0..2 {
+                let (mut up, mut down) = (context.clone(), context.clone());
+                up[k] += h;
+                down[k] -= h;
+                let difference = (value(&shared, &up) - value(&shared, &down)) / (2.0 * h);
+                approx::assert_relative_eq!(difference, d_context[k], epsilon = 1e-7, max_relative = 1e-6);
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Training data: which trajectories are in a batch, where rollouts restart, and what is held in memory.
+
+use std::collections::BTreeMap;
+
+use super::{Scaling, TeacherForcing};
+use crate::checkpoint::{ChannelScale, Environment};
+use crate::dataset::{Dataset, Error};
+use crate::engine::{Batch, Segment};
+use crate::random::Stream;
+use crate::schema::{Split, Trajectory};
+
+/// Trajectories read at a time while the whole split is looked through.
+const READ_AHEAD: usize = 256;
+
+/// A split of the training environments, in memory or read batch by batch.
+pub struct SplitData<'a> {
+    dataset: &'a Dataset,
+    split: Split,
+    scales: Vec<ChannelScale>,
+    /// Rows of the split, by environment in the order of the model's contexts.
+    rows: Vec<Vec<usize>>,
+    /// Every trajectory by its row, scaled, if the split fits the memory budget.
+    held: Option<Vec<Trajectory>>,
+    /// Trajectories of each environment that the memory budget holds at once.
+    held_per_environment: usize,
+}
+
+impl<'a> SplitData<'a> {
+    /// Looks through `split` and holds it in memory if it takes at most `budget` bytes.
+    ///
+    /// # Errors
+    /// Any error of reading.
+    pub fn open(
+        dataset: &'a Dataset,
+        split: Split,
+        environments: &[Environment],
+        scales: &[ChannelScale],
+        budget: usize,
+    ) -> Result<Self, Error> {
+        let places: BTreeMap<&str, usize> =
+            environments.iter().enumerate().map(|(e, it)| (it.id.as_str(), e)).collect();
+        let index = dataset.index(split)?;
+        let mut rows = vec![Vec::new(); environments.len()];
+        for (row, entry) in index.iter().enumerate() {
+            if let Some(&e) = places.get(entry.environment.as_str()) {
+                rows[e].push(row);
+            }
+        }
+        let samples: usize = index.iter().map(|entry| entry.samples).sum();
+        let bytes = samples * (1 + scales.len()) * size_of::<f64>();
+        let most = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let mut data =
+            SplitData { dataset, split, scales: scales.to_vec(), rows, held: None, held_per_environment: most };
+        if bytes <= budget {
+            let all: Vec<usize> = (0..index.len()).collect();
+            data.held = Some(data.read(&all)?);
+        } else {
+            data.held_per_environment = (most as f64 * budget as f64 / bytes as f64).max(1.0) as usize;
+        }
+        Ok(data)
+    }
+
+    /// Whether the split is in memory.
+    pub fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Most trajectories of an environment.
+    pub fn trajectories_per_environment(&self) -> usize {
+        self.rows.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// Trajectories of each environment that the memory budget holds at once: all, if the split is in memory.
+    pub fn held_per_environment(&self) -> usize {
+        self.held_per_environment
+    }
+
+    fn read(&self, rows: &[usize]) -> Result<Vec<Trajectory>, Error> {
+        let mut trajectories = self.dataset.read_rows(self.split, rows)?;
+        trajectories.iter_mut().for_each(|trajectory| scale(trajectory, &self.scales));
+        Ok(trajectories)
+    }
+
+    /// `per_environment` trajectories of each environment for `step`: each of them in turn, all in `trajectories / per_environment`
+    /// steps. Each is cut into segments where `restarts` says so.
+    ///
+    /// # Errors
+    /// Any error of reading, where the split is not in memory.
+    pub fn batch(
+        &self,
+        step: u64,
+        per_environment: usize,
+        mut restarts: impl FnMut(usize, &Trajectory) -> Vec<usize>,
+    ) -> Result<Batch, Error> {
+        let chosen: Vec<Vec<usize>> = self
+            .rows
+            .iter()
+            .map(|rows| {
+                let count = per_environment.min(rows.len());
+                let first = step.wrapping_mul(count as u64);
+                (0..count as u64).map(|i| rows[(first.wrapping_add(i) % rows.len() as u64) as usize]).collect()
+            })
+            .collect();
+        let flat: Vec<usize> = chosen.iter().flatten().copied().collect();
+        let read;
+        let trajectories: Vec<&Trajectory> = match &self.held {
+            Some(held) => flat.iter().map(|&row| &held[row]).collect(),
+            None => {
+                read = self.read(&flat)?;
+                read.iter().collect()
+            }
+        };
+        let mut next = trajectories.into_iter();
+        let mut segments = Vec::with_capacity(chosen.len());
+        for rows in &chosen {
+            let mut of_environment = Vec::new();
+            for (&row, trajectory) in rows.iter().zip(&mut next) {
+                cut(trajectory, &restarts(row, trajectory), &mut of_environment);
+            }
+            segments.push(of_environment);
+        }
+        Ok(Batch::new(self.scales.len(), &segments, (0, 0)))
+    }
+}
+
+/// Pushes the segments of `trajectory` that start at its first sample and at each of `restarts` (ascending, inside).
+fn cut<'t>(trajectory: &'t Trajectory, restarts: &[usize], segments: &mut Vec<Segment<'t>>) {
+    let channels = trajectory.channels();
+    let ends = restarts.iter().copied().chain([trajectory.len() - 1]);
+    let mut start = 0;
+    for end in ends {
+        segments.push(Segment {
+            times: &trajectory.times[start..=end],
+            states: &trajectory.states[start * channels..(end + 1) * channels],
+        });
+        start = end;
+    }
+}
+
+/// Probability that a sample restarts the rollout at `step`.
+pub fn restart_probability(settings: &TeacherForcing, step: u64) -> f64 {
+    settings.start * settings.decay.powf(step as f64 / settings.every as f64)
+}
+
+/// The samples of the trajectory at `row` where the rollout restarts, inner ones only.
+pub fn draw_restarts(seed: u64, step: u64, row: usize, length: usize, probability: f64) -> Vec<usize> {
+    if probability < 1e-6 {
+        return Vec::new(); // a draw below it would come once in a million samples
+    }
+    let mut stream = Stream::new(seed, "teacher-forcing", &[step, row as u64]);
+    (1..length.saturating_sub(1)).filter(|_| stream.unit() < probability).collect()
+}
+
+/// Scales a trajectory to the model's own units.
+pub fn scale(trajectory: &mut Trajectory, scales: &[ChannelScale]) {
+    for state in trajectory.states.chunks_exact_mut(scales.len()) {
+        state.iter_mut().zip(scales).for_each(|(value, scale)| *value = (*value - scale.centre) / scale.scale);
+    }
+}
+
+/// The training environments in ascending order of their id, with their known parameters.
+///
+/// # Errors
+/// Any error of reading.
+pub fn environments(dataset: &Dataset) -> Result<Vec<Environment>, Error> {
+    let mut environments: Vec<Environment> = Vec::new();
+    for entry in dataset.index(Split::Train)? {
+        if environments.last().is_none_or(|last| last.id != entry.environment) {
+            environments.push(Environment { id: entry.environment, parameters: entry.parameters });
+        }
+    }
+    Ok(environments)
+}
+
+/// The scale of each channel over the training split, read in one streaming pass. A constant channel keeps scale one.
+///
+/// # Errors
+/// Any error of reading.
+pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<ChannelScale>, Error> {
+    let channels = dataset.manifest().channels.len();
+    if scaling == Scaling::None {
+        return Ok(vec![ChannelScale { centre: 0.0, scale: 1.0 }; channels]);
+    }
+    // Welford's running mean and sum of squares.
+    let (mut count, mut mean, mut squares) = (0.0, vec![0.0; channels], vec![0.0; channels]);
+    for batch in dataset.batches(Split::Train, crate::dataset::Store::Parquet, READ_AHEAD)? {
+        for state in batch?.iter().flat_map(|trajectory| trajectory.states.chunks_exact(channels)) {
+            count += 1.0;
+            for c in 0..channels {
+                let difference = state[c] - mean[c];
+                mean[c] += difference / count;
+                squares[c] += difference * (state[c] - mean[c]);
+            }
+        }
+    }
+    let deviation = |c: usize| (squares[c] / f64::max(count, 1.0)).sqrt();
+    Ok((0..channels)
+        .map(|c| ChannelScale { centre: mean[c], scale: if deviation(c) > 0.0 { deviation(c) } else { 1.0 } })
+        .collect())
+}

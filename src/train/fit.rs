@@ -1,0 +1,191 @@
+//! The fit loop.
+
+use super::data::{SplitData, draw_restarts, restart_probability};
+use super::{Error, Schedule, Settings, adam};
+use crate::checkpoint::{Best, LogRecord, StopReason, TrainingState, TrainingStore};
+use crate::engine::{self, Engine};
+use crate::models::Model;
+use crate::progress::{Event, Run};
+use crate::random::Stream;
+use crate::rules::Rule;
+
+/// Everything that a training works with.
+pub struct Fit<'a> {
+    pub settings: &'a Settings,
+    pub seed: u64,
+    pub engine: &'a dyn Engine,
+    pub model: &'a dyn Model,
+    pub rule: &'a dyn Rule,
+    /// `E`.
+    pub environments: usize,
+    /// `d`.
+    pub context_dimension: usize,
+    pub train: &'a SplitData<'a>,
+    pub validation: &'a SplitData<'a>,
+    pub store: &'a TrainingStore,
+}
+
+impl Fit<'_> {
+    /// Steps until a reason to stop. The state holds the best weights.
+    pub fn run(&self, run: &Run) -> Result<(TrainingState, StopReason), Error> {
+        let mut state = self.resume(run)?;
+        run.emit(Event::Begin { what: "train".to_owned(), total: Some(self.settings.steps), unit: "steps" });
+        if state.step > 0 {
+            run.emit(Event::Note(format!("going on from the checkpoint at step {}", state.step)));
+        }
+        let mut saved = state.step;
+        let stop_reason = loop {
+            if state.step >= self.settings.steps {
+                break StopReason::Completed;
+            }
+            if state.looks_without_best >= self.settings.patience {
+                break StopReason::NoImprovement;
+            }
+            if let Some(signal) = run.interrupt.requested() {
+                let checkpoint = self.store.save(&state)?;
+                run.emit(Event::End);
+                return Err(Error::Interrupted { signal, step: state.step, checkpoint });
+            }
+            if state.step > saved && state.step.is_multiple_of(self.settings.checkpoint_every) {
+                self.store.save(&state)?;
+                saved = state.step;
+            }
+            if !self.step(&mut state)? {
+                let checkpoint = self.store.save(&state)?;
+                run.emit(Event::End);
+                return Err(Error::Diverged { step: state.step + 1, checkpoint });
+            }
+            if state.step.is_multiple_of(self.settings.validate_every) || state.step == self.settings.steps {
+                self.look(&mut state)?;
+                run.emit(Event::Advance { done: state.step, note: reading(&state) });
+            }
+        };
+        run.emit(Event::End);
+        Ok((state, stop_reason))
+    }
+
+    fn resume(&self, run: &Run) -> Result<TrainingState, Error> {
+        let size = self.rule.shared_size() + self.environments * self.context_dimension;
+        let (state, broken) = self.store.load(size)?;
+        for error in broken {
+            run.emit(Event::Warn(format!("a checkpoint is not used: {error}")));
+        }
+        Ok(state.unwrap_or_else(|| {
+            let weights = self.model.initial_weights(&mut Stream::new(self.seed, "initial-weights", &[]));
+            let mut trained = self.rule.initial_shared(weights, &mut Stream::new(self.seed, "initial-shared", &[]));
+            trained.resize(size, 0.0);
+            TrainingState {
+                step: 0,
+                first_moment: vec![0.0; size],
+                second_moment: vec![0.0; size],
+                trained,
+                best: None,
+                looks_without_best: 0,
+                window: (0.0, 0),
+                log: Vec::new(),
+            }
+        }))
+    }
+
+    /// One optimiser step. False, and the state unchanged, if the loss or its gradient is not finite.
+    fn step(&self, state: &mut TrainingState) -> Result<bool, Error> {
+        let settings = self.settings;
+        let probability = restart_probability(&settings.teacher_forcing, state.step);
+        let per_environment =
+            settings.trajectories_per_environment.unwrap_or_else(|| self.train.held_per_environment());
+        let batch = self.train.batch(state.step, per_environment, |row, trajectory| {
+            draw_restarts(self.seed, state.step, row, trajectory.len(), probability)
+        })?;
+        let (loss, d_weights) = self.engine.loss_and_gradient(&self.decode(&state.trained), &batch);
+        let mut gradient = self.chain(&state.trained, &d_weights);
+        if !loss.is_finite() || !gradient.iter().all(|g| g.is_finite()) {
+            return Ok(false);
+        }
+        adam::clip(&mut gradient, settings.gradient_clip);
+        let rate = self.learning_rate(state.step);
+        state.step += 1;
+        let TrainingState { trained, first_moment, second_moment, .. } = state;
+        adam::step(trained, first_moment, second_moment, &gradient, rate, state.step);
+        state.window = (state.window.0 + loss, state.window.1 + 1);
+        Ok(true)
+    }
+
+    /// Looks at the validation split: writes a record, and keeps the weights if they are the best so far.
+    fn look(&self, state: &mut TrainingState) -> Result<(), Error> {
+        let weights = self.decode(&state.trained);
+        let (mut squares, mut values) = (0.0, 0.0);
+        let together = self.validation.held_per_environment();
+        for part in 0..self.validation.trajectories_per_environment().div_ceil(together) {
+            let batch = self.validation.batch(part as u64, together, |_, _| Vec::new())?;
+            let predictions = self.engine.predict(&weights, &batch);
+            squares += engine::mean_squared_error(&predictions, &batch) * batch.count();
+            values += batch.count();
+        }
+        let validation = Some(squares / values).filter(|mse| mse.is_finite());
+        let (sum, count) = std::mem::take(&mut state.window);
+        state.log.push(LogRecord {
+            step: state.step,
+            train: sum / count.max(1) as f64,
+            validation,
+            learning_rate: self.learning_rate(state.step),
+            teacher_forcing: restart_probability(&self.settings.teacher_forcing, state.step),
+        });
+        match validation {
+            Some(mse) if state.best.as_ref().is_none_or(|best| mse < best.validation) => {
+                state.best = Some(Best { step: state.step, validation: mse, trained: state.trained.clone() });
+                state.looks_without_best = 0;
+            }
+            _ => state.looks_without_best += 1,
+        }
+        Ok(())
+    }
+
+    /// The weights `[E, P]` of every environment.
+    fn decode(&self, trained: &[f64]) -> Vec<f64> {
+        let size = self.model.layout().size();
+        let (shared, contexts) = trained.split_at(self.rule.shared_size());
+        let mut weights = vec![0.0; self.environments * size];
+        for (context, weights) in contexts.chunks_exact(self.context_dimension).zip(weights.chunks_exact_mut(size)) {
+            self.rule.decode(shared, context, weights);
+        }
+        weights
+    }
+
+    /// The gradient with respect to all that is trained, penalties included, from that of the loss with respect to `[E, P]`.
+    fn chain(&self, trained: &[f64], d_weights: &[f64]) -> Vec<f64> {
+        let (shared, contexts) = trained.split_at(self.rule.shared_size());
+        let mut gradient = vec![0.0; trained.len()];
+        let (d_shared, d_contexts) = gradient.split_at_mut(shared.len());
+        let d = self.context_dimension;
+        let per_environment = d_weights.chunks_exact(self.model.layout().size());
+        for ((xi, d_xi), g) in contexts.chunks_exact(d).zip(d_contexts.chunks_exact_mut(d)).zip(per_environment) {
+            self.rule.chain(shared, xi, g, d_shared, d_xi);
+            d_xi.iter_mut().zip(xi).for_each(|(d, xi)| *d += 2.0 * self.settings.context_penalty * xi);
+        }
+        self.rule.penalty(shared, d_shared);
+        gradient
+    }
+
+    fn learning_rate(&self, step: u64) -> f64 {
+        let start = self.settings.learning_rate;
+        match self.settings.schedule {
+            Schedule::Constant => start,
+            Schedule::Cosine => {
+                let end = start * 1e-3;
+                let phase = std::f64::consts::PI * step as f64 / self.settings.steps as f64;
+                end + (start - end) * 0.5 * (1.0 + phase.cos())
+            }
+        }
+    }
+}
+
+fn reading(state: &TrainingState) -> String {
+    let best = state.best.as_ref().map_or(f64::NAN, |best| best.validation);
+    match state.log.last() {
+        Some(LogRecord { train, validation: Some(validation), .. }) => {
+            format!("train {train:.2e}, validation {validation:.2e}, best {best:.2e}")
+        }
+        Some(LogRecord { train, validation: None, .. }) => format!("train {train:.2e}, validation not finite"),
+        None => String::new(),
+    }
+}
