@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::arguments::{List, Listed};
 use super::output::{print, print_json, table};
 use crate::pipeline::Error;
-use crate::{models, rules};
+use crate::{models, rules, systems};
 
 /// Something that a pipeline can name.
 #[derive(Serialize)]
@@ -31,7 +31,9 @@ pub fn list(command: &List) -> Result<u8, Error> {
 }
 
 fn systems() -> Vec<Item> {
-    Vec::new()
+    let item =
+        |system: &&systems::System| Item { name: system.name.to_owned(), description: system.description.to_owned() };
+    systems::all().iter().map(item).collect()
 }
 
 /// The alternatives of an enum's schema, which are described where they are defined.

@@ -47,6 +47,7 @@ pub struct Settings {
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub time_step: Option<f64>,
     /// The splits of the dataset.
+    #[schemars(extend("propertyNames" = { "enum": Split::ALL.map(Split::name) }))]
     pub splits: BTreeMap<Split, SplitSettings>,
 }
 

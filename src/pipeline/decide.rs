@@ -31,8 +31,12 @@ pub fn ingredients(
 ) -> Result<Ingredients, Error> {
     let mut parents = if stage.makes_dataset() { executor.sources(plan)? } else { Vec::new() };
     for parent in plan.parents(stage) {
+        // A dataset speaks for itself; whether the other products are there whole, only their records tell.
+        let finished = parent.makes_dataset() || plan.record_path(parent).exists();
         match executor.product(plan, parent)? {
-            Some(Product { sha256, damage: None, .. }) => parents.push(Parent { name: product_name(parent), sha256 }),
+            Some(Product { sha256, damage: None, .. }) if finished => {
+                parents.push(Parent { name: product_name(parent), sha256 });
+            }
             _ if pending.contains(&parent) => {}
             found => {
                 return Err(Error::MissingInput {
@@ -53,7 +57,7 @@ pub fn ingredients(
         stage,
         format: FormatVersion::CURRENT,
         tool: tool(),
-        settings: plan.settings(stage),
+        settings: if stage.makes_dataset() { executor.configuration(plan) } else { plan.settings(stage) },
         seed: Some(plan.seed).filter(|_| stage.uses_seed()),
         parents,
     })

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::diagnostic::Diagnostic;
 use super::stage::Stage;
-use crate::{dataset, generate, import};
+use crate::engine::DeviceError;
+use crate::{checkpoint, dataset, estimate, generate, import, train};
 
 /// What stops a pipeline.
 #[derive(Debug, thiserror::Error)]
@@ -49,8 +50,14 @@ pub enum Error {
     Generate(generate::Error),
     #[error(transparent)]
     Import(import::Error),
-    #[error("stopped by {}; what was finished is kept, and the same command goes on from there", signal_name(*signal))]
-    Interrupted { signal: i32 },
+    #[error(transparent)]
+    Train(train::Error),
+    #[error(transparent)]
+    Estimate(estimate::Error),
+    #[error("{0}")]
+    Device(DeviceError),
+    #[error("stopped by {}; {kept}", signal_name(*signal))]
+    Interrupted { signal: i32, kept: String },
 }
 
 impl Error {
@@ -58,6 +65,12 @@ impl Error {
     pub fn io(path: &Path) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_owned();
         move |source| Error::Io { path, source }
+    }
+
+    /// A request to stop that came between two stages.
+    pub fn between_stages(signal: i32) -> Error {
+        let kept = "finished stages are kept, and the same command goes on from there".to_owned();
+        Error::Interrupted { signal, kept }
     }
 
     /// The exit code that the error means.
@@ -73,9 +86,27 @@ impl Error {
             | Error::NotBuilt { .. }
             | Error::Unrecognised { .. }
             | Error::Usage(_) => 2,
-            Error::Dataset(_) | Error::Generate(_) | Error::Import(_) => 3,
+            Error::Device(_) => 2,
+            Error::Dataset(_) => 3,
+            Error::Generate(error) => match error {
+                generate::Error::Invalid(_) => 2,
+                _ => 3,
+            },
+            Error::Import(_) => 3,
+            Error::Train(error) => match error {
+                train::Error::Device(_) | train::Error::NoContextDimension { .. } => 2,
+                train::Error::Diverged { .. } | train::Error::NothingGood { .. } => 5,
+                _ => 3,
+            },
+            Error::Estimate(error) => match error {
+                estimate::Error::Io { .. } => 1,
+                estimate::Error::Device(_) | estimate::Error::NoSplit { .. } | estimate::Error::TooFewForMap { .. } => {
+                    2
+                }
+                _ => 3,
+            },
             Error::Locked { .. } => 6,
-            Error::Interrupted { signal } => u8::try_from(128 + signal).unwrap_or(130),
+            Error::Interrupted { signal, .. } => u8::try_from(128 + signal).unwrap_or(130),
         }
     }
 
@@ -96,6 +127,9 @@ impl Error {
             Error::Dataset(_) => "dataset",
             Error::Generate(_) => "generate",
             Error::Import(_) => "import",
+            Error::Train(_) => "train",
+            Error::Estimate(_) => "estimate",
+            Error::Device(_) => "device",
             Error::Interrupted { .. } => "interrupted",
         }
     }
@@ -104,7 +138,7 @@ impl Error {
 impl From<generate::Error> for Error {
     fn from(error: generate::Error) -> Self {
         match error {
-            generate::Error::Interrupted { signal } => Error::Interrupted { signal },
+            generate::Error::Interrupted { signal } => Error::Interrupted { signal, kept: error.to_string() },
             error => Error::Generate(error),
         }
     }
@@ -113,9 +147,33 @@ impl From<generate::Error> for Error {
 impl From<import::Error> for Error {
     fn from(error: import::Error) -> Self {
         match error {
-            import::Error::Interrupted { signal } => Error::Interrupted { signal },
+            import::Error::Interrupted { signal } => Error::Interrupted { signal, kept: error.to_string() },
             error => Error::Import(error),
         }
+    }
+}
+
+impl From<train::Error> for Error {
+    fn from(error: train::Error) -> Self {
+        match error {
+            train::Error::Interrupted { signal, .. } => Error::Interrupted { signal, kept: error.to_string() },
+            error => Error::Train(error),
+        }
+    }
+}
+
+impl From<estimate::Error> for Error {
+    fn from(error: estimate::Error) -> Self {
+        match error {
+            estimate::Error::Interrupted { signal } => Error::Interrupted { signal, kept: error.to_string() },
+            error => Error::Estimate(error),
+        }
+    }
+}
+
+impl From<checkpoint::Error> for Error {
+    fn from(error: checkpoint::Error) -> Self {
+        Error::Estimate(error.into())
     }
 }
 

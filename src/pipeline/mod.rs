@@ -36,8 +36,7 @@ pub use schemas::{Published, published};
 pub use settings::{ReportSettings, Settings};
 pub use stage::Stage;
 pub use stages::{
-    Built, Context, Done, Executor, Product, check_directory, check_source, directory_with_manifest, single_file,
-    whole_tree,
+    Built, Context, Done, Executor, Product, check_directory, check_source, directory_with_manifest, whole_tree,
 };
 
 /// The name closest to `word`, if one is close enough to be meant.

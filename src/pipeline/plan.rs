@@ -121,7 +121,10 @@ impl Plan {
 
     /// The effective pipeline as TOML, every default filled in.
     pub fn effective_toml(&self) -> String {
-        toml::to_string(&self.effective).unwrap_or_else(|error| format!("# cannot be written as TOML: {error}\n"))
+        match toml::to_string(&self.effective) {
+            Ok(text) => text.lines().map(|line| readable_number(line) + "\n").collect(),
+            Err(error) => format!("# cannot be written as TOML: {error}\n"),
+        }
     }
 
     /// The effective pipeline as JSON, every default filled in.
@@ -135,6 +138,8 @@ impl Plan {
         match stage {
             // The report shows the whole pipeline.
             Stage::Report => effective,
+            // The map is fitted to contexts that are adapted as estimates are.
+            Stage::Map => serde_json::json!({ "map": effective.get("map"), "estimate": effective.get("estimate") }),
             _ => effective.get(stage.name()).cloned().unwrap_or(Value::Null),
         }
     }
@@ -327,6 +332,14 @@ fn whole_numbers(value: &Value) -> Value {
             _ => value.clone(),
         },
         other => other.clone(),
+    }
+}
+
+/// `key = 0.000000001` as `key = 1e-9`.
+fn readable_number(line: &str) -> String {
+    match line.split_once(" = ").and_then(|(key, value)| Some((key, value.parse::<f64>().ok()?))) {
+        Some((key, value)) if value != 0.0 && value.abs() < 1e-3 => format!("{key} = {value:e}"),
+        _ => line.to_owned(),
     }
 }
 

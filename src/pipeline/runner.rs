@@ -144,7 +144,7 @@ pub fn run(plan: &Plan, options: &Options, executor: &dyn Executor, run: &Run<'_
     let mut records = BTreeMap::new();
     for stage in plan.stages() {
         if let Some(signal) = run.interrupt.requested() {
-            return Err(Error::Interrupted { signal });
+            return Err(Error::between_stages(signal));
         }
         let decision = if !options.selects(stage) {
             Decision { stage, action: Action::Skip, reasons: vec!["not asked for".to_owned()] }
@@ -193,8 +193,8 @@ fn carry_out(
     }
     let done = match decision.action {
         Action::Run => {
+            run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
             run.emit(Event::Begin { what: stage.to_string(), total: None, unit: "" });
-            run.emit(Event::Note(format!("{stage}: runs ({})", decision.reasons.join("; "))));
             let begun = Instant::now();
             let context = Context { device: options.device, threads: options.threads, records, run };
             let done = executor.execute(plan, stage, &context)?;

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::record::Record;
 use super::settings::Settings;
-use crate::dataset::Manifest;
 use crate::report::Summary;
+use crate::{checkpoint, dataset, estimate};
 
 /// A schema by the name of its file, `schemas/NAME.json`.
 pub struct Published {
@@ -28,12 +28,22 @@ impl Published {
 }
 
 /// Every schema, by name.
-pub fn published() -> [Published; 4] {
+pub fn published() -> [Published; 6] {
     [
         Published {
             name: "dataset-manifest",
             about: "manifest.json of a dataset",
-            schema: || schemars::schema_for!(Manifest),
+            schema: || schemars::schema_for!(dataset::Manifest),
+        },
+        Published {
+            name: "estimates-manifest",
+            about: "manifest.json of a directory of estimates",
+            schema: || schemars::schema_for!(estimate::Manifest),
+        },
+        Published {
+            name: "model-manifest",
+            about: "manifest.json of a model",
+            schema: || schemars::schema_for!(checkpoint::Manifest),
         },
         Published { name: "pipeline", about: "a pipeline file", schema: || schemars::schema_for!(Settings) },
         Published {

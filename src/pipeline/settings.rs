@@ -11,6 +11,7 @@ use crate::{estimate, generate, import, report, train};
 /// from the end (`[report]`, then `[estimate]`, and so on).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(title = "Paramill pipeline")]
 pub struct Settings {
     /// One sentence for people; it stands in the report.
     #[serde(default)]

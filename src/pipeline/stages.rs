@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::error::Error;
-use super::fingerprint::sha256;
+use super::fingerprint::{canonical, sha256};
 use super::plan::{Plan, Source};
 use super::record::Record;
 use super::stage::Stage;
-use crate::dataset::{FileEntry, Parent};
-use crate::engine::DeviceChoice;
+use crate::checkpoint::{self, MAP_FILE, StoredModel};
+use crate::dataset::{self, Dataset, FileEntry, Parent};
+use crate::engine::{DeviceChoice, device_name};
 use crate::progress::Run;
-use crate::{dataset, generate, import};
+use crate::{estimate, generate, import, systems, train};
 
 /// What a stage left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,8 +91,8 @@ impl Executor for Built {
     fn product(&self, plan: &Plan, stage: Stage) -> Result<Option<Product>, Error> {
         match stage {
             Stage::Generate | Stage::Import => directory_with_manifest(&plan.dataset_directory),
-            Stage::Train => directory_with_manifest(&plan.model_directory()),
-            Stage::Map => single_file(&plan.model_directory().join("map.json")),
+            Stage::Train => model_product(&plan.model_directory()),
+            Stage::Map => map_product(&plan.model_directory()),
             Stage::Estimate => directory_with_manifest(&plan.estimates_directory()),
             Stage::Report => whole_tree(&plan.report_directory()),
         }
@@ -103,7 +104,10 @@ impl Executor for Built {
 
     fn configuration(&self, plan: &Plan) -> Value {
         match &plan.source {
-            Source::Generate(settings) => serde_json::to_value(settings).unwrap_or(Value::Null),
+            Source::Generate(settings) => {
+                let resolved = systems::find(&settings.system).map(|system| settings.resolved(system));
+                serde_json::to_value(resolved.as_ref().unwrap_or(settings)).unwrap_or(Value::Null)
+            }
             Source::Import(settings) => serde_json::to_value(settings).unwrap_or(Value::Null),
         }
     }
@@ -117,20 +121,48 @@ fn make_dataset(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     Ok(Done { device: "cpu".to_owned(), ..Done::default() })
 }
 
-fn train(_plan: &Plan, _context: &Context<'_>) -> Result<Done, Error> {
-    Err(Error::NotBuilt { stage: Stage::Train })
+fn train(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
+    let settings = section(Stage::Train, plan.train.as_ref())?;
+    let dataset = Dataset::open(&plan.dataset_directory)?;
+    let model = train::run(settings, plan.seed, context.device, &dataset, &plan.model_directory(), context.run)?;
+    let training = model.manifest.training;
+    Ok(Done { device: training.device, engine: training.engine, ..Done::default() })
 }
 
-fn map(_plan: &Plan, _context: &Context<'_>) -> Result<Done, Error> {
-    Err(Error::NotBuilt { stage: Stage::Map })
+fn map(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
+    let settings = section(Stage::Map, plan.map.as_ref())?;
+    let estimate = plan.estimate.clone().unwrap_or_default();
+    let dataset = Dataset::open(&plan.dataset_directory)?;
+    let mut model = StoredModel::read(&plan.model_directory())?;
+    model.map = estimate::map::run(settings, &estimate, context.device, &dataset, &model, context.run)?;
+    model.write(&plan.model_directory())?;
+    engine_of(&model, context)
 }
 
-fn estimate(_plan: &Plan, _context: &Context<'_>) -> Result<Done, Error> {
-    Err(Error::NotBuilt { stage: Stage::Estimate })
+fn estimate(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
+    let settings = section(Stage::Estimate, plan.estimate.as_ref())?;
+    let dataset = Dataset::open(&plan.dataset_directory)?;
+    let model = StoredModel::read(&plan.model_directory())?;
+    let directory = plan.estimates_directory();
+    let made = estimate::run(settings, context.device, &dataset, &model, &directory, context.run)?;
+    let counts = made.manifest.evaluation;
+    let done = engine_of(&model, context)?;
+    Ok(Done { environments: Some(counts.environments), environments_failed: Some(counts.environments_failed), ..done })
 }
 
 fn report(_plan: &Plan, _context: &Context<'_>) -> Result<Done, Error> {
     Err(Error::NotBuilt { stage: Stage::Report })
+}
+
+/// Where and with what contexts are fitted and maps made.
+fn engine_of(model: &StoredModel, context: &Context<'_>) -> Result<Done, Error> {
+    let device = context.device.resolve().map_err(Error::Device)?;
+    let engine = model.manifest.training.engine.clone();
+    Ok(Done { device: device_name(device), engine, ..Done::default() })
+}
+
+fn section<T>(stage: Stage, settings: Option<&T>) -> Result<&T, Error> {
+    settings.ok_or(Error::NoSuchStage { stage, has: Vec::new() })
 }
 
 /// A directory that is what its `manifest.json` says: the manifest's hash, and damage where a file that it lists is
@@ -167,13 +199,27 @@ pub fn directory_with_manifest(directory: &Path) -> Result<Option<Product>, Erro
     product(sha256(&bytes), damage)
 }
 
-/// One file, by its bytes.
-pub fn single_file(path: &Path) -> Result<Option<Product>, Error> {
-    if !exists(path)? {
+/// A model apart from its map, which is a stage of its own: the manifest's hash without the map among its files.
+fn model_product(directory: &Path) -> Result<Option<Product>, Error> {
+    let Some(whole) = directory_with_manifest(directory)? else { return Ok(None) };
+    let manifest = directory.join("manifest.json");
+    let Ok(mut value) = serde_json::from_slice::<Value>(&fs::read(&manifest).unwrap_or_default()) else {
+        return Ok(Some(whole));
+    };
+    if let Some(files) = value.get_mut("files").and_then(Value::as_array_mut) {
+        files.retain(|file| file.get("path").and_then(Value::as_str) != Some(MAP_FILE));
+    }
+    Ok(Some(Product { sha256: sha256(canonical(&value).to_string().as_bytes()), ..whole }))
+}
+
+/// The map of a model. A model has none where no environment has known parameters, and that is a result too.
+fn map_product(directory: &Path) -> Result<Option<Product>, Error> {
+    if !exists(directory)? {
         return Ok(None);
     }
-    let bytes = fs::read(path).map_err(Error::io(path))?;
-    Ok(Some(Product { path: path.to_owned(), sha256: sha256(&bytes), damage: None }))
+    let path = directory.join(MAP_FILE);
+    let bytes = if exists(&path)? { fs::read(&path).map_err(Error::io(&path))? } else { Vec::new() };
+    Ok(Some(Product { path, sha256: sha256(&bytes), damage: None }))
 }
 
 /// A directory, by the names and bytes of all files in it.
@@ -212,7 +258,7 @@ fn exists(path: &Path) -> Result<bool, Error> {
 pub fn check_directory(directory: &Path, manifest: &Value) -> Result<Vec<String>, Error> {
     match manifest.get("kind").and_then(Value::as_str) {
         Some("dataset") => Ok(dataset::verify(directory)),
-        Some("model") => Err(Error::NotBuilt { stage: Stage::Train }),
+        Some("model") => Ok(checkpoint::verify(directory)),
         kind => Err(Error::Unrecognised {
             path: directory.to_owned(),
             verb: "checks",
