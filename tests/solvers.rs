@@ -90,22 +90,21 @@ fn stages(tableau: &Tableau, embedded: &Embedded, time: f64, dt: f64) -> (Vec<Ve
 
 #[test]
 fn error_estimates_and_extensions_have_the_stated_orders() {
-    let time = 0.6;
-    let steps = || (0..14).map(|power| 0.8 * 0.7_f64.powi(power));
+    let time = 0.3;
+    let steps = || (0..10).map(|power| 0.3 * 0.75_f64.powi(power));
     for (tableau, embedded) in adaptive() {
-        let estimates = steps().map(|dt| {
-            let (stages, _) = stages(tableau, embedded, time, dt);
-            let norm = |weights: &[f64]| {
+        let estimates = match embedded.error {
+            ErrorEstimate::Single(weights) => vec![(weights, embedded.error_order)],
+            ErrorEstimate::Pair { fifth, third } => vec![(fifth, 5), (third, 3)],
+        };
+        for (weights, of_order) in estimates {
+            let sizes = steps().map(|dt| {
+                let (stages, _) = stages(tableau, embedded, time, dt);
                 let sum = |channel: usize| weights.iter().zip(&stages).map(|(e, k)| e * k[channel]).sum::<f64>();
-                dt * sum(0).hypot(sum(1))
-            };
-            let estimate = match embedded.error {
-                ErrorEstimate::Single(weights) => norm(weights),
-                ErrorEstimate::Pair { fifth, third } => norm(fifth).powi(2) / norm(fifth).hypot(0.1 * norm(third)),
-            };
-            (dt, estimate)
-        });
-        assert_order("error estimate", tableau, order(estimates), embedded.error_order + 1);
+                (dt, dt * sum(0).hypot(sum(1)))
+            });
+            assert_order("error estimate", tableau, order(sizes), of_order + 1);
+        }
 
         let interpolations = steps().map(|dt| {
             let (stages, next) = stages(tableau, embedded, time, dt);
@@ -196,7 +195,7 @@ fn lotka_volterra(parameters: [f64; 2]) -> impl FnMut(f64, &[f64], &mut [f64]) {
     move |time, state, derivative| (system.field)(&parameters, time, state, derivative)
 }
 
-/// The reference itself is good to about 1e-12, so 1e-8 is asked at a tolerance of 1e-10 and shown to the power of ten.
+/// The reference is good to about 1e-12. Its worst error beside the cost shows whether a change makes a solver better.
 #[test]
 fn rollouts_agree_with_scipy_at_a_known_cost() {
     let reference: Reference = serde_json::from_str(include_str!("reference/lotka_volterra.json")).unwrap();

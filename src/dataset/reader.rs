@@ -16,9 +16,13 @@ pub type Batches<'a> = Box<dyn Iterator<Item = Result<Vec<Trajectory>, Error>> +
 /// One trajectory as the index knows it, without its samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexEntry {
+    /// Environment id.
     pub environment: String,
+    /// Trajectory id.
     pub trajectory: String,
+    /// The environment's parameters `[d_p]`, `None` where unknown.
     pub parameters: Vec<Option<f64>>,
+    /// Number of samples `T`.
     pub samples: usize,
 }
 
@@ -58,10 +62,12 @@ impl Dataset {
         })
     }
 
+    /// Where the dataset stands, as it was given to [`Dataset::open`].
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
+    /// What the dataset says of itself.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }

@@ -47,14 +47,19 @@ pub fn verify(directory: &Path) -> Vec<String> {
     verification.problems
 }
 
+/// Parameters of an environment, and the split where they were met first.
+struct Known {
+    split: Split,
+    parameters: Vec<Option<f64>>,
+}
+
 struct Verification<'a> {
     directory: &'a Path,
     manifest: &'a Manifest,
     problems: Vec<String>,
     /// Files with a wrong size or digest: their content is not looked at.
     unsound: BTreeSet<String>,
-    /// Parameters of every environment, and the split where they were met first.
-    environments: BTreeMap<(Population, String), (Split, Vec<Option<f64>>)>,
+    environments: BTreeMap<(Population, String), Known>,
     /// Where the same samples at the same times stand.
     places: BTreeMap<[u8; 32], Vec<(Split, String, String)>>,
 }
@@ -219,10 +224,12 @@ impl Verification<'_> {
             self.places.entry(hasher.finalize().into()).or_default().push(place);
 
             let environment = (Population::of(split), trajectory.environment.clone());
-            let (first, known) =
-                self.environments.entry(environment).or_insert_with(|| (split, trajectory.parameters.clone()));
-            if let Some(problem) = parameters_problem(known, &trajectory.parameters) {
-                let problem = format!("{}: {problem} (split `{first}`)", self::place(trajectory));
+            let known = self
+                .environments
+                .entry(environment)
+                .or_insert_with(|| Known { split, parameters: trajectory.parameters.clone() });
+            if let Some(problem) = parameters_problem(&known.parameters, &trajectory.parameters) {
+                let problem = format!("{}: {problem} (split `{}`)", self::place(trajectory), known.split);
                 self.problem(&data_file(split, Store::Parquet), problem);
             }
         }

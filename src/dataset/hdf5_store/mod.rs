@@ -1,7 +1,6 @@
 //! The HDF5 copy: one file a split, in the netCDF-4 data model, so that xarray opens it with either of its engines.
 //!
-//! Symbols: `B` trajectories of the split, `T` samples of the longest of them. Variables, all little-endian, all in the
-//! root group:
+//! Symbols: `B` trajectories of the split, `T` samples of the longest of them. Variables, all in the root group:
 //!
 //! | variable | shape | type |
 //! |---|---|---|

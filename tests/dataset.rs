@@ -1,0 +1,285 @@
+//! The dataset on disk: what goes in comes out of both stores, and what is damaged is found.
+
+#[path = "common/dataset.rs"]
+mod common;
+#[path = "dataset/damage.rs"]
+mod damage;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{manifest, ragged, shared_grid, trajectory, write};
+use paramill::dataset::{Dataset, Error, IndexEntry, Manifest, Store, Writer, verify};
+use paramill::schema::{Quantity, Split, Trajectory};
+use proptest::prelude::*;
+
+const STORES: [Store; 2] = [Store::Hdf5, Store::Parquet];
+
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(
+                files(&path)
+                    .into_iter()
+                    .map(|(name, bytes)| (path.file_name().unwrap().into(), name, bytes))
+                    .map(|(folder, name, bytes): (PathBuf, PathBuf, Vec<u8>)| (folder.join(name), bytes)),
+            );
+        } else {
+            found.insert(path.file_name().unwrap().into(), fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+fn streamed(dataset: &Dataset, split: Split, store: Store, batch: usize) -> Result<Vec<Vec<Trajectory>>, Error> {
+    dataset.batches(split, store, batch)?.collect()
+}
+
+/// Equality to the bit, which tells -0 from 0.
+fn bits(trajectory: &Trajectory) -> (&str, &str, Vec<Option<u64>>, Vec<u64>, Vec<u64>) {
+    let of = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect();
+    let parameters = trajectory.parameters.iter().map(|value| value.map(f64::to_bits)).collect();
+    (&trajectory.environment, &trajectory.trajectory, parameters, of(&trajectory.times), of(&trajectory.states))
+}
+
+fn assert_same(found: &[Trajectory], expected: &[Trajectory]) {
+    assert_eq!(found.iter().map(bits).collect::<Vec<_>>(), expected.iter().map(bits).collect::<Vec<_>>());
+}
+
+fn conforms(manifest: Manifest, rows: &[Trajectory]) {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    let written = write(&directory, manifest, &[(Split::Train, rows.to_vec())]);
+    assert_eq!(verify(&directory), Vec::<String>::new());
+    let dataset = Dataset::open(&directory).unwrap();
+    assert_eq!(dataset.manifest(), &written);
+    assert_same(&dataset.read(Split::Train).unwrap(), rows);
+    let index: Vec<_> = rows
+        .iter()
+        .map(|row| IndexEntry {
+            environment: row.environment.clone(),
+            trajectory: row.trajectory.clone(),
+            parameters: row.parameters.clone(),
+            samples: row.len(),
+        })
+        .collect();
+    assert_eq!(dataset.index(Split::Train).unwrap(), index);
+    for store in STORES {
+        for batch in [1, 2, 3, rows.len(), usize::MAX] {
+            let batches = streamed(&dataset, Split::Train, store, batch).unwrap();
+            assert!(batches.iter().rev().skip(1).all(|rows| rows.len() == batch), "{store:?}, {batch}");
+            assert_same(&batches.concat(), rows);
+        }
+    }
+    let picked: Vec<usize> = (0..rows.len()).rev().chain([0, rows.len() / 2, 0]).collect();
+    let expected: Vec<_> = picked.iter().map(|row| rows[*row].clone()).collect();
+    assert_same(&dataset.read_rows(Split::Train, &picked).unwrap(), &expected);
+}
+
+#[test]
+fn both_stores_return_what_was_written() {
+    conforms(manifest(), &shared_grid(7));
+    conforms(manifest(), &ragged());
+    conforms(manifest(), &ragged()[..1]);
+    let mut bare = manifest();
+    bare.parameters.clear();
+    bare.channels.truncate(1);
+    let rows: Vec<_> = ragged()
+        .into_iter()
+        .map(|row| Trajectory { states: row.states.iter().step_by(2).copied().collect(), parameters: vec![], ..row })
+        .collect();
+    conforms(bare, &rows);
+}
+
+#[test]
+fn odd_names_are_columns_in_both_stores() {
+    let mut odd = manifest();
+    odd.channels = vec![Quantity::new("K.1", "m s-1", "dotted"), Quantity::new("k.1 (θ)", "°C", "")];
+    odd.parameters = vec![Quantity::new("list.element", "1", ""), Quantity::new("length", "m", "of the rod")];
+    conforms(odd, &ragged());
+}
+
+#[test]
+fn batches_cross_row_groups_and_chunks() {
+    let times: Vec<f64> = (0..150_000).map(f64::from).collect();
+    let rows: Vec<_> = (0..6).map(|id| trajectory("e", &id.to_string(), &[None, Some(1.0)], &times)).collect();
+    conforms(manifest(), &rows);
+}
+
+#[test]
+fn an_absent_split_is_empty_and_an_absent_row_is_an_error() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    write(&directory, manifest(), &[(Split::Train, shared_grid(2))]);
+    let dataset = Dataset::open(&directory).unwrap();
+    assert!(dataset.index(Split::Grid).unwrap().is_empty());
+    assert!(dataset.read(Split::Grid).unwrap().is_empty());
+    assert!(dataset.read_rows(Split::Grid, &[]).unwrap().is_empty());
+    for store in STORES {
+        assert_eq!(dataset.batches(Split::Grid, store, 1).unwrap().count(), 0);
+        assert!(dataset.batches(Split::Train, store, 0).is_err());
+    }
+    let error = dataset.read_rows(Split::Train, &[1, 4]).unwrap_err().to_string();
+    assert!(error.contains("row 4") && error.contains("below 4"), "{error}");
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes_later() {
+    let root = tempfile::tempdir().unwrap();
+    let splits = [(Split::Train, shared_grid(3)), (Split::Grid, ragged())];
+    write(&root.path().join("one"), manifest(), &splits);
+    std::thread::sleep(std::time::Duration::from_millis(1100)); // HDF5 stamps whole seconds where it stamps
+    write(&root.path().join("two"), manifest(), &splits);
+    let (one, two) = (files(&root.path().join("one")), files(&root.path().join("two")));
+    assert_eq!(one.keys().collect::<Vec<_>>(), two.keys().collect::<Vec<_>>());
+    assert_eq!(one.len(), 6);
+    for (path, bytes) in &one {
+        assert!(*bytes == two[path], "{} differs", path.display());
+    }
+    let hashes = ["one", "two"].map(|name| Dataset::open(&root.path().join(name)).unwrap().content_hash().to_owned());
+    assert_eq!(hashes[0], hashes[1]);
+}
+
+#[test]
+fn a_dataset_may_be_read_from_several_threads() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    let rows = shared_grid(20);
+    write(&directory, manifest(), &[(Split::Train, rows.clone())]);
+    let dataset = Dataset::open(&directory).unwrap();
+    std::thread::scope(|scope| {
+        for start in 0..4 {
+            let (dataset, rows) = (&dataset, &rows);
+            scope.spawn(move || {
+                for row in (start..rows.len()).step_by(4) {
+                    assert_same(&dataset.read_rows(Split::Train, &[row]).unwrap(), &rows[row..=row]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn the_writer_refuses_names_that_collide() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    let mut colliding = manifest();
+    colliding.channels.push(Quantity::new("beta", "1", ""));
+    colliding.channels.push(Quantity::new("time", "1", ""));
+    colliding.parameters.push(Quantity::new("a/b", "1", ""));
+    let error = Writer::create(&directory, colliding).err().unwrap().to_string();
+    for part in ["`beta` collides", "`time` collides", "\"a/b\" cannot be a column"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_writer_refuses_bad_trajectories_and_goes_on() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    let good = ragged();
+    let mut writer = Writer::create(&directory, manifest()).unwrap();
+    let change = |edit: &dyn Fn(&mut Trajectory)| {
+        let mut bad = good[2].clone();
+        edit(&mut bad);
+        bad
+    };
+    writer.write(Split::Train, &good[0]).unwrap();
+    writer.write(Split::Train, &good[1]).unwrap();
+    let cases: [(Trajectory, &str); 11] = [
+        (change(&|bad| bad.states[2] = f64::NAN), "`x` is NaN at sample 1"),
+        (change(&|bad| bad.times[1] = f64::INFINITY), "time of sample 1 is inf"),
+        (change(&|bad| bad.times[2] = bad.times[1]), "strictly increasing"),
+        (
+            change(&|bad| {
+                bad.times.truncate(1);
+                bad.states.truncate(2)
+            }),
+            "1 samples; expected at least 2",
+        ),
+        (
+            change(&|bad| {
+                bad.times.clear();
+                bad.states.clear()
+            }),
+            "0 samples; expected at least 2",
+        ),
+        (change(&|bad| bad.states.truncate(5)), "5 state values; expected 6"),
+        (change(&|bad| bad.parameters.truncate(1)), "1 parameter values; expected 2"),
+        (change(&|bad| bad.parameters[0] = Some(f64::NAN)), "parameter `beta` is NaN"),
+        (change(&|bad| bad.environment = String::new()), "environment id is empty"),
+        (good[0].clone(), "ascending"),
+        (good[1].clone(), "stands twice"),
+    ];
+    for (bad, part) in &cases {
+        let error = writer.write(Split::Train, bad).unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains("split `train`"), "{part}: {error}");
+    }
+    let mut other = good[1].clone();
+    other.trajectory = "2".to_owned();
+    other.parameters = vec![Some(9.0), None];
+    let error = writer.write(Split::Train, &other).unwrap_err().to_string();
+    assert!(error.contains("[9, unknown]; expected [0.25, unknown]"), "{error}");
+    for trajectory in &good[2..] {
+        writer.write(Split::Train, trajectory).unwrap();
+    }
+    writer.write(Split::Grid, &good[0]).unwrap();
+    let error = writer.write(Split::Train, &trajectory("zz", "0", &[None, None], &[0.0, 1.0])).unwrap_err().to_string();
+    assert!(error.contains("the split has ended"), "{error}");
+    writer.finish().unwrap();
+    assert_same(&Dataset::open(&directory).unwrap().read(Split::Train).unwrap(), &good);
+}
+
+#[test]
+fn an_empty_dataset_is_refused_and_leaves_what_was_there() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    write(&directory, manifest(), &[(Split::Train, ragged())]);
+    let before = files(&directory);
+    let error = Writer::create(&directory, manifest()).unwrap().finish().unwrap_err().to_string();
+    assert!(error.contains("no trajectory was written"), "{error}");
+    assert_eq!(files(&directory), before);
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn the_card_says_what_the_dataset_is() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    write(&directory, manifest(), &[(Split::Train, ragged()), (Split::AdaptTest, shared_grid(2))]);
+    insta::assert_snapshot!(fs::read_to_string(directory.join("README.md")).unwrap());
+}
+
+/// Trajectories of `channels` channels in key order, any finite numbers in them.
+fn trajectories(channels: usize) -> impl Strategy<Value = Vec<Trajectory>> {
+    let number = || prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO;
+    let samples = prop::collection::btree_map(any::<i32>(), prop::collection::vec(number(), channels), 2..6);
+    let row = (samples, prop::option::of(number()));
+    prop::collection::btree_map(("[a-cß]{1,2}", "[0-9é ]{1,3}"), row, 1..8).prop_map(|rows| {
+        let mut parameters = BTreeMap::new();
+        rows.into_iter()
+            .map(|((environment, trajectory), (samples, parameter))| Trajectory {
+                parameters: vec![*parameters.entry(environment.clone()).or_insert(parameter)],
+                environment,
+                trajectory,
+                times: samples.keys().map(|time| f64::from(*time) / 64.0).collect(),
+                states: samples.into_values().flatten().collect(),
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn any_trajectories_survive((channels, rows) in (1..4usize).prop_flat_map(|c| (Just(c), trajectories(c)))) {
+        let mut manifest = manifest();
+        manifest.channels = (0..channels).map(|c| Quantity::new(&format!("c{c}"), "1", "")).collect();
+        manifest.parameters.truncate(1);
+        conforms(manifest, &rows);
+    }
+}

@@ -1,0 +1,55 @@
+//! Other people's tools open what we write. The Python scripts lie in `tests/interop/`.
+
+#[path = "common/dataset.rs"]
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{manifest, ragged, shared_grid, write};
+use paramill::schema::{Split, Trajectory};
+use serde_json::json;
+
+/// The interpreter with h5py, xarray and pyarrow: `PARAMILL_PYTHON`, or the one that `make setup` installs.
+fn python() -> PathBuf {
+    let python = std::env::var_os("PARAMILL_PYTHON")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".tools/venv/bin/python"), PathBuf::from);
+    assert!(python.exists(), "{} is missing: run `make setup`, or set PARAMILL_PYTHON", python.display());
+    python
+}
+
+/// Runs a script of `tests/interop/` and returns what it prints.
+fn run(script: &str, argument: &Path) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop").join(script);
+    let output = Command::new(python()).arg(&script).arg(argument).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {errors}", script.display());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn python_reads_both_copies_of_a_dataset() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    let mut manifest = manifest();
+    manifest.channels[1].description.clear();
+    manifest.channels[0].unit = "m s-1".to_owned();
+    manifest.channels[1].name = "θ.2 (y)".to_owned();
+    manifest.parameters[0].name = "length".to_owned();
+    let splits = [(Split::Train, shared_grid(4)), (Split::Adapt, ragged())];
+    write(&directory, manifest.clone(), &splits);
+
+    let row = |row: &Trajectory| {
+        json!({ "environment": row.environment, "trajectory": row.trajectory, "parameters": row.parameters,
+                "times": row.times, "states": row.states })
+    };
+    let splits: serde_json::Map<_, _> = splits
+        .iter()
+        .map(|(split, rows)| (split.name().to_owned(), rows.iter().map(row).collect::<Vec<_>>().into()))
+        .collect();
+    let expected = json!({ "directory": directory, "name": manifest.name, "time_unit": manifest.time_unit,
+        "channels": manifest.channels, "parameters": manifest.parameters, "splits": splits });
+    let path = root.path().join("expected.json");
+    std::fs::write(&path, expected.to_string()).unwrap();
+    assert_eq!(run("dataset.py", &path), "2 splits are the same in every tool\n");
+}
