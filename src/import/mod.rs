@@ -1,46 +1,186 @@
-//! import (placeholder until the stage lands)
+//! Archived measurements to a dataset: the door for data that were not simulated here.
+//!
+//! First form: CSV tables, wide or long, with an optional side table of what is known of each environment. The result
+//! depends on the samples alone, not on the order of trajectories in the file, nor, with `disorder = "sort"`, on that of rows.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::dataset::{self, Manifest, Parent, Provenance, Writer};
+use crate::progress::{Event, Interrupt, Run};
+use crate::schema::{FormatVersion, Quantity, Trajectory};
 
-use crate::dataset::Manifest;
-use crate::progress::Run;
+mod expression;
+mod number;
+mod problem;
+mod series;
+mod settings;
+mod side_table;
+mod source;
+mod splits;
+mod trajectories;
+mod validate;
 
-/// `[import]` of a pipeline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// Name of the dataset.
-    pub dataset: String,
-    /// Where the files are.
-    pub directory: String,
+pub use problem::{Kind, LISTED, Problem};
+pub use settings::{Channel, Columns, Disorder, Layout, Parameter, Selection, Settings, SideTable, Splits, Table};
+
+use problem::Problems;
+use series::Series;
+use splits::Assignment;
+
+/// Why an import gave no dataset.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The settings contradict themselves or the data; nothing was written.
+    #[error("{}", lines(.0))]
+    Settings(Vec<Problem>),
+    /// The source files have problems; nothing was written.
+    #[error("{}", lines(.0))]
+    Data(Vec<Problem>),
+    /// A signal asked to stop; nothing was written.
+    #[error("interrupted by signal {signal}; nothing was written")]
+    Interrupted { signal: i32 },
+    /// The dataset could not be written.
+    #[error(transparent)]
+    Dataset(#[from] dataset::Error),
 }
 
-/// A setting that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    pub key: String,
-    pub found: String,
-    pub expected: String,
-    pub remedy: String,
+fn lines(problems: &[Problem]) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
 }
 
-impl Settings {
-    pub fn validate(&self) -> Vec<Problem> {
-        Vec::new()
+/// What the source files hold.
+struct Loaded {
+    environments: BTreeMap<String, BTreeMap<String, Series>>,
+    parameters: BTreeMap<String, Vec<Option<f64>>>,
+    assignment: Assignment,
+    parents: Vec<Parent>,
+    warnings: Vec<Problem>,
+}
+
+/// Reads the source files and reports every problem in them and in the settings, [`LISTED`] of a kind in a column;
+/// none if [`run`] would write the dataset. Writes nothing. `base` is what a relative `directory` starts from.
+pub fn check(settings: &Settings, base: &Path) -> Vec<Problem> {
+    let mut problems = settings.validate();
+    problems.extend(load(settings, base, &Interrupt::new()).err().unwrap_or_default());
+    problems
+}
+
+/// Reads the source files and writes the dataset at `directory`. `base` is what a relative `directory` of the settings starts from.
+///
+/// # Errors
+/// Every problem of the settings or of the data; a request to stop; an error of writing. Nothing is left behind then.
+pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Result<Manifest, Error> {
+    let problems = settings.validate();
+    if !problems.is_empty() {
+        return Err(Error::Settings(problems));
+    }
+    run.emit(Event::Note(format!("reading {}", settings.table.file)));
+    let loaded = load(settings, base, run.interrupt);
+    if let Some(signal) = run.interrupt.requested() {
+        return Err(Error::Interrupted { signal });
+    }
+    let mut loaded = loaded.map_err(|problems| {
+        let in_settings = problems.iter().all(|problem| problem.file.is_none());
+        if in_settings { Error::Settings(problems) } else { Error::Data(problems) }
+    })?;
+    for warning in &loaded.warnings {
+        run.emit(Event::Warn(warning.to_string()));
+    }
+    write(settings, &mut loaded, directory, run)
+}
+
+fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loaded, Vec<Problem>> {
+    let directory = base.join(&settings.directory);
+    let mut problems = Problems::default();
+    let table = trajectories::read(settings, &directory, interrupt, &mut problems);
+    let environments: Option<BTreeSet<&str>> =
+        table.as_ref().map(|table| table.environments.keys().map(String::as_str).collect());
+    let known = settings
+        .side_table
+        .as_ref()
+        .and_then(|side| side_table::read(settings, side, &directory, environments.as_ref(), &mut problems));
+    let assignment = table.as_ref().map(|table| {
+        let ids = table.environments.iter().map(|(environment, trajectories)| {
+            (environment.as_str(), trajectories.keys().map(String::as_str).collect())
+        });
+        splits::assign(&settings.splits, &ids.collect(), &mut problems)
+    });
+    match (table, assignment) {
+        (Some(table), Some(assignment)) if problems.is_empty() && !table.stopped => {
+            let mut parents = vec![table.parent];
+            let (parameters, warnings) = match known {
+                Some(known) => {
+                    parents.push(known.parent);
+                    (known.parameters, known.warnings)
+                }
+                None => (BTreeMap::new(), Vec::new()),
+            };
+            Ok(Loaded { environments: table.environments, parameters, assignment, parents, warnings })
+        }
+        _ => Err(problems.into_vec()),
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("interrupted")]
-    Interrupted { signal: i32 },
-    #[error("import is not built")]
-    NotBuilt,
+fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, run: &Run) -> Result<Manifest, Error> {
+    let total = loaded.assignment.values().map(|trajectories| trajectories.len() as u64).sum();
+    run.emit(Event::Begin { what: format!("import {}", settings.dataset), total: Some(total), unit: "trajectories" });
+    let mut writer = Writer::create(directory, manifest(settings, loaded))?;
+    let unknown = vec![None; settings.parameters.len()];
+    let mut done = 0;
+    for (split, ids) in &loaded.assignment {
+        for (environment, trajectory) in ids {
+            if let Some(signal) = run.interrupt.requested() {
+                return Err(Error::Interrupted { signal });
+            }
+            let samples = loaded.environments.get_mut(environment).and_then(|samples| samples.remove(trajectory));
+            let Series { times, states, .. } = samples.unwrap_or_default();
+            let trajectory = Trajectory {
+                environment: environment.clone(),
+                trajectory: trajectory.clone(),
+                parameters: loaded.parameters.get(environment).unwrap_or(&unknown).clone(),
+                times,
+                states,
+            };
+            writer.write(*split, &trajectory)?;
+            done += 1;
+            run.emit(Event::Advance { done, note: split.to_string() });
+        }
+    }
+    let manifest = writer.finish()?;
+    run.emit(Event::End);
+    Ok(manifest)
 }
 
-pub fn run(_settings: &Settings, _base: &Path, _directory: &Path, _run: &Run) -> Result<Manifest, Error> {
-    Err(Error::NotBuilt)
+fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
+    let mut configuration = serde_json::to_value(settings).unwrap_or_default();
+    if let Some(configuration) = configuration.as_object_mut() {
+        // A place on this machine; what was read from it is told by the parents' digests.
+        configuration.remove("directory");
+    }
+    let quantity = |name: &String, unit: &String, description: &String| Quantity {
+        name: name.clone(),
+        unit: unit.clone(),
+        description: description.clone(),
+    };
+    Manifest {
+        format: FormatVersion::CURRENT,
+        kind: "dataset".to_owned(),
+        name: settings.dataset.clone(),
+        description: settings.description.clone(),
+        license: settings.license.clone(),
+        provenance: Provenance {
+            tool: concat!("paramill ", env!("CARGO_PKG_VERSION")).to_owned(),
+            stage: "import".to_owned(),
+            configuration,
+            seed: settings.splits.seed,
+            parents: loaded.parents.clone(),
+        },
+        time_unit: settings.time_unit.clone(),
+        channels: settings.channels.iter().map(|c| quantity(&c.name, &c.unit, &c.description)).collect(),
+        parameters: settings.parameters.iter().map(|p| quantity(&p.name, &p.unit, &p.description)).collect(),
+        data_tolerance: None,
+        splits: BTreeMap::new(),
+        files: Vec::new(),
+    }
 }

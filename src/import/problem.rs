@@ -1,0 +1,223 @@
+//! What is wrong with an import, and where.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Problems of one kind in one place that are listed before the rest is only counted.
+pub const LISTED: usize = 50;
+
+/// The kinds of problems; a kind is counted and listed on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A setting has an impossible value, or contradicts another.
+    Setting,
+    /// A file cannot be read.
+    UnreadableFile,
+    /// A file has no bytes, or only blanks.
+    EmptyFile,
+    /// A file is of a type that cannot be imported yet.
+    UnsupportedFile,
+    /// Bytes that are not UTF-8.
+    InvalidText,
+    /// A header without rows.
+    NoRows,
+    /// A column that the settings name is not in the header.
+    MissingColumn,
+    /// Two columns of the same name.
+    DuplicateColumn,
+    /// A row with more or fewer cells than the header.
+    RaggedRow,
+    /// Text where a number is expected.
+    NotANumber,
+    /// A number written in a way that cannot be read yet.
+    UnsupportedNumber,
+    /// An empty cell or a marker of a missing value.
+    MissingValue,
+    /// Infinity, or a number beyond the range of a double.
+    NotFinite,
+    /// Time falls within a trajectory.
+    UnsortedTime,
+    /// The same time twice within a trajectory.
+    DuplicateTime,
+    /// A trajectory of one sample.
+    ShortTrajectory,
+    /// A channel of a long table that the settings do not name.
+    UnknownChannel,
+    /// A channel of a long table without a value at some of its trajectory's times.
+    IncompleteChannel,
+    /// A setting names an environment that the data do not have.
+    UnknownEnvironment,
+    /// A setting names a trajectory that the data do not have.
+    UnknownTrajectory,
+    /// A setting names a row that the side table does not have.
+    UnknownKey,
+    /// Two rows of the side table for one environment.
+    DuplicateKey,
+    /// A parameter's expression has no finite value.
+    ParameterValue,
+    /// A split, or an environment's part of it, would be empty.
+    EmptySplit,
+    /// A row of the side table without an environment in the table.
+    UnusedRow,
+    /// An environment without a row in the side table.
+    UnknownParameters,
+}
+
+/// One problem: where, what was found, what was expected, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub kind: Kind,
+    /// The setting it concerns, such as `import.channels[0].column`.
+    pub setting: Option<String>,
+    /// The file it was found in, as it was opened.
+    pub file: Option<PathBuf>,
+    /// Line in that file, from 1.
+    pub line: Option<u64>,
+    /// Column in that file: number from 1, and name in the header.
+    pub column: Option<(usize, String)>,
+    pub found: String,
+    pub expected: String,
+    pub remedy: String,
+}
+
+impl Problem {
+    pub(super) fn new(
+        kind: Kind,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Problem {
+            kind,
+            setting: None,
+            file: None,
+            line: None,
+            column: None,
+            found: found.into(),
+            expected: expected.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    pub(super) fn setting(mut self, key: impl Into<String>) -> Self {
+        self.setting = Some(key.into());
+        self
+    }
+
+    pub(super) fn file(mut self, path: &Path) -> Self {
+        self.file = Some(path.to_owned());
+        self
+    }
+
+    pub(super) fn line(mut self, line: u64) -> Self {
+        self.line = Some(line);
+        self
+    }
+
+    pub(super) fn column(mut self, index: usize, name: &str) -> Self {
+        self.column = Some((index + 1, name.to_owned()));
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{}", file.display())?;
+            if let Some(line) = self.line {
+                write!(f, ":{line}")?;
+            }
+            if let Some((number, name)) = &self.column {
+                write!(f, ", column {number} `{name}`")?;
+            }
+            if let Some(setting) = &self.setting {
+                write!(f, " ({setting})")?;
+            }
+            f.write_str(": ")?;
+        } else if let Some(setting) = &self.setting {
+            write!(f, "{setting}: ")?;
+        }
+        write!(f, "found {}; expected {}; {}", self.found, self.expected, self.remedy)
+    }
+}
+
+/// Problems as they are found; lists [`LISTED`] of a kind in a column, and counts the rest.
+#[derive(Default)]
+pub(super) struct Problems {
+    listed: Vec<Problem>,
+    counts: BTreeMap<(Kind, Option<PathBuf>, Option<usize>), usize>,
+}
+
+impl Problems {
+    pub(super) fn push(&mut self, problem: Problem) {
+        let place = (problem.kind, problem.file.clone(), problem.column.as_ref().map(|column| column.0));
+        let count = self.counts.entry(place).or_default();
+        *count += 1;
+        if *count <= LISTED {
+            self.listed.push(problem);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    /// The listed problems in the order they were found, each list that was cut short ended by a count of the rest.
+    pub(super) fn into_vec(self) -> Vec<Problem> {
+        let mut problems = self.listed;
+        for ((kind, file, column), count) in self.counts {
+            if count <= LISTED {
+                continue;
+            }
+            let same = |problem: &Problem| {
+                problem.kind == kind
+                    && problem.file == file
+                    && problem.column.as_ref().map(|column| column.0) == column
+            };
+            if let Some(last) = problems.iter().rposition(same) {
+                let rest = Problem {
+                    line: None,
+                    found: format!("{} more problems of this kind", count - LISTED),
+                    ..problems[last].clone()
+                };
+                problems.insert(last + 1, rest);
+            }
+        }
+        problems
+    }
+}
+
+/// `did you mean X?`, or the names there are.
+pub(super) fn suggestion<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().filter(|name| !name.is_empty()).collect();
+    let plain = |name: &str| -> String { name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase() };
+    let nearest = known
+        .iter()
+        .map(|name| (strsim::jaro_winkler(&plain(wanted), &plain(name)), name))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match nearest {
+        Some((likeness, name)) if likeness > 0.8 => format!("did you mean `{name}`?"),
+        Some(_) => format!("there are {}", listing(&known)),
+        None => "there are none".to_owned(),
+    }
+}
+
+/// The first names, quoted, and how many more there are.
+pub(super) fn listing<S: AsRef<str>>(names: &[S]) -> String {
+    const SHOWN: usize = 12;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{}`", name.as_ref())).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        rest => format!("{} and {rest} more", shown.join(", ")),
+    }
+}
+
+/// A cell as it is shown in a message: quoted, escaped, not too long.
+pub(super) fn shown(cell: &str) -> String {
+    const SHOWN: usize = 40;
+    match cell.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{:?}...", &cell[..end]),
+        None => format!("{cell:?}"),
+    }
+}

@@ -1,0 +1,168 @@
+//! The side table: what is known of each environment, and the parameters computed from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::expression::{Expression, columns_of};
+use super::number::number;
+use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
+use super::settings::{Settings, SideTable};
+use super::source::{Delimiter, Row, Source};
+use crate::dataset::Parent;
+use crate::progress::Interrupt;
+
+/// The known parameters of every environment that the side table has.
+pub(super) struct Known {
+    /// `[d_p]` by environment, in the order of the settings; `None` where unknown.
+    pub parameters: BTreeMap<String, Vec<Option<f64>>>,
+    pub parent: Parent,
+    /// What the user should know though nothing is wrong.
+    pub warnings: Vec<Problem>,
+}
+
+/// Reads the side table; `environments` are those of the main table, `None` if it could not be read.
+pub(super) fn read(
+    settings: &Settings,
+    side: &SideTable,
+    directory: &Path,
+    environments: Option<&BTreeSet<&str>>,
+    problems: &mut Problems,
+) -> Option<Known> {
+    let delimiter = Delimiter::parse(&side.delimiter)?;
+    let source = Source::read(directory, &side.file, "import.side_table.file", delimiter, problems)?;
+    let expressions: Vec<Option<Expression>> =
+        settings.parameters.iter().map(|parameter| Expression::parse(&parameter.expression).ok()).collect();
+    let mut positions = BTreeMap::new();
+    for (index, expression) in expressions.iter().enumerate() {
+        for name in expression.iter().flat_map(Expression::columns) {
+            if !positions.contains_key(name.as_str()) {
+                let key = format!("import.parameters[{index}].expression");
+                positions.insert(name.as_str(), source.column(&key, name, problems));
+            }
+        }
+    }
+    let key = source.column("import.side_table.key", &side.key, problems)?;
+
+    let mut lines = BTreeMap::new();
+    let mut keys = BTreeSet::new();
+    let mut parameters = BTreeMap::new();
+    source.rows(&Interrupt::new(), problems, |row, problems| {
+        let name = row.cells[key];
+        let environment = side.rename.get(name).map_or(name, String::as_str).to_owned();
+        keys.insert(name.to_owned());
+        let at = |problem: Problem| problem.file(&source.path).line(row.line).column(key, &side.key);
+        if name.is_empty() {
+            problems.push(at(Problem::new(Kind::MissingValue, "an empty cell", "an id", "fill it in or remove the row")));
+        } else if let Some(first) = lines.insert(environment.clone(), (row.line, name.to_owned())) {
+            let found = format!("environment {} a second time, after line {}", shown(&environment), first.0);
+            let remedy = "remove one of the two rows, or correct `import.side_table.rename`";
+            problems.push(at(Problem::new(Kind::DuplicateKey, found, "one row an environment", remedy)));
+        }
+        let cells = Cells { side, source: &source, row: &row, positions: &positions };
+        parameters.insert(environment, cells.parameters(&expressions, problems));
+    });
+
+    for (name, environment) in &side.rename {
+        let at = |problem: Problem| problem.setting(format!("import.side_table.rename.{name}"));
+        if !keys.contains(name) {
+            let problem = Problem::new(
+                Kind::UnknownKey,
+                format!("no row {} in {}", shown(name), side.file),
+                "a key of the side table",
+                suggestion(name, keys.iter().map(String::as_str)),
+            );
+            problems.push(at(problem).file(&source.path));
+        }
+        if let Some(known) = environments.filter(|known| !known.contains(environment.as_str())) {
+            let found = format!("no environment {}", shown(environment));
+            let remedy = suggestion(environment, known.iter().copied());
+            problems.push(at(Problem::new(Kind::UnknownEnvironment, found, "an environment of the table", remedy)));
+        }
+    }
+    let warnings = environments.map_or_else(Vec::new, |environments| unmatched(&source, environments, &lines));
+    let parent = Parent { name: source.file.clone(), sha256: source.sha256.clone() };
+    Some(Known { parameters, parent, warnings })
+}
+
+/// Rows without environment, and environments without row.
+fn unmatched(
+    source: &Source,
+    environments: &BTreeSet<&str>,
+    lines: &BTreeMap<String, (u64, String)>,
+) -> Vec<Problem> {
+    let without_row: Vec<&str> =
+        environments.iter().copied().filter(|environment| !lines.contains_key(*environment)).collect();
+    let unused = lines.iter().filter(|(environment, _)| !environments.contains(environment.as_str()));
+    let mut warnings: Vec<Problem> = unused
+        .map(|(environment, (line, name))| {
+            let candidates = if without_row.is_empty() { environments.iter().copied().collect() } else { without_row.clone() };
+            let found = format!("row {}, which is no environment of the table", shown(name));
+            let remedy = format!(
+                "the row is ignored; if it should not be, map it under `import.side_table.rename` ({})",
+                suggestion(environment, candidates)
+            );
+            let problem = Problem::new(Kind::UnusedRow, found, "the id of an environment", remedy);
+            problem.file(&source.path).line(*line)
+        })
+        .collect();
+    warnings.sort_by_key(|warning| warning.line);
+    if !without_row.is_empty() {
+        let found = format!("no row of {}", listing(&without_row));
+        let remedy = "their parameters are unknown; if they should not be, map a row under `import.side_table.rename`";
+        let problem = Problem::new(Kind::UnknownParameters, found, "a row an environment", remedy);
+        warnings.push(problem.file(&source.path));
+    }
+    warnings
+}
+
+struct Cells<'a> {
+    side: &'a SideTable,
+    source: &'a Source,
+    row: &'a Row<'a>,
+    positions: &'a BTreeMap<&'a str, Option<usize>>,
+}
+
+impl Cells<'_> {
+    /// Values of the parameters; `None` where an input is marked as unknown or was reported.
+    fn parameters(&self, expressions: &[Option<Expression>], problems: &mut Problems) -> Vec<Option<f64>> {
+        let mut values = BTreeMap::new();
+        for name in columns_of(expressions.iter().flatten()) {
+            if let Some(&Some(position)) = self.positions.get(name) {
+                values.insert(name, self.value(position, problems));
+            }
+        }
+        expressions
+            .iter()
+            .map(|expression| {
+                let expression = expression.as_ref()?;
+                let inputs = expression.columns().iter().map(|name| values.get(name.as_str()).copied().flatten());
+                let value = expression.value(&inputs.collect::<Option<Vec<f64>>>()?);
+                if !value.is_finite() {
+                    let remedy = "correct the row or the expression, or mark the cell as unknown";
+                    let found = format!("a parameter of value {value}");
+                    let problem = Problem::new(Kind::ParameterValue, found, "a finite number", remedy);
+                    problems.push(problem.file(&self.source.path).line(self.row.line));
+                }
+                Some(value)
+            })
+            .collect()
+    }
+
+    fn value(&self, column: usize, problems: &mut Problems) -> Option<f64> {
+        let cell = self.row.cells[column];
+        if self.side.unknown.iter().any(|marker| marker.trim() == cell) {
+            return None;
+        }
+        match number(cell) {
+            Ok(number) => Some(number),
+            Err(mut problem) => {
+                if problem.kind == Kind::MissingValue {
+                    problem.remedy = "if it is unknown, add its spelling to `import.side_table.unknown`".to_owned();
+                }
+                let name = &self.source.header[column];
+                problems.push(problem.file(&self.source.path).line(self.row.line).column(column, name));
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Which trajectories go to which split.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
+use super::settings::{Selection, Splits};
+use crate::schema::Split;
+
+/// Environment and trajectory ids of each split, in ascending order.
+pub(super) type Assignment = BTreeMap<Split, Vec<(String, String)>>;
+
+/// Assigns every trajectory; `trajectories` are the ids by environment.
+pub(super) fn assign(
+    splits: &Splits,
+    trajectories: &BTreeMap<&str, Vec<&str>>,
+    problems: &mut Problems,
+) -> Assignment {
+    for (index, environment) in splits.adapt.iter().enumerate() {
+        if !trajectories.contains_key(environment.as_str()) {
+            let found = format!("no environment {}", shown(environment));
+            let remedy = suggestion(environment, trajectories.keys().copied());
+            let problem = Problem::new(Kind::UnknownEnvironment, found, "an environment of the table", remedy);
+            problems.push(problem.setting(format!("import.splits.adapt[{index}]")));
+        }
+    }
+    let adapt: BTreeSet<&str> = splits.adapt.iter().map(String::as_str).collect();
+    let (new, training): (Vec<_>, Vec<_>) = trajectories.iter().partition(|(environment, _)| adapt.contains(*environment));
+
+    let mut chooser = Chooser { splits, assignment: Assignment::new(), problems };
+    let held_out = [(Split::Validation, &splits.validation), (Split::Test, &splits.test)];
+    chooser.choose(&training, Split::Train, &held_out);
+    chooser.choose(&new, Split::Adapt, &[(Split::AdaptTest, &splits.adapt_test)]);
+    if training.is_empty() {
+        let problem = Problem::new(
+            Kind::EmptySplit,
+            "every environment of the table",
+            "some environments to train on",
+            "leave environments out of it",
+        );
+        chooser.problems.push(problem.setting("import.splits.adapt"));
+    }
+    chooser.assignment
+}
+
+struct Chooser<'a> {
+    splits: &'a Splits,
+    assignment: Assignment,
+    problems: &'a mut Problems,
+}
+
+impl Chooser<'_> {
+    /// Puts the trajectories of `environments` into the splits that hold some out, and what is left into `rest`.
+    fn choose(
+        &mut self,
+        environments: &[(&&str, &Vec<&str>)],
+        rest: Split,
+        held_out: &[(Split, &Selection)],
+    ) {
+        self.check_ids(environments, held_out);
+        let mut exhausted = Vec::new();
+        for &(environment, trajectories) in environments {
+            let mut left: BTreeSet<&str> = trajectories.iter().copied().collect();
+            for &(split, selection) in held_out {
+                for trajectory in self.chosen(split, selection, environment, &left, trajectories.len()) {
+                    left.remove(trajectory.as_str());
+                    self.assignment.entry(split).or_default().push(((*environment).to_owned(), trajectory));
+                }
+            }
+            if left.is_empty() {
+                exhausted.push(*environment);
+            }
+            let left = left.into_iter().map(|trajectory| ((*environment).to_owned(), trajectory.to_owned()));
+            self.assignment.entry(rest).or_default().extend(left);
+        }
+        if !exhausted.is_empty() {
+            let found = format!("no trajectory left for `{rest}` in {}", listing(&exhausted));
+            let remedy = "hold fewer of them out";
+            let problem = Problem::new(Kind::EmptySplit, found, "at least one in every environment", remedy);
+            self.problems.push(problem.setting("import.splits"));
+        }
+        for &(split, selection) in held_out {
+            if !environments.is_empty() && !selection.is_empty() && !self.assignment.contains_key(&split) {
+                let expected = match split {
+                    Split::Validation => {
+                        "at least one: without them training cannot tell when it overfits, and no model can be chosen"
+                    }
+                    _ => "at least one, as the settings ask for some",
+                };
+                let remedy = "name others; an environment with a single trajectory has none to spare";
+                let problem = Problem::new(Kind::EmptySplit, "no trajectories", expected, remedy);
+                self.problems.push(problem.setting(format!("import.splits.{split}")));
+            }
+        }
+    }
+
+    /// Reports ids that match nothing, and ids in two selections.
+    fn check_ids(&mut self, environments: &[(&&str, &Vec<&str>)], held_out: &[(Split, &Selection)]) {
+        let mut owner: BTreeMap<&str, Split> = BTreeMap::new();
+        let plain: BTreeSet<&str> = environments.iter().flat_map(|(_, trajectories)| trajectories.iter().copied()).collect();
+        for &(split, selection) in held_out {
+            for (index, id) in selection.trajectories.iter().enumerate() {
+                let key = format!("import.splits.{split}.trajectories[{index}]");
+                if let Some(first) = owner.insert(id, split) {
+                    let found = format!("{}, which is in `{first}` already", shown(id));
+                    let problem = Problem::new(Kind::Setting, found, "each trajectory once", "remove one of the two");
+                    self.problems.push(problem.setting(key));
+                } else if !environments.iter().any(|(e, trajectories)| trajectories.iter().any(|t| is_named(id, e, t))) {
+                    let found = format!("no trajectory {} in the environments concerned", shown(id));
+                    let expected = "the id of a trajectory, as `TRAJECTORY` or `ENVIRONMENT/TRAJECTORY`";
+                    let remedy = suggestion(id, plain.iter().copied());
+                    let problem = Problem::new(Kind::UnknownTrajectory, found, expected, remedy);
+                    self.problems.push(problem.setting(key));
+                }
+            }
+        }
+    }
+
+    /// Trajectories of one environment for one split, out of those `left` of its `count`.
+    fn chosen(&self, split: Split, selection: &Selection, environment: &str, left: &BTreeSet<&str>, count: usize) -> Vec<String> {
+        let Some(fraction) = selection.fraction else {
+            let named = |trajectory: &&&str| selection.trajectories.iter().any(|id| is_named(id, environment, trajectory));
+            return left.iter().filter(named).map(|&trajectory| trajectory.to_owned()).collect();
+        };
+        let seed = self.splits.seed.unwrap_or_default();
+        let wanted = ((fraction * count as f64) as usize).max(1).min(left.len().saturating_sub(1));
+        let mut drawn: Vec<([u8; 32], &str)> =
+            left.iter().map(|&trajectory| (lot(seed, split, environment, trajectory), trajectory)).collect();
+        drawn.sort();
+        let mut chosen: Vec<String> = drawn.into_iter().take(wanted).map(|(_, trajectory)| trajectory.to_owned()).collect();
+        chosen.sort();
+        chosen
+    }
+}
+
+fn is_named(id: &str, environment: &str, trajectory: &str) -> bool {
+    let rest = id.strip_prefix(environment).and_then(|rest| rest.strip_prefix('/'));
+    id == trajectory || rest == Some(trajectory)
+}
+
+/// A trajectory's lot depends on itself alone, so adding environments or trajectories later leaves the others' as they are.
+fn lot(seed: u64, split: Split, environment: &str, trajectory: &str) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    digest.update(seed.to_le_bytes());
+    for text in [split.name(), environment, trajectory] {
+        digest.update((text.len() as u64).to_le_bytes());
+        digest.update(text.as_bytes());
+    }
+    digest.finalize().into()
+}

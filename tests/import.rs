@@ -1,0 +1,447 @@
+//! Import of CSV archives: what is written, and what is said about each kind of bad data.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use paramill::dataset::{Dataset, Manifest, verify};
+use paramill::import::{self, Disorder, Error, Problem, Settings};
+use paramill::progress::{Event, Interrupt, Observer, Run};
+use paramill::schema::{Split, Trajectory};
+use tempfile::TempDir;
+
+/// Two training tanks and one to estimate, two trajectories each, with irregular times and unequal lengths.
+const TANKS: &str = "\
+tank,run,t,level,flow
+a,1,0.0,1.0,0.5
+a,1,0.3,1.5,0.4
+a,1,1.0,2.5,0.3
+a,2,0,2,1
+a,2,2,3,1
+b,1,0,1,0
+b,1,1,2,0
+b,2,0,5,0
+b,2,0.5,6,0
+c,1,0,1,0
+c,1,1,2,0
+c,2,0,5,0
+c,2,0.5,6,0
+";
+
+const SIZES: &str = "\
+name  width(cm)  height
+A     200        3
+B     ??         3
+C     100        2
+";
+
+const SETTINGS: &str = r#"
+dataset = "tanks"
+directory = "archive"
+time_unit = "s"
+table = { file = "tanks.csv", environment = "tank", trajectory = "run", time = "t" }
+channels = [{ column = "level", name = "level", unit = "m" }, { column = "flow", name = "flow", unit = "m3 s-1" }]
+parameters = [{ name = "area", unit = "m2", expression = "({width(cm)} / 100)^2 * height" }]
+[side_table]
+file = "sizes.txt"
+delimiter = "whitespace"
+key = "name"
+unknown = ["??"]
+rename = { A = "a", B = "b", C = "c" }
+[splits]
+adapt = ["c"]
+validation = { trajectories = ["2"] }
+adapt_test = { trajectories = ["2"] }
+"#;
+
+const LONG: &str = "\
+tank,run,t,what,value
+a,1,0,level,1
+a,1,0,flow,10
+a,1,1,flow,11
+a,1,1,level,2
+a,1,0,colour,7
+a,2,0,level,3
+a,2,1,level,4
+a,2,0,flow,12
+a,2,1,flow,13
+";
+
+struct Archive {
+    root: TempDir,
+    settings: Settings,
+}
+
+impl Archive {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("archive")).unwrap();
+        let archive = Archive { root, settings: toml::from_str(SETTINGS).unwrap() };
+        archive.with("tanks.csv", TANKS).with("sizes.txt", SIZES)
+    }
+
+    fn long() -> Self {
+        let mut archive = Archive::new().with("tanks.csv", LONG);
+        let table = &mut archive.settings.table;
+        table.layout = import::Layout::Long;
+        table.channel = Some("what".into());
+        table.value = Some("value".into());
+        table.ignored_channels = vec!["colour".into()];
+        archive.settings.splits.adapt.clear();
+        archive.settings.splits.adapt_test = Default::default();
+        archive.without_side_table()
+    }
+
+    fn with(self, file: &str, content: impl AsRef<[u8]>) -> Self {
+        fs::write(self.root.path().join("archive").join(file), content).unwrap();
+        self
+    }
+
+    /// Replaces text that must be there, in the table.
+    fn replace(self, from: &str, to: &str) -> Self {
+        let table = fs::read_to_string(self.root.path().join("archive/tanks.csv")).unwrap();
+        assert!(table.contains(from), "{from:?}");
+        self.with("tanks.csv", table.replacen(from, to, 1))
+    }
+
+    fn without_side_table(mut self) -> Self {
+        self.settings.side_table = None;
+        self.settings.parameters.clear();
+        self
+    }
+
+    fn change(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    fn check(&self) -> Vec<Problem> {
+        import::check(&self.settings, self.root.path())
+    }
+
+    /// What `check` says, with the temporary directory left out.
+    fn report(&self) -> String {
+        let problems = self.check();
+        match import::run(&self.settings, self.root.path(), &self.target(), &run(&Record::default())) {
+            Err(Error::Settings(refused) | Error::Data(refused)) => assert_eq!(refused[0], problems[0]),
+            other => panic!("check found {problems:?}, run gave {other:?}"),
+        }
+        assert!(!self.target().exists());
+        let text: Vec<String> = problems.iter().map(Problem::to_string).collect();
+        text.join("\n").replace(&self.root.path().display().to_string(), "[root]")
+    }
+
+    fn target(&self) -> PathBuf {
+        self.root.path().join("dataset")
+    }
+
+    fn import(&self) -> (Manifest, Dataset, Vec<String>) {
+        assert_eq!(self.check(), []);
+        let record = Record::default();
+        let manifest = import::run(&self.settings, self.root.path(), &self.target(), &run(&record)).unwrap();
+        assert_eq!(verify(&self.target()), [] as [&str; 0]);
+        let root = self.root.path().display().to_string();
+        let warnings = record.0.into_inner().unwrap().into_iter().map(|text| text.replace(&root, "[root]")).collect();
+        (manifest, Dataset::open(&self.target()).unwrap(), warnings)
+    }
+}
+
+/// Keeps the warnings.
+#[derive(Default)]
+struct Record(Mutex<Vec<String>>);
+
+impl Observer for Record {
+    fn observe(&self, event: Event) {
+        if let Event::Warn(text) = event {
+            self.0.lock().unwrap().push(text);
+        }
+    }
+}
+
+fn run(record: &Record) -> Run<'_> {
+    static INTERRUPT: Interrupt = Interrupt::new();
+    Run { observer: record, interrupt: &INTERRUPT }
+}
+
+fn all(dataset: &Dataset) -> Vec<(Split, Trajectory)> {
+    let read = |split| dataset.read(split).unwrap().into_iter().map(move |trajectory| (split, trajectory));
+    Split::ALL.into_iter().flat_map(read).collect()
+}
+
+#[test]
+fn a_wide_table_becomes_a_dataset() {
+    let archive = Archive::new();
+    let (manifest, dataset, warnings) = archive.import();
+    assert_eq!(warnings, [] as [&str; 0]);
+    let trajectories = all(&dataset);
+    let place = |(split, t): &(Split, Trajectory)| format!("{split} {}/{}", t.environment, t.trajectory);
+    assert_eq!(
+        trajectories.iter().map(place).collect::<Vec<_>>(),
+        ["train a/1", "train b/1", "validation a/2", "validation b/2", "adapt c/1", "adapt_test c/2"]
+    );
+    let first = &trajectories[0].1;
+    assert_eq!(first.times, [0.0, 0.3, 1.0]);
+    assert_eq!(first.states, [1.0, 0.5, 1.5, 0.4, 2.5, 0.3]);
+    assert_eq!(first.parameters, [Some(12.0)]);
+    assert_eq!(trajectories[1].1.parameters, [None]);
+    assert_eq!(manifest.provenance.parents.len(), 2);
+    let text = serde_json::to_string(&manifest).unwrap();
+    assert!(!text.contains("archive") && !text.contains(&archive.root.path().display().to_string()), "{text}");
+}
+
+#[test]
+fn spelling_of_the_file_changes_nothing() {
+    let plain = all(&Archive::new().import().1);
+    let quoted = TANKS.replace("a,1,0.3,1.5", "\"a\",\"1\", 0.3 ,\"1.5\"").replace("tank,", "\"tank\",");
+    let variants = [
+        format!("\u{feff}{TANKS}").into_bytes(),
+        TANKS.replace('\n', "\r\n").into_bytes(),
+        TANKS.replace('\n', "\n\n").into_bytes(),
+        quoted.into_bytes(),
+        TANKS.trim_end().as_bytes().to_vec(),
+    ];
+    for variant in variants {
+        assert_eq!(all(&Archive::new().with("tanks.csv", variant).import().1), plain);
+    }
+    let semicolons = Archive::new().with("tanks.csv", TANKS.replace(',', ";"));
+    assert_eq!(all(&semicolons.change(|settings| settings.table.delimiter = ";".into()).import().1), plain);
+}
+
+#[test]
+fn order_of_rows_changes_nothing_but_the_digest_of_the_source() {
+    let plain = Archive::new().import();
+    let mut rows: Vec<&str> = TANKS.lines().collect();
+    // Trajectories interleave, each still in the order of time.
+    rows[1..].sort_by(|a, b| a.split(',').nth(2).unwrap().parse::<f64>().unwrap().total_cmp(&b.split(',').nth(2).unwrap().parse().unwrap()));
+    let interleaved = Archive::new().with("tanks.csv", rows.join("\n")).import();
+    rows[1..].reverse();
+    let reversed = Archive::new().with("tanks.csv", rows.join("\n"));
+    let reversed = reversed.change(|settings| settings.table.disorder = Disorder::Sort).import();
+    assert_eq!(all(&interleaved.1), all(&plain.1));
+    assert_eq!(all(&reversed.1), all(&plain.1));
+    assert_eq!(interleaved.0.files.iter().filter(|file| file.path.ends_with(".parquet")).collect::<Vec<_>>(),
+        plain.0.files.iter().filter(|file| file.path.ends_with(".parquet")).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_long_table_is_grouped_by_time() {
+    let dataset = Archive::long().import().1;
+    let train = dataset.read(Split::Train).unwrap();
+    assert_eq!((train[0].times.as_slice(), train[0].states.as_slice()), (&[0.0, 1.0][..], &[1.0, 10.0, 2.0, 11.0][..]));
+    let validation = dataset.read(Split::Validation).unwrap();
+    assert_eq!(validation[0].states, [3.0, 12.0, 4.0, 13.0]);
+}
+
+#[test]
+fn trajectories_can_be_drawn_by_lot() {
+    let mut table = String::from("t,tank,run,level,flow\n");
+    for (tank, run) in (0..3).flat_map(|tank| (0..10).map(move |run| (tank, run))) {
+        table += &format!("0,{tank},{run},1,1\n1,{tank},{run},2,2\n");
+    }
+    let draw = |seed, table: &str| {
+        let archive = Archive::new().with("tanks.csv", table).without_side_table().change(|settings| {
+            settings.splits = toml::from_str("validation = { fraction = 0.2 }\ntest = { fraction = 0.3 }").unwrap();
+            settings.splits.seed = Some(seed);
+        });
+        let dataset = archive.import().1;
+        let keys = |split| -> Vec<_> {
+            let index = dataset.index(split).unwrap();
+            index.into_iter().map(|entry| (entry.environment, entry.trajectory)).collect()
+        };
+        Split::ALL.map(keys)
+    };
+    let drawn = draw(1, &table);
+    assert_eq!(drawn.each_ref().map(Vec::len), [15, 6, 9, 0, 0, 0]);
+    assert_ne!(draw(2, &table), drawn);
+    let with_another: Vec<_> = draw(1, &(table + "0,x,1,1,1\n1,x,1,1,1\n0,x,2,1,1\n1,x,2,1,1\n")).map(|keys| {
+        keys.into_iter().filter(|(environment, _)| environment != "x").collect()
+    }).into();
+    assert_eq!(with_another, drawn);
+}
+
+#[test]
+fn the_side_table_may_have_other_rows() {
+    let archive = Archive::new().with("sizes.txt", SIZES.replace("B  ", "D  ")).change(|settings| {
+        settings.side_table.as_mut().unwrap().rename.remove("B");
+    });
+    insta::assert_snapshot!("warnings", archive.import().2.join("\n"));
+}
+
+#[test]
+fn an_interrupt_leaves_nothing() {
+    let archive = Archive::new();
+    let interrupt = Interrupt::new();
+    interrupt.request(2);
+    let run = Run { observer: &Record::default(), interrupt: &interrupt };
+    let result = import::run(&archive.settings, archive.root.path(), &archive.target(), &run);
+    assert!(matches!(result, Err(Error::Interrupted { signal: 2 })));
+    assert_eq!(fs::read_dir(archive.root.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn bad_files() {
+    let missing = Archive::new().change(|settings| settings.table.file = "tank.csv".into());
+    insta::assert_snapshot!("missing_file", missing.report());
+    insta::assert_snapshot!(
+        "missing_directory",
+        Archive::new().change(|settings| settings.directory = "nowhere".into()).report()
+    );
+    insta::assert_snapshot!("empty_file", Archive::new().with("tanks.csv", "\n").report());
+    insta::assert_snapshot!("only_header", Archive::new().with("tanks.csv", "tank,run,t,level,flow\n").report());
+    insta::assert_snapshot!("gzip", Archive::new().with("tanks.csv", b"\x1f\x8b\x08\0").report());
+    insta::assert_snapshot!("utf16", Archive::new().with("tanks.csv", b"\xff\xfet\0").report());
+    let latin = [TANKS.as_bytes(), b"\xe9,1,0,1,1\n"].concat();
+    insta::assert_snapshot!("invalid_utf8", Archive::new().with("tanks.csv", latin).report());
+}
+
+#[test]
+fn bad_headers_and_rows() {
+    insta::assert_snapshot!("missing_columns", Archive::new().replace("level,flow", "Level_m,volume").report());
+    insta::assert_snapshot!(
+        "wrong_delimiter",
+        Archive::new().with("tanks.csv", TANKS.replace(',', ";")).report()
+    );
+    insta::assert_snapshot!("duplicate_column", Archive::new().replace("run,t", "run,run").replace("flow", "t").report());
+    insta::assert_snapshot!("ragged_row", Archive::new().replace("b,1,0,1,0", "b,1,0,1").replace("a,2,0,2,1", "a,2,0,2,1,").report());
+}
+
+#[test]
+fn bad_cells() {
+    let cells = [
+        ("text", "2.5?"),
+        ("nan", "NaN"),
+        ("empty", ""),
+        ("infinity", "-inf"),
+        ("decimal_comma", "\"2,5\""),
+        ("time_stamp", "2020-01-02T03:04:05"),
+    ];
+    for (name, cell) in cells {
+        insta::assert_snapshot!(format!("cell_{name}"), Archive::new().replace("a,1,1.0,2.5", &format!("a,1,1.0,{cell}")).report());
+    }
+    insta::assert_snapshot!("cell_id", Archive::new().replace("b,1,0", ",1,0").report());
+    let every_problem = Archive::new().replace("a,1,0.3", "a,1,x").replace("b,2,0,5,0", "b,2,0,y,z");
+    insta::assert_snapshot!("every_problem", every_problem.report());
+    let many = format!("{TANKS}{}", "a,3,x,1,1\n".repeat(70));
+    let problems = Archive::new().with("tanks.csv", many).check();
+    assert_eq!(problems.len(), import::LISTED + 1);
+    assert_eq!(problems[import::LISTED].found, "20 more problems of this kind");
+}
+
+#[test]
+fn bad_times() {
+    insta::assert_snapshot!("unsorted_time", Archive::new().replace("a,1,0.3", "a,1,1.3").report());
+    insta::assert_snapshot!("duplicate_time", Archive::new().replace("a,1,0.3", "a,1,1.0").report());
+    insta::assert_snapshot!("one_point", Archive::new().replace("b,1,1,2,0\n", "").report());
+}
+
+#[test]
+fn bad_long_tables() {
+    insta::assert_snapshot!("unknown_channel", Archive::long().replace("a,1,1,flow", "a,1,1,Flow").report());
+    insta::assert_snapshot!("absent_channel", Archive::long().change(|s| s.channels[1].column = "flows".into()).report());
+    insta::assert_snapshot!("incomplete_channel", Archive::long().replace("a,2,0,flow,12\n", "").report());
+    insta::assert_snapshot!("long_duplicate_time", Archive::long().replace("a,1,1,flow,11", "a,1,0,flow,11").report());
+}
+
+#[test]
+fn bad_side_tables() {
+    let side = |content: &str| Archive::new().with("sizes.txt", content);
+    insta::assert_snapshot!("side_missing_column", side(&SIZES.replace("width(cm)", "width")).report());
+    insta::assert_snapshot!("side_unknown_marker", side(&SIZES.replace("??", "n/a")).report());
+    insta::assert_snapshot!("side_text", side(&SIZES.replace("200", "2m")).report());
+    insta::assert_snapshot!("side_duplicate", side(&format!("{SIZES}A 1 1\n")).report());
+    let renamed = Archive::new().change(|settings| {
+        let rename = &mut settings.side_table.as_mut().unwrap().rename;
+        rename.insert("AA".into(), "a".into());
+        rename.insert("C".into(), "see".into());
+    });
+    insta::assert_snapshot!("side_rename", renamed.report());
+    let divided = Archive::new().change(|settings| settings.parameters[0].expression = "1 / (height - 3)".into());
+    insta::assert_snapshot!("side_not_finite", divided.report());
+}
+
+#[test]
+fn bad_splits() {
+    let splits = |text: &str| {
+        let splits = toml::from_str(text).unwrap();
+        Archive::new().change(|settings| settings.splits = splits).report()
+    };
+    let validation = "validation = { trajectories = ['2'] }\n";
+    insta::assert_snapshot!("adapt_unknown", splits(&format!("{validation}adapt = ['c', 'Tank B', 'B']")));
+    insta::assert_snapshot!("adapt_all", splits(&format!("{validation}adapt = ['a', 'b', 'c']")));
+    insta::assert_snapshot!("validation_missing", splits("adapt = ['c']"));
+    insta::assert_snapshot!("validation_unknown", splits("validation = { trajectories = ['3'] }"));
+    insta::assert_snapshot!("nothing_left", splits("validation = { trajectories = ['2', 'a/1'] }"));
+    insta::assert_snapshot!("fractions", splits("validation = { fraction = 1.5 }\ntest = { trajectories = ['2'], fraction = 0.5 }"));
+    let single = Archive::new().change(|settings| {
+        settings.table.trajectory = Default::default();
+        settings.table.environment = import::Columns(vec!["tank".into(), "run".into()]);
+        settings.splits = toml::from_str("validation = { fraction = 0.5 }\nseed = 0").unwrap();
+    });
+    insta::assert_snapshot!("validation_impossible", single.without_side_table().report());
+}
+
+#[test]
+fn bad_settings() {
+    let archive = Archive::new().change(|settings| {
+        settings.dataset = "../tanks".into();
+        settings.license = " ".into();
+        settings.table.file = "/etc/passwd".into();
+        settings.table.delimiter = "tab".into();
+        settings.table.value = Some("v".into());
+        settings.table.trajectory = import::Columns(vec!["tank".into()]);
+        settings.channels[1] = settings.channels[0].clone();
+        settings.parameters[0].name = "cross section".into();
+        settings.parameters[0].expression = "width(cm)".into();
+        settings.side_table = None;
+        settings.splits.adapt = vec!["c".into(), "c".into()];
+    });
+    let problems: Vec<String> = archive.settings.validate().iter().map(Problem::to_string).collect();
+    insta::assert_snapshot!("settings", problems.join("\n"));
+    for (text, expected) in [
+        ("[table]\nenvironment = 1", "the name of a column, or a list of such names"),
+        ("rows = 3", "unknown field `rows`"),
+    ] {
+        let error = toml::from_str::<Settings>(&format!("{text}\n")).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// The archive of ball drops, where it is at hand.
+fn ball_drops() -> Option<PathBuf> {
+    let shared = std::env::var_os("PARAMILL_SHARED").map(PathBuf::from);
+    let shared = shared.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"));
+    Some(shared.join("data/ball_drops")).filter(|directory| directory.is_dir())
+}
+
+#[test]
+fn the_ball_drops_are_imported() {
+    let Some(directory) = ball_drops() else { return };
+    let root = tempfile::tempdir().unwrap();
+    let pipeline = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines/ball-drops.toml")).unwrap();
+    let mut settings: Settings = toml::from_str::<toml::Table>(&pipeline).unwrap()["import"].clone().try_into().unwrap();
+    settings.directory = directory.to_str().unwrap().to_owned();
+    assert_eq!(import::check(&settings, root.path()), []);
+
+    let record = Record::default();
+    let target = root.path().join("dataset");
+    let manifest = import::run(&settings, root.path(), &target, &run(&record)).unwrap();
+    let warnings = record.0.into_inner().unwrap();
+    assert!(warnings.len() == 1 && warnings[0].contains("heavyBowling"), "{warnings:?}");
+    let counts = |split| manifest.splits.get(&split).map_or(0, |summary| summary.trajectories);
+    assert_eq!(Split::ALL.map(counts), [8, 8, 0, 3, 3, 0]);
+    let shortest = manifest.splits.values().map(|summary| summary.shortest).min();
+    let longest = manifest.splits.values().map(|summary| summary.longest).max();
+    assert_eq!((shortest, longest), (Some(42), Some(58)));
+
+    let dataset = Dataset::open(&target).unwrap();
+    for (_, trajectory) in all(&dataset) {
+        let area_per_mass = trajectory.parameters[0];
+        match trajectory.environment.as_str() {
+            "Volleyball" => assert_eq!(area_per_mass, None),
+            // A sphere of 2.15 cm radius and 45.9 g is a golf ball by its rules; the archive's is a little larger.
+            "Golf Ball" => assert!((area_per_mass.unwrap() - 0.0330).abs() < 1e-4, "{area_per_mass:?}"),
+            _ => assert!((0.01..0.2).contains(&area_per_mass.unwrap()), "{area_per_mass:?}"),
+        }
+        assert!(trajectory.state(0)[0] > trajectory.state(trajectory.len() - 1)[0], "a ball falls");
+    }
+}
