@@ -5,10 +5,7 @@ use std::path::{Path, PathBuf};
 
 fn modules_in_order() -> Vec<String> {
     let text = fs::read_to_string(source().join("lib.rs")).unwrap();
-    text.lines()
-        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
-        .map(str::to_owned)
-        .collect()
+    text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).map(str::to_owned).collect()
 }
 
 fn source() -> PathBuf {

@@ -325,10 +325,8 @@ fn a_dry_run_says_what_would_run_and_writes_nothing() {
 fn another_run_that_holds_a_lock_is_named() {
     let house = House::new();
     let plan = house.plan(&[]);
-    for (path, first) in [
-        (plan.workspace.join(".lock"), true),
-        (house.root.path().join("datasets/.pairs.lock"), false),
-    ] {
+    for (path, first) in [(plan.workspace.join(".lock"), true), (house.root.path().join("datasets/.pairs.lock"), false)]
+    {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let held = fs::File::create(&path).unwrap();
         held.try_lock().unwrap();

@@ -61,6 +61,21 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
             let lines = problems.iter().map(ToString::to_string).collect();
             finding(2, problems.iter().map(|problem| json!(problem)).collect(), lines)
         }
-        Ok(plan) => of_text(3, check_source(&plan)),
+        Ok(plan) => {
+            let problems = check_source(&plan);
+            let lines = problems.iter().map(ToString::to_string).collect();
+            let as_json = problems.iter().map(|problem| {
+                json!({
+                    "file": problem.file,
+                    "line": problem.line,
+                    "column": problem.column.as_ref().map(|(number, _)| number),
+                    "key": problem.setting,
+                    "found": problem.found,
+                    "expected": problem.expected,
+                    "remedy": problem.remedy,
+                })
+            });
+            finding(3, as_json.collect(), lines)
+        }
     }
 }

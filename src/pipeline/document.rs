@@ -110,16 +110,13 @@ impl Document {
     /// # Errors
     /// The argument has no `=`, its key is none, its value opens a string, list or table that it does not close, or
     /// the key leads through something that is not a table.
-    pub fn set(&mut self, index: usize, argument: &str) -> Result<Vec<Diagnostic>, Diagnostic> {
+    pub fn set(&mut self, index: usize, argument: &str) -> Result<Vec<Diagnostic>, Box<Diagnostic>> {
         let (typed, text) = argument.split_once('=').unwrap_or((argument, ""));
         let (typed, text) = (typed.trim(), text.trim());
         let place = Place::Argument { index, key: typed.to_owned() };
-        let refuse = |found: String, expected: &str, remedy: String| Diagnostic {
-            place: place.clone(),
-            key: typed.to_owned(),
-            found,
-            expected: expected.to_owned(),
-            remedy,
+        let refuse = |found: String, expected: &str, remedy: String| {
+            let (key, expected) = (typed.to_owned(), expected.to_owned());
+            Box::new(Diagnostic { place: place.clone(), key, found, expected, remedy })
         };
         if !argument.contains('=') {
             return Err(refuse("no value".into(), "KEY=VALUE", format!("write `--set {typed}=VALUE`")));

@@ -42,6 +42,12 @@ pub enum Error {
     NotBuilt { stage: Stage },
     #[error("{} is not something paramill {verb}; found {found}, expected {expected}", path.display())]
     Unrecognised { path: PathBuf, verb: &'static str, found: String, expected: String },
+    #[error(
+        "{}: cannot be read ({found}), expected a file of the archive; get the archive, or say where it is with \
+         `--set import.directory=DIR`",
+        path.display()
+    )]
+    MissingArchive { path: PathBuf, found: String },
     #[error("{0}")]
     Usage(String),
     #[error(transparent)]
@@ -92,7 +98,8 @@ impl Error {
                 generate::Error::Invalid(_) => 2,
                 _ => 3,
             },
-            Error::Import(_) => 3,
+            Error::Import(import::Error::Settings(_)) => 2,
+            Error::Import(_) | Error::MissingArchive { .. } => 3,
             Error::Train(error) => match error {
                 train::Error::Device(_) | train::Error::NoContextDimension { .. } => 2,
                 train::Error::Diverged { .. } | train::Error::NothingGood { .. } => 5,
@@ -123,6 +130,7 @@ impl Error {
             Error::NoProduct { .. } => "no_product",
             Error::NotBuilt { .. } => "not_built",
             Error::Unrecognised { .. } => "unrecognised",
+            Error::MissingArchive { .. } => "missing_archive",
             Error::Usage(_) => "usage",
             Error::Dataset(_) => "dataset",
             Error::Generate(_) => "generate",

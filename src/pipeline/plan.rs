@@ -33,7 +33,7 @@ impl Default for Locations {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     Generate(generate::Settings),
-    Import(import::Settings),
+    Import(Box<import::Settings>),
 }
 
 /// A pipeline that is ready to run.
@@ -68,13 +68,13 @@ impl Plan {
         for (index, argument) in arguments.iter().enumerate() {
             match document.set(index, argument) {
                 Ok(more) => problems.extend(more),
-                Err(problem) => problems.push(problem),
+                Err(problem) => problems.push(*problem),
             }
         }
         let settings = resolve(&document, problems)?;
         let (source, dataset) = match (settings.generate.clone(), settings.import.clone()) {
             (Some(generate), _) => (Source::Generate(generate.clone()), generate.dataset),
-            (None, Some(import)) => (Source::Import(import.clone()), import.dataset),
+            (None, Some(import)) => (Source::Import(Box::new(import.clone())), import.dataset),
             (None, None) => unreachable!("resolve refuses a pipeline without a source"),
         };
         let workspace = locations.workspace.clone().unwrap_or_else(|| Path::new("runs").join(&name));
@@ -277,7 +277,13 @@ fn impossible_values(document: &Document, settings: &Settings) -> Vec<Diagnostic
     }
     if let Some(import) = &settings.import {
         for problem in import.validate() {
-            push(at("import", &problem.key), problem.found, problem.expected, problem.remedy);
+            let key = problem.setting.unwrap_or_default();
+            push(
+                at("import", key.strip_prefix("import").unwrap_or(&key)),
+                problem.found,
+                problem.expected,
+                problem.remedy,
+            );
         }
     }
     let sources = [
@@ -296,7 +302,7 @@ fn impossible_values(document: &Document, settings: &Settings) -> Vec<Diagnostic
     }
     let figures = figures();
     for (position, published) in settings.report.iter().flat_map(|report| report.published.iter().enumerate()) {
-        if !figures.iter().any(|figure| *figure == published.figure) {
+        if !figures.contains(&published.figure) {
             let remedy = nearest(&published.figure, figures.iter().map(String::as_str));
             push(
                 at("report", &format!("published.{position}.figure")),

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::error::Error;
-use super::fingerprint::{canonical, sha256};
+use super::fingerprint::{canonical, hex, sha256};
 use super::plan::{Plan, Source};
 use super::record::Record;
 use super::stage::Stage;
@@ -98,8 +99,17 @@ impl Executor for Built {
         }
     }
 
-    fn sources(&self, _plan: &Plan) -> Result<Vec<Parent>, Error> {
-        Ok(Vec::new())
+    fn sources(&self, plan: &Plan) -> Result<Vec<Parent>, Error> {
+        match &plan.source {
+            Source::Generate(_) => Ok(Vec::new()),
+            Source::Import(settings) => {
+                let side_table = settings.side_table.as_ref().map(|side| &side.file);
+                let mut names: Vec<_> = std::iter::once(&settings.table.file).chain(side_table).collect();
+                names.sort();
+                names.dedup();
+                names.into_iter().map(|name| source_file(settings, name)).collect()
+            }
+        }
     }
 
     fn configuration(&self, plan: &Plan) -> Value {
@@ -108,7 +118,12 @@ impl Executor for Built {
                 let resolved = systems::find(&settings.system).map(|system| settings.resolved(system));
                 serde_json::to_value(resolved.as_ref().unwrap_or(settings)).unwrap_or(Value::Null)
             }
-            Source::Import(settings) => serde_json::to_value(settings).unwrap_or(Value::Null),
+            Source::Import(settings) => {
+                let mut value = serde_json::to_value(settings).unwrap_or(Value::Null);
+                // Where the archive lies on this machine does not matter: its files are told by their digests.
+                value.as_object_mut().map(|settings| settings.remove("directory"));
+                value
+            }
         }
     }
 }
@@ -269,8 +284,30 @@ pub fn check_directory(directory: &Path, manifest: &Value) -> Result<Vec<String>
 }
 
 /// Every problem of the archive that a pipeline imports, if it is here; nothing for a simulated dataset.
-pub fn check_source(plan: &Plan) -> Vec<String> {
+pub fn check_source(plan: &Plan) -> Vec<import::Problem> {
     match &plan.source {
+        Source::Import(settings) if Path::new(&settings.directory).is_dir() => import::check(settings, Path::new(".")),
         Source::Generate(_) | Source::Import(_) => Vec::new(),
+    }
+}
+
+fn source_file(settings: &import::Settings, name: &str) -> Result<Parent, Error> {
+    let path = Path::new(&settings.directory).join(name);
+    let hashed = fs::File::open(&path).and_then(|file| {
+        let mut reader = io::BufReader::with_capacity(1 << 20, file);
+        let mut digest = Sha256::new();
+        loop {
+            let block = reader.fill_buf()?;
+            if block.is_empty() {
+                return Ok(hex(&digest.finalize()));
+            }
+            digest.update(block);
+            let length = block.len();
+            reader.consume(length);
+        }
+    });
+    match hashed {
+        Ok(sha256) => Ok(Parent { name: name.to_owned(), sha256 }),
+        Err(error) => Err(Error::MissingArchive { path, found: error.to_string() }),
     }
 }
