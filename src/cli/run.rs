@@ -8,6 +8,7 @@ use super::arguments::Run;
 use super::output::{number, print, print_json, table};
 use super::signals;
 use super::terminal::{Style, Terminal};
+use crate::engine::DeviceChoice;
 use crate::pipeline::{Action, Built, Decision, Error, Locations, Options, Plan, Stage, preview, run as run_plan};
 use crate::progress;
 use crate::report::Summary;
@@ -26,6 +27,10 @@ pub fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
         let decisions = preview(&plan, &options, &Built)?;
         show_decisions(&plan, &decisions, command.json);
         return Ok(0);
+    }
+    if let DeviceChoice::Cuda(_) = command.device {
+        // Before an hour of simulation, not after it.
+        command.device.resolve().map_err(Error::Device)?;
     }
     signals::listen();
     let terminal = Terminal::new(Style::detect(quiet));

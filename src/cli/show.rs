@@ -38,7 +38,6 @@ pub fn show(command: &Show) -> Result<u8, Error> {
 pub fn read_manifest(directory: &Path) -> Result<Value, Error> {
     let unrecognised = |found: String| Error::Unrecognised {
         path: directory.to_owned(),
-        verb: "knows",
         found,
         expected: "a pipeline file, or a dataset, model or estimates directory with a manifest.json".to_owned(),
     };

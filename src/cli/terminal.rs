@@ -1,10 +1,11 @@
 //! Progress on stderr: bars where it is a terminal, plain lines where it is not.
 
+use std::fmt;
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
 use super::output::complain;
 use crate::progress::{Event, Observer};
@@ -56,7 +57,7 @@ impl Terminal {
         Terminal { style, bars: MultiProgress::new(), parts: Mutex::new(Vec::new()) }
     }
 
-    /// Leaves the terminal as a stage that was stopped would not.
+    /// Clears the bars of parts that did not end.
     pub fn close(&self) {
         for part in self.parts().drain(..) {
             if let Some(bar) = part.bar {
@@ -83,7 +84,7 @@ impl Terminal {
                 Some(total) => ProgressBar::new(total),
                 None => ProgressBar::new_spinner(),
             };
-            let bar = self.bars.add(bar).with_style(bar_style(total.is_some(), unit)).with_message(what.clone());
+            let bar = self.bars.add(bar).with_style(bar_style(total.is_some(), unit)).with_prefix(what.clone());
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
@@ -101,7 +102,7 @@ impl Terminal {
         let Some(part) = parts.last_mut() else { return };
         if let Some(bar) = &part.bar {
             bar.set_position(done);
-            bar.set_prefix(note.to_owned());
+            bar.set_message(note.to_owned());
         } else if self.style == Style::Plain && part.last_line.elapsed() >= LINE_EVERY {
             part.last_line = Instant::now();
             let line = advance_line(&part.what, done, part.total, part.unit, part.begun.elapsed(), note);
@@ -134,11 +135,16 @@ impl Observer for Terminal {
 
 fn bar_style(bounded: bool, unit: &str) -> ProgressStyle {
     let template = match (bounded, unit) {
-        (true, _) => format!("{{msg:<12}} {{bar:30.cyan}} {{pos}}/{{len}} {unit} {{per_sec}} {{eta}} left {{prefix}}"),
-        (false, "") => "{msg:<12} {spinner} {elapsed} {prefix}".to_owned(),
-        (false, _) => format!("{{msg:<12}} {{spinner}} {{pos}} {unit} {{per_sec}} {{elapsed}} {{prefix}}"),
+        (true, _) => {
+            format!("{{prefix:<12}} {{bar:20.cyan}} {{pos}}/{{len}} {unit} {{rate}} {{eta}} left {{wide_msg}}")
+        }
+        (false, "") => "{prefix:<12} {spinner} {elapsed} {wide_msg}".to_owned(),
+        (false, _) => format!("{{prefix:<12}} {{spinner}} {{pos}} {unit} {{rate}} {{elapsed}} {{wide_msg}}"),
     };
-    ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    let rate = |state: &ProgressState, to: &mut dyn fmt::Write| {
+        let _ = write!(to, "{:.1}/s", state.per_sec());
+    };
+    ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate)
 }
 
 fn advance_line(what: &str, done: u64, total: Option<u64>, unit: &str, elapsed: Duration, note: &str) -> String {

@@ -87,7 +87,8 @@ pub fn decide(
         return run(vec!["not made yet".to_owned()]);
     };
     let Some(record) = record else {
-        return run(vec!["no record of how it was made".to_owned()]);
+        let reason = if product.path.exists() { "no record of how it was made" } else { "not made yet" };
+        return run(vec![reason.to_owned()]);
     };
     if let Some(damage) = product.damage {
         return run(vec![format!("{} {damage}", product.path.display())]);

@@ -40,8 +40,8 @@ pub enum Error {
     NoProduct { stage: Stage, path: PathBuf },
     #[error("stage `{stage}` is not in this build of paramill; leave its section out")]
     NotBuilt { stage: Stage },
-    #[error("{} is not something paramill {verb}; found {found}, expected {expected}", path.display())]
-    Unrecognised { path: PathBuf, verb: &'static str, found: String, expected: String },
+    #[error("{}: found {found}, expected {expected}; check the path", path.display())]
+    Unrecognised { path: PathBuf, found: String, expected: String },
     #[error(
         "{}: cannot be read ({found}), expected a file of the archive; get the archive, or say where it is with \
          `--set import.directory=DIR`",

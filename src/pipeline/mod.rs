@@ -41,7 +41,12 @@ pub use stages::{
 
 /// The name closest to `word`, if one is close enough to be meant.
 pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = names.map(|name| (strsim::jaro_winkler(&word.to_lowercase(), &name.to_lowercase()), name));
-    let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    Some(best.1).filter(|_| best.0 > 0.8)
+    let word = word.to_lowercase();
+    let scored = names.map(|name| {
+        let lower = name.to_lowercase();
+        (strsim::jaro_winkler(&word, &lower), strsim::damerau_levenshtein(&word, &lower), name)
+    });
+    let (likeness, typos, name) = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    // Likeness favours common beginnings; in short words one typo, such as two swapped letters, weighs too much in it.
+    (likeness > 0.8 || (typos == 1 && word.len() > 2)).then_some(name)
 }

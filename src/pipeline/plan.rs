@@ -231,7 +231,7 @@ fn missing_stages(document: &Document) -> Vec<Diagnostic> {
             push(
                 &[stage.name().to_owned()],
                 format!("[{stage}] without [{needed}]"),
-                &format!("a [{needed}] section before it"),
+                &format!("[{needed}] before it"),
                 &format!("add [{needed}] (it may be empty: every key has a default), or remove [{stage}]"),
             );
         }

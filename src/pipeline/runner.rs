@@ -194,11 +194,9 @@ fn carry_out(
     let done = match decision.action {
         Action::Run => {
             run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
-            run.emit(Event::Begin { what: stage.to_string(), total: None, unit: "" });
             let begun = Instant::now();
             let context = Context { device: options.device, threads: options.threads, records, run };
             let done = executor.execute(plan, stage, &context)?;
-            run.emit(Event::End);
             Some((done, begun.elapsed().as_secs_f64()))
         }
         _ => {
@@ -223,6 +221,9 @@ fn carry_out(
             environments_failed: done.environments_failed,
         };
         record.write(&plan.record_path(stage))?;
+        if record.made_here {
+            run.emit(Event::Note(format!("{stage}: made {} in {seconds:.1} s", record.product)));
+        }
     }
     drop(writing);
     Ok(decision)

@@ -276,7 +276,6 @@ pub fn check_directory(directory: &Path, manifest: &Value) -> Result<Vec<String>
         Some("model") => Ok(checkpoint::verify(directory)),
         kind => Err(Error::Unrecognised {
             path: directory.to_owned(),
-            verb: "checks",
             found: format!("the kind \"{}\"", kind.unwrap_or_default()),
             expected: "a pipeline file, a dataset or a model".to_owned(),
         }),

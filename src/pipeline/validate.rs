@@ -20,6 +20,13 @@ pub fn differences(document: &Document, schema: &Value, validator: &Validator) -
     explainer.diagnostics
 }
 
+/// How TOML writes what a schema describes.
+enum Shape {
+    Table,
+    ListOfTables,
+    Other,
+}
+
 struct Explainer<'a> {
     document: &'a Document,
     schema: &'a Value,
@@ -75,6 +82,10 @@ impl Explainer<'_> {
             }
             ValidationErrorKind::MaxItems { limit } => {
                 self.push(&path, found, format!("a list of at most {limit}"), "shorten the list".to_owned());
+            }
+            ValidationErrorKind::Pattern { pattern } => {
+                let expected = format!("text that matches `{pattern}`");
+                self.push(&path, found, expected, "write it with the letters and signs that are allowed".to_owned());
             }
             ValidationErrorKind::UniqueItems => {
                 self.push(&path, found, "a list without repetition".to_owned(), "remove the repetition".to_owned());
@@ -133,14 +144,19 @@ impl Explainer<'_> {
             None => "a value".to_owned(),
         };
         let section = if path.is_empty() { "the pipeline".to_owned() } else { format!("[{}]", path.join(".")) };
-        self.push_key(&full, "nothing".to_owned(), expected, format!("add `{property} = ...` to {section}"));
+        let remedy = match wanted.map(|schema| self.shape(schema)) {
+            Some(Shape::Table) => format!("add a section [{}]", full.join(".")),
+            Some(Shape::ListOfTables) => format!("add a section [[{}]]", full.join(".")),
+            _ => format!("add `{property} = ...` to {section}"),
+        };
+        self.push_key(&full, "nothing".to_owned(), expected, remedy);
     }
 
     fn not_an_option(&mut self, path: &[String], instance: &Value, options: &[Value]) {
         let remedy = instance
             .as_str()
             .and_then(|word| did_you_mean(word, options))
-            .unwrap_or_else(|| "choose one of them".to_owned());
+            .unwrap_or_else(|| if options.len() == 1 { "write that" } else { "choose one of them" }.to_owned());
         self.push(path, describe(instance), one_of(options.iter().map(describe_option)), remedy);
     }
 
@@ -196,6 +212,19 @@ impl Explainer<'_> {
     fn schema_above(&self, location: &Location) -> Option<&Value> {
         let pointer = location.as_str();
         self.schema.pointer(&pointer[..pointer.rfind('/')?])
+    }
+
+    fn shape(&self, schema: &Value) -> Shape {
+        let reference = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
+        let schema = reference.and_then(|pointer| self.schema.pointer(pointer)).unwrap_or(schema);
+        match schema.get("type").and_then(Value::as_str) {
+            Some("object") => Shape::Table,
+            Some("array") => match schema.get("items").map(|items| self.shape(items)) {
+                Some(Shape::Table) => Shape::ListOfTables,
+                _ => Shape::Other,
+            },
+            _ => Shape::Other,
+        }
     }
 
     fn known_keys(&self, location: &Location) -> Vec<String> {
