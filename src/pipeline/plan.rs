@@ -75,7 +75,7 @@ impl Plan {
         let (source, dataset) = match (settings.generate.clone(), settings.import.clone()) {
             (Some(generate), _) => (Source::Generate(generate.clone()), generate.dataset),
             (None, Some(import)) => (Source::Import(Box::new(import.clone())), import.dataset),
-            (None, None) => unreachable!("resolve refuses a pipeline without a source"),
+            (None, None) => return Err(missing_stages(&document)),
         };
         let workspace = locations.workspace.clone().unwrap_or_else(|| Path::new("runs").join(&name));
         Ok(Plan {
