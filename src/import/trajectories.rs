@@ -171,7 +171,8 @@ impl RowReader<'_> {
         let cells: Vec<&str> = columns.iter().map(|&column| self.row.cells[column]).collect();
         for (&column, &cell) in columns.iter().zip(&cells) {
             if cell.is_empty() {
-                let problem = Problem::new(Kind::MissingValue, "an empty cell", "an id", "fill it in or remove the row");
+                let problem =
+                    Problem::new(Kind::MissingValue, "an empty cell", "an id", "fill it in or remove the row");
                 problems.push(self.at(column, problem));
                 usable = false;
             } else if cells.len() > 1 && cell.contains(ID_SEPARATOR) {

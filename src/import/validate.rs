@@ -32,7 +32,8 @@ impl Settings {
         files.extend(self.side_table.iter().map(|side| ("side_table", &side.file, &side.delimiter)));
         for (key, file, delimiter) in files {
             if file.contains(['*', '?']) {
-                let remedy = "several files are not supported yet: join them into one with a column that tells them apart";
+                let remedy =
+                    "several files are not supported yet: join them into one with a column that tells them apart";
                 report(format!("{key}.file"), shown(file), "the name of one file", remedy);
             } else if !stays_inside(file) {
                 let remedy = "put the folder into `import.directory`";
@@ -40,7 +41,12 @@ impl Settings {
             }
             if Delimiter::parse(delimiter).is_none() {
                 let expected = "one ASCII character that is no quote, letter, digit, `.`, `+` or `-`; or `whitespace`";
-                report(format!("{key}.delimiter"), shown(delimiter), expected, "write the character that separates cells");
+                report(
+                    format!("{key}.delimiter"),
+                    shown(delimiter),
+                    expected,
+                    "write the character that separates cells",
+                );
             }
         }
 
@@ -57,7 +63,12 @@ impl Settings {
         for (index, channel) in self.channels.iter().enumerate() {
             if !columns.insert(channel.column.trim()) {
                 let found = format!("{} a second time", shown(&channel.column));
-                report(format!("channels[{index}].column"), found, "each column once", "remove one of the two channels");
+                report(
+                    format!("channels[{index}].column"),
+                    found,
+                    "each column once",
+                    "remove one of the two channels",
+                );
             }
         }
 
@@ -65,7 +76,8 @@ impl Settings {
             match Expression::parse(&parameter.expression) {
                 Ok(_) => {}
                 Err(error) => {
-                    let found = format!("{} at character {} of {}", error.found, error.character, shown(&parameter.expression));
+                    let found =
+                        format!("{} at character {} of {}", error.found, error.character, shown(&parameter.expression));
                     let remedy = "correct the expression; a column whose name is not a plain word stands in braces";
                     report(format!("parameters[{index}].expression"), found, &error.expected, remedy);
                 }
@@ -154,7 +166,12 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
         if let Some(fraction) = fraction {
             if !(*fraction > 0.0 && *fraction < 1.0) {
                 let key = format!("splits.{key}.fraction");
-                report(key, fraction.to_string(), "a number between 0 and 1", "write the share to hold out, such as 0.2");
+                report(
+                    key,
+                    fraction.to_string(),
+                    "a number between 0 and 1",
+                    "write the share to hold out, such as 0.2",
+                );
             }
             if splits.seed.is_none() && !problems_already_named(&selections, key) {
                 report("splits.seed".into(), "none".into(), "a seed for the draws", "write any whole number");
@@ -168,7 +185,12 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
     }
     if splits.adapt.is_empty() && !splits.adapt_test.is_empty() {
         let expected = "none where no environment is estimated";
-        report("splits.adapt_test".into(), "trajectories".into(), expected, "name environments in `import.splits.adapt`");
+        report(
+            "splits.adapt_test".into(),
+            "trajectories".into(),
+            expected,
+            "name environments in `import.splits.adapt`",
+        );
     }
 }
 
