@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use paramill::atomic;
 use paramill::dataset::{Manifest, Parent, Provenance};
-use paramill::engine::DeviceChoice;
+use paramill::engine::{Compute, DeviceChoice, EngineChoice};
 use paramill::pipeline::{
     Action, Context, Done, Error, Executor, Locations, Options, Plan, Product, Stage, directory_with_manifest, preview,
     run, sha256, tool, whole_tree,
@@ -182,7 +182,12 @@ impl House {
 }
 
 fn options(stages: &[Stage], force: &[Stage]) -> Options {
-    Options { stages: stages.to_vec(), force: force.to_vec(), device: DeviceChoice::Cpu, threads: 1 }
+    Options {
+        stages: stages.to_vec(),
+        force: force.to_vec(),
+        compute: Compute { device: DeviceChoice::Cpu, engine: EngineChoice::Auto },
+        threads: 1,
+    }
 }
 
 const ALL: [&str; 5] = ["generate", "train", "map", "estimate", "report"];

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::engine::DeviceChoice;
+use crate::engine::{DeviceChoice, EngineChoice};
 use crate::pipeline::Stage;
 
 const EXIT_CODES: &str = "\
@@ -88,6 +88,9 @@ pub struct Run {
     /// Where tensors live: auto, cpu, cuda or cuda:N
     #[arg(long, default_value = "auto", value_parser = device)]
     pub device: DeviceChoice,
+    /// What computes rollouts: auto, native (perceptrons on the CPU) or torch
+    #[arg(long, default_value = "auto", value_parser = engine)]
+    pub engine: EngineChoice,
     /// Threads to compute with [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
@@ -189,6 +192,10 @@ impl ValueEnum for Stage {
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
         Some(clap::builder::PossibleValue::new(self.name()))
     }
+}
+
+fn engine(text: &str) -> Result<EngineChoice, String> {
+    text.parse()
 }
 
 fn device(text: &str) -> Result<DeviceChoice, String> {

@@ -8,7 +8,7 @@ use super::arguments::Run;
 use super::output::{number, print, print_json, table};
 use super::signals;
 use super::terminal::{Style, Terminal};
-use crate::engine::DeviceChoice;
+use crate::engine::{Compute, DeviceChoice};
 use crate::pipeline::{Action, Built, Decision, Error, Locations, Options, Plan, Stage, preview, run as run_plan};
 use crate::progress;
 use crate::report::Summary;
@@ -20,7 +20,7 @@ pub fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     let options = Options {
         stages: command.stage.clone(),
         force: command.force.clone(),
-        device: command.device,
+        compute: Compute { device: command.device, engine: command.engine },
         threads: rayon::current_num_threads(),
     };
     if command.dry_run {
@@ -30,7 +30,7 @@ pub fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     }
     if let DeviceChoice::Cuda(_) = command.device {
         // Before an hour of simulation, not after it.
-        command.device.resolve().map_err(Error::Device)?;
+        command.device.resolve().map_err(|error| Error::Compute(error.into()))?;
     }
     signals::listen();
     let terminal = Terminal::new(Style::detect(quiet));

@@ -7,12 +7,14 @@
 //! `l = 1..L`, and the loss is the mean squared error over the batch's observed values, `1/n sum m (x - y)^2`.
 
 mod batch;
+mod compute;
 mod device;
 mod native;
 mod settings;
 mod torch;
 
 pub use batch::{Batch, Segment};
+pub use compute::{Compute, ComputeError, EngineChoice};
 pub use device::{DeviceChoice, DeviceError, device_name};
 pub use native::Native;
 pub use settings::{Precision, Solver};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::diagnostic::Diagnostic;
 use super::stage::Stage;
-use crate::engine::DeviceError;
-use crate::{checkpoint, dataset, estimate, generate, import, train};
+use crate::engine::ComputeError;
+use crate::{checkpoint, dataset, estimate, generate, import, report, train};
 
 /// What stops a pipeline.
 #[derive(Debug, thiserror::Error)]
@@ -38,8 +38,6 @@ pub enum Error {
     DatasetDiffers { path: PathBuf, stage: Stage, differences: Vec<String> },
     #[error("stage `{stage}` ended, but left nothing whole at {}; run it again", path.display())]
     NoProduct { stage: Stage, path: PathBuf },
-    #[error("stage `{stage}` is not in this build of paramill; leave its section out")]
-    NotBuilt { stage: Stage },
     #[error("{}: found {found}, expected {expected}; check the path", path.display())]
     Unrecognised { path: PathBuf, found: String, expected: String },
     #[error(
@@ -60,8 +58,10 @@ pub enum Error {
     Train(train::Error),
     #[error(transparent)]
     Estimate(estimate::Error),
+    #[error(transparent)]
+    Report(report::Error),
     #[error("{0}")]
-    Device(DeviceError),
+    Compute(ComputeError),
     #[error("stopped by {}; {kept}", signal_name(*signal))]
     Interrupted { signal: i32, kept: String },
 }
@@ -89,10 +89,10 @@ impl Error {
             | Error::MissingInput { .. }
             | Error::NotADataset { .. }
             | Error::DatasetDiffers { .. }
-            | Error::NotBuilt { .. }
             | Error::Unrecognised { .. }
             | Error::Usage(_) => 2,
-            Error::Device(_) => 2,
+            Error::Compute(_) => 2,
+            Error::Dataset(dataset::Error::Io { .. }) | Error::Report(_) => 1,
             Error::Dataset(_) => 3,
             Error::Generate(error) => match error {
                 generate::Error::Invalid(_) => 2,
@@ -101,15 +101,15 @@ impl Error {
             Error::Import(import::Error::Settings(_)) => 2,
             Error::Import(_) | Error::MissingArchive { .. } => 3,
             Error::Train(error) => match error {
-                train::Error::Device(_) | train::Error::NoContextDimension { .. } => 2,
+                train::Error::Compute(_) | train::Error::NoContextDimension { .. } => 2,
                 train::Error::Diverged { .. } | train::Error::NothingGood { .. } => 5,
                 _ => 3,
             },
             Error::Estimate(error) => match error {
                 estimate::Error::Io { .. } => 1,
-                estimate::Error::Device(_) | estimate::Error::NoSplit { .. } | estimate::Error::TooFewForMap { .. } => {
-                    2
-                }
+                estimate::Error::Compute(_)
+                | estimate::Error::NoSplit { .. }
+                | estimate::Error::TooFewForMap { .. } => 2,
                 _ => 3,
             },
             Error::Locked { .. } => 6,
@@ -128,7 +128,6 @@ impl Error {
             Error::NotADataset { .. } => "not_a_dataset",
             Error::DatasetDiffers { .. } => "dataset_differs",
             Error::NoProduct { .. } => "no_product",
-            Error::NotBuilt { .. } => "not_built",
             Error::Unrecognised { .. } => "unrecognised",
             Error::MissingArchive { .. } => "missing_archive",
             Error::Usage(_) => "usage",
@@ -137,7 +136,8 @@ impl Error {
             Error::Import(_) => "import",
             Error::Train(_) => "train",
             Error::Estimate(_) => "estimate",
-            Error::Device(_) => "device",
+            Error::Compute(_) => "compute",
+            Error::Report(_) => "report",
             Error::Interrupted { .. } => "interrupted",
         }
     }

@@ -11,6 +11,7 @@
 //!   models/PIPELINE/ estimates/ report/  the products
 //! ```
 
+mod assemble;
 mod decide;
 mod diagnostic;
 mod document;

@@ -13,7 +13,7 @@ use super::plan::Plan;
 use super::record::Record;
 use super::stage::Stage;
 use super::stages::{Context, Executor};
-use crate::engine::DeviceChoice;
+use crate::engine::Compute;
 use crate::progress::{Event, Run};
 
 /// What the user asked of a run.
@@ -23,7 +23,7 @@ pub struct Options {
     pub stages: Vec<Stage>,
     /// These stages even if they are up to date.
     pub force: Vec<Stage>,
-    pub device: DeviceChoice,
+    pub compute: Compute,
     pub threads: usize,
 }
 
@@ -195,7 +195,7 @@ fn carry_out(
         Action::Run => {
             run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
             let begun = Instant::now();
-            let context = Context { device: options.device, threads: options.threads, records, run };
+            let context = Context { compute: options.compute, threads: options.threads, records, run };
             let done = executor.execute(plan, stage, &context)?;
             Some((done, begun.elapsed().as_secs_f64()))
         }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::assemble;
 use super::error::Error;
 use super::fingerprint::{canonical, hex, sha256};
 use super::plan::{Plan, Source};
@@ -15,9 +16,9 @@ use super::record::Record;
 use super::stage::Stage;
 use crate::checkpoint::{self, MAP_FILE, StoredModel};
 use crate::dataset::{self, Dataset, FileEntry, Parent};
-use crate::engine::{DeviceChoice, device_name};
+use crate::engine::{Compute, device_name};
 use crate::progress::Run;
-use crate::{estimate, generate, import, systems, train};
+use crate::{estimate, generate, import, report, systems, train};
 
 /// What a stage left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub struct Done {
 
 /// What a stage is given beside the plan.
 pub struct Context<'a> {
-    pub device: DeviceChoice,
+    pub compute: Compute,
     pub threads: usize,
     /// How the stages before it ran.
     pub records: &'a BTreeMap<Stage, Record>,
@@ -139,7 +140,7 @@ fn make_dataset(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
 fn train(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let settings = section(Stage::Train, plan.train.as_ref())?;
     let dataset = Dataset::open(&plan.dataset_directory)?;
-    let model = train::run(settings, plan.seed, context.device, &dataset, &plan.model_directory(), context.run)?;
+    let model = train::run(settings, plan.seed, context.compute, &dataset, &plan.model_directory(), context.run)?;
     let training = model.manifest.training;
     Ok(Done { device: training.device, engine: training.engine, ..Done::default() })
 }
@@ -149,7 +150,7 @@ fn map(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let estimate = plan.estimate.clone().unwrap_or_default();
     let dataset = Dataset::open(&plan.dataset_directory)?;
     let mut model = StoredModel::read(&plan.model_directory())?;
-    model.map = estimate::map::run(settings, &estimate, context.device, &dataset, &model, context.run)?;
+    model.map = estimate::map::run(settings, &estimate, context.compute, &dataset, &model, context.run)?;
     model.write(&plan.model_directory())?;
     engine_of(&model, context)
 }
@@ -159,21 +160,24 @@ fn estimate(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let dataset = Dataset::open(&plan.dataset_directory)?;
     let model = StoredModel::read(&plan.model_directory())?;
     let directory = plan.estimates_directory();
-    let made = estimate::run(settings, context.device, &dataset, &model, &directory, context.run)?;
+    let made = estimate::run(settings, context.compute, &dataset, &model, &directory, context.run)?;
     let counts = made.manifest.evaluation;
     let done = engine_of(&model, context)?;
     Ok(Done { environments: Some(counts.environments), environments_failed: Some(counts.environments_failed), ..done })
 }
 
-fn report(_plan: &Plan, _context: &Context<'_>) -> Result<Done, Error> {
-    Err(Error::NotBuilt { stage: Stage::Report })
+fn report(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
+    let dataset = Dataset::open(&plan.dataset_directory)?;
+    let model = StoredModel::read(&plan.model_directory())?;
+    let input = assemble::input(plan, &dataset, &model, context)?;
+    report::write(&input, &plan.report_directory()).map_err(Error::Report)?;
+    Ok(Done { device: "cpu".to_owned(), ..Done::default() })
 }
 
 /// Where and with what contexts are fitted and maps made.
 fn engine_of(model: &StoredModel, context: &Context<'_>) -> Result<Done, Error> {
-    let device = context.device.resolve().map_err(Error::Device)?;
-    let engine = model.manifest.training.engine.clone();
-    Ok(Done { device: device_name(device), engine, ..Done::default() })
+    let (engine, device) = model.engine(context.compute).map_err(Error::Compute)?;
+    Ok(Done { device: device_name(device), engine: engine.name().to_owned(), ..Done::default() })
 }
 
 fn section<T>(stage: Stage, settings: Option<&T>) -> Result<&T, Error> {

@@ -17,7 +17,7 @@ pub use settings::{Scaling, Schedule, Settings, TeacherForcing};
 
 use crate::checkpoint::{self, Manifest, StoredModel, TrainingStore, TrainingSummary};
 use crate::dataset::{self, Dataset, Parent, Provenance};
-use crate::engine::{DeviceChoice, DeviceError, Engine, Torch, device_name};
+use crate::engine::{Compute, ComputeError, device_name};
 use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Split};
 
@@ -29,7 +29,7 @@ pub enum Error {
     #[error(transparent)]
     Checkpoint(#[from] checkpoint::Error),
     #[error(transparent)]
-    Device(#[from] DeviceError),
+    Compute(#[from] ComputeError),
     #[error("{dataset}: found no {split} split; expected one to {purpose}")]
     MissingSplit { dataset: PathBuf, split: Split, purpose: &'static str },
     #[error("{dataset}: {split} split: found environments {found:?}; expected only those of the train split")]
@@ -60,12 +60,11 @@ pub enum Error {
 pub fn run(
     settings: &Settings,
     seed: u64,
-    device: DeviceChoice,
+    compute: Compute,
     dataset: &Dataset,
     directory: &Path,
     run: &Run,
 ) -> Result<StoredModel, Error> {
-    let device = device.resolve()?;
     let manifest = dataset.manifest();
     let environments = data::environments(dataset)?;
     check_splits(dataset, &environments)?;
@@ -86,18 +85,14 @@ pub fn run(
 
     let model = settings.model.build(manifest.channels.len());
     let rule = settings.rule.build(model.layout().size(), context_dimension, settings.locality_penalty);
-    let engine = Torch::new(
-        settings.model.build(manifest.channels.len()),
-        settings.solver.tableau(),
-        device,
-        settings.precision,
-    );
+    let channels = manifest.channels.len();
+    let (engine, device) = compute.engine(&settings.model, channels, settings.solver, settings.precision)?;
     let configuration = serde_json::to_value(settings).expect("settings are plain data");
     let store = TrainingStore::new(directory, &fingerprint(&configuration, seed, dataset.content_hash()));
     let fit = fit::Fit {
         settings,
         seed,
-        engine: &engine,
+        engine: engine.as_ref(),
         model: model.as_ref(),
         rule: rule.as_ref(),
         environments: environments.len(),
