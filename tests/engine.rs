@@ -102,7 +102,9 @@ fn engines_give_the_same_answers() {
         let answers = |engine: &dyn Engine| {
             let (loss, gradient) = engine.loss_and_gradient(weights, &batch);
             let (predictions, tangents) = engine.tangents(&basis, 2).roll_out(&contexts, &batch);
-            [vec![loss], gradient, engine.predict(weights, &batch), predictions, tangents]
+            let jacobian = engine.jacobian(weights, &batch);
+            let predicted = engine.predict(weights, &batch);
+            [vec![loss], gradient, predicted, predictions, tangents, jacobian.residuals, jacobian.rows]
         };
         let torch =
             |precision| Torch::new(Box::new(Mlp::new(CHANNELS, 4, 64)), solver.tableau(), tch::Device::Cpu, precision);
@@ -175,6 +177,28 @@ fn tangents_agree_with_finite_differences_and_their_primal_with_decoded_weights(
                 let difference = (up[i] - down[i]) / (2.0 * h);
                 assert_relative_eq!(difference, tangents[i * 2 + k % 2], epsilon = 1e-7, max_relative = 1e-6);
             }
+        }
+    });
+}
+
+#[test]
+fn the_jacobian_gives_the_gradient_and_names_the_environment() {
+    for_all(|engine, layers| {
+        let mut stream = Stream::new(7, "engine", &[]);
+        let batch = batch(&observed(&mut stream), (0, 0));
+        let weights = weights(layers, 2, &mut stream);
+        let jacobian = engine.jacobian(&weights, &batch);
+        assert_eq!(jacobian.residuals.len() as f64, batch.count());
+        let size = weights.len() / 2;
+        let mut sum = vec![0.0; weights.len()];
+        for (i, (&e, residual)) in jacobian.environments.iter().zip(&jacobian.residuals).enumerate() {
+            for (p, value) in jacobian.rows[i * size..(i + 1) * size].iter().enumerate() {
+                sum[e * size + p] += 2.0 * residual * value / batch.count();
+            }
+        }
+        let (_, gradient) = engine.loss_and_gradient(&weights, &batch);
+        for (sum, gradient) in sum.iter().zip(gradient) {
+            assert_relative_eq!(*sum, gradient, epsilon = 1e-13, max_relative = 1e-10);
         }
     });
 }

@@ -31,11 +31,25 @@ pub trait Engine: Send + Sync {
     /// The loss and its gradient with respect to `weights [E, P]`.
     fn loss_and_gradient(&self, weights: &[f64], batch: &Batch) -> (f64, Vec<f64>);
 
+    /// The residuals `x - y` of all observed values, and their Jacobian with respect to the environment's weights.
+    fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian;
+
     /// Environments that [`Tangents::roll_out`] wants at once; fixed, so that no result depends on how many there are.
     fn environments_per_batch(&self) -> usize;
 
     /// Rollouts with tangents for one basis `[1 + d, P]`: `theta_e = basis_0 + sum_k xi_ek basis_k`.
     fn tangents<'a>(&'a self, basis: &[f64], context_dimension: usize) -> Box<dyn Tangents + 'a>;
+}
+
+/// Residuals of a batch and how they move with the weights of their environment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Jacobian {
+    /// Environment of each residual `[n]`, ascending.
+    pub environments: Vec<usize>,
+    /// `[n]`.
+    pub residuals: Vec<f64>,
+    /// `[n, P]`.
+    pub rows: Vec<f64>,
 }
 
 /// Rollouts with tangents with respect to the contexts.

@@ -2,7 +2,7 @@
 
 use tch::{Device, Kind, Tensor};
 
-use super::{Batch, Engine, Precision, Tangents};
+use super::{Batch, Engine, Jacobian, Precision, Tangents};
 use crate::models::Model;
 use crate::solve::{self, State, Tableau};
 
@@ -103,6 +103,24 @@ impl Engine for Torch {
         let loss = masked.square().sum(None::<Kind>) / batch.count();
         loss.backward();
         (loss.double_value(&[]), to_vec(&weights.grad()))
+    }
+
+    /// One backward pass a residual: exact, and slow.
+    fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian {
+        let shape = [batch.environments, batch.rows, batch.steps, batch.channels];
+        let size = self.model.layout().size();
+        let weights = self.weights(weights).set_requires_grad(true);
+        let residuals = (self.roll_out(&weights, batch) - self.tensor(&batch.targets, &shape)).view([-1]);
+        let mut jacobian = Jacobian::default();
+        for (value, _) in batch.mask.iter().enumerate().filter(|(_, mask)| **mask > 0.0) {
+            let environment = value / batch.values_per_environment();
+            let residual = residuals.select(0, value as i64);
+            let gradient = Tensor::run_backward(&[&residual], &[&weights], true, false).remove(0);
+            jacobian.environments.push(environment);
+            jacobian.residuals.push(residual.double_value(&[]));
+            jacobian.rows.extend(&to_vec(&gradient)[environment * size..(environment + 1) * size]);
+        }
+        jacobian
     }
 
     fn environments_per_batch(&self) -> usize {

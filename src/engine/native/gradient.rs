@@ -18,11 +18,11 @@ use crate::solve::Tableau;
 #[derive(Default)]
 pub struct Record<T> {
     /// Stage states `[N, state_width]`, `N` over steps, stages and rows.
-    inputs: Vec<T>,
+    pub(super) inputs: Vec<T>,
     /// Activations of each hidden layer `[N, hidden_width]`.
-    activations: Vec<Vec<T>>,
+    pub(super) activations: Vec<Vec<T>>,
     /// Slopes of each hidden layer `[N, hidden_width]`; deltas after the way back.
-    slopes: Vec<Vec<T>>,
+    pub(super) slopes: Vec<Vec<T>>,
     /// Rates, then deltas of the last layer `[N, state_width]`.
     rates: Vec<T>,
     /// Current states or adjoints `[R, state_width]`.
@@ -70,7 +70,7 @@ impl<T: Real> WithSimd for Rollout<'_, T> {
     }
 }
 
-fn resize<T: Real>(buffer: &mut Vec<T>, size: usize) {
+pub(super) fn resize<T: Real>(buffer: &mut Vec<T>, size: usize) {
     buffer.clear();
     buffer.resize(size, T::zeroed());
 }
@@ -83,7 +83,7 @@ fn grow<T: Real>(buffer: &mut Vec<T>, size: usize) {
 }
 
 impl<T: Real> Rollout<'_, T> {
-    fn prepare(&mut self, keep: bool) {
+    pub(super) fn prepare(&mut self, keep: bool) {
         let (shape, rows) = (self.shape, self.rows);
         let stages = self.tableau.weights.len();
         let kept: usize = if keep { rows.active.iter().sum::<usize>() * stages } else { rows.count * stages };
@@ -105,7 +105,7 @@ impl<T: Real> Rollout<'_, T> {
     }
 
     #[inline(always)]
-    fn forward<S: Simd>(&mut self, simd: S, keep: bool) -> f64 {
+    pub(super) fn forward<S: Simd>(&mut self, simd: S, keep: bool) -> f64 {
         let (shape, rows, batch) = (self.shape, self.rows, self.batch);
         let (width, stages) = (shape.state_width, self.tableau.weights.len());
         let count = self.gradient.as_ref().map_or(1.0, |(count, _)| *count);
@@ -245,7 +245,7 @@ impl<T: Real> Rollout<'_, T> {
 
 /// `to[r, :] += dt_r factor from[r, :]` for the rows of `to`.
 #[inline(always)]
-fn add_scaled<T: Real, S: Simd>(simd: S, to: &mut [T], from: &[T], dt: &[T], factor: f64, width: usize) {
+pub(super) fn add_scaled<T: Real, S: Simd>(simd: S, to: &mut [T], from: &[T], dt: &[T], factor: f64, width: usize) {
     for ((to, from), dt) in to.chunks_exact_mut(width).zip(from.chunks_exact(width)).zip(dt) {
         let factor = T::splat(simd, T::from_f64(factor * dt.to_f64()));
         for (to, from) in lanes_mut::<T, S>(to).iter_mut().zip(lanes::<T, S>(from)) {
@@ -255,7 +255,7 @@ fn add_scaled<T: Real, S: Simd>(simd: S, to: &mut [T], from: &[T], dt: &[T], fac
 }
 
 #[inline(always)]
-fn column_sums<T: Real, S: Simd>(simd: S, rows: &[T], sums: &mut [T]) {
+pub(super) fn column_sums<T: Real, S: Simd>(simd: S, rows: &[T], sums: &mut [T]) {
     for row in rows.chunks_exact(sums.len()) {
         for (sum, value) in lanes_mut::<T, S>(sums).iter_mut().zip(lanes::<T, S>(row)) {
             *sum = T::add(simd, *sum, *value);

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 mod gradient;
+mod jacobian;
 mod product;
 mod real;
 mod rows;
@@ -14,12 +15,13 @@ mod tangent;
 mod weights;
 
 use gradient::{Record, Rollout};
+use jacobian::{JacobianRows, Sensitivities};
 use real::Real;
 use rows::Rows;
 use tangent::{Scratch, TangentRollout};
 use weights::{Shape, Weights};
 
-use super::{Batch, Engine, Tangents};
+use super::{Batch, Engine, Jacobian, Tangents};
 use crate::models::Mlp;
 use crate::solve::Tableau;
 
@@ -95,6 +97,39 @@ impl<T: Real + Default> Engine for Native<T> {
             .map(|(e, (gradient, flat))| self.roll_out(e, flat, batch, None, Some((count, gradient))))
             .collect();
         (squares.iter().sum::<f64>() / count, gradient)
+    }
+
+    fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian {
+        let size = self.shape.size();
+        let places: Vec<usize> = (0..batch.environments * batch.rows).collect();
+        let parts: Vec<(Vec<usize>, Vec<f64>, Vec<f64>)> = places
+            .into_par_iter()
+            .with_max_len(1)
+            .map_init(
+                || (Record::<T>::default(), Sensitivities::<T>::default()),
+                |(record, sensitivities), place| {
+                    let environment = place / batch.rows;
+                    let flat = &weights[environment * size..(environment + 1) * size];
+                    self.architecture.dispatch(JacobianRows {
+                        shape: &self.shape,
+                        tableau: self.tableau,
+                        weights: &Weights::new(&self.shape, flat),
+                        batch,
+                        rows: &Rows::of(&self.shape, batch, place..place + 1),
+                        environment,
+                        record,
+                        sensitivities,
+                    })
+                },
+            )
+            .collect();
+        let mut jacobian = Jacobian::default();
+        for (values, residuals, rows) in parts {
+            jacobian.environments.extend(values.iter().map(|value| value / batch.values_per_environment()));
+            jacobian.residuals.extend(residuals);
+            jacobian.rows.extend(rows);
+        }
+        jacobian
     }
 
     fn environments_per_batch(&self) -> usize {

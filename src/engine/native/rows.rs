@@ -21,6 +21,11 @@ pub struct Rows<T> {
 impl<T: Real> Rows<T> {
     /// Those of environment `e`.
     pub fn new(shape: &Shape, batch: &Batch, e: usize) -> Self {
+        Self::of(shape, batch, e * batch.rows..(e + 1) * batch.rows)
+    }
+
+    /// Those at `places` of the batch.
+    pub fn of(shape: &Shape, batch: &Batch, places: std::ops::Range<usize>) -> Self {
         let length = |place: usize| {
             let steps = place * batch.steps..(place + 1) * batch.steps;
             let moves = |step: usize| {
@@ -29,10 +34,8 @@ impl<T: Real> Rows<T> {
             };
             steps.clone().rev().find(|&step| moves(step)).map_or(0, |last| last + 1 - steps.start)
         };
-        let mut rows: Vec<(usize, usize)> = (e * batch.rows..(e + 1) * batch.rows)
-            .map(|place| (length(place), place))
-            .filter(|row| row.0 > 0)
-            .collect();
+        let mut rows: Vec<(usize, usize)> =
+            places.map(|place| (length(place), place)).filter(|row| row.0 > 0).collect();
         rows.sort_by_key(|&(length, place)| (std::cmp::Reverse(length), place));
         let count = rows.len();
         let longest = rows.first().map_or(0, |row| row.0);
