@@ -212,15 +212,19 @@ fn order_of_rows_changes_nothing_but_the_digest_of_the_source() {
     let plain = Archive::new().import();
     let mut rows: Vec<&str> = TANKS.lines().collect();
     // Trajectories interleave, each still in the order of time.
-    rows[1..].sort_by(|a, b| a.split(',').nth(2).unwrap().parse::<f64>().unwrap().total_cmp(&b.split(',').nth(2).unwrap().parse().unwrap()));
+    rows[1..].sort_by(|a, b| {
+        a.split(',').nth(2).unwrap().parse::<f64>().unwrap().total_cmp(&b.split(',').nth(2).unwrap().parse().unwrap())
+    });
     let interleaved = Archive::new().with("tanks.csv", rows.join("\n")).import();
     rows[1..].reverse();
     let reversed = Archive::new().with("tanks.csv", rows.join("\n"));
     let reversed = reversed.change(|settings| settings.table.disorder = Disorder::Sort).import();
     assert_eq!(all(&interleaved.1), all(&plain.1));
     assert_eq!(all(&reversed.1), all(&plain.1));
-    assert_eq!(interleaved.0.files.iter().filter(|file| file.path.ends_with(".parquet")).collect::<Vec<_>>(),
-        plain.0.files.iter().filter(|file| file.path.ends_with(".parquet")).collect::<Vec<_>>());
+    assert_eq!(
+        interleaved.0.files.iter().filter(|file| file.path.ends_with(".parquet")).collect::<Vec<_>>(),
+        plain.0.files.iter().filter(|file| file.path.ends_with(".parquet")).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -253,9 +257,9 @@ fn trajectories_can_be_drawn_by_lot() {
     let drawn = draw(1, &table);
     assert_eq!(drawn.each_ref().map(Vec::len), [15, 6, 9, 0, 0, 0]);
     assert_ne!(draw(2, &table), drawn);
-    let with_another: Vec<_> = draw(1, &(table + "0,x,1,1,1\n1,x,1,1,1\n0,x,2,1,1\n1,x,2,1,1\n")).map(|keys| {
-        keys.into_iter().filter(|(environment, _)| environment != "x").collect()
-    }).into();
+    let with_another: Vec<_> = draw(1, &(table + "0,x,1,1,1\n1,x,1,1,1\n0,x,2,1,1\n1,x,2,1,1\n"))
+        .map(|keys| keys.into_iter().filter(|(environment, _)| environment != "x").collect())
+        .into();
     assert_eq!(with_another, drawn);
 }
 
@@ -297,12 +301,15 @@ fn bad_files() {
 #[test]
 fn bad_headers_and_rows() {
     insta::assert_snapshot!("missing_columns", Archive::new().replace("level,flow", "Level_m,volume").report());
+    insta::assert_snapshot!("wrong_delimiter", Archive::new().with("tanks.csv", TANKS.replace(',', ";")).report());
     insta::assert_snapshot!(
-        "wrong_delimiter",
-        Archive::new().with("tanks.csv", TANKS.replace(',', ";")).report()
+        "duplicate_column",
+        Archive::new().replace("run,t", "run,run").replace("flow", "t").report()
     );
-    insta::assert_snapshot!("duplicate_column", Archive::new().replace("run,t", "run,run").replace("flow", "t").report());
-    insta::assert_snapshot!("ragged_row", Archive::new().replace("b,1,0,1,0", "b,1,0,1").replace("a,2,0,2,1", "a,2,0,2,1,").report());
+    insta::assert_snapshot!(
+        "ragged_row",
+        Archive::new().replace("b,1,0,1,0", "b,1,0,1").replace("a,2,0,2,1", "a,2,0,2,1,").report()
+    );
 }
 
 #[test]
@@ -316,7 +323,10 @@ fn bad_cells() {
         ("time_stamp", "2020-01-02T03:04:05"),
     ];
     for (name, cell) in cells {
-        insta::assert_snapshot!(format!("cell_{name}"), Archive::new().replace("a,1,1.0,2.5", &format!("a,1,1.0,{cell}")).report());
+        insta::assert_snapshot!(
+            format!("cell_{name}"),
+            Archive::new().replace("a,1,1.0,2.5", &format!("a,1,1.0,{cell}")).report()
+        );
     }
     insta::assert_snapshot!("cell_id", Archive::new().replace("b,1,0", ",1,0").report());
     let every_problem = Archive::new().replace("a,1,0.3", "a,1,x").replace("b,2,0,5,0", "b,2,0,y,z");
@@ -337,7 +347,10 @@ fn bad_times() {
 #[test]
 fn bad_long_tables() {
     insta::assert_snapshot!("unknown_channel", Archive::long().replace("a,1,1,flow", "a,1,1,Flow").report());
-    insta::assert_snapshot!("absent_channel", Archive::long().change(|s| s.channels[1].column = "flows".into()).report());
+    insta::assert_snapshot!(
+        "absent_channel",
+        Archive::long().change(|s| s.channels[1].column = "flows".into()).report()
+    );
     insta::assert_snapshot!("incomplete_channel", Archive::long().replace("a,2,0,flow,12\n", "").report());
     insta::assert_snapshot!("long_duplicate_time", Archive::long().replace("a,1,1,flow,11", "a,1,0,flow,11").report());
 }
@@ -371,7 +384,10 @@ fn bad_splits() {
     insta::assert_snapshot!("validation_missing", splits("adapt = ['c']"));
     insta::assert_snapshot!("validation_unknown", splits("validation = { trajectories = ['3'] }"));
     insta::assert_snapshot!("nothing_left", splits("validation = { trajectories = ['2', 'a/1'] }"));
-    insta::assert_snapshot!("fractions", splits("validation = { fraction = 1.5 }\ntest = { trajectories = ['2'], fraction = 0.5 }"));
+    insta::assert_snapshot!(
+        "fractions",
+        splits("validation = { fraction = 1.5 }\ntest = { trajectories = ['2'], fraction = 0.5 }")
+    );
     let single = Archive::new().change(|settings| {
         settings.table.trajectory = Default::default();
         settings.table.environment = import::Columns(vec!["tank".into(), "run".into()]);
@@ -418,7 +434,8 @@ fn the_ball_drops_are_imported() {
     let Some(directory) = ball_drops() else { return };
     let root = tempfile::tempdir().unwrap();
     let pipeline = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines/ball-drops.toml")).unwrap();
-    let mut settings: Settings = toml::from_str::<toml::Table>(&pipeline).unwrap()["import"].clone().try_into().unwrap();
+    let mut settings: Settings =
+        toml::from_str::<toml::Table>(&pipeline).unwrap()["import"].clone().try_into().unwrap();
     settings.directory = directory.to_str().unwrap().to_owned();
     assert_eq!(import::check(&settings, root.path()), []);
 

@@ -171,9 +171,7 @@ impl Problems {
                 continue;
             }
             let same = |problem: &Problem| {
-                problem.kind == kind
-                    && problem.file == file
-                    && problem.column.as_ref().map(|column| column.0) == column
+                problem.kind == kind && problem.file == file && problem.column.as_ref().map(|column| column.0) == column
             };
             if let Some(last) = problems.iter().rposition(same) {
                 let rest = Problem {
@@ -191,7 +189,8 @@ impl Problems {
 /// `did you mean X?`, or the names there are.
 pub(super) fn suggestion<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().filter(|name| !name.is_empty()).collect();
-    let plain = |name: &str| -> String { name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase() };
+    let plain =
+        |name: &str| -> String { name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase() };
     let nearest = known
         .iter()
         .map(|name| (strsim::jaro_winkler(&plain(wanted), &plain(name)), name))

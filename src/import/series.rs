@@ -32,7 +32,10 @@ impl Series {
             };
             let found = format!("time {after} after time {before} of line {} in {whose}{more}", self.lines[first - 1]);
             let remedy = "correct the ids or sort the rows, or set `import.table.disorder = \"sort\"`";
-            report(Problem::new(Kind::UnsortedTime, found, "increasing times in a trajectory", remedy).line(self.lines[first]));
+            report(
+                Problem::new(Kind::UnsortedTime, found, "increasing times in a trajectory", remedy)
+                    .line(self.lines[first]),
+            );
         }
         if !falls.is_empty() {
             self.sort();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::expression::{Expression, columns_of};
-use super::number::number;
+use super::number::{Flaw, number};
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
 use super::settings::{Settings, SideTable};
 use super::source::{Delimiter, Row, Source};
@@ -52,7 +52,12 @@ pub(super) fn read(
         keys.insert(name.to_owned());
         let at = |problem: Problem| problem.file(&source.path).line(row.line).column(key, &side.key);
         if name.is_empty() {
-            problems.push(at(Problem::new(Kind::MissingValue, "an empty cell", "an id", "fill it in or remove the row")));
+            problems.push(at(Problem::new(
+                Kind::MissingValue,
+                "an empty cell",
+                "an id",
+                "fill it in or remove the row",
+            )));
         } else if let Some(first) = lines.insert(environment.clone(), (row.line, name.to_owned())) {
             let found = format!("environment {} a second time, after line {}", shown(&environment), first.0);
             let remedy = "remove one of the two rows, or correct `import.side_table.rename`";
@@ -85,17 +90,14 @@ pub(super) fn read(
 }
 
 /// Rows without environment, and environments without row.
-fn unmatched(
-    source: &Source,
-    environments: &BTreeSet<&str>,
-    lines: &BTreeMap<String, (u64, String)>,
-) -> Vec<Problem> {
+fn unmatched(source: &Source, environments: &BTreeSet<&str>, lines: &BTreeMap<String, (u64, String)>) -> Vec<Problem> {
     let without_row: Vec<&str> =
         environments.iter().copied().filter(|environment| !lines.contains_key(*environment)).collect();
     let unused = lines.iter().filter(|(environment, _)| !environments.contains(environment.as_str()));
     let mut warnings: Vec<Problem> = unused
         .map(|(environment, (line, name))| {
-            let candidates = if without_row.is_empty() { environments.iter().copied().collect() } else { without_row.clone() };
+            let candidates =
+                if without_row.is_empty() { environments.iter().copied().collect() } else { without_row.clone() };
             let found = format!("row {}, which is no environment of the table", shown(name));
             let remedy = format!(
                 "the row is ignored; if it should not be, map it under `import.side_table.rename` ({})",
@@ -155,8 +157,9 @@ impl Cells<'_> {
         }
         match number(cell) {
             Ok(number) => Some(number),
-            Err(mut problem) => {
-                if problem.kind == Kind::MissingValue {
+            Err(flaw) => {
+                let mut problem = flaw.problem(cell);
+                if flaw == Flaw::Missing {
                     problem.remedy = "if it is unknown, add its spelling to `import.side_table.unknown`".to_owned();
                 }
                 let name = &self.source.header[column];

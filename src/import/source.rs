@@ -82,7 +82,8 @@ impl Source {
                 return None;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let remedy = "correct `import.directory`, which does not exist; it is relative to the current directory";
+                let remedy =
+                    "correct `import.directory`, which does not exist; it is relative to the current directory";
                 problems.push(unreadable("no such file".into(), remedy));
                 return None;
             }
@@ -106,7 +107,8 @@ impl Source {
         if delimiter == Delimiter::Whitespace && text.contains('"') {
             let line = 1 + text.split('"').next().map_or(0, line_ends);
             let remedy = "quotes between blanks are not supported yet: separate the cells with another character";
-            problems.push(at(Problem::new(Kind::UnsupportedFile, "a quote", "cells without blanks", remedy)).line(line));
+            problems
+                .push(at(Problem::new(Kind::UnsupportedFile, "a quote", "cells without blanks", remedy)).line(line));
             return None;
         }
         let mut source =
@@ -154,7 +156,12 @@ impl Source {
 
     /// Hands over every row after the header that has as many cells as it, and reports the others.
     /// Returns false if a request to stop cut it short.
-    pub(super) fn rows(&self, interrupt: &Interrupt, problems: &mut Problems, mut row: impl FnMut(Row<'_>, &mut Problems)) -> bool {
+    pub(super) fn rows(
+        &self,
+        interrupt: &Interrupt,
+        problems: &mut Problems,
+        mut row: impl FnMut(Row<'_>, &mut Problems),
+    ) -> bool {
         let (mut count, mut stopped) = (0, false);
         self.visit(|line, cells| {
             count += 1;
@@ -233,7 +240,11 @@ fn unsupported(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         (b"\x1f\x8b", "a gzip file", "compressed files are not supported yet: decompress it with `gunzip`"),
         (b"\x28\xb5\x2f\xfd", "a zstd file", "compressed files are not supported yet: decompress it with `unzstd`"),
         (b"BZh", "a bzip2 file", "compressed files are not supported yet: decompress it with `bunzip2`"),
-        (b"PK\x03\x04", "a zip file or a workbook", "these are not supported yet: extract it, or export the sheet as CSV"),
+        (
+            b"PK\x03\x04",
+            "a zip file or a workbook",
+            "these are not supported yet: extract it, or export the sheet as CSV",
+        ),
         (b"PAR1", "a Parquet file", "Parquet is not supported yet: export it as CSV"),
         (b"\x89HDF", "an HDF5 or NetCDF file", "HDF5 is not supported yet: export it as CSV"),
         (b"\xff\xfe", "UTF-16 text", "UTF-16 is not supported yet: convert it with `iconv -t UTF-8`"),

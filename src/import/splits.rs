@@ -2,21 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sha2::{Digest, Sha256};
-
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
 use super::settings::{Selection, Splits};
+use crate::random::Stream;
 use crate::schema::Split;
 
 /// Environment and trajectory ids of each split, in ascending order.
 pub(super) type Assignment = BTreeMap<Split, Vec<(String, String)>>;
 
 /// Assigns every trajectory; `trajectories` are the ids by environment.
-pub(super) fn assign(
-    splits: &Splits,
-    trajectories: &BTreeMap<&str, Vec<&str>>,
-    problems: &mut Problems,
-) -> Assignment {
+pub(super) fn assign(splits: &Splits, trajectories: &BTreeMap<&str, Vec<&str>>, problems: &mut Problems) -> Assignment {
     for (index, environment) in splits.adapt.iter().enumerate() {
         if !trajectories.contains_key(environment.as_str()) {
             let found = format!("no environment {}", shown(environment));
@@ -26,7 +21,8 @@ pub(super) fn assign(
         }
     }
     let adapt: BTreeSet<&str> = splits.adapt.iter().map(String::as_str).collect();
-    let (new, training): (Vec<_>, Vec<_>) = trajectories.iter().partition(|(environment, _)| adapt.contains(*environment));
+    let (new, training): (Vec<_>, Vec<_>) =
+        trajectories.iter().partition(|(environment, _)| adapt.contains(*environment));
 
     let mut chooser = Chooser { splits, assignment: Assignment::new(), problems };
     let held_out = [(Split::Validation, &splits.validation), (Split::Test, &splits.test)];
@@ -52,12 +48,7 @@ struct Chooser<'a> {
 
 impl Chooser<'_> {
     /// Puts the trajectories of `environments` into the splits that hold some out, and what is left into `rest`.
-    fn choose(
-        &mut self,
-        environments: &[(&&str, &Vec<&str>)],
-        rest: Split,
-        held_out: &[(Split, &Selection)],
-    ) {
+    fn choose(&mut self, environments: &[(&&str, &Vec<&str>)], rest: Split, held_out: &[(Split, &Selection)]) {
         self.check_ids(environments, held_out);
         let mut exhausted = Vec::new();
         for &(environment, trajectories) in environments {
@@ -98,7 +89,8 @@ impl Chooser<'_> {
     /// Reports ids that match nothing, and ids in two selections.
     fn check_ids(&mut self, environments: &[(&&str, &Vec<&str>)], held_out: &[(Split, &Selection)]) {
         let mut owner: BTreeMap<&str, Split> = BTreeMap::new();
-        let plain: BTreeSet<&str> = environments.iter().flat_map(|(_, trajectories)| trajectories.iter().copied()).collect();
+        let plain: BTreeSet<&str> =
+            environments.iter().flat_map(|(_, trajectories)| trajectories.iter().copied()).collect();
         for &(split, selection) in held_out {
             for (index, id) in selection.trajectories.iter().enumerate() {
                 let key = format!("import.splits.{split}.trajectories[{index}]");
@@ -106,7 +98,8 @@ impl Chooser<'_> {
                     let found = format!("{}, which is in `{first}` already", shown(id));
                     let problem = Problem::new(Kind::Setting, found, "each trajectory once", "remove one of the two");
                     self.problems.push(problem.setting(key));
-                } else if !environments.iter().any(|(e, trajectories)| trajectories.iter().any(|t| is_named(id, e, t))) {
+                } else if !environments.iter().any(|(e, trajectories)| trajectories.iter().any(|t| is_named(id, e, t)))
+                {
                     let found = format!("no trajectory {} in the environments concerned", shown(id));
                     let expected = "the id of a trajectory, as `TRAJECTORY` or `ENVIRONMENT/TRAJECTORY`";
                     let remedy = suggestion(id, plain.iter().copied());
@@ -118,17 +111,26 @@ impl Chooser<'_> {
     }
 
     /// Trajectories of one environment for one split, out of those `left` of its `count`.
-    fn chosen(&self, split: Split, selection: &Selection, environment: &str, left: &BTreeSet<&str>, count: usize) -> Vec<String> {
+    fn chosen(
+        &self,
+        split: Split,
+        selection: &Selection,
+        environment: &str,
+        left: &BTreeSet<&str>,
+        count: usize,
+    ) -> Vec<String> {
         let Some(fraction) = selection.fraction else {
-            let named = |trajectory: &&&str| selection.trajectories.iter().any(|id| is_named(id, environment, trajectory));
+            let named =
+                |trajectory: &&&str| selection.trajectories.iter().any(|id| is_named(id, environment, trajectory));
             return left.iter().filter(named).map(|&trajectory| trajectory.to_owned()).collect();
         };
         let seed = self.splits.seed.unwrap_or_default();
         let wanted = ((fraction * count as f64) as usize).max(1).min(left.len().saturating_sub(1));
-        let mut drawn: Vec<([u8; 32], &str)> =
+        let mut drawn: Vec<(f64, &str)> =
             left.iter().map(|&trajectory| (lot(seed, split, environment, trajectory), trajectory)).collect();
-        drawn.sort();
-        let mut chosen: Vec<String> = drawn.into_iter().take(wanted).map(|(_, trajectory)| trajectory.to_owned()).collect();
+        drawn.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
+        let mut chosen: Vec<String> =
+            drawn.into_iter().take(wanted).map(|(_, trajectory)| trajectory.to_owned()).collect();
         chosen.sort();
         chosen
     }
@@ -140,12 +142,6 @@ fn is_named(id: &str, environment: &str, trajectory: &str) -> bool {
 }
 
 /// A trajectory's lot depends on itself alone, so adding environments or trajectories later leaves the others' as they are.
-fn lot(seed: u64, split: Split, environment: &str, trajectory: &str) -> [u8; 32] {
-    let mut digest = Sha256::new();
-    digest.update(seed.to_le_bytes());
-    for text in [split.name(), environment, trajectory] {
-        digest.update((text.len() as u64).to_le_bytes());
-        digest.update(text.as_bytes());
-    }
-    digest.finalize().into()
+fn lot(seed: u64, split: Split, environment: &str, trajectory: &str) -> f64 {
+    Stream::new(seed, &format!("{:?}", (split.name(), environment, trajectory)), &[]).unit()
 }

@@ -160,7 +160,8 @@ impl RowReader<'_> {
     }
 
     fn number(&self, column: usize, problems: &mut Problems) -> Option<f64> {
-        number(self.row.cells[column]).map_err(|problem| problems.push(self.at(column, problem))).ok()
+        let cell = self.row.cells[column];
+        number(cell).map_err(|flaw| problems.push(self.at(column, flaw.problem(cell)))).ok()
     }
 
     fn id(&self, columns: &[usize], otherwise: &str, problems: &mut Problems) -> Option<String> {
@@ -170,8 +171,10 @@ impl RowReader<'_> {
         let mut usable = true;
         let cells: Vec<&str> = columns.iter().map(|&column| self.row.cells[column]).collect();
         for (&column, &cell) in columns.iter().zip(&cells) {
-            if cell.is_empty() {
-                let problem = Problem::new(Kind::MissingValue, "an empty cell", "an id", "fill it in or remove the row");
+            if cell.is_empty() || cell.contains(char::is_control) {
+                let found = if cell.is_empty() { "an empty cell".to_owned() } else { shown(cell) };
+                let expected = "an id in printable characters";
+                let problem = Problem::new(Kind::MissingValue, found, expected, "fill it in or remove the row");
                 problems.push(self.at(column, problem));
                 usable = false;
             } else if cells.len() > 1 && cell.contains(ID_SEPARATOR) {

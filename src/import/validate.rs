@@ -7,6 +7,7 @@ use super::expression::Expression;
 use super::problem::{Kind, Problem, shown};
 use super::settings::{Layout, Selection, Settings, Splits, Table};
 use super::source::Delimiter;
+use crate::dataset::RESERVED;
 
 impl Settings {
     /// Every contradiction and impossible value in the settings themselves; opens no file.
@@ -32,7 +33,8 @@ impl Settings {
         files.extend(self.side_table.iter().map(|side| ("side_table", &side.file, &side.delimiter)));
         for (key, file, delimiter) in files {
             if file.contains(['*', '?']) {
-                let remedy = "several files are not supported yet: join them into one with a column that tells them apart";
+                let remedy =
+                    "several files are not supported yet: join them into one with a column that tells them apart";
                 report(format!("{key}.file"), shown(file), "the name of one file", remedy);
             } else if !stays_inside(file) {
                 let remedy = "put the folder into `import.directory`";
@@ -40,7 +42,12 @@ impl Settings {
             }
             if Delimiter::parse(delimiter).is_none() {
                 let expected = "one ASCII character that is no quote, letter, digit, `.`, `+` or `-`; or `whitespace`";
-                report(format!("{key}.delimiter"), shown(delimiter), expected, "write the character that separates cells");
+                report(
+                    format!("{key}.delimiter"),
+                    shown(delimiter),
+                    expected,
+                    "write the character that separates cells",
+                );
             }
         }
 
@@ -49,15 +56,17 @@ impl Settings {
         if self.channels.is_empty() {
             report("channels".into(), "none".into(), "at least one channel", "add an `[[import.channels]]`");
         }
-        let channels = self.channels.iter().map(|channel| (&channel.name, &channel.unit));
-        quantities("channels", channels, &mut report);
-        let parameters = self.parameters.iter().map(|parameter| (&parameter.name, &parameter.unit));
-        quantities("parameters", parameters, &mut report);
+        quantities(self, &mut report);
         let mut columns = BTreeSet::new();
         for (index, channel) in self.channels.iter().enumerate() {
             if !columns.insert(channel.column.trim()) {
                 let found = format!("{} a second time", shown(&channel.column));
-                report(format!("channels[{index}].column"), found, "each column once", "remove one of the two channels");
+                report(
+                    format!("channels[{index}].column"),
+                    found,
+                    "each column once",
+                    "remove one of the two channels",
+                );
             }
         }
 
@@ -65,7 +74,8 @@ impl Settings {
             match Expression::parse(&parameter.expression) {
                 Ok(_) => {}
                 Err(error) => {
-                    let found = format!("{} at character {} of {}", error.found, error.character, shown(&parameter.expression));
+                    let found =
+                        format!("{} at character {} of {}", error.found, error.character, shown(&parameter.expression));
                     let remedy = "correct the expression; a column whose name is not a plain word stands in braces";
                     report(format!("parameters[{index}].expression"), found, &error.expected, remedy);
                 }
@@ -116,20 +126,23 @@ fn layout(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
     }
 }
 
-fn quantities<'a>(
-    list: &str,
-    quantities: impl Iterator<Item = (&'a String, &'a String)>,
-    report: &mut impl FnMut(String, String, &str, &str),
-) {
+fn quantities(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
+    let channels = settings.channels.iter().map(|channel| (&channel.name, &channel.unit)).enumerate();
+    let parameters = settings.parameters.iter().map(|parameter| (&parameter.name, &parameter.unit)).enumerate();
+    let all =
+        channels.map(|quantity| ("channels", quantity)).chain(parameters.map(|quantity| ("parameters", quantity)));
     let mut names = BTreeSet::new();
-    for (index, (name, unit)) in quantities.enumerate() {
+    for (list, (index, (name, unit))) in all {
         let key = format!("{list}[{index}].name");
         let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         if !starts_well || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             let expected = "a word of ASCII letters, digits and `_` that starts with a letter";
             report(key, shown(name), expected, "rename it: the name becomes a column and a variable in other tools");
+        } else if RESERVED.contains(&name.as_str()) {
+            report(key, shown(name), "a name that the dataset's format does not use itself", "rename it");
         } else if !names.insert(name) {
-            report(key, format!("{} a second time", shown(name)), "each name once", "rename one of the two");
+            let found = format!("{} a second time", shown(name));
+            report(key, found, "each name once among channels and parameters", "rename one of the two");
         }
         if unit.trim().is_empty() {
             report(format!("{list}[{index}].unit"), shown(unit), "a unit", "write `1` for a number without unit");
@@ -154,7 +167,12 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
         if let Some(fraction) = fraction {
             if !(*fraction > 0.0 && *fraction < 1.0) {
                 let key = format!("splits.{key}.fraction");
-                report(key, fraction.to_string(), "a number between 0 and 1", "write the share to hold out, such as 0.2");
+                report(
+                    key,
+                    fraction.to_string(),
+                    "a number between 0 and 1",
+                    "write the share to hold out, such as 0.2",
+                );
             }
             if splits.seed.is_none() && !problems_already_named(&selections, key) {
                 report("splits.seed".into(), "none".into(), "a seed for the draws", "write any whole number");
@@ -168,7 +186,12 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
     }
     if splits.adapt.is_empty() && !splits.adapt_test.is_empty() {
         let expected = "none where no environment is estimated";
-        report("splits.adapt_test".into(), "trajectories".into(), expected, "name environments in `import.splits.adapt`");
+        report(
+            "splits.adapt_test".into(),
+            "trajectories".into(),
+            expected,
+            "name environments in `import.splits.adapt`",
+        );
     }
 }
 
