@@ -52,12 +52,7 @@ pub(super) fn read(
         keys.insert(name.to_owned());
         let at = |problem: Problem| problem.file(&source.path).line(row.line).column(key, &side.key);
         if name.is_empty() {
-            problems.push(at(Problem::new(
-                Kind::MissingValue,
-                "an empty cell",
-                "an id",
-                "fill it in or remove the row",
-            )));
+            problems.push(at(Problem::new(Kind::InvalidId, "an empty cell", "an id", "fill it in or remove the row")));
         } else if let Some(first) = lines.insert(environment.clone(), (row.line, name.to_owned())) {
             let found = format!("environment {} a second time, after line {}", shown(&environment), first.0);
             let remedy = "remove one of the two rows, or correct `import.side_table.rename`";
