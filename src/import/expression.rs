@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(value("2^3^2"), 512.0);
         assert_eq!(value("2^-1"), 0.5);
         assert_eq!(value("8 / 4 / 2 - 1 - 1"), -1.0);
-        assert_eq!(value("(1 + 2) * sqrt(9) * 1e-3"), 9e-3);
+        assert_eq!(value("(1 + 2) * sqrt(9) * 1e-3"), 9.0 * 1e-3);
         assert_eq!(value("pi"), std::f64::consts::PI);
     }
 
