@@ -109,7 +109,7 @@ impl Chooser<'_> {
             self.problems.push(problem.setting("import.splits"));
         }
         for &(split, selection) in held_out {
-            let asked = !selection.is_empty() && !mistaken.contains(&split);
+            let asked = selection.trajectories.is_empty() == selection.fraction.is_some() && !mistaken.contains(&split);
             if asked && !self.assignment.contains_key(&split) {
                 let expected = match split {
                     Split::Validation => {
