@@ -2,7 +2,7 @@
 //! and one Gauss-Newton iteration of 64 environments.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use paramill::engine::{Batch, Engine, Precision, Segment, Solver, Torch};
+use paramill::engine::{Batch, Engine, Native, Precision, Segment, Solver, Torch};
 use paramill::models::{Mlp, Model};
 use paramill::random::Stream;
 
@@ -22,16 +22,23 @@ fn weights(count: usize) -> Vec<f64> {
 }
 
 fn benchmarks(criterion: &mut Criterion) {
-    let engine = Torch::new(Box::new(Mlp::new(2, 4, 64)), Solver::Rk4.tableau(), tch::Device::Cpu, Precision::F32);
-    let (training, theta) = (batch(9, 4), weights(9));
-    criterion.bench_function("torch/loss_and_gradient/lv", |bencher| {
-        bencher.iter(|| engine.loss_and_gradient(&theta, &training));
-    });
-    let (adaptation, basis) = (batch(64, 1), weights(3));
-    let contexts = vec![0.01; 128];
-    criterion.bench_function("torch/tangents/lv-64", |bencher| {
-        bencher.iter(|| engine.tangents(&basis, &contexts, &adaptation));
-    });
+    let (model, tableau) = (Mlp::new(2, 4, 64), Solver::Rk4.tableau());
+    let engines: [Box<dyn Engine>; 2] = [
+        Box::new(Native::<f32>::new(&model, tableau)),
+        Box::new(Torch::new(Box::new(model), tableau, tch::Device::Cpu, Precision::F32)),
+    ];
+    for engine in &engines {
+        let (training, theta) = (batch(9, 4), weights(9));
+        criterion.bench_function(&format!("{}/loss_and_gradient/lv", engine.name()), |bencher| {
+            bencher.iter(|| engine.loss_and_gradient(&theta, &training));
+        });
+        let (adaptation, basis) = (batch(64, 1), weights(3));
+        let contexts = vec![0.01; 128];
+        criterion.bench_function(&format!("{}/tangents/lv-64", engine.name()), |bencher| {
+            let tangents = engine.tangents(&basis, 2);
+            bencher.iter(|| tangents.roll_out(&contexts, &adaptation));
+        });
+    }
 }
 
 criterion_group!(benches, benchmarks);

@@ -1,3 +1,7 @@
 //! The `paramill` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    paramill::cli::main()
+}

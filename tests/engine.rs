@@ -1,7 +1,7 @@
 //! Every engine, against finite differences and against a rollout in plain arithmetic.
 
 use approx::assert_relative_eq;
-use paramill::engine::{self, Batch, Engine, Precision, Segment, Solver, Torch};
+use paramill::engine::{self, Batch, Engine, Native, Precision, Segment, Solver, Torch};
 use paramill::models::{Mlp, Model};
 use paramill::random::Stream;
 
@@ -10,8 +10,27 @@ const CHANNELS: usize = 2;
 /// Times and states of the trajectories of each environment.
 type Observed = Vec<Vec<(Vec<f64>, Vec<f64>)>>;
 
-fn torch(solver: Solver, precision: Precision) -> Torch {
-    Torch::new(Box::new(Mlp::new(CHANNELS, 3, 5)), solver.tableau(), tch::Device::Cpu, precision)
+const SOLVERS: [Solver; 3] = [Solver::Euler, Solver::Rk4, Solver::Rk38];
+
+/// Every engine, for a perceptron with `layers` layers of width 5.
+fn engines(layers: usize, solver: Solver, precision: Precision) -> Vec<Box<dyn Engine>> {
+    let model = Mlp::new(CHANNELS, layers, 5);
+    let native: Box<dyn Engine> = match precision {
+        Precision::F32 => Box::new(Native::<f32>::new(&model, solver.tableau())),
+        Precision::F64 => Box::new(Native::<f64>::new(&model, solver.tableau())),
+    };
+    vec![Box::new(Torch::new(Box::new(model), solver.tableau(), tch::Device::Cpu, precision)), native]
+}
+
+/// What a test checks, for every engine, solver and depth in double precision.
+fn for_all(check: impl Fn(&dyn Engine, usize)) {
+    for solver in SOLVERS {
+        for layers in [1, 2, 3] {
+            for engine in engines(layers, solver, Precision::F64) {
+                check(engine.as_ref(), layers);
+            }
+        }
+    }
 }
 
 /// Two environments with trajectories of unequal lengths and irregular times.
@@ -35,18 +54,17 @@ fn batch(observed: &Observed, at_least: (usize, usize)) -> Batch {
     Batch::new(CHANNELS, &segments, at_least)
 }
 
-fn weights(environments: usize, stream: &mut Stream) -> Vec<f64> {
-    let model = Mlp::new(CHANNELS, 3, 5);
+fn weights(layers: usize, environments: usize, stream: &mut Stream) -> Vec<f64> {
+    let model = Mlp::new(CHANNELS, layers, 5);
     (0..environments).flat_map(|_| model.initial_weights(stream)).collect()
 }
 
 #[test]
 fn gradients_agree_with_finite_differences_for_every_solver() {
-    for solver in [Solver::Euler, Solver::Rk4, Solver::Rk38] {
+    for_all(|engine, layers| {
         let mut stream = Stream::new(1, "engine", &[]);
         let batch = batch(&observed(&mut stream), (0, 0));
-        let weights = weights(2, &mut stream);
-        let engine = torch(solver, Precision::F64);
+        let weights = weights(layers, 2, &mut stream);
         let (loss, gradient) = engine.loss_and_gradient(&weights, &batch);
         let predicted = engine::mean_squared_error(&engine.predict(&weights, &batch), &batch);
         assert_relative_eq!(loss, predicted, max_relative = 1e-12);
@@ -60,29 +78,80 @@ fn gradients_agree_with_finite_differences_for_every_solver() {
             let difference = (value(1.0) - value(-1.0)) / (2.0 * h);
             assert_relative_eq!(difference, gradient[i], epsilon = 1e-8, max_relative = 1e-6);
         }
+    });
+}
+
+/// Largest difference between `a` and `b`, relative to the largest value of `b`.
+fn difference(a: &[f64], b: &[f64]) -> f64 {
+    let largest = b.iter().fold(0.0, |largest: f64, b| largest.max(b.abs()));
+    a.iter().zip(b).fold(0.0, |worst: f64, (a, b)| worst.max((a - b).abs())) / largest
+}
+
+/// Paper-sized: widths that fill registers, rows that do not fill a tile.
+#[test]
+fn engines_give_the_same_answers() {
+    for solver in SOLVERS {
+        let (model, mut stream) = (Mlp::new(CHANNELS, 4, 64), Stream::new(2, "engine", &[]));
+        let observed =
+            vec![(0..7).map(|_| observed(&mut stream)[0][1].clone()).collect(), observed(&mut stream)[0].clone()];
+        let batch = batch(&observed, (0, 0));
+        let mut basis: Vec<f64> = model.initial_weights(&mut stream);
+        basis.extend((0..2 * basis.len()).map(|_| 0.03 * stream.normal()));
+        let weights = &basis[..2 * basis.len() / 3];
+        let contexts = [0.5, -0.2, 1.0, 0.3];
+        let answers = |engine: &dyn Engine| {
+            let (loss, gradient) = engine.loss_and_gradient(weights, &batch);
+            let (predictions, tangents) = engine.tangents(&basis, 2).roll_out(&contexts, &batch);
+            let jacobian = engine.jacobian(weights, &batch);
+            let predicted = engine.predict(weights, &batch);
+            [vec![loss], gradient, predicted, predictions, tangents, jacobian.residuals, jacobian.rows]
+        };
+        let torch =
+            |precision| Torch::new(Box::new(Mlp::new(CHANNELS, 4, 64)), solver.tableau(), tch::Device::Cpu, precision);
+        let reference = answers(&torch(Precision::F64));
+        let native_64 = answers(&Native::<f64>::new(&model, solver.tableau()));
+        let (native_32, torch_32) =
+            (answers(&Native::<f32>::new(&model, solver.tableau())), answers(&torch(Precision::F32)));
+        for (answer, expected) in reference.iter().enumerate() {
+            let masked = |values: &[f64]| -> Vec<f64> {
+                let per_value = values.len() / batch.mask.len();
+                let counts = |i: usize| {
+                    per_value == 0 || values.len() % batch.mask.len() != 0 || batch.mask[i / per_value] > 0.0
+                };
+                values.iter().enumerate().map(|(i, value)| if counts(i) { *value } else { 0.0 }).collect()
+            };
+            let against = |values: &[f64]| difference(&masked(values), &masked(expected));
+            assert!(against(&native_64[answer]) < 1e-10, "answer {answer}: {}", against(&native_64[answer]));
+            assert!(against(&native_32[answer]) < 1e-5, "answer {answer}: {}", against(&native_32[answer]));
+            assert!(against(&torch_32[answer]) < 1e-5, "answer {answer}: {}", against(&torch_32[answer]));
+        }
     }
 }
 
 #[test]
-fn single_precision_agrees_with_double() {
-    let mut stream = Stream::new(2, "engine", &[]);
-    let batch = batch(&observed(&mut stream), (0, 0));
-    let weights = weights(2, &mut stream);
-    let (loss_64, gradient_64) = torch(Solver::Rk4, Precision::F64).loss_and_gradient(&weights, &batch);
-    let (loss_32, gradient_32) = torch(Solver::Rk4, Precision::F32).loss_and_gradient(&weights, &batch);
-    assert_relative_eq!(loss_32, loss_64, max_relative = 1e-5);
-    let largest = gradient_64.iter().fold(0.0, |largest: f64, g| largest.max(g.abs()));
-    for (g_32, g_64) in gradient_32.iter().zip(&gradient_64) {
-        assert_relative_eq!(g_32, g_64, epsilon = 1e-5 * largest);
+fn an_environment_does_not_depend_on_its_neighbours_or_its_place() {
+    let (model, mut stream) = (Mlp::new(CHANNELS, 4, 64), Stream::new(6, "engine", &[]));
+    let mut basis: Vec<f64> = model.initial_weights(&mut stream);
+    basis.extend((0..2 * basis.len()).map(|_| 0.03 * stream.normal()));
+    let observed: Observed = (0..5).map(|_| observed(&mut stream)[0].clone()).collect();
+    let contexts: Vec<f64> = (0..10).map(|_| stream.normal()).collect();
+    let engine = Native::<f32>::new(&model, Solver::Rk4.tableau());
+    let tangents = engine.tangents(&basis, 2);
+    let (all, all_tangents) = tangents.roll_out(&contexts, &batch(&observed, (0, 0)));
+    for e in 0..5 {
+        let alone = batch(&observed[e..=e].to_vec(), (0, 0));
+        let (own, own_tangents) = tangents.roll_out(&contexts[2 * e..2 * e + 2], &alone);
+        assert_eq!(own, all[e * own.len()..(e + 1) * own.len()]);
+        assert_eq!(own_tangents, all_tangents[e * own_tangents.len()..(e + 1) * own_tangents.len()]);
     }
 }
 
 #[test]
 fn tangents_agree_with_finite_differences_and_their_primal_with_decoded_weights() {
-    for solver in [Solver::Euler, Solver::Rk4, Solver::Rk38] {
+    for_all(|engine, layers| {
         let mut stream = Stream::new(3, "engine", &[]);
         let batch = batch(&observed(&mut stream), (0, 0));
-        let basis = weights(3, &mut stream);
+        let basis = weights(layers, 3, &mut stream);
         let size = basis.len() / 3;
         let contexts = [0.3, -0.8, 1.2, 0.1];
         let decode = |contexts: &[f64]| -> Vec<f64> {
@@ -91,8 +160,7 @@ fn tangents_agree_with_finite_differences_and_their_primal_with_decoded_weights(
             };
             contexts.chunks(2).flat_map(of_environment).collect()
         };
-        let engine = torch(solver, Precision::F64);
-        let (predictions, tangents) = engine.tangents(&basis, &contexts, &batch);
+        let (predictions, tangents) = engine.tangents(&basis, 2).roll_out(&contexts, &batch);
         for (shared, decoded) in predictions.iter().zip(engine.predict(&decode(&contexts), &batch)) {
             assert_relative_eq!(shared, &decoded, max_relative = 1e-12, epsilon = 1e-12);
         }
@@ -110,20 +178,43 @@ fn tangents_agree_with_finite_differences_and_their_primal_with_decoded_weights(
                 assert_relative_eq!(difference, tangents[i * 2 + k % 2], epsilon = 1e-7, max_relative = 1e-6);
             }
         }
-    }
+    });
+}
+
+#[test]
+fn the_jacobian_gives_the_gradient_and_names_the_environment() {
+    for_all(|engine, layers| {
+        let mut stream = Stream::new(7, "engine", &[]);
+        let batch = batch(&observed(&mut stream), (0, 0));
+        let weights = weights(layers, 2, &mut stream);
+        let jacobian = engine.jacobian(&weights, &batch);
+        assert_eq!(jacobian.residuals.len() as f64, batch.count());
+        let size = weights.len() / 2;
+        let mut sum = vec![0.0; weights.len()];
+        for (i, (&e, residual)) in jacobian.environments.iter().zip(&jacobian.residuals).enumerate() {
+            for (p, value) in jacobian.rows[i * size..(i + 1) * size].iter().enumerate() {
+                sum[e * size + p] += 2.0 * residual * value / batch.count();
+            }
+        }
+        let (_, gradient) = engine.loss_and_gradient(&weights, &batch);
+        for (sum, gradient) in sum.iter().zip(gradient) {
+            assert_relative_eq!(*sum, gradient, epsilon = 1e-13, max_relative = 1e-10);
+        }
+    });
 }
 
 #[test]
 fn padding_changes_neither_loss_nor_gradient() {
     let mut stream = Stream::new(4, "engine", &[]);
     let observed = observed(&mut stream);
-    let weights = weights(2, &mut stream);
-    let engine = torch(Solver::Rk4, Precision::F64);
-    let (loss, gradient) = engine.loss_and_gradient(&weights, &batch(&observed, (0, 0)));
-    let (padded_loss, padded_gradient) = engine.loss_and_gradient(&weights, &batch(&observed, (7, 11)));
-    assert_relative_eq!(loss, padded_loss, max_relative = 1e-14);
-    for (g, padded) in gradient.iter().zip(&padded_gradient) {
-        assert_relative_eq!(g, padded, epsilon = 1e-15, max_relative = 1e-12);
+    let weights = weights(3, 2, &mut stream);
+    for engine in engines(3, Solver::Rk4, Precision::F64) {
+        let (loss, gradient) = engine.loss_and_gradient(&weights, &batch(&observed, (0, 0)));
+        let (padded_loss, padded_gradient) = engine.loss_and_gradient(&weights, &batch(&observed, (7, 11)));
+        assert_relative_eq!(loss, padded_loss, max_relative = 1e-14);
+        for (g, padded) in gradient.iter().zip(&padded_gradient) {
+            assert_relative_eq!(g, padded, epsilon = 1e-15, max_relative = 1e-12);
+        }
     }
 }
 
@@ -131,35 +222,37 @@ fn padding_changes_neither_loss_nor_gradient() {
 fn a_rollout_is_the_runge_kutta_method_on_the_perceptron() {
     let mut stream = Stream::new(5, "engine", &[]);
     let observed = observed(&mut stream);
-    let weights = weights(2, &mut stream);
-    let predictions = torch(Solver::Rk4, Precision::F64).predict(&weights, &batch(&observed, (0, 0)));
-    let theta = &weights[..weights.len() / 2];
-    let field = |x: &[f64]| -> Vec<f64> {
-        let (mut h, mut offset) = (x.to_vec(), 0);
-        for (layer, &(inputs, outputs)) in [(2, 5), (5, 5), (5, 2)].iter().enumerate() {
-            let bias = offset + inputs * outputs;
-            let unit = |o: usize| {
-                let products = (0..inputs).map(|i| theta[offset + o * inputs + i] * h[i]);
-                let a: f64 = products.sum::<f64>() + theta[bias + o];
-                if layer < 2 { a / (1.0 + (-a).exp()) } else { a }
-            };
-            h = (0..outputs).map(unit).collect();
-            offset = bias + outputs;
-        }
-        h
-    };
-    let (times, states) = &observed[0][0];
-    let mut x = states[..CHANNELS].to_vec();
-    for step in 0..times.len() - 1 {
-        let dt = times[step + 1] - times[step];
-        let at = |k: &[f64], c: f64| x.iter().zip(k).map(|(x, k)| x + c * dt * k).collect::<Vec<_>>();
-        let k1 = field(&x);
-        let k2 = field(&at(&k1, 0.5));
-        let k3 = field(&at(&k2, 0.5));
-        let k4 = field(&at(&k3, 1.0));
-        for c in 0..CHANNELS {
-            x[c] += dt / 6.0 * (k1[c] + 2.0 * k2[c] + 2.0 * k3[c] + k4[c]);
-            assert_relative_eq!(x[c], predictions[step * CHANNELS + c], max_relative = 1e-12);
+    let weights = weights(3, 2, &mut stream);
+    for engine in engines(3, Solver::Rk4, Precision::F64) {
+        let predictions = engine.predict(&weights, &batch(&observed, (0, 0)));
+        let theta = &weights[..weights.len() / 2];
+        let field = |x: &[f64]| -> Vec<f64> {
+            let (mut h, mut offset) = (x.to_vec(), 0);
+            for (layer, &(inputs, outputs)) in [(2, 5), (5, 5), (5, 2)].iter().enumerate() {
+                let bias = offset + inputs * outputs;
+                let unit = |o: usize| {
+                    let products = (0..inputs).map(|i| theta[offset + o * inputs + i] * h[i]);
+                    let a: f64 = products.sum::<f64>() + theta[bias + o];
+                    if layer < 2 { a / (1.0 + (-a).exp()) } else { a }
+                };
+                h = (0..outputs).map(unit).collect();
+                offset = bias + outputs;
+            }
+            h
+        };
+        let (times, states) = &observed[0][0];
+        let mut x = states[..CHANNELS].to_vec();
+        for step in 0..times.len() - 1 {
+            let dt = times[step + 1] - times[step];
+            let at = |k: &[f64], c: f64| x.iter().zip(k).map(|(x, k)| x + c * dt * k).collect::<Vec<_>>();
+            let k1 = field(&x);
+            let k2 = field(&at(&k1, 0.5));
+            let k3 = field(&at(&k2, 0.5));
+            let k4 = field(&at(&k3, 1.0));
+            for c in 0..CHANNELS {
+                x[c] += dt / 6.0 * (k1[c] + 2.0 * k2[c] + 2.0 * k3[c] + k4[c]);
+                assert_relative_eq!(x[c], predictions[step * CHANNELS + c], max_relative = 1e-12);
+            }
         }
     }
 }

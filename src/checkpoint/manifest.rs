@@ -71,4 +71,6 @@ pub enum StopReason {
     Completed,
     /// No new best on the validation split for as many looks as `patience` allows.
     NoImprovement,
+    /// No Gauss-Newton step decreases the training loss any more.
+    Stationary,
 }

@@ -7,7 +7,7 @@ use super::tensors::{self, Array, Arrays};
 use super::{Error, LogRecord, Manifest, ParameterMap, digest, io_error, log};
 use crate::atomic;
 use crate::dataset::FileEntry;
-use crate::engine::{Engine, Torch};
+use crate::engine::{Compute, ComputeError, Engine};
 use crate::models::Model;
 use crate::rules::Rule;
 
@@ -42,9 +42,13 @@ impl StoredModel {
         self.manifest.rule.build(weights, self.manifest.context_dimension, self.manifest.locality_penalty)
     }
 
-    /// The engine that its rollouts are computed with.
-    pub fn engine(&self, device: tch::Device) -> Box<dyn Engine> {
-        Box::new(Torch::new(self.model(), self.manifest.solver.tableau(), device, self.manifest.precision))
+    /// The engine that its rollouts are computed with, and its device.
+    ///
+    /// # Errors
+    /// If there is no such engine or device.
+    pub fn engine(&self, compute: Compute) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
+        let manifest = &self.manifest;
+        compute.engine(&manifest.model, manifest.channels.len(), manifest.solver, manifest.precision)
     }
 
     /// Puts the model in place as `directory`, whole, and fills in its list of files.

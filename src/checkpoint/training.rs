@@ -29,6 +29,8 @@ pub struct TrainingState {
     pub best: Option<Best>,
     /// Looks at the validation split since the best.
     pub looks_without_best: u64,
+    /// Damping of Gauss-Newton and the factor of its next increase; absent before its first step.
+    pub damping: Option<(f64, f64)>,
     /// Sum and number of training losses since the last record.
     pub window: (f64, u64),
     pub log: Vec<LogRecord>,
@@ -48,6 +50,7 @@ struct Header {
     step: u64,
     best: Option<(u64, f64)>,
     looks_without_best: u64,
+    damping: Option<(f64, f64)>,
     window: (f64, u64),
     log: Vec<LogRecord>,
     arrays_sha256: String,
@@ -92,6 +95,7 @@ impl TrainingStore {
             step: state.step,
             best: state.best.as_ref().map(|best| (best.step, best.validation)),
             looks_without_best: state.looks_without_best,
+            damping: state.damping,
             window: state.window,
             log: state.log.clone(),
             arrays_sha256: digest(&bytes),
@@ -176,6 +180,7 @@ fn read_checkpoint(directory: &Path, trained: usize) -> Result<TrainingState, Er
             None => None,
         },
         looks_without_best: header.looks_without_best,
+        damping: header.damping,
         window: header.window,
         log: header.log,
     })

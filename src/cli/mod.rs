@@ -1,1 +1,61 @@
-//! cli
+//! The command line: parses, calls, and maps what comes back to an exit code.
+
+mod arguments;
+mod check;
+mod list;
+mod output;
+mod run;
+mod schema;
+mod show;
+mod signals;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::pipeline::Error;
+use arguments::{Arguments, Command};
+
+/// Parses the process's arguments and does what they say.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    start_log(arguments.verbose);
+    let as_json = arguments.command.wants_json();
+    let done = match arguments.command {
+        Command::Run(command) => run::run(&command, arguments.quiet),
+        Command::Check(command) => check::check(&command),
+        Command::Show(command) => show::show(&command),
+        Command::Schema(command) => schema::schema(&command),
+        Command::List(command) => list::list(&command),
+    };
+    ExitCode::from(done.unwrap_or_else(|error| {
+        if as_json {
+            output::print_json(&output::error_as_json(&error));
+        } else {
+            report_error(&error);
+        }
+        error.exit_code()
+    }))
+}
+
+fn report_error(error: &Error) {
+    match error {
+        Error::Problems(problems) => {
+            problems.iter().for_each(|problem| output::complain(&problem.to_string()));
+            let count = problems.len();
+            output::complain(&format!("error: {count} problem{}", if count == 1 { "" } else { "s" }));
+        }
+        error => output::complain(&format!("error: {error}")),
+    }
+}
+
+/// `-v` shows the log of the libraries and our own at level debug; `RUST_LOG` says it more finely.
+fn start_log(verbose: bool) {
+    let default = if verbose { "debug" } else { "off" };
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    let colour = std::env::var_os("NO_COLOR").is_none() && std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
+    let _ = log.try_init();
+}

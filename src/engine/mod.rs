@@ -7,12 +7,16 @@
 //! `l = 1..L`, and the loss is the mean squared error over the batch's observed values, `1/n sum m (x - y)^2`.
 
 mod batch;
+mod compute;
 mod device;
+mod native;
 mod settings;
 mod torch;
 
 pub use batch::{Batch, Segment};
+pub use compute::{Compute, ComputeError, EngineChoice};
 pub use device::{DeviceChoice, DeviceError, device_name};
+pub use native::Native;
 pub use settings::{Precision, Solver};
 pub use torch::Torch;
 
@@ -27,9 +31,31 @@ pub trait Engine: Send + Sync {
     /// The loss and its gradient with respect to `weights [E, P]`.
     fn loss_and_gradient(&self, weights: &[f64], batch: &Batch) -> (f64, Vec<f64>);
 
-    /// Predictions `[E, B, L, C]` and their tangents `[E, B, L, C, d]` with respect to the contexts `[E, d]`, where
-    /// `theta_e = basis_0 + sum_k xi_ek basis_k` and `basis` is `[1 + d, P]`.
-    fn tangents(&self, basis: &[f64], contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>);
+    /// The residuals `x - y` of all observed values, and their Jacobian with respect to the environment's weights.
+    fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian;
+
+    /// Environments that [`Tangents::roll_out`] wants at once; fixed, so that no result depends on how many there are.
+    fn environments_per_batch(&self) -> usize;
+
+    /// Rollouts with tangents for one basis `[1 + d, P]`: `theta_e = basis_0 + sum_k xi_ek basis_k`.
+    fn tangents<'a>(&'a self, basis: &[f64], context_dimension: usize) -> Box<dyn Tangents + 'a>;
+}
+
+/// Residuals of a batch and how they move with the weights of their environment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Jacobian {
+    /// Environment of each residual `[n]`, ascending.
+    pub environments: Vec<usize>,
+    /// `[n]`.
+    pub residuals: Vec<f64>,
+    /// `[n, P]`.
+    pub rows: Vec<f64>,
+}
+
+/// Rollouts with tangents with respect to the contexts.
+pub trait Tangents: Sync {
+    /// Predictions `[E, B, L, C]` and their tangents `[E, B, L, C, d]` at the contexts `[E, d]`.
+    fn roll_out(&self, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>);
 }
 
 /// The mean squared error of `predictions` over the observed values of `batch`.

@@ -2,7 +2,7 @@
 
 use tch::{Device, Kind, Tensor};
 
-use super::{Batch, Engine, Precision};
+use super::{Batch, Engine, Jacobian, Precision, Tangents};
 use crate::models::Model;
 use crate::solve::{self, State, Tableau};
 
@@ -105,17 +105,51 @@ impl Engine for Torch {
         (loss.double_value(&[]), to_vec(&weights.grad()))
     }
 
-    fn tangents(&self, basis: &[f64], contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
+    /// One backward pass a residual: exact, and slow.
+    fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian {
+        let shape = [batch.environments, batch.rows, batch.steps, batch.channels];
+        let size = self.model.layout().size();
+        let weights = self.weights(weights).set_requires_grad(true);
+        let residuals = (self.roll_out(&weights, batch) - self.tensor(&batch.targets, &shape)).view([-1]);
+        let mut jacobian = Jacobian::default();
+        for (value, _) in batch.mask.iter().enumerate().filter(|(_, mask)| **mask > 0.0) {
+            let environment = value / batch.values_per_environment();
+            let residual = residuals.select(0, value as i64);
+            let gradient = Tensor::run_backward(&[&residual], &[&weights], true, false).remove(0);
+            jacobian.environments.push(environment);
+            jacobian.residuals.push(residual.double_value(&[]));
+            jacobian.rows.extend(&to_vec(&gradient)[environment * size..(environment + 1) * size]);
+        }
+        jacobian
+    }
+
+    fn environments_per_batch(&self) -> usize {
+        64
+    }
+
+    fn tangents<'a>(&'a self, basis: &[f64], context_dimension: usize) -> Box<dyn Tangents + 'a> {
+        Box::new(TorchTangents { engine: self, basis: basis.to_vec(), d: context_dimension })
+    }
+}
+
+struct TorchTangents<'a> {
+    engine: &'a Torch,
+    basis: Vec<f64>,
+    d: usize,
+}
+
+impl Tangents for TorchTangents<'_> {
+    fn roll_out(&self, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
         let (e, b, l, c) = (batch.environments, batch.rows, batch.steps, batch.channels);
-        let d = contexts.len() / e;
+        let (engine, d) = (self.engine, self.d);
         tch::no_grad(|| {
-            let basis = self.weights(basis);
-            let contexts = self.tensor(contexts, &[e, d]).repeat_interleave_self_int(b as i64, 0, None);
-            let field = self.model.tangent_field(&basis, &contexts);
-            let dt = self.tensor(&batch.dt, &[e * b, l, 1]);
+            let basis = engine.weights(&self.basis);
+            let contexts = engine.tensor(contexts, &[e, d]).repeat_interleave_self_int(b as i64, 0, None);
+            let field = engine.model.tangent_field(&basis, &contexts);
+            let dt = engine.tensor(&batch.dt, &[e * b, l, 1]);
             let mut state = RowsWithTangents {
-                x: self.tensor(&batch.initial, &[e * b, c]),
-                dx: Tensor::zeros([d as i64, (e * b) as i64, c as i64], (self.kind, self.device)),
+                x: engine.tensor(&batch.initial, &[e * b, c]),
+                dx: Tensor::zeros([d as i64, (e * b) as i64, c as i64], (engine.kind, engine.device)),
             };
             let (mut states, mut tangents) = (Vec::with_capacity(l), Vec::with_capacity(l));
             for step in 0..l {
@@ -123,11 +157,11 @@ impl Engine for Torch {
                     let (x, dx) = field(&state.x, &state.dx);
                     RowsWithTangents { x, dx }
                 };
-                state = solve::step(self.tableau, &mut rates, &state, &dt.select(1, step as i64));
+                state = solve::step(engine.tableau, &mut rates, &state, &dt.select(1, step as i64));
                 states.push(state.x.shallow_clone());
                 tangents.push(state.dx.shallow_clone());
             }
-            // [R, L, C] and [d, R, C, L] -> [R, L, C, d]
+            // [R, L, C], and [d, R, C, L] -> [R, L, C, d]
             (to_vec(&Tensor::stack(&states, 1)), to_vec(&Tensor::stack(&tangents, 3).permute([1, 3, 2, 0])))
         })
     }

@@ -11,11 +11,9 @@ use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
 use super::{Settings, Status};
-use crate::engine::{Batch, Engine, Segment};
+use crate::engine::{Batch, Engine, Segment, Tangents};
 use crate::schema::Trajectory;
 
-/// Environments in one batch of the engine. Fixed, so that an environment's arithmetic does not depend on how many there are.
-pub const CHUNK: usize = 64;
 /// Damping at the start, relative to the diagonal.
 const INITIAL_DAMPING: f64 = 1e-3;
 /// Damping beyond which no step can help any more.
@@ -52,11 +50,11 @@ pub struct Adaptation {
     pub iterations: usize,
 }
 
-/// The batch of up to [`CHUNK`] environments, padded to exactly that many.
-fn padded_batch(channels: usize, supports: &[Support], at_least: (usize, usize)) -> Batch {
+/// A batch of `supports`, padded to `environments`.
+fn padded_batch(channels: usize, supports: &[Support], environments: usize) -> Batch {
     let mut segments: Vec<Vec<Segment>> = supports.iter().map(Support::segments).collect();
-    segments.resize(CHUNK, Vec::new());
-    Batch::new(channels, &segments, at_least)
+    segments.resize(environments, Vec::new());
+    Batch::new(channels, &segments, (1, 1))
 }
 
 /// Fits the context `[d]` of every environment; `basis [1 + d, P]`. The result of an environment depends on no other one.
@@ -68,18 +66,19 @@ pub fn adapt(
     supports: &[Support],
     settings: &Settings,
 ) -> Vec<Adaptation> {
+    let together = engine.environments_per_batch();
+    let tangents = engine.tangents(basis, d);
     supports
-        .par_chunks(CHUNK)
+        .par_chunks(together)
         .flat_map_iter(|chunk| {
-            let batch = padded_batch(channels, chunk, (1, 1));
-            Chunk { engine, basis, d, batch: &batch, settings }.fit(chunk)
+            let batch = padded_batch(channels, chunk, together);
+            Chunk { tangents: tangents.as_ref(), d, batch: &batch, settings }.fit(chunk)
         })
         .collect()
 }
 
 struct Chunk<'a> {
-    engine: &'a dyn Engine,
-    basis: &'a [f64],
+    tangents: &'a dyn Tangents,
     d: usize,
     batch: &'a Batch,
     settings: &'a Settings,
@@ -112,8 +111,8 @@ struct Walk {
 
 impl Chunk<'_> {
     fn fit(&self, supports: &[Support]) -> Vec<Adaptation> {
-        let zero = vec![0.0; CHUNK * self.d];
-        let (mut predictions, tangents) = self.engine.tangents(self.basis, &zero, self.batch);
+        let zero = vec![0.0; self.batch.environments * self.d];
+        let (mut predictions, tangents) = self.tangents.roll_out(&zero, self.batch);
         let mut walks: Vec<Walk> = supports
             .iter()
             .enumerate()
@@ -128,7 +127,7 @@ impl Chunk<'_> {
                 contexts[e * self.d..(e + 1) * self.d].copy_from_slice(candidate.as_slice());
                 steps.push(step);
             }
-            let (candidates, tangents) = self.engine.tangents(self.basis, &contexts, self.batch);
+            let (candidates, tangents) = self.tangents.roll_out(&contexts, self.batch);
             let size = self.batch.values_per_environment();
             for (e, (walk, step)) in walks.iter_mut().zip(steps).enumerate() {
                 if walk.end.is_some() {

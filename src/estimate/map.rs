@@ -9,7 +9,7 @@ use nalgebra::DMatrix;
 use super::{Error, MapChoice, MapSettings, Settings, Support, adapt};
 use crate::checkpoint::{LeaveOneOut, MapKind, MapResidual, ParameterMap, StoredModel};
 use crate::dataset::Dataset;
-use crate::engine::DeviceChoice;
+use crate::engine::Compute;
 use crate::progress::{Event, Run};
 use crate::schema::Split;
 use crate::train;
@@ -21,7 +21,7 @@ use crate::train;
 pub fn run(
     settings: &MapSettings,
     estimate: &Settings,
-    device: DeviceChoice,
+    compute: Compute,
     dataset: &Dataset,
     model: &StoredModel,
     run: &Run,
@@ -44,7 +44,7 @@ pub fn run(
             supports[place].trajectories.push(trajectory);
         }
     }
-    let engine = model.engine(device.resolve()?);
+    let (engine, _) = model.engine(compute)?;
     let basis = model.rule().basis(&model.shared);
     let adaptations =
         adapt::adapt(engine.as_ref(), &basis, manifest.context_dimension, manifest.channels.len(), &supports, estimate);

@@ -27,7 +27,7 @@ pub use settings::{MapChoice, MapSettings, Settings};
 
 use crate::checkpoint::{self, StoredModel};
 use crate::dataset::{self, Dataset, IndexEntry};
-use crate::engine::{Batch, DeviceChoice, DeviceError, Engine, Segment};
+use crate::engine::{Batch, Compute, ComputeError, Engine, Segment};
 use crate::progress::{Event, Run};
 use crate::schema::{Split, Trajectory};
 use crate::train;
@@ -43,7 +43,7 @@ pub enum Error {
     #[error(transparent)]
     Checkpoint(#[from] checkpoint::Error),
     #[error(transparent)]
-    Device(#[from] DeviceError),
+    Compute(#[from] ComputeError),
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: std::io::Error },
     #[error("{path}: found {found}; expected {expected}")]
@@ -74,7 +74,7 @@ pub struct Outcome {
 /// See [`Error`]. An environment that cannot be fitted is not an error: it has a status.
 pub fn run(
     settings: &Settings,
-    device: DeviceChoice,
+    compute: Compute,
     dataset: &Dataset,
     model: &StoredModel,
     directory: &Path,
@@ -87,7 +87,7 @@ pub fn run(
         let names: Vec<&str> = settings.splits.iter().map(|split| split.name()).collect();
         return Err(Error::NoSplit { dataset: dataset.directory().to_owned(), expected: names.join(", ") });
     }
-    let estimator = Estimator::new(settings, device, dataset, model)?;
+    let estimator = Estimator::new(settings, compute, dataset, model)?;
     let mut evaluation = Evaluation { mse_in_domain: estimator.mse_in_domain()?, ..Evaluation::default() };
     let mut output = output::Output::create(directory, dataset, model, settings)?;
     for &split in &splits {
@@ -167,7 +167,7 @@ struct Estimator<'a> {
 impl<'a> Estimator<'a> {
     fn new(
         settings: &'a Settings,
-        device: DeviceChoice,
+        compute: Compute,
         dataset: &'a Dataset,
         model: &'a StoredModel,
     ) -> Result<Self, Error> {
@@ -178,7 +178,7 @@ impl<'a> Estimator<'a> {
             settings,
             dataset,
             model,
-            engine: model.engine(device.resolve()?),
+            engine: model.engine(compute)?.0,
             basis: model.rule().basis(&model.shared),
             hull: Hull::new(points),
             held_out,
@@ -303,7 +303,7 @@ impl<'a> Estimator<'a> {
 /// # Errors
 /// If the dataset cannot be read or has no such environment.
 pub fn portrait(
-    device: DeviceChoice,
+    compute: Compute,
     dataset: &Dataset,
     model: &StoredModel,
     split: Split,
@@ -326,7 +326,7 @@ pub fn portrait(
     let segment = Segment { times: &scaled.times, states: &scaled.states };
     let batch = Batch::new(scales.len(), &[vec![segment]], (0, 0));
     let mut prediction = observed.state(0).to_vec();
-    for state in model.engine(device.resolve()?).predict(&weights, &batch).chunks_exact(scales.len()) {
+    for state in model.engine(compute)?.0.predict(&weights, &batch).chunks_exact(scales.len()) {
         prediction.extend(state.iter().zip(scales).map(|(value, scale)| value * scale.scale + scale.centre));
     }
     Ok((observed, prediction))

@@ -41,7 +41,13 @@ pub enum Error {
     Invalid(Vec<Problem>),
     /// A trajectory could not be integrated.
     #[error("{split} {environment} trajectory {trajectory} (parameters {parameters:?}): {source}")]
-    Integration { split: Split, environment: String, trajectory: String, parameters: Vec<f64>, source: solve::Error },
+    Integration {
+        split: Split,
+        environment: String,
+        trajectory: String,
+        parameters: Vec<f64>,
+        source: Box<solve::Error>,
+    },
     /// The dataset could not be written.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
@@ -182,7 +188,7 @@ impl Simulation {
             environment: environment.id.clone(),
             trajectory: id.clone(),
             parameters: environment.parameters.clone(),
-            source,
+            source: Box::new(source),
         })?;
         let trajectory = Trajectory {
             environment: environment.id.clone(),

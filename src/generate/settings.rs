@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::schema::Split;
@@ -24,6 +24,7 @@ pub struct Settings {
     /// SPDX expression of the dataset's licence.
     #[serde(default = "default_license")]
     pub license: String,
+    /// Adaptive method of integration.
     #[serde(default)]
     pub solver: Solver,
     /// Error of a solver step allowed relative to the state.
@@ -47,6 +48,7 @@ pub struct Settings {
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub time_step: Option<f64>,
     /// The splits of the dataset.
+    #[schemars(schema_with = "splits_schema")]
     pub splits: BTreeMap<Split, SplitSettings>,
 }
 
@@ -54,6 +56,7 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SplitSettings {
+    /// A named set of the system, or a list of parameter tables.
     pub environments: Environments,
     /// Trajectories of each environment.
     #[schemars(range(min = 1, max = 100_000))]
@@ -129,4 +132,13 @@ fn default_tolerance() -> f64 {
 
 fn default_max_steps() -> u64 {
     100_000
+}
+
+/// A map's derived schema does not say which keys it takes.
+fn splits_schema(generator: &mut SchemaGenerator) -> Schema {
+    let properties: serde_json::Map<String, serde_json::Value> = Split::ALL
+        .into_iter()
+        .map(|split| (split.name().to_owned(), generator.subschema_for::<SplitSettings>().to_value()))
+        .collect();
+    json_schema!({ "type": "object", "properties": properties, "additionalProperties": false, "minProperties": 1 })
 }

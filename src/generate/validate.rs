@@ -16,7 +16,9 @@ const MOST: usize = 100_000;
 pub struct Problem {
     /// Where, from `[generate]` on, such as `splits.train.trajectories`.
     pub key: String,
+    /// What stands there.
     pub found: String,
+    /// What could stand there.
     pub expected: String,
     /// What to do.
     pub remedy: String,
@@ -54,9 +56,9 @@ impl Problems {
     fn unknown(&mut self, key: impl Into<String>, name: &str, kind: &str, known: &[&str]) {
         let remedy = match nearest(name, known) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!("choose a {kind} from the list"),
+            None => format!("name a {kind}"),
         };
-        self.add(key, format!("`{name}`"), format!("a {kind} that exists: {}", known.join(", ")), remedy);
+        self.add(key, format!("`{name}`"), format!("one of {}", known.join(", ")), remedy);
     }
 }
 
@@ -138,7 +140,7 @@ impl Settings {
             problems.require(
                 ratio < MOST as f64 && (2..=MOST).contains(&sample_count(horizon, time_step)),
                 key,
-                format!("{horizon} / {time_step} samples"),
+                format!("horizon {horizon} and time step {time_step}"),
                 "2 to 100000 samples of a trajectory",
                 "change horizon or time_step",
             );
@@ -164,17 +166,19 @@ impl Settings {
         if settings.limit == Some(0) {
             problems.add(format!("{key}.limit"), 0, "at least 1", "leave it out to keep every environment");
         }
+        let before = problems.0.len();
         match (&settings.environments, preset) {
             (Environments::Explicit(list), _) => {
                 check_list(system, &format!("{key}.environments"), list, problems);
             }
             (Environments::Named(name), Some(preset)) if preset.environment_set(name).is_none() => {
                 let known: Vec<&str> = preset.environments.iter().map(|set| set.name).collect();
-                problems.unknown(format!("{key}.environments"), name, "set of environments of the system", &known);
+                problems.unknown(format!("{key}.environments"), name, "set of environments", &known);
             }
             _ => {}
         }
-        if let Some(partner) = partner(split) {
+        let are_known = problems.0.len() == before;
+        if let Some(partner) = partner(split).filter(|_| are_known) {
             self.check_partner(system, preset, split, settings, partner, problems);
         }
     }

@@ -66,6 +66,13 @@ impl Settings {
             Settings::Mlp { layers, width } => Box::new(Mlp::new(channels, layers, width)),
         }
     }
+
+    /// The same as a perceptron, if it is one.
+    pub fn perceptron(&self, channels: usize) -> Option<Mlp> {
+        match *self {
+            Settings::Mlp { layers, width } => Some(Mlp::new(channels, layers, width)),
+        }
+    }
 }
 
 /// Name and description of every model, for `paramill list models`.

@@ -1,12 +1,83 @@
 //! Plain results in, tables and pictures out.
+//!
+//! ```text
+//! report/
+//!   index.html       one page with everything, light and dark, for screen and paper
+//!   summary.json     the headline figures
+//!   comparison.csv   ours beside published ones
+//!   NAME.svg, .png   the pictures of the page
+//! ```
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::atomic;
 use crate::estimate::Row;
 use crate::schema::Quantity;
+
+mod axis;
+mod canvas;
+mod colour;
+mod comparison;
+mod errors;
+mod figures;
+mod number;
+mod page;
+mod plot;
+mod png;
+mod tables;
+
+/// What goes wrong with a report.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{path}: {source}; check that the place is writable and has room")]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{file} of the report cannot be made: {problem}")]
+    Format { file: String, problem: String },
+}
+
+/// Writes a report as the directory `directory`, which appears complete or not at all and replaces an older one.
+///
+/// Numbers that are not finite are shown as absent and drawn nowhere; what the input has nothing for is left out.
+///
+/// # Errors
+/// [`Error::Io`] if the directory cannot be written, [`Error::Format`] if a file cannot be encoded.
+pub fn write(input: &Input, directory: &Path) -> Result<(), Error> {
+    let io = |source| Error::Io { path: directory.to_owned(), source };
+    let format = |file: &str, problem: String| Error::Format { file: file.to_owned(), problem };
+    let lines = comparison::lines(input);
+    let figures = figures::all(input);
+
+    let place = atomic::Directory::create(directory).map_err(io)?;
+    let put = |file: &str, bytes: &[u8]| fs::write(place.path().join(file), bytes).map_err(io);
+    put("index.html", page::html(input, &lines, &figures).as_bytes())?;
+    let mut summary =
+        serde_json::to_string_pretty(&input.summary).map_err(|error| format("summary.json", error.to_string()))?;
+    summary.push('\n');
+    put("summary.json", summary.as_bytes())?;
+    put("comparison.csv", &table(&lines).map_err(|error| format("comparison.csv", error))?)?;
+    for figure in &figures {
+        let svg = figure.standalone();
+        let image = png::render(&svg).map_err(|error| format(&std::format!("{}.png", figure.name), error))?;
+        put(&std::format!("{}.svg", figure.name), svg.as_bytes())?;
+        put(&std::format!("{}.png", figure.name), &image)?;
+    }
+    place.publish().map_err(io)
+}
+
+/// `comparison.csv`, with its header even where there is no line.
+fn table(lines: &[comparison::Comparison]) -> Result<Vec<u8>, String> {
+    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+    writer.write_record(comparison::COLUMNS).map_err(|error| error.to_string())?;
+    for line in lines {
+        writer.serialize(line).map_err(|error| error.to_string())?;
+    }
+    writer.into_inner().map_err(|error| error.to_string())
+}
 
 /// `summary.json`: the figures of one run. `null` where a pipeline has no such figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

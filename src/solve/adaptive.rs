@@ -130,7 +130,8 @@ impl Adaptive {
     /// After an error the contents of `states` mean nothing.
     ///
     /// # Errors
-    /// Every variant of [`Error`] that [`Adaptive::new`] has not excluded.
+    /// [`Error::Times`] if the times do not ascend; [`Error::NotFinite`], [`Error::StepUnderflow`] or
+    /// [`Error::TooManySteps`] if the trajectory cannot be followed to its end.
     ///
     /// # Panics
     /// If `initial` or `states` has not the size stated.

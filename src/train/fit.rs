@@ -1,7 +1,7 @@
 //! The fit loop.
 
 use super::data::{SplitData, draw_restarts, restart_probability};
-use super::{Error, Schedule, Settings, adam};
+use super::{Contexts, Error, Schedule, Settings, adam};
 use crate::checkpoint::{Best, LogRecord, StopReason, TrainingState, TrainingStore};
 use crate::engine::{self, Engine};
 use crate::models::Model;
@@ -14,6 +14,10 @@ pub struct Fit<'a> {
     pub settings: &'a Settings,
     pub seed: u64,
     pub engine: &'a dyn Engine,
+    /// The same in double precision, for Gauss-Newton.
+    pub reference: &'a dyn Engine,
+    /// `[E, d]`.
+    pub initial_contexts: Vec<f64>,
     pub model: &'a dyn Model,
     pub rule: &'a dyn Rule,
     /// `E`.
@@ -29,16 +33,23 @@ impl Fit<'_> {
     /// Steps until a reason to stop. The state holds the best weights.
     pub fn run(&self, run: &Run) -> Result<(TrainingState, StopReason), Error> {
         let mut state = self.resume(run)?;
-        run.emit(Event::Begin { what: "train".to_owned(), total: Some(self.settings.steps), unit: "steps" });
+        let last = self.settings.steps + self.settings.gauss_newton.steps;
+        run.emit(Event::Begin { what: "train".to_owned(), total: Some(last), unit: "steps" });
         if state.step > 0 {
             run.emit(Event::Note(format!("going on from the checkpoint at step {}", state.step)));
         }
         let mut saved = state.step;
         let stop_reason = loop {
-            if state.step >= self.settings.steps {
+            if state.step >= last {
                 break StopReason::Completed;
             }
-            if state.looks_without_best >= self.settings.patience {
+            if state.damping.is_none() && state.looks_without_best >= self.settings.patience {
+                if self.settings.gauss_newton.steps == 0 {
+                    break StopReason::NoImprovement;
+                }
+                state.step = self.settings.steps;
+            }
+            if state.damping.is_some() && state.looks_without_best >= self.settings.gauss_newton.patience {
                 break StopReason::NoImprovement;
             }
             if let Some(signal) = run.interrupt.requested() {
@@ -50,12 +61,20 @@ impl Fit<'_> {
                 self.store.save(&state)?;
                 saved = state.step;
             }
-            if !self.step(&mut state)? {
+            let gauss_newton = state.step >= self.settings.steps;
+            if gauss_newton {
+                if !self.gauss_newton_step(&mut state)? {
+                    break StopReason::Stationary;
+                }
+            } else if !self.step(&mut state)? {
                 let checkpoint = self.store.save(&state)?;
                 run.emit(Event::End);
                 return Err(Error::Diverged { step: state.step + 1, checkpoint });
             }
-            if state.step.is_multiple_of(self.settings.validate_every) || state.step == self.settings.steps {
+            if gauss_newton
+                || state.step.is_multiple_of(self.settings.validate_every)
+                || state.step == self.settings.steps
+            {
                 self.look(&mut state)?;
                 run.emit(Event::Advance { done: state.step, note: reading(&state) });
             }
@@ -73,7 +92,7 @@ impl Fit<'_> {
         Ok(state.unwrap_or_else(|| {
             let weights = self.model.initial_weights(&mut Stream::new(self.seed, "initial-weights", &[]));
             let mut trained = self.rule.initial_shared(weights, &mut Stream::new(self.seed, "initial-shared", &[]));
-            trained.resize(size, 0.0);
+            trained.extend(&self.initial_contexts);
             TrainingState {
                 step: 0,
                 first_moment: vec![0.0; size],
@@ -81,6 +100,7 @@ impl Fit<'_> {
                 trained,
                 best: None,
                 looks_without_best: 0,
+                damping: None,
                 window: (0.0, 0),
                 log: Vec::new(),
             }
@@ -117,7 +137,7 @@ impl Fit<'_> {
         let together = self.validation.held_per_environment();
         for part in 0..self.validation.trajectories_per_environment().div_ceil(together) {
             let batch = self.validation.batch(part as u64, together, |_, _| Vec::new())?;
-            let predictions = self.engine.predict(&weights, &batch);
+            let predictions = self.reference.predict(&weights, &batch);
             squares += engine::mean_squared_error(&predictions, &batch) * batch.count();
             values += batch.count();
         }
@@ -141,7 +161,7 @@ impl Fit<'_> {
     }
 
     /// The weights `[E, P]` of every environment.
-    fn decode(&self, trained: &[f64]) -> Vec<f64> {
+    pub(super) fn decode(&self, trained: &[f64]) -> Vec<f64> {
         let size = self.model.layout().size();
         let (shared, contexts) = trained.split_at(self.rule.shared_size());
         let mut weights = vec![0.0; self.environments * size];
@@ -157,10 +177,13 @@ impl Fit<'_> {
         let mut gradient = vec![0.0; trained.len()];
         let (d_shared, d_contexts) = gradient.split_at_mut(shared.len());
         let d = self.context_dimension;
+        let learned = self.settings.contexts == Contexts::Learned;
         let per_environment = d_weights.chunks_exact(self.model.layout().size());
         for ((xi, d_xi), g) in contexts.chunks_exact(d).zip(d_contexts.chunks_exact_mut(d)).zip(per_environment) {
             self.rule.chain(shared, xi, g, d_shared, d_xi);
-            d_xi.iter_mut().zip(xi).for_each(|(d, xi)| *d += 2.0 * self.settings.context_penalty * xi);
+            for (d, xi) in d_xi.iter_mut().zip(xi) {
+                *d = if learned { *d + 2.0 * self.settings.context_penalty * xi } else { 0.0 };
+            }
         }
         self.rule.penalty(shared, d_shared);
         gradient

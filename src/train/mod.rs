@@ -10,14 +10,15 @@ use std::path::{Path, PathBuf};
 mod adam;
 mod data;
 mod fit;
+mod gauss_newton;
 mod settings;
 
 pub use data::scale;
-pub use settings::{Scaling, Schedule, Settings, TeacherForcing};
+pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
 use crate::checkpoint::{self, Manifest, StoredModel, TrainingStore, TrainingSummary};
 use crate::dataset::{self, Dataset, Parent, Provenance};
-use crate::engine::{DeviceChoice, DeviceError, Engine, Torch, device_name};
+use crate::engine::{Compute, ComputeError, Precision, device_name};
 use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Split};
 
@@ -29,7 +30,7 @@ pub enum Error {
     #[error(transparent)]
     Checkpoint(#[from] checkpoint::Error),
     #[error(transparent)]
-    Device(#[from] DeviceError),
+    Compute(#[from] ComputeError),
     #[error("{dataset}: found no {split} split; expected one to {purpose}")]
     MissingSplit { dataset: PathBuf, split: Split, purpose: &'static str },
     #[error("{dataset}: {split} split: found environments {found:?}; expected only those of the train split")]
@@ -46,6 +47,16 @@ pub enum Error {
          raise train.teacher_forcing.start"
     )]
     NothingGood { steps: u64 },
+    #[error(
+        "Gauss-Newton would have {found} residuals, and train.gauss_newton.residual_limit is {expected}: its cost grows \
+         with their cube; set train.gauss_newton.trajectories_per_environment to fit fewer, raise the limit, or set \
+         train.gauss_newton.steps = 0"
+    )]
+    TooManyResiduals { found: usize, expected: usize },
+    #[error(
+        "{dataset}: contexts are tied to parameters, but {found}; set train.contexts = \"learned\", or give the parameters"
+    )]
+    NotTied { dataset: PathBuf, found: String },
     #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
     Interrupted { signal: i32, step: u64, checkpoint: PathBuf },
 }
@@ -60,12 +71,11 @@ pub enum Error {
 pub fn run(
     settings: &Settings,
     seed: u64,
-    device: DeviceChoice,
+    compute: Compute,
     dataset: &Dataset,
     directory: &Path,
     run: &Run,
 ) -> Result<StoredModel, Error> {
-    let device = device.resolve()?;
     let manifest = dataset.manifest();
     let environments = data::environments(dataset)?;
     check_splits(dataset, &environments)?;
@@ -86,18 +96,22 @@ pub fn run(
 
     let model = settings.model.build(manifest.channels.len());
     let rule = settings.rule.build(model.layout().size(), context_dimension, settings.locality_penalty);
-    let engine = Torch::new(
-        settings.model.build(manifest.channels.len()),
-        settings.solver.tableau(),
-        device,
-        settings.precision,
-    );
+    let channels = manifest.channels.len();
+    let (engine, device) = compute.engine(&settings.model, channels, settings.solver, settings.precision)?;
+    let initial_contexts = match settings.contexts {
+        Contexts::Learned => vec![0.0; environments.len() * context_dimension],
+        Contexts::Tied => tied_contexts(&environments, context_dimension)
+            .map_err(|found| Error::NotTied { dataset: dataset.directory().to_owned(), found })?,
+    };
+    let (reference, _) = compute.engine(&settings.model, channels, settings.solver, Precision::F64)?;
     let configuration = serde_json::to_value(settings).expect("settings are plain data");
     let store = TrainingStore::new(directory, &fingerprint(&configuration, seed, dataset.content_hash()));
     let fit = fit::Fit {
         settings,
         seed,
-        engine: &engine,
+        engine: engine.as_ref(),
+        reference: reference.as_ref(),
+        initial_contexts,
         model: model.as_ref(),
         rule: rule.as_ref(),
         environments: environments.len(),
@@ -162,6 +176,27 @@ fn fingerprint(configuration: &serde_json::Value, seed: u64, dataset: &str) -> S
     use sha2::{Digest, Sha256};
     let text = format!("{configuration}\n{seed}\n{dataset}\n{}", env!("CARGO_PKG_VERSION"));
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The standardised parameters `[E, d]`, or why there are none.
+fn tied_contexts(environments: &[checkpoint::Environment], context_dimension: usize) -> Result<Vec<f64>, String> {
+    let parameters = environments.first().map_or(0, |environment| environment.parameters.len());
+    if parameters != context_dimension {
+        return Err(format!("there are {parameters} parameters for {context_dimension} context dimensions"));
+    }
+    let mut contexts = vec![0.0; environments.len() * context_dimension];
+    for j in 0..parameters {
+        let values: Vec<f64> = environments
+            .iter()
+            .map(|it| it.parameters[j].ok_or_else(|| format!("environment {} has an unknown parameter", it.id)))
+            .collect::<Result<_, _>>()?;
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let deviation = (values.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt();
+        for (e, value) in values.iter().enumerate() {
+            contexts[e * context_dimension + j] = if deviation > 0.0 { (value - mean) / deviation } else { 0.0 };
+        }
+    }
+    Ok(contexts)
 }
 
 fn check_splits(dataset: &Dataset, environments: &[checkpoint::Environment]) -> Result<(), Error> {

@@ -28,7 +28,9 @@ pub struct Settings {
     pub scaling: Scaling,
     /// Arithmetic of rollouts and gradients.
     pub precision: Precision,
-    /// Optimiser steps.
+    /// Whether contexts are learned, or tied to the known parameters of the training environments.
+    pub contexts: Contexts,
+    /// Steps of Adam.
     #[schemars(range(min = 1))]
     pub steps: u64,
     /// Adam's learning rate at the start.
@@ -42,6 +44,8 @@ pub struct Settings {
     #[schemars(range(min = 1))]
     pub trajectories_per_environment: Option<usize>,
     pub teacher_forcing: TeacherForcing,
+    /// What follows Adam.
+    pub gauss_newton: GaussNewton,
     /// Steps between two looks at the validation split.
     #[schemars(range(min = 1))]
     pub validate_every: u64,
@@ -67,12 +71,14 @@ impl Default for Settings {
             solver: Solver::Rk4,
             scaling: Scaling::None,
             precision: Precision::F32,
+            contexts: Contexts::Learned,
             steps: 12_000,
             learning_rate: 1e-3,
             schedule: Schedule::Constant,
             gradient_clip: 1.0,
             trajectories_per_environment: None,
             teacher_forcing: TeacherForcing::default(),
+            gauss_newton: GaussNewton::default(),
             validate_every: 100,
             patience: 100,
             checkpoint_every: 1000,
@@ -115,5 +121,42 @@ pub struct TeacherForcing {
 impl Default for TeacherForcing {
     fn default() -> Self {
         TeacherForcing { start: 0.99, decay: 0.99, every: 10 }
+    }
+}
+
+/// Where the training contexts come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contexts {
+    /// Trained from zero, beside the weights.
+    Learned,
+    /// The known parameters of the environment, each standardised over the training environments; never changed. An affine
+    /// tie `xi = A p + b` is no more general: `A` and `b` are absorbed by `W` and `theta_c`.
+    Tied,
+}
+
+/// Gauss-Newton steps in the space of the residuals, after Adam: few residuals, many weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct GaussNewton {
+    /// Steps at most; none if zero.
+    pub steps: u64,
+    /// Steps without a new best on the validation split after which training stops.
+    #[schemars(range(min = 1))]
+    pub patience: u64,
+    /// Damping at the start, relative to the mean diagonal of the kernel.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub damping: f64,
+    /// Trajectories of each environment that are fitted; all if absent.
+    #[schemars(range(min = 1))]
+    pub trajectories_per_environment: Option<usize>,
+    /// Residuals at most: a step solves a dense system of that size.
+    #[schemars(range(min = 1))]
+    pub residual_limit: usize,
+}
+
+impl Default for GaussNewton {
+    fn default() -> Self {
+        GaussNewton { steps: 0, patience: 20, damping: 1e-3, trajectories_per_environment: None, residual_limit: 8192 }
     }
 }

@@ -1,0 +1,203 @@
+//! The arguments, and the help that explains them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::engine::{DeviceChoice, EngineChoice};
+use crate::pipeline::Stage;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0        done
+  1        the machine failed: a full disk, a missing permission
+  2        usage or configuration: a pipeline, an argument or a path is wrong
+  3        bad data: a dataset, an archive or a model is not what it should be
+  4        finished, but some environments failed; each has a status in the estimates
+  5        training diverged, or all environments failed
+  6        another run holds the lock
+  130, 143 interrupted by SIGINT (Ctrl-C) or SIGTERM; what was finished is kept
+
+Example:
+  paramill run pipelines/lv-demo.toml";
+
+/// Learns one dynamics model from many related systems and reads each system's physical parameters off it.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXIT_CODES, max_term_width = 100)]
+pub struct Arguments {
+    /// Print nothing but results, warnings and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Print a log of what happens inside
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Run(Run),
+    Check(Check),
+    Show(Show),
+    Schema(Schema),
+    List(List),
+}
+
+impl Command {
+    /// Whether errors are to be JSON too.
+    pub fn wants_json(&self) -> bool {
+        match self {
+            Command::Run(command) => command.json,
+            Command::Check(command) => command.json,
+            Command::Show(command) => command.json,
+            Command::Schema(_) => false,
+            Command::List(command) => command.json,
+        }
+    }
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  paramill run pipelines/lv-demo.toml
+  paramill run pipelines/lv-demo.toml --set train.steps=2000 --workspace runs/short
+  paramill run pipelines/lv-demo.toml --stage estimate --force estimate
+  paramill run pipelines/lv-demo.toml --dry-run";
+
+/// Run a pipeline: the stages in order, leaving out those that are up to date
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct Run {
+    /// The pipeline file
+    pub pipeline: PathBuf,
+    /// Replace one setting; VALUE is TOML, and a bare word is a string
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Do only this stage; its inputs must be there
+    #[arg(long, value_name = "NAME")]
+    pub stage: Vec<Stage>,
+    /// Do this stage even if it is up to date
+    #[arg(long, value_name = "NAME")]
+    pub force: Vec<Stage>,
+    /// Say what would run and why, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Where everything but the dataset goes [default: runs/PIPELINE]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Where tensors live: auto, cpu, cuda or cuda:N
+    #[arg(long, default_value = "auto", value_parser = device)]
+    pub device: DeviceChoice,
+    /// What computes rollouts: auto, native (perceptrons on the CPU) or torch
+    #[arg(long, default_value = "auto", value_parser = engine)]
+    pub engine: EngineChoice,
+    /// Threads to compute with [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Print the result, or the error, as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  paramill check pipelines/*.toml
+  paramill check datasets/lv-demo
+
+The exit code is 2 if a pipeline has problems, else 3 if data have, else 0.";
+
+/// Check pipelines, datasets and models: every problem, with its place and remedy
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub struct Check {
+    /// Pipeline files, dataset directories or model directories
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Replace one setting of the pipelines
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Print the problems as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  paramill show pipelines/lv-demo.toml
+  paramill show datasets/lv-demo
+  paramill show runs/lv-demo/models/lv-demo --json";
+
+/// Show a pipeline with every default filled in, or what a dataset, model or estimate directory says of itself
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+pub struct Show {
+    /// A pipeline file, or a directory with a manifest.json
+    pub path: PathBuf,
+    /// Replace one setting of the pipeline
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  paramill schema
+  paramill schema pipeline
+  paramill schema --write schemas";
+
+/// Print the JSON Schema of a file that Paramill reads or writes
+#[derive(Debug, Args)]
+#[command(after_help = SCHEMA_EXAMPLES)]
+pub struct Schema {
+    /// Which schema; without it, the names of all
+    pub name: Option<String>,
+    /// Write every schema to DIR/NAME.json
+    #[arg(long, value_name = "DIR", conflicts_with = "name")]
+    pub write: Option<PathBuf>,
+}
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  paramill list systems
+  paramill list rules --json";
+
+/// List what a pipeline can name
+#[derive(Debug, Args)]
+#[command(after_help = LIST_EXAMPLES)]
+pub struct List {
+    /// What to list
+    pub what: Listed,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// Systems that [generate] can simulate
+    Systems,
+    /// Models that [train] can fit
+    Models,
+    /// Rules that adapt a model to an environment
+    Rules,
+}
+
+impl ValueEnum for Stage {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Stage::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.name()))
+    }
+}
+
+fn engine(text: &str) -> Result<EngineChoice, String> {
+    text.parse()
+}
+
+fn device(text: &str) -> Result<DeviceChoice, String> {
+    text.parse()
+}

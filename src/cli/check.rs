@@ -1,0 +1,81 @@
+//! `paramill check`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::arguments::Check;
+use super::output::{complain, print, print_json};
+use super::show::read_manifest;
+use crate::pipeline::{Error, Locations, Plan, check_directory, check_source};
+
+/// What was found wrong with one path.
+struct Finding {
+    path: String,
+    exit_code: u8,
+    problems: Vec<Value>,
+    lines: Vec<String>,
+}
+
+pub fn check(command: &Check) -> Result<u8, Error> {
+    let findings: Vec<_> = command.paths.iter().map(|path| check_one(path, &command.set)).collect();
+    // A pipeline's problem (2) counts before a problem of the data (3).
+    let exit_code = findings.iter().map(|finding| finding.exit_code).filter(|&code| code != 0).min().unwrap_or(0);
+    if command.json {
+        let paths: Vec<_> =
+            findings.iter().map(|finding| json!({ "path": finding.path, "problems": finding.problems })).collect();
+        print_json(&json!({ "paths": paths, "exit_code": exit_code }));
+        return Ok(exit_code);
+    }
+    for finding in &findings {
+        finding.lines.iter().for_each(|line| complain(line));
+        if finding.lines.is_empty() {
+            print(&format!("{}: no problems\n", finding.path));
+        }
+    }
+    let count: usize = findings.iter().map(|finding| finding.lines.len()).sum();
+    if count > 0 {
+        complain(&format!("error: {count} problem{}", if count == 1 { "" } else { "s" }));
+    }
+    Ok(exit_code)
+}
+
+fn check_one(path: &Path, arguments: &[String]) -> Finding {
+    let shown = path.display().to_string();
+    let finding = |exit_code: u8, problems: Vec<Value>, lines: Vec<String>| {
+        let exit_code = if lines.is_empty() { 0 } else { exit_code };
+        Finding { path: shown.clone(), exit_code, problems, lines }
+    };
+    let of_text = |exit_code: u8, lines: Vec<String>| {
+        let problems = lines.iter().map(|line| json!({ "file": shown, "message": line })).collect();
+        finding(exit_code, problems, lines)
+    };
+    if path.is_dir() {
+        return match read_manifest(path).and_then(|manifest| check_directory(path, &manifest)) {
+            Ok(lines) => of_text(3, lines),
+            Err(error) => of_text(error.exit_code(), vec![error.to_string()]),
+        };
+    }
+    match Plan::load(path, arguments, &Locations::default()) {
+        Err(problems) => {
+            let lines = problems.iter().map(ToString::to_string).collect();
+            finding(2, problems.iter().map(|problem| json!(problem)).collect(), lines)
+        }
+        Ok(plan) => {
+            let problems = check_source(&plan);
+            let lines = problems.iter().map(ToString::to_string).collect();
+            let as_json = problems.iter().map(|problem| {
+                json!({
+                    "file": problem.file,
+                    "line": problem.line,
+                    "column": problem.column.as_ref().map(|(number, _)| number),
+                    "key": problem.setting,
+                    "found": problem.found,
+                    "expected": problem.expected,
+                    "remedy": problem.remedy,
+                })
+            });
+            finding(3, as_json.collect(), lines)
+        }
+    }
+}

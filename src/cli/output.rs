@@ -1,0 +1,69 @@
+//! Writing results to stdout and complaints to stderr, and not minding a reader that went away.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use crate::pipeline::Error;
+
+/// Prints text to stdout as it is.
+pub fn print(text: &str) {
+    let mut stdout = io::stdout().lock();
+    // A closed pipe is the reader's decision, and a result is not lost by it: the files are there.
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+/// Prints one JSON value and a newline to stdout.
+pub fn print_json(value: &Value) {
+    print(&format!("{value:#}\n"));
+}
+
+/// Prints a line to stderr.
+pub fn complain(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// An error as the JSON object that stands in for the result.
+pub fn error_as_json(error: &Error) -> Value {
+    let problems = match error {
+        Error::Problems(problems) => json!(problems),
+        _ => json!([]),
+    };
+    json!({
+        "error": {
+            "kind": error.kind(),
+            "message": error.to_string(),
+            "exit_code": error.exit_code(),
+            "problems": problems,
+        }
+    })
+}
+
+/// Rows as columns of equal width, two spaces apart; the first row is the header.
+pub fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<_> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// A number for people: four significant digits, an exponent only where it helps.
+pub fn number(value: f64) -> String {
+    let magnitude = value.abs();
+    if value == 0.0 || !value.is_finite() {
+        value.to_string()
+    } else if (1e-3..1e5).contains(&magnitude) {
+        let decimals = (3 - magnitude.log10().floor() as i32).max(0) as usize;
+        format!("{value:.decimals$}")
+    } else {
+        format!("{value:.3e}")
+    }
+}

@@ -1,0 +1,124 @@
+//! `paramill run`.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::arguments::Run;
+use super::output::{number, print, print_json, table};
+use super::signals;
+use super::terminal::{Style, Terminal};
+use crate::engine::{Compute, DeviceChoice};
+use crate::pipeline::{Action, Built, Decision, Error, Locations, Options, Plan, Stage, preview, run as run_plan};
+use crate::progress;
+use crate::report::Summary;
+
+pub fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
+    let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
+    let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
+    start_threads(command.threads)?;
+    let options = Options {
+        stages: command.stage.clone(),
+        force: command.force.clone(),
+        compute: Compute { device: command.device, engine: command.engine },
+        threads: rayon::current_num_threads(),
+    };
+    if command.dry_run {
+        let decisions = preview(&plan, &options, &Built)?;
+        show_decisions(&plan, &decisions, command.json);
+        return Ok(0);
+    }
+    if let DeviceChoice::Cuda(_) = command.device {
+        // Before an hour of simulation, not after it.
+        command.device.resolve().map_err(|error| Error::Compute(error.into()))?;
+    }
+    signals::listen();
+    let terminal = Terminal::new(Style::detect(quiet));
+    let handed = progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT };
+    let outcome = run_plan(&plan, &options, &Built, &handed);
+    terminal.close();
+    let outcome = outcome?;
+    let summary = read_summary(&plan);
+    let report = plan.report_directory().join("index.html");
+    if command.json {
+        print_json(&json!({
+            "pipeline": plan.name,
+            "workspace": plan.workspace,
+            "stages": outcome.stages,
+            "summary": summary,
+            "report": report.exists().then_some(&report),
+            "environments": outcome.environments,
+            "environments_failed": outcome.environments_failed,
+            "exit_code": outcome.exit_code(),
+        }));
+    } else {
+        if let Some(summary) = &summary {
+            print(&figures(&plan, summary));
+        }
+        match report.exists() {
+            true => print(&format!("report: {}\n", report.display())),
+            false => print(&format!("workspace: {}\n", plan.workspace.display())),
+        }
+    }
+    Ok(outcome.exit_code())
+}
+
+fn start_threads(threads: Option<u16>) -> Result<(), Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.map_or(0, usize::from));
+    pool.build_global().map_err(|error| Error::Usage(format!("cannot start the threads ({error}); lower --threads")))
+}
+
+fn show_decisions(plan: &Plan, decisions: &[Decision], as_json: bool) {
+    if as_json {
+        return print_json(&json!({
+            "pipeline": plan.name,
+            "workspace": plan.workspace,
+            "stages": decisions,
+        }));
+    }
+    let rows = decisions.iter().map(|decision| {
+        let action = match decision.action {
+            Action::Run => "would run",
+            Action::Keep => "up to date",
+            Action::Adopt => "would be adopted",
+            Action::Depends => "may run",
+            Action::Skip => "skipped",
+        };
+        let reasons = decision.reasons.join("; ");
+        let reasons = if reasons == action { String::new() } else { reasons };
+        vec![decision.stage.to_string(), action.to_owned(), reasons]
+    });
+    print(&table(&rows.collect::<Vec<_>>()));
+}
+
+/// The summary, if the report stage is part of the pipeline and has left one.
+fn read_summary(plan: &Plan) -> Option<Summary> {
+    if !plan.has(Stage::Report) {
+        return None;
+    }
+    serde_json::from_slice(&fs::read(plan.report_directory().join("summary.json")).ok()?).ok()
+}
+
+fn figures(plan: &Plan, summary: &Summary) -> String {
+    let mut rows = vec![vec!["figure".to_owned(), "value".to_owned(), "published".to_owned()]];
+    let published = |figure: &str| {
+        let all = plan.report.iter().flat_map(|report| &report.published);
+        let said = all.filter(|published| published.figure == figure);
+        said.map(|published| format!("{} ({})", number(published.value), published.source))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let fields = serde_json::to_value(summary).unwrap_or(Value::Null);
+    for (name, value) in fields.as_object().into_iter().flatten() {
+        let shown = match value {
+            Value::Number(value) if value.is_f64() => value.as_f64().map(number),
+            Value::Number(value) if name.starts_with("environments") => Some(value.to_string()),
+            _ => None,
+        };
+        if let Some(shown) = shown {
+            let percent = if name.contains("mape") { " %" } else { "" };
+            rows.push(vec![name.clone(), format!("{shown}{percent}"), published(name)]);
+        }
+    }
+    table(&rows)
+}

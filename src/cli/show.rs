@@ -1,0 +1,111 @@
+//! `paramill show`.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::arguments::Show;
+use super::output::{print, print_json, table};
+use crate::dataset::Manifest;
+use crate::pipeline::{Error, Locations, Plan};
+use crate::schema::Quantity;
+
+pub fn show(command: &Show) -> Result<u8, Error> {
+    if command.path.is_dir() {
+        let manifest = read_manifest(&command.path)?;
+        if command.json {
+            print_json(&manifest);
+        } else {
+            match serde_json::from_value::<Manifest>(manifest.clone()) {
+                Ok(dataset) if dataset.kind == "dataset" => print(&dataset_card(&dataset)),
+                _ => print(&tree(&manifest, 0)),
+            }
+        }
+        return Ok(0);
+    }
+    let plan = Plan::load(&command.path, &command.set, &Locations::default()).map_err(Error::Problems)?;
+    if command.json {
+        let settings = plan.effective_json();
+        print_json(&json!({ "pipeline": plan.name, "stages": plan.stages(), "settings": settings }));
+    } else {
+        print(&plan.effective_toml());
+    }
+    Ok(0)
+}
+
+/// The `manifest.json` of a directory.
+pub fn read_manifest(directory: &Path) -> Result<Value, Error> {
+    let unrecognised = |found: String| Error::Unrecognised {
+        path: directory.to_owned(),
+        found,
+        expected: "a pipeline file, or a dataset, model or estimates directory with a manifest.json".to_owned(),
+    };
+    let bytes = fs::read(directory.join("manifest.json"))
+        .map_err(|error| unrecognised(format!("a directory without a readable manifest.json ({error})")))?;
+    let manifest: Value = serde_json::from_slice(&bytes)
+        .map_err(|error| unrecognised(format!("a manifest.json that is not JSON ({error})")))?;
+    match manifest.get("kind") {
+        Some(Value::String(_)) => Ok(manifest),
+        _ => Err(unrecognised("a manifest.json that does not say its `kind`".to_owned())),
+    }
+}
+
+fn dataset_card(dataset: &Manifest) -> String {
+    let provenance = &dataset.provenance;
+    let tolerance = dataset.data_tolerance.map_or("unknown".to_owned(), |tolerance| format!("{tolerance:e}"));
+    let seed = provenance.seed.map_or("none".to_owned(), |seed| seed.to_string());
+    let mut text = table(&[
+        vec!["dataset".to_owned(), dataset.name.clone()],
+        vec!["description".to_owned(), dataset.description.clone()],
+        vec!["license".to_owned(), dataset.license.clone()],
+        vec!["format".to_owned(), dataset.format.to_string()],
+        vec!["made by".to_owned(), format!("{} ({})", provenance.tool, provenance.stage)],
+        vec!["seed".to_owned(), seed],
+        vec!["tolerance".to_owned(), tolerance],
+        vec!["time unit".to_owned(), dataset.time_unit.clone()],
+    ]);
+    for parent in &provenance.parents {
+        text.push_str(&format!("made from    {} (sha256 {})\n", parent.name, parent.sha256));
+    }
+    text.push_str(&format!("\n{}", quantities("channel", &dataset.channels)));
+    if !dataset.parameters.is_empty() {
+        text.push_str(&format!("\n{}", quantities("parameter", &dataset.parameters)));
+    }
+    let header = ["split", "environments", "trajectories", "samples", "shortest", "longest"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for (split, summary) in &dataset.splits {
+        let counts = [summary.environments, summary.trajectories, summary.samples, summary.shortest, summary.longest];
+        rows.push(std::iter::once(split.to_string()).chain(counts.map(|count| count.to_string())).collect());
+    }
+    text.push_str(&format!("\n{}", table(&rows)));
+    let mut rows = vec![["file", "bytes", "sha256"].map(str::to_owned).to_vec()];
+    let files = dataset.files.iter();
+    rows.extend(files.map(|file| vec![file.path.clone(), file.bytes.to_string(), file.sha256.clone()]));
+    text.push_str(&format!("\n{}", table(&rows)));
+    text
+}
+
+fn quantities(what: &str, quantities: &[Quantity]) -> String {
+    let mut rows = vec![[what, "unit", "description"].map(str::to_owned).to_vec()];
+    rows.extend(quantities.iter().map(|one| vec![one.name.clone(), one.unit.clone(), one.description.clone()]));
+    table(&rows)
+}
+
+/// Any manifest as indented lines.
+fn tree(value: &Value, depth: usize) -> String {
+    let indent = "  ".repeat(depth);
+    let line = |key: &str, value: &Value| match value {
+        Value::Object(inner) if !inner.is_empty() => format!("{indent}{key}:\n{}", tree(value, depth + 1)),
+        Value::Array(inner) if inner.iter().any(|item| item.is_object() || item.is_array()) => {
+            format!("{indent}{key}:\n{}", tree(value, depth + 1))
+        }
+        Value::String(text) => format!("{indent}{key}: {text}\n"),
+        leaf => format!("{indent}{key}: {leaf}\n"),
+    };
+    match value {
+        Value::Object(table) => table.iter().map(|(key, value)| line(key, value)).collect(),
+        Value::Array(items) => items.iter().map(|item| line("-", item)).collect(),
+        leaf => format!("{indent}{leaf}\n"),
+    }
+}

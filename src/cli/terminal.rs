@@ -1,0 +1,195 @@
+//! Progress on stderr: bars where it is a terminal, plain lines where it is not.
+
+use std::fmt;
+use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
+
+use super::output::complain;
+use crate::progress::{Event, Observer};
+
+/// Time between two plain lines of one part.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// How much of the events is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Warnings only.
+    Quiet,
+    /// Lines.
+    Plain,
+    /// Bars.
+    Bars,
+}
+
+impl Style {
+    /// What suits stderr.
+    pub fn detect(quiet: bool) -> Self {
+        match (quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Style::Quiet,
+            (false, true) => Style::Bars,
+            (false, false) => Style::Plain,
+        }
+    }
+}
+
+/// A part of the work that has begun and not ended.
+struct Part {
+    what: String,
+    total: Option<u64>,
+    unit: &'static str,
+    begun: Instant,
+    last_line: Instant,
+    bar: Option<ProgressBar>,
+}
+
+/// Shows events on stderr.
+pub struct Terminal {
+    style: Style,
+    bars: MultiProgress,
+    parts: Mutex<Vec<Part>>,
+}
+
+impl Terminal {
+    pub fn new(style: Style) -> Self {
+        Terminal { style, bars: MultiProgress::new(), parts: Mutex::new(Vec::new()) }
+    }
+
+    /// Clears the bars of parts that did not end.
+    pub fn close(&self) {
+        for part in self.parts().drain(..) {
+            if let Some(bar) = part.bar {
+                bar.finish_and_clear();
+            }
+        }
+    }
+
+    fn parts(&self) -> std::sync::MutexGuard<'_, Vec<Part>> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn line(&self, line: &str) {
+        match self.style {
+            Style::Bars => self.bars.suspend(|| complain(line)),
+            Style::Plain | Style::Quiet => complain(line),
+        }
+    }
+
+    fn begin(&self, what: String, total: Option<u64>, unit: &'static str) {
+        let now = Instant::now();
+        let bar = (self.style == Style::Bars).then(|| {
+            let bar = match total {
+                Some(total) => ProgressBar::new(total),
+                None => ProgressBar::new_spinner(),
+            };
+            let bar = self.bars.add(bar).with_style(bar_style(total.is_some(), unit)).with_prefix(what.clone());
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        if self.style == Style::Plain {
+            match total {
+                Some(total) => self.line(&format!("{what}: begins, {total} {unit}")),
+                None => self.line(&format!("{what}: begins")),
+            }
+        }
+        self.parts().push(Part { what, total, unit, begun: now, last_line: now, bar });
+    }
+
+    fn advance(&self, done: u64, note: &str) {
+        let mut parts = self.parts();
+        let Some(part) = parts.last_mut() else { return };
+        if let Some(bar) = &part.bar {
+            bar.set_position(done);
+            bar.set_message(note.to_owned());
+        } else if self.style == Style::Plain && part.last_line.elapsed() >= LINE_EVERY {
+            part.last_line = Instant::now();
+            let line = advance_line(&part.what, done, part.total, part.unit, part.begun.elapsed(), note);
+            drop(parts);
+            self.line(&line);
+        }
+    }
+
+    fn end(&self) {
+        let Some(part) = self.parts().pop() else { return };
+        if let Some(bar) = &part.bar {
+            bar.finish_and_clear();
+        }
+        self.line(&format!("{}: done in {}", part.what, duration(part.begun.elapsed().as_secs_f64())));
+    }
+}
+
+impl Observer for Terminal {
+    fn observe(&self, event: Event) {
+        match (event, self.style) {
+            (Event::Warn(text), _) => self.line(&format!("warning: {text}")),
+            (_, Style::Quiet) => {}
+            (Event::Begin { what, total, unit }, _) => self.begin(what, total, unit),
+            (Event::Advance { done, note }, _) => self.advance(done, &note),
+            (Event::Note(text), _) => self.line(&text),
+            (Event::End, _) => self.end(),
+        }
+    }
+}
+
+fn bar_style(bounded: bool, unit: &str) -> ProgressStyle {
+    let template = match (bounded, unit) {
+        (true, _) => {
+            format!("{{prefix:<12}} {{bar:20.cyan}} {{pos}}/{{len}} {unit} {{rate}} {{eta}} left {{wide_msg}}")
+        }
+        (false, "") => "{prefix:<12} {spinner} {elapsed} {wide_msg}".to_owned(),
+        (false, _) => format!("{{prefix:<12}} {{spinner}} {{pos}} {unit} {{rate}} {{elapsed}} {{wide_msg}}"),
+    };
+    let rate = |state: &ProgressState, to: &mut dyn fmt::Write| {
+        let _ = write!(to, "{:.1}/s", state.per_sec());
+    };
+    ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate)
+}
+
+fn advance_line(what: &str, done: u64, total: Option<u64>, unit: &str, elapsed: Duration, note: &str) -> String {
+    let seconds = elapsed.as_secs_f64();
+    let rate = if seconds > 0.0 { done as f64 / seconds } else { 0.0 };
+    let mut line = match total {
+        Some(total) => format!("{what}: {done}/{total} {unit}, {rate:.1}/s"),
+        None => format!("{what}: {done} {unit}, {rate:.1}/s"),
+    };
+    if let Some(total) = total.filter(|&total| rate > 0.0 && total >= done) {
+        line.push_str(&format!(", {} left", duration((total - done) as f64 / rate)));
+    }
+    if !note.is_empty() {
+        line.push_str(&format!(", {note}"));
+    }
+    line
+}
+
+/// Seconds for people.
+pub fn duration(seconds: f64) -> String {
+    if seconds < 60.0 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = seconds.round() as u64;
+    match whole {
+        0..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_well() {
+        assert_eq!(duration(0.04), "0.0 s");
+        assert_eq!(duration(12.34), "12.3 s");
+        assert_eq!(duration(75.2), "1 min 15 s");
+        assert_eq!(duration(7384.0), "2 h 03 min");
+    }
+
+    #[test]
+    fn a_line_has_the_rate_and_the_time_left() {
+        let line = advance_line("train", 300, Some(1200), "steps", Duration::from_secs(10), "loss 1e-3");
+        assert_eq!(line, "train: 300/1200 steps, 30.0/s, 30.0 s left, loss 1e-3");
+    }
+}

@@ -1,0 +1,87 @@
+//! Which engine computes, and where.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{DeviceChoice, DeviceError, Engine, Native, Precision, Solver, Torch};
+use crate::models;
+
+/// Which engine the user asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// Native kernels for perceptrons on the CPU, else libtorch.
+    Auto,
+    Native,
+    Torch,
+}
+
+/// Device and engine, as the user asked for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compute {
+    pub device: DeviceChoice,
+    pub engine: EngineChoice,
+}
+
+/// Why there is no such engine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ComputeError {
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error(
+        "engine native was asked for, but it computes on the CPU, not on {device}; use --device cpu or --engine auto"
+    )]
+    NativeDevice { device: String },
+}
+
+impl Compute {
+    /// The engine for a model of states of `channels` values, and the device that it computes on.
+    ///
+    /// # Errors
+    /// If the device is not there, or the engine does not compute on it.
+    pub fn engine(
+        self,
+        model: &models::Settings,
+        channels: usize,
+        solver: Solver,
+        precision: Precision,
+    ) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
+        let device = match (self.engine, self.device) {
+            (EngineChoice::Native, DeviceChoice::Auto) => tch::Device::Cpu,
+            (_, choice) => choice.resolve()?,
+        };
+        if self.engine == EngineChoice::Native && device != tch::Device::Cpu {
+            return Err(ComputeError::NativeDevice { device: super::device_name(device) });
+        }
+        let native = self.engine != EngineChoice::Torch && device == tch::Device::Cpu;
+        let tableau = solver.tableau();
+        let engine: Box<dyn Engine> = match (model.perceptron(channels).filter(|_| native), precision) {
+            (Some(perceptron), Precision::F32) => Box::new(Native::<f32>::new(&perceptron, tableau)),
+            (Some(perceptron), Precision::F64) => Box::new(Native::<f64>::new(&perceptron, tableau)),
+            (None, _) => Box::new(Torch::new(model.build(channels), tableau, device, precision)),
+        };
+        Ok((engine, device))
+    }
+}
+
+impl FromStr for EngineChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(EngineChoice::Auto),
+            "native" => Ok(EngineChoice::Native),
+            "torch" => Ok(EngineChoice::Torch),
+            _ => Err(format!("found `{text}`, expected auto, native or torch")),
+        }
+    }
+}
+
+impl fmt::Display for EngineChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EngineChoice::Auto => "auto",
+            EngineChoice::Native => "native",
+            EngineChoice::Torch => "torch",
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! The engine for perceptrons on the CPU: fused SIMD kernels, no allocation in the loop, environments in parallel.
+//!
+//! An environment is computed by one thread in one order, whatever else is in the batch: its result depends on no other.
+
+use std::sync::Mutex;
+
+use rayon::prelude::*;
+
+mod gradient;
+mod jacobian;
+mod product;
+mod real;
+mod rows;
+mod tangent;
+mod weights;
+
+use gradient::{Record, Rollout};
+use jacobian::{JacobianRows, Sensitivities};
+use real::Real;
+use rows::Rows;
+use tangent::{Scratch, TangentRollout};
+use weights::{Shape, Weights};
+
+use super::{Batch, Engine, Jacobian, Tangents};
+use crate::models::Mlp;
+use crate::solve::Tableau;
+
+/// Rollouts of a perceptron by one step of `tableau` from sample to sample, in the arithmetic of `T`.
+pub struct Native<T> {
+    shape: Shape,
+    tableau: &'static Tableau,
+    architecture: pulp::Arch,
+    /// Buffers that are not in use.
+    records: Mutex<Vec<Record<T>>>,
+}
+
+impl<T: Real + Default> Native<T> {
+    /// An engine for `model`.
+    pub fn new(model: &Mlp, tableau: &'static Tableau) -> Self {
+        let architecture = pulp::Arch::new();
+        Native { shape: Shape::new(model.widths()), tableau, architecture, records: Mutex::default() }
+    }
+
+    /// The sum of squared residuals of environment `e`.
+    fn roll_out(
+        &self,
+        e: usize,
+        flat: &[f64],
+        batch: &Batch,
+        predictions: Option<&mut [f64]>,
+        gradient: Option<(f64, &mut [f64])>,
+    ) -> f64 {
+        let weights = Weights::new(&self.shape, flat);
+        let rows = Rows::new(&self.shape, batch, e);
+        let free = self.records.lock().expect("no thread panics while it holds the buffers").pop();
+        let mut record = free.unwrap_or_default();
+        let squares = self.architecture.dispatch(Rollout {
+            shape: &self.shape,
+            tableau: self.tableau,
+            weights: &weights,
+            batch,
+            rows: &rows,
+            record: &mut record,
+            predictions,
+            environment: e,
+            gradient,
+        });
+        self.records.lock().expect("no thread panics while it holds the buffers").push(record);
+        squares
+    }
+}
+
+impl<T: Real + Default> Engine for Native<T> {
+    fn name(&self) -> &'static str {
+        "native"
+    }
+
+    fn predict(&self, weights: &[f64], batch: &Batch) -> Vec<f64> {
+        let mut predictions = vec![0.0; batch.targets.len()];
+        let per_environment = batch.values_per_environment().max(1);
+        predictions.par_chunks_mut(per_environment).zip(weights.par_chunks(self.shape.size())).enumerate().for_each(
+            |(e, (predictions, flat))| {
+                self.roll_out(e, flat, batch, Some(predictions), None);
+            },
+        );
+        predictions
+    }
+
+    fn loss_and_gradient(&self, weights: &[f64], batch: &Batch) -> (f64, Vec<f64>) {
+        let count = batch.count();
+        let mut gradient = vec![0.0; weights.len()];
+        let squares: Vec<f64> = gradient
+            .par_chunks_mut(self.shape.size())
+            .zip(weights.par_chunks(self.shape.size()))
+            .with_max_len(1)
+            .enumerate()
+            .map(|(e, (gradient, flat))| self.roll_out(e, flat, batch, None, Some((count, gradient))))
+            .collect();
+        (squares.iter().sum::<f64>() / count, gradient)
+    }
+
+    fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian {
+        let size = self.shape.size();
+        let places: Vec<usize> = (0..batch.environments * batch.rows).collect();
+        let parts: Vec<(Vec<usize>, Vec<f64>, Vec<f64>)> = places
+            .into_par_iter()
+            .with_max_len(1)
+            .map_init(
+                || (Record::<T>::default(), Sensitivities::<T>::default()),
+                |(record, sensitivities), place| {
+                    let environment = place / batch.rows;
+                    let flat = &weights[environment * size..(environment + 1) * size];
+                    self.architecture.dispatch(JacobianRows {
+                        shape: &self.shape,
+                        tableau: self.tableau,
+                        weights: &Weights::new(&self.shape, flat),
+                        batch,
+                        rows: &Rows::of(&self.shape, batch, place..place + 1),
+                        environment,
+                        record,
+                        sensitivities,
+                    })
+                },
+            )
+            .collect();
+        let mut jacobian = Jacobian::default();
+        for (values, residuals, rows) in parts {
+            jacobian.environments.extend(values.iter().map(|value| value / batch.values_per_environment()));
+            jacobian.residuals.extend(residuals);
+            jacobian.rows.extend(rows);
+        }
+        jacobian
+    }
+
+    fn environments_per_batch(&self) -> usize {
+        1
+    }
+
+    fn tangents<'a>(&'a self, basis: &[f64], context_dimension: usize) -> Box<dyn Tangents + 'a> {
+        let basis: Vec<Weights<T>> =
+            basis.chunks_exact(self.shape.size()).map(|flat| Weights::new(&self.shape, flat)).collect();
+        assert_eq!(basis.len(), 1 + context_dimension, "a basis has one vector more than the context has dimensions");
+        Box::new(NativeTangents { engine: self, basis, free: Mutex::default() })
+    }
+}
+
+struct NativeTangents<'a, T> {
+    engine: &'a Native<T>,
+    basis: Vec<Weights<T>>,
+    /// Decoded weights and buffers that are not in use.
+    free: Mutex<Vec<(Weights<T>, Scratch<T>)>>,
+}
+
+impl<T: Real + Default> Tangents for NativeTangents<'_, T> {
+    fn roll_out(&self, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
+        let d = self.basis.len() - 1;
+        let mut predictions = vec![0.0; batch.targets.len()];
+        let mut tangents = vec![0.0; batch.targets.len() * d];
+        let size = batch.values_per_environment().max(1);
+        predictions
+            .par_chunks_mut(size)
+            .zip(tangents.par_chunks_mut(size * d))
+            .zip(contexts.par_chunks(d))
+            .enumerate()
+            .for_each(|(environment, ((predictions, tangents), context))| {
+                let free = self.free.lock().expect("no thread panics while it holds the buffers").pop();
+                let (mut weights, mut scratch) = free.unwrap_or_else(|| (self.basis[0].clone(), Scratch::default()));
+                let context: Vec<T> = context.iter().map(|&xi| T::from_f64(xi)).collect();
+                self.engine.architecture.dispatch(TangentRollout {
+                    shape: &self.engine.shape,
+                    tableau: self.engine.tableau,
+                    weights: &mut weights,
+                    basis: &self.basis,
+                    context: &context,
+                    batch,
+                    rows: &Rows::new(&self.engine.shape, batch, environment),
+                    scratch: &mut scratch,
+                    environment,
+                    predictions,
+                    tangents,
+                });
+                self.free.lock().expect("no thread panics while it holds the buffers").push((weights, scratch));
+            });
+        (predictions, tangents)
+    }
+}

@@ -1,0 +1,66 @@
+//! The rows of one environment, in the order and form that the kernels want.
+
+use super::real::Real;
+use super::weights::Shape;
+use crate::engine::Batch;
+
+/// Rows of one environment, longest first, so that those still running at a step are the first ones.
+pub struct Rows<T> {
+    /// `R`, rows with at least one step.
+    pub count: usize,
+    /// Place in the batch of each row.
+    pub places: Vec<usize>,
+    /// Rows that make step `l`, for each step that any row makes.
+    pub active: Vec<usize>,
+    /// `[R, state_width]`.
+    pub initial: Vec<T>,
+    /// `[L, R]`.
+    pub dt: Vec<T>,
+}
+
+impl<T: Real> Rows<T> {
+    /// Those of environment `e`.
+    pub fn new(shape: &Shape, batch: &Batch, e: usize) -> Self {
+        Self::of(shape, batch, e * batch.rows..(e + 1) * batch.rows)
+    }
+
+    /// Those at `places` of the batch.
+    pub fn of(shape: &Shape, batch: &Batch, places: std::ops::Range<usize>) -> Self {
+        let length = |place: usize| {
+            let steps = place * batch.steps..(place + 1) * batch.steps;
+            let moves = |step: usize| {
+                let values = step * batch.channels..(step + 1) * batch.channels;
+                batch.dt[step] != 0.0 || batch.mask[values].iter().any(|&mask| mask != 0.0)
+            };
+            steps.clone().rev().find(|&step| moves(step)).map_or(0, |last| last + 1 - steps.start)
+        };
+        let mut rows: Vec<(usize, usize)> =
+            places.map(|place| (length(place), place)).filter(|row| row.0 > 0).collect();
+        rows.sort_by_key(|&(length, place)| (std::cmp::Reverse(length), place));
+        let count = rows.len();
+        let longest = rows.first().map_or(0, |row| row.0);
+        let mut initial = vec![T::zeroed(); count * shape.state_width];
+        let mut dt = vec![T::zeroed(); longest * count];
+        for (r, &(length, place)) in rows.iter().enumerate() {
+            let state = &batch.initial[place * batch.channels..(place + 1) * batch.channels];
+            for (to, &from) in initial[r * shape.state_width..].iter_mut().zip(state) {
+                *to = T::from_f64(from);
+            }
+            for step in 0..length {
+                dt[step * count + r] = T::from_f64(batch.dt[place * batch.steps + step]);
+            }
+        }
+        Rows {
+            count,
+            active: (0..longest).map(|step| rows.iter().take_while(|row| row.0 > step).count()).collect(),
+            places: rows.into_iter().map(|row| row.1).collect(),
+            initial,
+            dt,
+        }
+    }
+
+    /// First value in `targets`, `mask` and predictions of row `r` after step `step`.
+    pub fn target(&self, batch: &Batch, r: usize, step: usize) -> usize {
+        (self.places[r] * batch.steps + step) * batch.channels
+    }
+}

@@ -1,0 +1,155 @@
+//! Gathers what a report shows from the products of the other stages.
+
+use super::error::Error;
+use super::plan::Plan;
+use super::stage::Stage;
+use super::stages::Context;
+use crate::checkpoint::StoredModel;
+use crate::dataset::Dataset;
+use crate::estimate::{self, Evaluation, Row, Status};
+use crate::report::{Input, LossPoint, Portrait, Summary, TrainingEnvironment};
+use crate::schema::Split;
+
+/// Panels of phase portraits.
+const PORTRAITS: usize = 4;
+
+/// Everything that the report of `plan` shows.
+///
+/// # Errors
+/// If a product cannot be read.
+pub fn input(plan: &Plan, dataset: &Dataset, model: &StoredModel, context: &Context<'_>) -> Result<Input, Error> {
+    let directory = plan.estimates_directory();
+    let (estimates, _) = estimate::Manifest::read(&directory)?;
+    let mut rows = Vec::new();
+    for &split in &estimates.splits {
+        rows.extend(estimate::read_rows(&directory, &estimates, split)?.into_iter().map(|row| (split, row)));
+    }
+    let portraits = portraits(dataset, model, context, &rows, estimates.evaluation.parameter_split)?;
+    let settings = plan.report.clone().unwrap_or_default();
+    Ok(Input {
+        title: if settings.title.is_empty() { plan.name.clone() } else { settings.title },
+        description: plan.description.clone(),
+        summary: summary(plan, model, &estimates.evaluation, context),
+        time_unit: dataset.manifest().time_unit.clone(),
+        channels: dataset.manifest().channels.clone(),
+        parameters: dataset.manifest().parameters.clone(),
+        training: training(model),
+        estimates: rows.into_iter().map(|(_, row)| row).collect(),
+        portraits,
+        losses: model
+            .log
+            .iter()
+            .map(|record| LossPoint { step: record.step, train: record.train, validation: record.validation })
+            .collect(),
+        published: settings.published,
+        effective_pipeline: plan.effective_toml(),
+    })
+}
+
+fn summary(plan: &Plan, model: &StoredModel, evaluation: &Evaluation, context: &Context<'_>) -> Summary {
+    let manifest = &model.manifest;
+    let estimation = context.records.get(&Stage::Estimate);
+    Summary {
+        pipeline: plan.name.clone(),
+        mse_in_domain: evaluation.mse_in_domain,
+        mse_adaptation: evaluation.mse_adaptation,
+        param_mape_in_hull: evaluation.param_mape_in_hull,
+        param_mape_out_of_hull: evaluation.param_mape_out_of_hull,
+        param_mape_overall: evaluation.param_mape_overall,
+        environments: evaluation.environments,
+        environments_in_hull: evaluation.environments_in_hull,
+        environments_out_of_hull: evaluation.environments_out_of_hull,
+        environments_failed: evaluation.environments_failed,
+        seconds: context.records.iter().map(|(stage, record)| (stage.name().to_owned(), record.seconds)).collect(),
+        device: manifest.training.device.clone(),
+        engine: manifest.training.engine.clone(),
+        threads: estimation.map_or(context.threads, |record| record.threads),
+        seed: plan.seed,
+        data_tolerance: manifest.data_tolerance,
+        map: model.map.as_ref().map(|map| map.kind.name().to_owned()),
+        training_steps: manifest.training.steps,
+        mse_validation: Some(manifest.training.validation),
+    }
+}
+
+/// The training environments; those that the map was fitted on with the contexts that it was fitted to.
+fn training(model: &StoredModel) -> Vec<TrainingEnvironment> {
+    let contexts = model.contexts.chunks_exact(model.manifest.context_dimension);
+    let environments = model.manifest.environments.iter().zip(contexts);
+    environments
+        .map(|(environment, trained)| {
+            let fitted =
+                model.map.as_ref().and_then(|map| map.environments.iter().find(|it| it.environment == environment.id));
+            let context = fitted.map_or(trained, |it| &it.context);
+            TrainingEnvironment {
+                environment: environment.id.clone(),
+                context: context.to_vec(),
+                parameters: environment.parameters.clone(),
+                mapped: model.map.as_ref().map_or_else(Vec::new, |map| map.apply(context)),
+            }
+        })
+        .collect()
+}
+
+/// Truth and prediction of a few environments of the split that parameters are judged on.
+fn portraits(
+    dataset: &Dataset,
+    model: &StoredModel,
+    context: &Context<'_>,
+    rows: &[(Split, Row)],
+    preferred: Option<Split>,
+) -> Result<Vec<Portrait>, Error> {
+    let split = preferred.or(rows.first().map(|(split, _)| *split));
+    let usable: Vec<&Row> =
+        rows.iter().filter(|(of, row)| Some(*of) == split && row.status == Status::Ok).map(|(_, row)| row).collect();
+    let mut portraits = Vec::new();
+    for row in chosen(&usable) {
+        let Some(split) = split else { break };
+        let (truth, prediction) =
+            estimate::portrait(context.compute, dataset, model, split, &row.environment, &row.context)?;
+        let known = dataset.manifest().parameters.iter().zip(&row.parameters);
+        let known: Vec<String> =
+            known.filter_map(|(quantity, it)| Some(format!("{} = {:.3}", quantity.name, it.truth?))).collect();
+        portraits.push(Portrait {
+            title: if known.is_empty() { row.environment.clone() } else { known.join(", ") },
+            times: truth.times,
+            truth: truth.states,
+            prediction,
+        });
+    }
+    Ok(portraits)
+}
+
+/// With two known parameters, the environments nearest to the centres of the four quadrants of the parameter plane; else
+/// those at equal distances in the order of the trajectory error, the best and the worst included.
+fn chosen<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
+    let plane: Vec<(f64, f64, &Row)> = rows
+        .iter()
+        .filter_map(|row| match row.parameters.as_slice() {
+            [a, b] => Some((a.truth?, b.truth?, *row)),
+            _ => None,
+        })
+        .collect();
+    if plane.len() > PORTRAITS && plane.len() == rows.len() {
+        let range = |value: &dyn Fn(&(f64, f64, &Row)) -> f64| {
+            let values = plane.iter().map(value);
+            (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max))
+        };
+        let ((a_low, a_high), (b_low, b_high)) = (range(&|it| it.0), range(&|it| it.1));
+        let (a_extent, b_extent) = ((a_high - a_low).max(f64::MIN_POSITIVE), (b_high - b_low).max(f64::MIN_POSITIVE));
+        let quadrants = [(0.25, 0.25), (0.75, 0.25), (0.25, 0.75), (0.75, 0.75)];
+        return quadrants
+            .iter()
+            .filter_map(|&(a, b)| {
+                let distance = |it: &(f64, f64, &Row)| {
+                    ((it.0 - a_low) / a_extent - a).powi(2) + ((it.1 - b_low) / b_extent - b).powi(2)
+                };
+                plane.iter().min_by(|x, y| distance(x).total_cmp(&distance(y))).map(|it| it.2)
+            })
+            .collect();
+    }
+    let mut ordered = rows.to_vec();
+    ordered.sort_by(|x, y| x.trajectory_rmse.total_cmp(&y.trajectory_rmse));
+    let count = PORTRAITS.min(ordered.len());
+    (0..count).map(|i| ordered[i * (ordered.len() - 1) / (count - 1).max(1)]).collect()
+}

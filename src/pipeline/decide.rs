@@ -1,0 +1,210 @@
+//! Whether a stage has to run, and why.
+//!
+//! A stage is up to date when its product is there and whole, is the one that its record speaks of, and was made from
+//! the same ingredients. Datasets are shared among pipelines, so for them the manifest decides: a dataset made from
+//! the same ingredients is adopted, whoever made it; one that differs is replaced only if this pipeline made it, or by
+//! force.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::error::Error;
+use super::fingerprint::{Ingredients, canonical, differences, sha256, tool};
+use super::plan::Plan;
+use super::record::Record;
+use super::runner::{Action, Decision};
+use super::stage::Stage;
+use super::stages::{Executor, Product};
+use crate::dataset::{Manifest, Parent};
+use crate::schema::FormatVersion;
+
+/// What decides the product of `stage` now. Products of `pending` stages are still to be made and may be missing.
+///
+/// # Errors
+/// If another input is missing or cannot be read.
+pub fn ingredients(
+    plan: &Plan,
+    stage: Stage,
+    executor: &dyn Executor,
+    pending: &[Stage],
+) -> Result<Ingredients, Error> {
+    let mut parents = if stage.makes_dataset() { executor.sources(plan)? } else { Vec::new() };
+    for parent in plan.parents(stage) {
+        // A dataset speaks for itself; whether the other products are there whole, only their records tell.
+        let finished = parent.makes_dataset() || plan.record_path(parent).exists();
+        match executor.product(plan, parent)? {
+            Some(Product { sha256, damage: None, .. }) if finished => {
+                parents.push(Parent { name: product_name(parent), sha256 });
+            }
+            _ if pending.contains(&parent) => {}
+            found => {
+                return Err(Error::MissingInput {
+                    stage,
+                    needs: parent,
+                    path: product_path(plan, parent),
+                    found: found.and_then(|product| product.damage).unwrap_or_else(|| "is not there".to_owned()),
+                });
+            }
+        }
+        if stage.reads_records()
+            && let Ok(bytes) = fs::read(plan.record_path(parent))
+        {
+            parents.push(Parent { name: format!("the record of {parent}"), sha256: sha256(&bytes) });
+        }
+    }
+    Ok(Ingredients {
+        stage,
+        format: FormatVersion::CURRENT,
+        tool: tool(),
+        settings: if stage.makes_dataset() { executor.configuration(plan) } else { plan.settings(stage) },
+        seed: Some(plan.seed).filter(|_| stage.uses_seed()),
+        parents,
+    })
+}
+
+/// What is to be done about `stage`.
+///
+/// # Errors
+/// If something stands in the dataset's place that must not be replaced.
+pub fn decide(
+    plan: &Plan,
+    stage: Stage,
+    ingredients: &Ingredients,
+    forced: bool,
+    executor: &dyn Executor,
+) -> Result<Decision, Error> {
+    let record = Record::read(&plan.record_path(stage));
+    let product = executor.product(plan, stage)?;
+    if stage.makes_dataset() {
+        return decide_dataset(plan, stage, ingredients, forced, executor, record, product);
+    }
+    let run = |reasons: Vec<String>| Ok(Decision { stage, action: Action::Run, reasons });
+    if forced {
+        return run(vec!["forced".to_owned()]);
+    }
+    let Some(product) = product else {
+        return run(vec!["not made yet".to_owned()]);
+    };
+    let Some(record) = record else {
+        let reason = if product.path.exists() { "no record of how it was made" } else { "not made yet" };
+        return run(vec![reason.to_owned()]);
+    };
+    if let Some(damage) = product.damage {
+        return run(vec![format!("{} {damage}", product.path.display())]);
+    }
+    if record.fingerprint != ingredients.fingerprint() {
+        return run(ingredients.changes_since(&record.ingredients));
+    }
+    if record.sha256 != product.sha256 {
+        return run(vec![format!("{} is not what the stage left there", product.path.display())]);
+    }
+    Ok(Decision { stage, action: Action::Keep, reasons: vec!["up to date".to_owned()] })
+}
+
+fn decide_dataset(
+    plan: &Plan,
+    stage: Stage,
+    ingredients: &Ingredients,
+    forced: bool,
+    executor: &dyn Executor,
+    record: Option<Record>,
+    product: Option<Product>,
+) -> Result<Decision, Error> {
+    let path = plan.dataset_directory.clone();
+    let run = |reasons: Vec<String>| Ok(Decision { stage, action: Action::Run, reasons });
+    let Some(product) = product else {
+        return run(vec!["not made yet".to_owned()]);
+    };
+    let manifest = match read_manifest(plan) {
+        Ok(manifest) => manifest,
+        Err(found) => return Err(Error::NotADataset { path, stage, found }),
+    };
+    let own = record.filter(|record| record.sha256 == product.sha256);
+    let made_here = own.as_ref().is_some_and(|record| record.made_here);
+    let mut changes = dataset_differences(&manifest, ingredients, &executor.configuration(plan));
+    if let Some(damage) = product.damage {
+        changes.push(format!("it {damage}"));
+    }
+    if forced {
+        let replaced = if changes.is_empty() { "made the same way".to_owned() } else { changes.join("; ") };
+        return run(vec![format!("forced; replaces {} ({replaced})", path.display())]);
+    }
+    let other_tool = manifest.provenance.tool != tool();
+    if changes.is_empty() && !(made_here && other_tool) {
+        let known = own.is_some_and(|record| record.fingerprint == ingredients.fingerprint());
+        let (action, reason) = match (known, other_tool) {
+            (true, _) => (Action::Keep, "up to date".to_owned()),
+            (false, false) => (Action::Adopt, format!("{} is there already, made the same way", path.display())),
+            (false, true) => {
+                let maker = &manifest.provenance.tool;
+                (Action::Adopt, format!("{} is there already, made the same way by {maker}", path.display()))
+            }
+        };
+        return Ok(Decision { stage, action, reasons: vec![reason] });
+    }
+    if other_tool {
+        changes.push(format!("{} -> {}", manifest.provenance.tool, tool()));
+    }
+    if made_here {
+        return run(vec![format!("replaces {} ({})", path.display(), changes.join("; "))]);
+    }
+    Err(Error::DatasetDiffers { path, stage, differences: changes })
+}
+
+/// How the dataset that is there differs from the one that the plan wants.
+fn dataset_differences(manifest: &Manifest, ingredients: &Ingredients, configuration: &Value) -> Vec<String> {
+    let provenance = &manifest.provenance;
+    let mut changes = Vec::new();
+    if provenance.stage != ingredients.stage.name() {
+        changes.push(format!("made by {} -> {}", provenance.stage, ingredients.stage));
+    }
+    if !manifest.format.is_readable() {
+        changes.push(format!("format {} -> {}", manifest.format, ingredients.format));
+    }
+    changes.extend(differences(&canonical(&provenance.configuration), &canonical(configuration)));
+    if ingredients.stage.uses_seed() && provenance.seed != ingredients.seed {
+        let seed = |seed: Option<u64>| seed.map_or("(none)".to_owned(), |seed| seed.to_string());
+        changes.push(format!("seed: {} -> {}", seed(provenance.seed), seed(ingredients.seed)));
+    }
+    for parent in &ingredients.parents {
+        match provenance.parents.iter().find(|other| other.name == parent.name) {
+            Some(other) if other.sha256 == parent.sha256 => {}
+            Some(_) => changes.push(format!("{} has changed", parent.name)),
+            None => changes.push(format!("{} is new", parent.name)),
+        }
+    }
+    changes
+}
+
+fn read_manifest(plan: &Plan) -> Result<Manifest, String> {
+    let bytes = fs::read(plan.dataset_directory.join("manifest.json"));
+    let bytes = bytes.map_err(|error| format!("a directory or file without a readable manifest.json ({error})"))?;
+    let manifest: Manifest =
+        serde_json::from_slice(&bytes).map_err(|error| format!("a manifest.json that is not a dataset's ({error})"))?;
+    match manifest.kind.as_str() {
+        "dataset" => Ok(manifest),
+        kind => Err(format!("a manifest.json of kind \"{kind}\"")),
+    }
+}
+
+fn product_name(stage: Stage) -> String {
+    match stage {
+        Stage::Generate | Stage::Import => "the dataset",
+        Stage::Train => "the model",
+        Stage::Map => "the map",
+        Stage::Estimate => "the estimates",
+        Stage::Report => "the report",
+    }
+    .to_owned()
+}
+
+/// Where the product of `stage` belongs.
+pub fn product_path(plan: &Plan, stage: Stage) -> std::path::PathBuf {
+    match stage {
+        Stage::Generate | Stage::Import => plan.dataset_directory.clone(),
+        Stage::Train | Stage::Map => plan.model_directory(),
+        Stage::Estimate => plan.estimates_directory(),
+        Stage::Report => plan.report_directory(),
+    }
+}

@@ -1,0 +1,356 @@
+//! A pipeline file as a tree of values, each of which knows where it was said.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use serde_json::{Map, Number, Value};
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use super::diagnostic::{Diagnostic, Place};
+use super::nearest;
+
+/// Where a key and its value stand.
+#[derive(Clone, Debug)]
+struct Said {
+    key: Place,
+    value: Place,
+}
+
+/// The values of a pipeline file after its `--set` arguments, and the place of each.
+///
+/// A path is the list of keys (and array positions, in decimal) from the root.
+#[derive(Clone, Debug)]
+pub struct Document {
+    file: String,
+    root: Value,
+    said: BTreeMap<Vec<String>, Said>,
+    /// Paths whose value is already known to be bad; nothing more is said of them.
+    refused: BTreeSet<Vec<String>>,
+}
+
+impl Document {
+    /// Reads and parses `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not UTF-8, or holds nothing. Syntax errors leave no tree either.
+    pub fn read(path: &Path) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let file = path.display().to_string();
+        let whole = |found: String, expected: &str, remedy: String| {
+            vec![Diagnostic {
+                place: Place::File { file: file.clone() },
+                key: String::new(),
+                found,
+                expected: expected.to_owned(),
+                remedy,
+            }]
+        };
+        let expected = "a pipeline file (TOML)";
+        if path.is_dir() {
+            let remedy = match first_pipeline(path) {
+                Some(name) => format!("name a file in it, such as `{}`", path.join(name).display()),
+                None => "name a file".to_owned(),
+            };
+            return Err(whole("a directory".to_owned(), expected, remedy));
+        }
+        let bytes = fs::read(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => whole("no such file".to_owned(), expected, missing_file_remedy(path)),
+            _ => whole(format!("a file that cannot be read ({error})"), expected, "make it readable".to_owned()),
+        })?;
+        let text = std::str::from_utf8(&bytes).map_err(|error| {
+            let start = error.valid_up_to();
+            let before = String::from_utf8_lossy(&bytes[..start]);
+            vec![Diagnostic {
+                place: position(&file, &before, before.len()),
+                key: String::new(),
+                found: format!("the byte 0x{:02x}, which is not UTF-8", bytes[start]),
+                expected: "UTF-8 text".to_owned(),
+                remedy: "save the file as UTF-8".to_owned(),
+            }]
+        })?;
+        let parsed = Document::parse(&file, text)?;
+        if parsed.0.root.as_object().is_some_and(Map::is_empty) {
+            let remedy = "begin with a [generate] or an [import] section; `paramill schema pipeline` has all keys";
+            return Err(whole("an empty file".to_owned(), "the sections of a pipeline", remedy.to_owned()));
+        }
+        Ok(parsed)
+    }
+
+    /// Parses `text`, which came from `file`. The problems beside the tree are values that no setting can have.
+    ///
+    /// # Errors
+    /// Every syntax error.
+    pub fn parse(file: &str, text: &str) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let (table, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() {
+            let diagnostics = errors.iter().map(|error| Diagnostic {
+                place: position(file, text, error.span().map_or(0, |span| span.start)),
+                key: String::new(),
+                found: format!("a syntax error ({})", one_line(error.message())),
+                expected: "TOML".to_owned(),
+                remedy: "correct the line; strings stand in quotation marks, as in name = \"value\"".to_owned(),
+            });
+            let mut diagnostics: Vec<_> = diagnostics.collect();
+            diagnostics.sort();
+            diagnostics.dedup();
+            return Err(diagnostics);
+        }
+        let mut document =
+            Document { file: file.to_owned(), root: Value::Null, said: BTreeMap::new(), refused: BTreeSet::new() };
+        let mut problems = Vec::new();
+        let mut locate = |span: Range<usize>| position(file, text, span.start);
+        document.root = document.table(&mut Vec::new(), table.get_ref(), &mut locate, &mut problems);
+        Ok((document, problems))
+    }
+
+    /// Applies one `--set KEY=VALUE`, the `index`-th. The value is TOML; a bare word is a string.
+    ///
+    /// # Errors
+    /// The argument has no `=`, its key is none, its value opens a string, list or table that it does not close, or
+    /// the key leads through something that is not a table.
+    pub fn set(&mut self, index: usize, argument: &str) -> Result<Vec<Diagnostic>, Box<Diagnostic>> {
+        let (typed, text) = argument.split_once('=').unwrap_or((argument, ""));
+        let (typed, text) = (typed.trim(), text.trim());
+        let place = Place::Argument { index, key: typed.to_owned() };
+        let refuse = |found: String, expected: &str, remedy: String| {
+            let (key, expected) = (typed.to_owned(), expected.to_owned());
+            Box::new(Diagnostic { place: place.clone(), key, found, expected, remedy })
+        };
+        if !argument.contains('=') {
+            return Err(refuse("no value".into(), "KEY=VALUE", format!("write `--set {typed}=VALUE`")));
+        }
+        let Some(path) = key_path(typed) else {
+            let remedy = "write keys with dots between them, such as `train.steps`".to_owned();
+            return Err(refuse(format!("the key `{typed}`"), "a dotted key", remedy));
+        };
+        let value = match DeValue::parse(text) {
+            Ok(value) => value.into_inner(),
+            Err(error) if text.starts_with(['[', '{', '"', '\'']) => {
+                let found = format!("`{text}` ({})", one_line(error.message()));
+                return Err(refuse(found, "a TOML value", "close what the value opens".to_owned()));
+            }
+            Err(_) => DeValue::String(text.into()),
+        };
+        let mut problems = Vec::new();
+        self.forget(&path);
+        let value = self.value(&mut path.clone(), &value, &mut |_| place.clone(), &mut problems);
+        let mut at = &mut self.root;
+        for (depth, segment) in path.iter().enumerate() {
+            let last = depth + 1 == path.len();
+            let inside = path[..depth].join(".");
+            at = match at {
+                Value::Object(table) => {
+                    if !last && !table.contains_key(segment) {
+                        table.insert(segment.clone(), Value::Object(Map::new()));
+                    }
+                    self.said
+                        .entry(path[..=depth].to_vec())
+                        .or_insert_with(|| Said { key: place.clone(), value: place.clone() });
+                    table.entry(segment.clone()).or_insert(Value::Null)
+                }
+                Value::Array(items) => {
+                    let count = items.len();
+                    let item = segment.parse::<usize>().ok().and_then(|position| items.get_mut(position));
+                    item.ok_or_else(|| {
+                        let expected = format!("a position in the list `{inside}`, which has {count}");
+                        refuse(format!("`{segment}`"), &expected, "count from 0".to_owned())
+                    })?
+                }
+                other => {
+                    let found = format!("{} at `{inside}`", describe(other));
+                    return Err(refuse(found, "a table", format!("set `{inside}` itself")));
+                }
+            };
+        }
+        *at = value;
+        Ok(problems)
+    }
+
+    /// The tree.
+    pub fn root(&self) -> &Value {
+        &self.root
+    }
+
+    /// The file's name as the user gave it.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Whether the value at `path` has been refused already.
+    pub fn is_refused(&self, path: &[String]) -> bool {
+        self.refused.contains(path)
+    }
+
+    /// Where the key at `path` stands, or the innermost table around it.
+    pub fn key_place(&self, path: &[String]) -> Place {
+        self.nearest_said(path).map_or_else(|| self.whole(), |said| said.key.clone())
+    }
+
+    /// Where the value at `path` stands, or the innermost table around it.
+    pub fn value_place(&self, path: &[String]) -> Place {
+        match self.said.get(path) {
+            Some(said) => said.value.clone(),
+            None => self.key_place(path),
+        }
+    }
+
+    fn whole(&self) -> Place {
+        Place::File { file: self.file.clone() }
+    }
+
+    fn nearest_said(&self, path: &[String]) -> Option<&Said> {
+        (0..=path.len()).rev().find_map(|length| self.said.get(&path[..length]))
+    }
+
+    fn forget(&mut self, path: &[String]) {
+        self.said.retain(|said, _| !said.starts_with(path));
+        self.refused.retain(|refused| !refused.starts_with(path));
+    }
+
+    fn table(
+        &mut self,
+        path: &mut Vec<String>,
+        table: &DeTable<'_>,
+        locate: &mut dyn FnMut(Range<usize>) -> Place,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Value {
+        let mut object = Map::new();
+        for (key, value) in table {
+            path.push(key.get_ref().clone().into_owned());
+            let said = Said { key: locate(key.span()), value: locate(value.span()) };
+            self.said.insert(path.clone(), said);
+            let converted = self.value(path, value.get_ref(), locate, problems);
+            object.insert(key.get_ref().clone().into_owned(), converted);
+            path.pop();
+        }
+        Value::Object(object)
+    }
+
+    fn value(
+        &mut self,
+        path: &mut Vec<String>,
+        value: &DeValue<'_>,
+        locate: &mut dyn FnMut(Range<usize>) -> Place,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Value {
+        let (found, expected, remedy) = match value {
+            DeValue::String(text) => return Value::String(text.clone().into_owned()),
+            DeValue::Boolean(yes) => return Value::Bool(*yes),
+            DeValue::Table(table) => return self.table(path, table, locate, problems),
+            DeValue::Array(items) => {
+                let mut converted = Vec::with_capacity(items.len());
+                for (position, item) in items.iter().enumerate() {
+                    path.push(position.to_string());
+                    let place = locate(item.span());
+                    self.said.insert(path.clone(), Said { key: place.clone(), value: place });
+                    converted.push(self.value(path, item.get_ref(), locate, problems));
+                    path.pop();
+                }
+                return Value::Array(converted);
+            }
+            DeValue::Integer(integer) => match number_of(integer) {
+                Some(number) => return Value::Number(number),
+                None => (integer.to_string(), "a number below 2^64", "write a smaller number"),
+            },
+            DeValue::Float(float) => match float.as_str().parse().ok().and_then(Number::from_f64) {
+                Some(number) => return Value::Number(number),
+                None => (float.to_string(), "a finite number", "write a finite number"),
+            },
+            DeValue::Datetime(date) => {
+                (date.to_string(), "a string, a number, true or false, a list or a table", "put it in quotation marks")
+            }
+        };
+        problems.push(Diagnostic {
+            place: self.said.get(path).map_or_else(|| locate(0..0), |said| said.value.clone()),
+            key: path.join("."),
+            found,
+            expected: expected.to_owned(),
+            remedy: remedy.to_owned(),
+        });
+        self.refused.insert(path.clone());
+        Value::Null
+    }
+}
+
+/// A value in words, as it stands in the "found" of a diagnostic.
+pub fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Object(_) => "a table".to_owned(),
+        Value::Array(items) => match items.len() {
+            0 => "an empty list".to_owned(),
+            1 => "a list of one".to_owned(),
+            count => format!("a list of {count}"),
+        },
+        Value::String(text) if text.is_empty() => "an empty string".to_owned(),
+        Value::String(text) if text.chars().count() > 60 => {
+            format!("the string \"{}...\"", text.chars().take(57).collect::<String>())
+        }
+        Value::String(text) => format!("the string \"{text}\""),
+        scalar => scalar.to_string(),
+    }
+}
+
+/// Line and column of byte `offset`, both from one, columns in characters.
+fn position(file: &str, text: &str, offset: usize) -> Place {
+    let before = &text[..text.floor_char_boundary(offset)];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    Place::Position {
+        file: file.to_owned(),
+        line: before.matches('\n').count() + 1,
+        column: before[line_start..].chars().count() + 1,
+    }
+}
+
+fn number_of(integer: &DeInteger<'_>) -> Option<Number> {
+    let (text, radix) = (integer.as_str(), integer.radix());
+    let signed = i64::from_str_radix(text, radix).map(Number::from);
+    signed.or_else(|_| u64::from_str_radix(text, radix).map(Number::from)).ok()
+}
+
+/// The segments of a dotted key, which may have quoted parts.
+fn key_path(typed: &str) -> Option<Vec<String>> {
+    if typed.contains(['\n', '=']) {
+        return None;
+    }
+    let line = format!("{typed} = 0");
+    let table = DeTable::parse(&line).ok()?.into_inner();
+    let mut path = Vec::new();
+    let mut inside = &table;
+    loop {
+        let (key, value) = inside.iter().next()?;
+        path.push(key.get_ref().clone().into_owned());
+        match value.get_ref() {
+            DeValue::Table(table) => inside = table,
+            _ => return Some(path),
+        }
+    }
+}
+
+fn one_line(message: &str) -> String {
+    message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+fn pipelines_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<_> = names.filter(|name| name.ends_with(".toml")).collect();
+    names.sort();
+    names
+}
+
+fn first_pipeline(directory: &Path) -> Option<String> {
+    pipelines_in(directory).into_iter().next()
+}
+
+fn missing_file_remedy(path: &Path) -> String {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let names = pipelines_in(directory);
+    match nearest(&name, names.iter().map(String::as_str)) {
+        Some(found) => format!("did you mean `{}`?", path.with_file_name(found).display()),
+        None => "check the path".to_owned(),
+    }
+}

@@ -1,0 +1,206 @@
+//! What stops a pipeline, and the exit code it means.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::diagnostic::Diagnostic;
+use super::stage::Stage;
+use crate::engine::ComputeError;
+use crate::{checkpoint, dataset, estimate, generate, import, report, train};
+
+/// What stops a pipeline.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{}", listing(.0))]
+    Problems(Vec<Diagnostic>),
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{}: held by another run{}; wait for it, or stop it", path.display(), pid(*holder))]
+    Locked { path: PathBuf, holder: Option<u32> },
+    #[error("stage `{stage}` is not in this pipeline, which has {}; add a [{stage}] section", names(has))]
+    NoSuchStage { stage: Stage, has: Vec<Stage> },
+    #[error(
+        "stage `{stage}` needs what `{needs}` makes, and {} {found}; run `--stage {needs}` first, or the whole pipeline",
+        path.display()
+    )]
+    MissingInput { stage: Stage, needs: Stage, path: PathBuf, found: String },
+    #[error(
+        "{}: {found}, expected a dataset or nothing; move it away, or choose another name with `--set {stage}.dataset=NAME`",
+        path.display()
+    )]
+    NotADataset { path: PathBuf, stage: Stage, found: String },
+    #[error(
+        "{}: found a dataset that this pipeline did not make and that differs ({}); \
+         replace it with `--force {stage}`, or choose another name with `--set {stage}.dataset=NAME`",
+        path.display(),
+        differences.join("; ")
+    )]
+    DatasetDiffers { path: PathBuf, stage: Stage, differences: Vec<String> },
+    #[error("stage `{stage}` ended, but left nothing whole at {}; run it again", path.display())]
+    NoProduct { stage: Stage, path: PathBuf },
+    #[error("{}: found {found}, expected {expected}; check the path", path.display())]
+    Unrecognised { path: PathBuf, found: String, expected: String },
+    #[error(
+        "{}: cannot be read ({found}), expected a file of the archive; get the archive, or say where it is with \
+         `--set import.directory=DIR`",
+        path.display()
+    )]
+    MissingArchive { path: PathBuf, found: String },
+    #[error("{0}")]
+    Usage(String),
+    #[error(transparent)]
+    Dataset(#[from] dataset::Error),
+    #[error(transparent)]
+    Generate(generate::Error),
+    #[error(transparent)]
+    Import(import::Error),
+    #[error(transparent)]
+    Train(train::Error),
+    #[error(transparent)]
+    Estimate(estimate::Error),
+    #[error(transparent)]
+    Report(report::Error),
+    #[error("{0}")]
+    Compute(ComputeError),
+    #[error("stopped by {}; {kept}", signal_name(*signal))]
+    Interrupted { signal: i32, kept: String },
+}
+
+impl Error {
+    /// Attaches a path to an I/O error.
+    pub fn io(path: &Path) -> impl FnOnce(io::Error) -> Error {
+        let path = path.to_owned();
+        move |source| Error::Io { path, source }
+    }
+
+    /// A request to stop that came between two stages.
+    pub fn between_stages(signal: i32) -> Error {
+        let kept = "finished stages are kept, and the same command goes on from there".to_owned();
+        Error::Interrupted { signal, kept }
+    }
+
+    /// The exit code that the error means.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            // The machine failed, not the user or the data: a full disk, missing permissions.
+            Error::Io { .. } | Error::NoProduct { .. } => 1,
+            Error::Problems(_)
+            | Error::NoSuchStage { .. }
+            | Error::MissingInput { .. }
+            | Error::NotADataset { .. }
+            | Error::DatasetDiffers { .. }
+            | Error::Unrecognised { .. }
+            | Error::Usage(_) => 2,
+            Error::Compute(_) => 2,
+            Error::Dataset(dataset::Error::Io { .. }) | Error::Report(_) => 1,
+            Error::Dataset(_) => 3,
+            Error::Generate(error) => match error {
+                generate::Error::Invalid(_) => 2,
+                _ => 3,
+            },
+            Error::Import(import::Error::Settings(_)) => 2,
+            Error::Import(_) | Error::MissingArchive { .. } => 3,
+            Error::Train(error) => match error {
+                train::Error::Compute(_) | train::Error::NoContextDimension { .. } => 2,
+                train::Error::Diverged { .. } | train::Error::NothingGood { .. } => 5,
+                _ => 3,
+            },
+            Error::Estimate(error) => match error {
+                estimate::Error::Io { .. } => 1,
+                estimate::Error::Compute(_)
+                | estimate::Error::NoSplit { .. }
+                | estimate::Error::TooFewForMap { .. } => 2,
+                _ => 3,
+            },
+            Error::Locked { .. } => 6,
+            Error::Interrupted { signal, .. } => u8::try_from(128 + signal).unwrap_or(130),
+        }
+    }
+
+    /// A short name for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Error::Problems(_) => "problems",
+            Error::Io { .. } => "io",
+            Error::Locked { .. } => "locked",
+            Error::NoSuchStage { .. } => "no_such_stage",
+            Error::MissingInput { .. } => "missing_input",
+            Error::NotADataset { .. } => "not_a_dataset",
+            Error::DatasetDiffers { .. } => "dataset_differs",
+            Error::NoProduct { .. } => "no_product",
+            Error::Unrecognised { .. } => "unrecognised",
+            Error::MissingArchive { .. } => "missing_archive",
+            Error::Usage(_) => "usage",
+            Error::Dataset(_) => "dataset",
+            Error::Generate(_) => "generate",
+            Error::Import(_) => "import",
+            Error::Train(_) => "train",
+            Error::Estimate(_) => "estimate",
+            Error::Compute(_) => "compute",
+            Error::Report(_) => "report",
+            Error::Interrupted { .. } => "interrupted",
+        }
+    }
+}
+
+impl From<generate::Error> for Error {
+    fn from(error: generate::Error) -> Self {
+        match error {
+            generate::Error::Interrupted { signal } => Error::Interrupted { signal, kept: error.to_string() },
+            error => Error::Generate(error),
+        }
+    }
+}
+
+impl From<import::Error> for Error {
+    fn from(error: import::Error) -> Self {
+        match error {
+            import::Error::Interrupted { signal } => Error::Interrupted { signal, kept: error.to_string() },
+            error => Error::Import(error),
+        }
+    }
+}
+
+impl From<train::Error> for Error {
+    fn from(error: train::Error) -> Self {
+        match error {
+            train::Error::Interrupted { signal, .. } => Error::Interrupted { signal, kept: error.to_string() },
+            error => Error::Train(error),
+        }
+    }
+}
+
+impl From<estimate::Error> for Error {
+    fn from(error: estimate::Error) -> Self {
+        match error {
+            estimate::Error::Interrupted { signal } => Error::Interrupted { signal, kept: error.to_string() },
+            error => Error::Estimate(error),
+        }
+    }
+}
+
+impl From<checkpoint::Error> for Error {
+    fn from(error: checkpoint::Error) -> Self {
+        Error::Estimate(error.into())
+    }
+}
+
+fn listing(problems: &[Diagnostic]) -> String {
+    problems.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn names(stages: &[Stage]) -> String {
+    stages.iter().map(|stage| stage.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn pid(holder: Option<u32>) -> String {
+    holder.map_or_else(String::new, |pid| format!(" (process {pid})"))
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        2 => "SIGINT",
+        15 => "SIGTERM",
+        _ => "a signal",
+    }
+}

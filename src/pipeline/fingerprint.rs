@@ -1,0 +1,159 @@
+//! What a stage's product depends on, and one digest of it.
+//!
+//! The fingerprint is SHA-256 over the canonical JSON (keys sorted, no spaces) of
+//! `{stage, format, tool, settings, seed, parents}`. Equal fingerprints mean equal products, because a stage reads
+//! nothing else.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::stage::Stage;
+use crate::dataset::Parent;
+use crate::schema::FormatVersion;
+
+/// Everything that decides a stage's product.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ingredients {
+    pub stage: Stage,
+    pub format: FormatVersion,
+    /// `paramill` and its version.
+    pub tool: String,
+    /// The effective settings.
+    pub settings: Value,
+    /// Absent where the stage draws nothing.
+    pub seed: Option<u64>,
+    /// Inputs by content, in the order of the stages or by name.
+    pub parents: Vec<Parent>,
+}
+
+impl Ingredients {
+    /// The fingerprint, hex.
+    pub fn fingerprint(&self) -> String {
+        let value = serde_json::to_value(self).unwrap_or(Value::Null);
+        sha256(canonical(&value).to_string().as_bytes())
+    }
+
+    /// How `self` differs from what the recorded product was made from, in words.
+    pub fn changes_since(&self, recorded: &Ingredients) -> Vec<String> {
+        let mut changes = differences(&recorded.settings, &self.settings);
+        if recorded.seed != self.seed {
+            changes.push(format!("seed {} -> {}", optional(recorded.seed), optional(self.seed)));
+        }
+        for parent in &self.parents {
+            match recorded.parents.iter().find(|other| other.name == parent.name) {
+                Some(other) if other.sha256 == parent.sha256 => {}
+                Some(_) => changes.push(format!("{} has changed", parent.name)),
+                None => changes.push(format!("{} is new", parent.name)),
+            }
+        }
+        for gone in recorded.parents.iter().filter(|old| !self.parents.iter().any(|new| new.name == old.name)) {
+            changes.push(format!("{} is gone", gone.name));
+        }
+        if recorded.tool != self.tool {
+            changes.push(format!("{} -> {}", recorded.tool, self.tool));
+        }
+        if recorded.format != self.format {
+            changes.push(format!("format {} -> {}", recorded.format, self.format));
+        }
+        changes
+    }
+}
+
+/// `paramill` and its version.
+pub fn tool() -> String {
+    format!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+}
+
+/// SHA-256, hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Lowercase hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The same value with the keys of every table sorted.
+pub fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Object(table) => {
+            let sorted: BTreeMap<_, _> = table.iter().collect();
+            sorted.into_iter().map(|(key, value)| (key.clone(), canonical(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(canonical).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The leaves in which two settings differ, as `key: old -> new`.
+pub fn differences(old: &Value, new: &Value) -> Vec<String> {
+    let (mut old_leaves, mut new_leaves) = (BTreeMap::new(), BTreeMap::new());
+    leaves(old, "", &mut old_leaves);
+    leaves(new, "", &mut new_leaves);
+    let mut keys: Vec<_> = old_leaves.keys().chain(new_leaves.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    let said = |leaf: Option<&Value>| leaf.map_or("(absent)".to_owned(), Value::to_string);
+    keys.into_iter()
+        .filter(|key| old_leaves.get(*key) != new_leaves.get(*key))
+        .map(|key| format!("{key}: {} -> {}", said(old_leaves.get(key)), said(new_leaves.get(key))))
+        .collect()
+}
+
+fn leaves(value: &Value, at: &str, into: &mut BTreeMap<String, Value>) {
+    let inside = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+    match value {
+        Value::Object(table) if !table.is_empty() => {
+            table.iter().for_each(|(key, value)| leaves(value, &inside(key), into));
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            items.iter().enumerate().for_each(|(index, value)| leaves(value, &inside(&index.to_string()), into));
+        }
+        // Null and absent are the same to TOML.
+        Value::Null => {}
+        leaf => {
+            into.insert(at.to_owned(), leaf.clone());
+        }
+    }
+}
+
+fn optional(seed: Option<u64>) -> String {
+    seed.map_or("(none)".to_owned(), |seed| seed.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_order_of_keys_does_not_matter_and_their_values_do() {
+        let ingredients = |settings: Value| Ingredients {
+            stage: Stage::Train,
+            format: FormatVersion::CURRENT,
+            tool: tool(),
+            settings,
+            seed: Some(1),
+            parents: vec![],
+        };
+        let one = ingredients(json!({"a": 1.5, "b": {"c": 2, "d": [1]}}));
+        let other_order = ingredients(json!({"b": {"d": [1], "c": 2}, "a": 1.5}));
+        let other_value = ingredients(json!({"a": 1.5, "b": {"c": 3, "d": [1]}}));
+        assert_eq!(one.fingerprint(), other_order.fingerprint());
+        assert_ne!(one.fingerprint(), other_value.fingerprint());
+        assert_eq!(other_value.changes_since(&one), ["b.c: 2 -> 3"]);
+        assert_eq!(other_order.changes_since(&one), [""; 0]);
+    }
+
+    #[test]
+    fn the_digest_is_sha_256_in_hexadecimal() {
+        // NIST's example for the message "abc".
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256(b"abc"), expected);
+    }
+}

@@ -1,0 +1,134 @@
+//! One process at a time: advisory locks on files, released by the system when their holder dies.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::Error;
+use crate::atomic::TEMPORARY_PREFIX;
+use crate::progress::{Event, Run};
+
+/// A held lock.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// Takes the lock at `path` for this process alone.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process holds it in any way.
+    pub fn exclusive(path: &Path) -> Result<Self, Error> {
+        Lock::take(path, File::try_lock)
+    }
+
+    /// Takes the lock at `path` together with others that share it.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process holds it for itself.
+    pub fn shared(path: &Path) -> Result<Self, Error> {
+        Lock::take(path, File::try_lock_shared)
+    }
+
+    fn take(path: &Path, attempt: fn(&File) -> Result<(), TryLockError>) -> Result<Self, Error> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(Error::io(parent))?;
+        }
+        let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let mut file = open.map_err(Error::io(path))?;
+        match attempt(&file) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = file.read_to_string(&mut holder);
+                return Err(Error::Locked { path: path.to_owned(), holder: holder.trim().parse().ok() });
+            }
+            Err(TryLockError::Error(source)) => return Err(Error::io(path)(source)),
+        }
+        let name_holder = file
+            .set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .and_then(|()| file.flush());
+        name_holder.map_err(Error::io(path))?;
+        Ok(Lock { file, path: path.to_owned() })
+    }
+
+    /// Lets others share a lock that was taken exclusively.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process took it exclusively in between.
+    pub fn downgrade(self) -> Result<Self, Error> {
+        let Lock { file, path } = self;
+        drop(file);
+        Lock::shared(&path)
+    }
+}
+
+/// The right to write the dataset at `directory`, and to sweep beside it when nobody else writes a dataset there.
+pub struct DatasetWriting {
+    _own: Lock,
+    _all: Lock,
+}
+
+impl DatasetWriting {
+    /// Takes it, and removes what dead processes left.
+    ///
+    /// Temporary siblings do not name their dataset, so they are removed only by a process that holds `.lock` of the
+    /// whole folder alone; writers share it.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process reads or writes this dataset.
+    pub fn begin(directory: &Path, run: &Run<'_>) -> Result<Self, Error> {
+        let own = Lock::exclusive(&dataset_lock(directory))?;
+        let folder = directory.parent().unwrap_or(Path::new("."));
+        let path = folder.join(".lock");
+        let all = match Lock::exclusive(&path) {
+            Ok(alone) => {
+                sweep(folder, run);
+                alone.downgrade()?
+            }
+            Err(Error::Locked { .. }) => Lock::shared(&path)?,
+            Err(error) => return Err(error),
+        };
+        Ok(DatasetWriting { _own: own, _all: all })
+    }
+}
+
+/// Shares the dataset at `directory` for reading; `None` where its folder cannot be written to, and so cannot change.
+///
+/// # Errors
+/// [`Error::Locked`] if another process is writing it.
+pub fn dataset_reading(directory: &Path) -> Result<Option<Lock>, Error> {
+    match Lock::shared(&dataset_lock(directory)) {
+        Err(Error::Io { source, .. })
+            if matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) =>
+        {
+            Ok(None)
+        }
+        taken => taken.map(Some),
+    }
+}
+
+/// Removes temporary siblings in `directory`, whose lock we hold: whoever made them is dead.
+pub fn sweep(directory: &Path, run: &Run<'_>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX) {
+            continue;
+        }
+        let path = entry.path();
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let removed = if is_directory { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        run.emit(match removed {
+            Ok(()) => Event::Note(format!("removed {}, left by a run that died", path.display())),
+            Err(error) => Event::Warn(format!("{}: left by a run that died; remove it ({error})", path.display())),
+        });
+    }
+}
+
+fn dataset_lock(directory: &Path) -> PathBuf {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    directory.with_file_name(format!(".{name}.lock"))
+}

@@ -1,0 +1,53 @@
+//! What is remembered of a stage that ran: `stages/NAME.json` in the workspace.
+//!
+//! The product is published before its record is written, so a crash between the two only repeats work.
+
+use std::fs;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::Error;
+use super::fingerprint::Ingredients;
+use crate::atomic;
+
+/// How a stage ran, and what it made from what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// SHA-256 over the ingredients, hex.
+    pub fingerprint: String,
+    pub ingredients: Ingredients,
+    /// Wall time.
+    pub seconds: f64,
+    pub device: String,
+    pub engine: String,
+    pub threads: usize,
+    /// Where the product stands, as it was named then.
+    pub product: String,
+    /// Content hash of the product.
+    pub sha256: String,
+    /// Whether this pipeline made the product; a dataset may have been made by another one.
+    pub made_here: bool,
+    /// Environments that the stage dealt with, where it counts them.
+    pub environments: Option<usize>,
+    /// Those of them that failed.
+    pub environments_failed: Option<usize>,
+}
+
+impl Record {
+    /// Reads a record; `None` where there is none, or none that this version can read: the stage then runs again.
+    pub fn read(path: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(path).ok()?).ok()
+    }
+
+    /// Writes the record, atomically.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        let mut text = serde_json::to_string_pretty(self).map_err(std::io::Error::from).map_err(Error::io(path))?;
+        text.push('\n');
+        atomic::write_file(path, text.as_bytes()).map_err(Error::io(path))
+    }
+}

@@ -1,0 +1,242 @@
+//! Does the stages in order, and leaves out those whose products are up to date.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::decide::{decide, ingredients, product_path};
+use super::error::Error;
+use super::fingerprint::Ingredients;
+use super::lock::{DatasetWriting, Lock, dataset_reading, sweep};
+use super::plan::Plan;
+use super::record::Record;
+use super::stage::Stage;
+use super::stages::{Context, Executor};
+use crate::engine::Compute;
+use crate::progress::{Event, Run};
+
+/// What the user asked of a run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Only these stages; all if empty.
+    pub stages: Vec<Stage>,
+    /// These stages even if they are up to date.
+    pub force: Vec<Stage>,
+    pub compute: Compute,
+    pub threads: usize,
+}
+
+/// What is to be done about a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Run it.
+    Run,
+    /// Its product is up to date.
+    Keep,
+    /// The dataset that it would make is there, made by another pipeline or an earlier workspace.
+    Adopt,
+    /// It depends on what the stages before it give (only before a run).
+    Depends,
+    /// Not asked for.
+    Skip,
+}
+
+/// What is to be done about a stage, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    pub stage: Stage,
+    pub action: Action,
+    pub reasons: Vec<String>,
+}
+
+/// What became of a stage.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StageOutcome {
+    #[serde(flatten)]
+    pub decision: Decision,
+    /// Wall time of the run that made the product.
+    pub seconds: Option<f64>,
+    pub product: Option<String>,
+    /// Content hash of the product.
+    pub sha256: Option<String>,
+    pub fingerprint: Option<String>,
+}
+
+/// What became of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Outcome {
+    pub stages: Vec<StageOutcome>,
+    /// Environments that the last counting stage dealt with, and those of them that failed.
+    pub environments: usize,
+    pub environments_failed: usize,
+}
+
+impl Outcome {
+    /// 0 if all went well, 4 if some environments failed, 5 if all did.
+    pub fn exit_code(&self) -> u8 {
+        match self.environments_failed {
+            0 => 0,
+            failed if failed < self.environments => 4,
+            _ => 5,
+        }
+    }
+}
+
+impl Options {
+    fn selects(&self, stage: Stage) -> bool {
+        self.stages.is_empty() || self.stages.contains(&stage) || self.force.contains(&stage)
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), Error> {
+        match self.stages.iter().chain(&self.force).find(|stage| !plan.has(**stage)) {
+            Some(&stage) => Err(Error::NoSuchStage { stage, has: plan.stages() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a run would do. Writes nothing and takes no lock.
+///
+/// # Errors
+/// What would stop the run before its first stage, and a dataset that it would refuse to replace.
+pub fn preview(plan: &Plan, options: &Options, executor: &dyn Executor) -> Result<Vec<Decision>, Error> {
+    options.check(plan)?;
+    let mut decisions: Vec<Decision> = Vec::new();
+    for stage in plan.stages() {
+        if !options.selects(stage) {
+            decisions.push(Decision { stage, action: Action::Skip, reasons: vec!["not asked for".to_owned()] });
+            continue;
+        }
+        let pending: Vec<_> = plan
+            .parents(stage)
+            .into_iter()
+            .filter(|parent| {
+                let decided = decisions.iter().find(|decision| decision.stage == *parent);
+                decided.is_some_and(|decision| matches!(decision.action, Action::Run | Action::Depends))
+            })
+            .collect();
+        let ingredients = ingredients(plan, stage, executor, &pending)?;
+        let mut decision = decide(plan, stage, &ingredients, options.force.contains(&stage), executor)?;
+        if decision.action == Action::Keep && !pending.is_empty() {
+            let names: Vec<_> = pending.iter().map(|parent| parent.name()).collect();
+            decision.action = Action::Depends;
+            decision.reasons = vec![format!("runs if {} gives another result", names.join(" or "))];
+        }
+        decisions.push(decision);
+    }
+    Ok(decisions)
+}
+
+/// Runs the plan.
+///
+/// # Errors
+/// Whatever stops a stage; another run in the same workspace or on the same dataset; a request to stop. Stages that
+/// ended before keep their products and records.
+pub fn run(plan: &Plan, options: &Options, executor: &dyn Executor, run: &Run<'_>) -> Result<Outcome, Error> {
+    options.check(plan)?;
+    let _workspace = Lock::exclusive(&plan.workspace.join(".lock"))?;
+    let swept = ["", "stages", "models"].map(|inside| plan.workspace.join(inside));
+    swept.iter().for_each(|directory| sweep(directory, run));
+    let mut dataset_lock = None;
+    let mut outcome = Outcome::default();
+    let mut records = BTreeMap::new();
+    for stage in plan.stages() {
+        if let Some(signal) = run.interrupt.requested() {
+            return Err(Error::between_stages(signal));
+        }
+        let decision = if !options.selects(stage) {
+            Decision { stage, action: Action::Skip, reasons: vec!["not asked for".to_owned()] }
+        } else {
+            if !stage.makes_dataset() && dataset_lock.is_none() {
+                dataset_lock = Some(dataset_reading(&plan.dataset_directory)?);
+            }
+            carry_out(plan, stage, options, executor, &records, run)?
+        };
+        if let Some(record) = Record::read(&plan.record_path(stage)) {
+            if let Some(environments) = record.environments {
+                outcome.environments = environments;
+                outcome.environments_failed = record.environments_failed.unwrap_or(0);
+            }
+            records.insert(stage, record);
+        }
+        let record = records.get(&stage);
+        outcome.stages.push(StageOutcome {
+            decision,
+            seconds: record.map(|record| record.seconds),
+            product: record.map(|record| record.product.clone()),
+            sha256: record.map(|record| record.sha256.clone()),
+            fingerprint: record.map(|record| record.fingerprint.clone()),
+        });
+    }
+    Ok(outcome)
+}
+
+fn carry_out(
+    plan: &Plan,
+    stage: Stage,
+    options: &Options,
+    executor: &dyn Executor,
+    records: &BTreeMap<Stage, Record>,
+    run: &Run<'_>,
+) -> Result<Decision, Error> {
+    warn_of_stale_inputs(plan, stage, options, executor, run);
+    let forced = options.force.contains(&stage);
+    let ingredients = ingredients(plan, stage, executor, &[])?;
+    let mut decision = decide(plan, stage, &ingredients, forced, executor)?;
+    let mut writing = None;
+    if decision.action == Action::Run && stage.makes_dataset() {
+        writing = Some(DatasetWriting::begin(&plan.dataset_directory, run)?);
+        // Another run may have finished the dataset before we had the lock.
+        decision = decide(plan, stage, &ingredients, forced, executor)?;
+    }
+    let done = match decision.action {
+        Action::Run => {
+            run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
+            let begun = Instant::now();
+            let context = Context { compute: options.compute, threads: options.threads, records, run };
+            let done = executor.execute(plan, stage, &context)?;
+            Some((done, begun.elapsed().as_secs_f64()))
+        }
+        _ => {
+            run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
+            (decision.action == Action::Adopt).then(Default::default)
+        }
+    };
+    if let Some((done, seconds)) = done {
+        let product = executor.product(plan, stage)?.filter(|product| product.damage.is_none());
+        let product = product.ok_or_else(|| Error::NoProduct { stage, path: product_path(plan, stage) })?;
+        let record = Record {
+            fingerprint: ingredients.fingerprint(),
+            ingredients,
+            seconds,
+            device: done.device,
+            engine: done.engine,
+            threads: options.threads,
+            product: product.path.display().to_string(),
+            sha256: product.sha256,
+            made_here: decision.action == Action::Run,
+            environments: done.environments,
+            environments_failed: done.environments_failed,
+        };
+        record.write(&plan.record_path(stage))?;
+        if record.made_here {
+            run.emit(Event::Note(format!("{stage}: made {} in {seconds:.1} s", record.product)));
+        }
+    }
+    drop(writing);
+    Ok(decision)
+}
+
+/// Says so if a stage that was not asked for would have run first.
+fn warn_of_stale_inputs(plan: &Plan, stage: Stage, options: &Options, executor: &dyn Executor, run: &Run<'_>) {
+    for parent in plan.parents(stage).into_iter().filter(|parent| !options.selects(*parent)) {
+        let decided = ingredients(plan, parent, executor, &[])
+            .and_then(|ingredients: Ingredients| decide(plan, parent, &ingredients, false, executor));
+        if let Ok(Decision { action: Action::Run, reasons, .. }) = decided {
+            let why = reasons.join("; ");
+            run.emit(Event::Warn(format!("{stage} uses what {parent} made before, which is out of date: {why}")));
+        }
+    }
+}

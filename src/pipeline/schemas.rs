@@ -1,0 +1,56 @@
+//! The JSON Schemas of what Paramill reads and writes, generated from the types.
+
+use serde_json::Value;
+
+use super::record::Record;
+use super::settings::Settings;
+use crate::report::Summary;
+use crate::{checkpoint, dataset, estimate};
+
+/// A schema by the name of its file, `schemas/NAME.json`.
+pub struct Published {
+    pub name: &'static str,
+    /// One line for people.
+    pub about: &'static str,
+    schema: fn() -> schemars::Schema,
+}
+
+impl Published {
+    /// The schema as JSON.
+    pub fn schema(&self) -> Value {
+        (self.schema)().to_value()
+    }
+
+    /// The schema as the text of its file.
+    pub fn text(&self) -> String {
+        format!("{:#}\n", self.schema())
+    }
+}
+
+/// Every schema, by name.
+pub fn published() -> [Published; 6] {
+    [
+        Published {
+            name: "dataset-manifest",
+            about: "manifest.json of a dataset",
+            schema: || schemars::schema_for!(dataset::Manifest),
+        },
+        Published {
+            name: "estimates-manifest",
+            about: "manifest.json of a directory of estimates",
+            schema: || schemars::schema_for!(estimate::Manifest),
+        },
+        Published {
+            name: "model-manifest",
+            about: "manifest.json of a model",
+            schema: || schemars::schema_for!(checkpoint::Manifest),
+        },
+        Published { name: "pipeline", about: "a pipeline file", schema: || schemars::schema_for!(Settings) },
+        Published {
+            name: "stage-record",
+            about: "stages/NAME.json of a workspace",
+            schema: || schemars::schema_for!(Record),
+        },
+        Published { name: "summary", about: "summary.json of a report", schema: || schemars::schema_for!(Summary) },
+    ]
+}

@@ -1,0 +1,316 @@
+//! What each stage calls, and where its product stands. The runner knows stages only through [`Executor`].
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::assemble;
+use super::error::Error;
+use super::fingerprint::{canonical, hex, sha256};
+use super::plan::{Plan, Source};
+use super::record::Record;
+use super::stage::Stage;
+use crate::checkpoint::{self, MAP_FILE, StoredModel};
+use crate::dataset::{self, Dataset, FileEntry, Parent};
+use crate::engine::{Compute, device_name};
+use crate::progress::Run;
+use crate::{estimate, generate, import, report, systems, train};
+
+/// What a stage left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Product {
+    pub path: PathBuf,
+    /// Content hash, hex.
+    pub sha256: String,
+    /// Why it cannot be used, if it cannot.
+    pub damage: Option<String>,
+}
+
+/// How a stage ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Where it computed: `cpu`, `cuda:0`.
+    pub device: String,
+    /// What computed: `native`, `torch`; empty where that says nothing.
+    pub engine: String,
+    /// Environments dealt with, where the stage counts them.
+    pub environments: Option<usize>,
+    /// Those that failed.
+    pub environments_failed: Option<usize>,
+}
+
+/// What a stage is given beside the plan.
+pub struct Context<'a> {
+    pub compute: Compute,
+    pub threads: usize,
+    /// How the stages before it ran.
+    pub records: &'a BTreeMap<Stage, Record>,
+    pub run: &'a Run<'a>,
+}
+
+/// Carries stages out. The runner decides which; tests put a fake here.
+pub trait Executor {
+    /// Carries out `stage`; its product is complete or absent afterwards.
+    ///
+    /// # Errors
+    /// Whatever stops the stage.
+    fn execute(&self, plan: &Plan, stage: Stage, context: &Context<'_>) -> Result<Done, Error>;
+
+    /// What stands where the product of `stage` belongs; `None` if nothing does.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn product(&self, plan: &Plan, stage: Stage) -> Result<Option<Product>, Error>;
+
+    /// The files that the dataset is made from, by content, ordered by name.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    fn sources(&self, plan: &Plan) -> Result<Vec<Parent>, Error>;
+
+    /// The settings of the dataset's stage as its manifest states them.
+    fn configuration(&self, plan: &Plan) -> Value;
+}
+
+/// The stages of this build.
+pub struct Built;
+
+impl Executor for Built {
+    fn execute(&self, plan: &Plan, stage: Stage, context: &Context<'_>) -> Result<Done, Error> {
+        match stage {
+            Stage::Generate | Stage::Import => make_dataset(plan, context),
+            Stage::Train => train(plan, context),
+            Stage::Map => map(plan, context),
+            Stage::Estimate => estimate(plan, context),
+            Stage::Report => report(plan, context),
+        }
+    }
+
+    fn product(&self, plan: &Plan, stage: Stage) -> Result<Option<Product>, Error> {
+        match stage {
+            Stage::Generate | Stage::Import => directory_with_manifest(&plan.dataset_directory),
+            Stage::Train => model_product(&plan.model_directory()),
+            Stage::Map => map_product(&plan.model_directory()),
+            Stage::Estimate => directory_with_manifest(&plan.estimates_directory()),
+            Stage::Report => whole_tree(&plan.report_directory()),
+        }
+    }
+
+    fn sources(&self, plan: &Plan) -> Result<Vec<Parent>, Error> {
+        match &plan.source {
+            Source::Generate(_) => Ok(Vec::new()),
+            Source::Import(settings) => {
+                let side_table = settings.side_table.as_ref().map(|side| &side.file);
+                let mut names: Vec<_> = std::iter::once(&settings.table.file).chain(side_table).collect();
+                names.sort();
+                names.dedup();
+                names.into_iter().map(|name| source_file(settings, name)).collect()
+            }
+        }
+    }
+
+    fn configuration(&self, plan: &Plan) -> Value {
+        match &plan.source {
+            Source::Generate(settings) => {
+                let resolved = systems::find(&settings.system).map(|system| settings.resolved(system));
+                serde_json::to_value(resolved.as_ref().unwrap_or(settings)).unwrap_or(Value::Null)
+            }
+            Source::Import(settings) => {
+                let mut value = serde_json::to_value(settings).unwrap_or(Value::Null);
+                // Where the archive lies on this machine does not matter: its files are told by their digests.
+                value.as_object_mut().map(|settings| settings.remove("directory"));
+                value
+            }
+        }
+    }
+}
+
+fn make_dataset(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
+    match &plan.source {
+        Source::Generate(settings) => generate::run(settings, plan.seed, &plan.dataset_directory, context.run)?,
+        Source::Import(settings) => import::run(settings, Path::new("."), &plan.dataset_directory, context.run)?,
+    };
+    Ok(Done { device: "cpu".to_owned(), ..Done::default() })
+}
+
+fn train(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
+    let settings = section(Stage::Train, plan.train.as_ref())?;
+    let dataset = Dataset::open(&plan.dataset_directory)?;
+    let model = train::run(settings, plan.seed, context.compute, &dataset, &plan.model_directory(), context.run)?;
+    let training = model.manifest.training;
+    Ok(Done { device: training.device, engine: training.engine, ..Done::default() })
+}
+
+fn map(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
+    let settings = section(Stage::Map, plan.map.as_ref())?;
+    let estimate = plan.estimate.clone().unwrap_or_default();
+    let dataset = Dataset::open(&plan.dataset_directory)?;
+    let mut model = StoredModel::read(&plan.model_directory())?;
+    model.map = estimate::map::run(settings, &estimate, context.compute, &dataset, &model, context.run)?;
+    model.write(&plan.model_directory())?;
+    engine_of(&model, context)
+}
+
+fn estimate(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
+    let settings = section(Stage::Estimate, plan.estimate.as_ref())?;
+    let dataset = Dataset::open(&plan.dataset_directory)?;
+    let model = StoredModel::read(&plan.model_directory())?;
+    let directory = plan.estimates_directory();
+    let made = estimate::run(settings, context.compute, &dataset, &model, &directory, context.run)?;
+    let counts = made.manifest.evaluation;
+    let done = engine_of(&model, context)?;
+    Ok(Done { environments: Some(counts.environments), environments_failed: Some(counts.environments_failed), ..done })
+}
+
+fn report(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
+    let dataset = Dataset::open(&plan.dataset_directory)?;
+    let model = StoredModel::read(&plan.model_directory())?;
+    let input = assemble::input(plan, &dataset, &model, context)?;
+    report::write(&input, &plan.report_directory()).map_err(Error::Report)?;
+    Ok(Done { device: "cpu".to_owned(), ..Done::default() })
+}
+
+/// Where and with what contexts are fitted and maps made.
+fn engine_of(model: &StoredModel, context: &Context<'_>) -> Result<Done, Error> {
+    let (engine, device) = model.engine(context.compute).map_err(Error::Compute)?;
+    Ok(Done { device: device_name(device), engine: engine.name().to_owned(), ..Done::default() })
+}
+
+fn section<T>(stage: Stage, settings: Option<&T>) -> Result<&T, Error> {
+    settings.ok_or(Error::NoSuchStage { stage, has: Vec::new() })
+}
+
+/// A directory that is what its `manifest.json` says: the manifest's hash, and damage where a file that it lists is
+/// missing or has another size. Digests are `paramill check`'s business: they would cost a read of everything.
+pub fn directory_with_manifest(directory: &Path) -> Result<Option<Product>, Error> {
+    if !exists(directory)? {
+        return Ok(None);
+    }
+    let manifest = directory.join("manifest.json");
+    let product =
+        |sha256: String, damage: Option<String>| Ok(Some(Product { path: directory.to_owned(), sha256, damage }));
+    let bytes = match fs::read(&manifest) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound || error.kind() == io::ErrorKind::NotADirectory => {
+            return product(String::new(), Some("has no manifest.json".to_owned()));
+        }
+        Err(error) => return Err(Error::io(&manifest)(error)),
+    };
+    #[derive(serde::Deserialize)]
+    struct Listing {
+        #[serde(default)]
+        files: Vec<FileEntry>,
+    }
+    let damage = match serde_json::from_slice::<Listing>(&bytes) {
+        Err(error) => Some(format!("has a manifest.json that cannot be read ({error})")),
+        Ok(listing) => listing.files.iter().find_map(|file| {
+            match fs::metadata(directory.join(&file.path)).map(|metadata| metadata.len()) {
+                Ok(bytes) if bytes == file.bytes => None,
+                Ok(bytes) => Some(format!("has {} with {bytes} bytes instead of {}", file.path, file.bytes)),
+                Err(error) => Some(format!("lacks {} ({error})", file.path)),
+            }
+        }),
+    };
+    product(sha256(&bytes), damage)
+}
+
+/// A model apart from its map, which is a stage of its own: the manifest's hash without the map among its files.
+fn model_product(directory: &Path) -> Result<Option<Product>, Error> {
+    let Some(whole) = directory_with_manifest(directory)? else { return Ok(None) };
+    let manifest = directory.join("manifest.json");
+    let Ok(mut value) = serde_json::from_slice::<Value>(&fs::read(&manifest).unwrap_or_default()) else {
+        return Ok(Some(whole));
+    };
+    if let Some(files) = value.get_mut("files").and_then(Value::as_array_mut) {
+        files.retain(|file| file.get("path").and_then(Value::as_str) != Some(MAP_FILE));
+    }
+    Ok(Some(Product { sha256: sha256(canonical(&value).to_string().as_bytes()), ..whole }))
+}
+
+/// The map of a model. A model has none where no environment has known parameters, and that is a result too.
+fn map_product(directory: &Path) -> Result<Option<Product>, Error> {
+    if !exists(directory)? {
+        return Ok(None);
+    }
+    let path = directory.join(MAP_FILE);
+    let bytes = if exists(&path)? { fs::read(&path).map_err(Error::io(&path))? } else { Vec::new() };
+    Ok(Some(Product { path, sha256: sha256(&bytes), damage: None }))
+}
+
+/// A directory, by the names and bytes of all files in it.
+pub fn whole_tree(directory: &Path) -> Result<Option<Product>, Error> {
+    if !exists(directory)? {
+        return Ok(None);
+    }
+    let mut listing = BTreeMap::new();
+    list(directory, directory, &mut listing)?;
+    let lines: String = listing.iter().map(|(name, digest)| format!("{digest}  {name}\n")).collect();
+    Ok(Some(Product { path: directory.to_owned(), sha256: sha256(lines.as_bytes()), damage: None }))
+}
+
+fn list(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) -> Result<(), Error> {
+    for entry in fs::read_dir(directory).map_err(Error::io(directory))? {
+        let path = entry.map_err(Error::io(directory))?.path();
+        if path.is_dir() {
+            list(root, &path, into)?;
+        } else {
+            let bytes = fs::read(&path).map_err(Error::io(&path))?;
+            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+            into.insert(name, sha256(&bytes));
+        }
+    }
+    Ok(())
+}
+
+fn exists(path: &Path) -> Result<bool, Error> {
+    path.try_exists().map_err(Error::io(path))
+}
+
+/// Every problem of the directory that `manifest` describes.
+///
+/// # Errors
+/// If Paramill does not know such directories.
+pub fn check_directory(directory: &Path, manifest: &Value) -> Result<Vec<String>, Error> {
+    match manifest.get("kind").and_then(Value::as_str) {
+        Some("dataset") => Ok(dataset::verify(directory)),
+        Some("model") => Ok(checkpoint::verify(directory)),
+        kind => Err(Error::Unrecognised {
+            path: directory.to_owned(),
+            found: format!("the kind \"{}\"", kind.unwrap_or_default()),
+            expected: "a pipeline file, a dataset or a model".to_owned(),
+        }),
+    }
+}
+
+/// Every problem of the archive that a pipeline imports, if it is here; nothing for a simulated dataset.
+pub fn check_source(plan: &Plan) -> Vec<import::Problem> {
+    match &plan.source {
+        Source::Import(settings) if Path::new(&settings.directory).is_dir() => import::check(settings, Path::new(".")),
+        Source::Generate(_) | Source::Import(_) => Vec::new(),
+    }
+}
+
+fn source_file(settings: &import::Settings, name: &str) -> Result<Parent, Error> {
+    let path = Path::new(&settings.directory).join(name);
+    let hashed = fs::File::open(&path).and_then(|file| {
+        let mut reader = io::BufReader::with_capacity(1 << 20, file);
+        let mut digest = Sha256::new();
+        loop {
+            let block = reader.fill_buf()?;
+            if block.is_empty() {
+                return Ok(hex(&digest.finalize()));
+            }
+            digest.update(block);
+            let length = block.len();
+            reader.consume(length);
+        }
+    });
+    match hashed {
+        Ok(sha256) => Ok(Parent { name: name.to_owned(), sha256 }),
+        Err(error) => Err(Error::MissingArchive { path, found: error.to_string() }),
+    }
+}

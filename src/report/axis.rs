@@ -1,0 +1,220 @@
+//! Axes: from values to a range, from a range to ticks.
+
+use super::number::{superscript, unit};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    Linear,
+    Log,
+}
+
+/// A range of values, its scale and its label. `low < high` are finite, and positive where the scale is logarithmic.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    pub scale: Scale,
+    pub low: f64,
+    pub high: f64,
+    label: String,
+}
+
+/// A tick; those without text are the minor ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tick {
+    pub value: f64,
+    pub text: Option<String>,
+}
+
+/// Least and greatest of the finite values.
+pub fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    values.into_iter().filter(|value| value.is_finite()).fold(None, |range, value| match range {
+        None => Some((value, value)),
+        Some((low, high)) => Some((low.min(value), high.max(value))),
+    })
+}
+
+impl Axis {
+    /// A linear axis that holds the values with a margin of 5 % on both sides; `None` if none is finite.
+    pub fn linear(values: impl IntoIterator<Item = f64>, label: &str) -> Option<Self> {
+        let (low, high) = range(values.into_iter().filter(|value| value.abs() < 1e100))?;
+        let margin = if high > low { 0.05 * (high - low) } else { 0.1 * high.abs().max(1e-12) };
+        Some(Axis { scale: Scale::Linear, low: low - margin, high: high + margin, label: label.to_owned() })
+    }
+
+    /// A linear axis from `low` to `high` exactly.
+    pub fn exact(low: f64, high: f64, label: &str) -> Self {
+        Axis { scale: Scale::Linear, low, high, label: label.to_owned() }
+    }
+
+    /// A logarithmic axis that holds the positive values; `None` if none is finite and positive.
+    pub fn log(values: impl IntoIterator<Item = f64>, label: &str) -> Option<Self> {
+        let (low, high) = range(values.into_iter().filter(|value| *value > 1e-300 && *value < 1e300))?;
+        let (low, high) = if high / low < 1.05 { (low / 1.5, high * 1.5) } else { (low, high) };
+        let margin = (high / low).powf(0.04);
+        Some(Axis { scale: Scale::Log, low: low / margin, high: high * margin, label: label.to_owned() })
+    }
+
+    /// The same without the margin.
+    pub fn without_margin(mut self) -> Self {
+        let (low, high) = (self.low, self.high);
+        match self.scale {
+            Scale::Linear => {
+                let margin = (high - low) * 0.05 / 1.1;
+                (self.low, self.high) = (low + margin, high - margin);
+            }
+            Scale::Log => {
+                let margin = (high / low).powf(0.04 / 1.08);
+                (self.low, self.high) = (low * margin, high / margin);
+            }
+        }
+        self
+    }
+
+    /// Where `value` lies between low (0) and high (1); not finite where it has no place.
+    pub fn fraction(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Log if value > 0.0 => (value / self.low).ln() / (self.high / self.low).ln(),
+            Scale::Log => f64::NAN,
+        }
+    }
+
+    /// The power of ten that is taken out of the tick labels into the axis label.
+    fn common_exponent(&self) -> i32 {
+        let largest = self.low.abs().max(self.high.abs());
+        let exponent = largest.log10().floor() as i32;
+        if self.scale == Scale::Linear && !(-3..5).contains(&exponent) { exponent } else { 0 }
+    }
+
+    /// The label, with the power of ten that the ticks leave out.
+    pub fn label(&self) -> String {
+        match self.common_exponent() {
+            0 => self.label.clone(),
+            exponent => format!("{} ×10{}", self.label, superscript(exponent)).trim_start().to_owned(),
+        }
+    }
+
+    /// Ticks inside the range, ascending, about `wanted` of them with text.
+    pub fn ticks(&self, wanted: usize) -> Vec<Tick> {
+        match self.scale {
+            Scale::Log if self.high / self.low >= 4.0 => self.log_ticks(wanted),
+            _ => self.linear_ticks(wanted),
+        }
+    }
+
+    fn linear_ticks(&self, wanted: usize) -> Vec<Tick> {
+        let raw = (self.high - self.low) / wanted.max(1) as f64;
+        let power = 10f64.powf(raw.log10().floor());
+        let step = [1.0, 2.0, 2.5, 5.0, 10.0]
+            .map(|multiple| multiple * power)
+            .into_iter()
+            .find(|step| *step >= raw * 0.999)
+            .unwrap_or(10.0 * power);
+        if !step.is_finite() || step <= 0.0 {
+            return Vec::new();
+        }
+        let exponent = self.common_exponent();
+        let unit = 10f64.powi(exponent);
+        let shown = step / unit;
+        let decimals = (0..=8)
+            .find(|&d| (shown * 10f64.powi(d) - (shown * 10f64.powi(d)).round()).abs() < 1e-6)
+            .unwrap_or(8) as usize;
+        let first = (self.low / step - 1e-9).ceil();
+        (0..64)
+            .map(|index| (first + f64::from(index)) * step)
+            .take_while(|value| *value <= self.high + 1e-9 * step)
+            .map(|value| {
+                let text = format!("{:.*}", decimals, (value / unit).abs());
+                let negative = value < 0.0 && text.chars().any(|c| ('1'..='9').contains(&c));
+                Tick { value, text: Some(if negative { format!("−{text}") } else { text }) }
+            })
+            .collect()
+    }
+
+    fn log_ticks(&self, wanted: usize) -> Vec<Tick> {
+        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        let decades = self.high.log10() - self.low.log10();
+        let stride = ((decades / wanted.max(1) as f64).ceil() as i32).max(1);
+        let labelled: &[i32] = if decades < 1.2 {
+            &[1, 2, 3, 5]
+        } else if decades < 2.2 {
+            &[1, 2, 5]
+        } else {
+            &[1]
+        };
+        let plain = first >= -3 && last <= 4;
+        let mut ticks = Vec::new();
+        for decade in first..=last {
+            for multiple in 1..10 {
+                let value = f64::from(multiple) * 10f64.powi(decade);
+                if value < self.low * (1.0 - 1e-9) || value > self.high * (1.0 + 1e-9) || (stride > 1 && multiple > 1) {
+                    continue;
+                }
+                let shown = labelled.contains(&multiple) && decade.rem_euclid(stride) == 0;
+                ticks.push(Tick { value, text: shown.then(|| power_text(multiple, decade, plain)) });
+            }
+        }
+        ticks
+    }
+}
+
+/// `multiple * 10^decade` as a tick: a plain number or a power of ten.
+fn power_text(multiple: i32, decade: i32, plain: bool) -> String {
+    if plain || decade == 0 {
+        let decimals = usize::try_from(-decade).unwrap_or(0);
+        format!("{:.*}", decimals, f64::from(multiple) * 10f64.powi(decade))
+    } else if multiple != 1 {
+        format!("{multiple}×10{}", superscript(decade))
+    } else {
+        format!("10{}", superscript(decade))
+    }
+}
+
+/// A label made of a name and a UDUNITS unit.
+pub fn label(name: &str, units: &str) -> String {
+    match unit(units) {
+        Some(unit) => format!("{name} ({unit})"),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(axis: &Axis) -> Vec<String> {
+        axis.ticks(5).into_iter().filter_map(|tick| tick.text).collect()
+    }
+
+    #[test]
+    fn linear_ticks_are_round_numbers_inside_the_range() {
+        assert_eq!(texts(&Axis::exact(0.25, 1.25, "")), ["0.4", "0.6", "0.8", "1.0", "1.2"]);
+        assert_eq!(texts(&Axis::exact(-1.0, 1.0, "")), ["−1.0", "−0.5", "0.0", "0.5", "1.0"]);
+        let small = Axis::exact(8e-4, 12e-4, "nu");
+        assert_eq!(small.label(), "nu");
+        let smaller = Axis::exact(1e-5, 3e-5, "nu");
+        assert_eq!(
+            (texts(&smaller), smaller.label().as_str()),
+            (vec!["1.0".into(), "1.5".into(), "2.0".into(), "2.5".into(), "3.0".into()], "nu ×10⁻⁵")
+        );
+    }
+
+    #[test]
+    fn log_ticks_are_decades() {
+        assert_eq!(
+            texts(&Axis { scale: Scale::Log, low: 2e-6, high: 3.0, label: String::new() }),
+            ["10⁻⁴", "10⁻²", "1"]
+        );
+        assert_eq!(
+            texts(&Axis { scale: Scale::Log, low: 0.05, high: 2.0, label: String::new() }),
+            ["0.05", "0.1", "0.2", "0.5", "1", "2"]
+        );
+    }
+
+    #[test]
+    fn values_without_a_range_make_no_axis() {
+        assert!(Axis::linear([f64::NAN, f64::INFINITY], "").is_none());
+        assert!(Axis::log([0.0, -1.0], "").is_none());
+        let axis = Axis::linear([0.0], "").unwrap();
+        assert!(axis.low < 0.0 && axis.high > 0.0);
+    }
+}

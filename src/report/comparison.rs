@@ -1,0 +1,90 @@
+//! Our figures beside published ones, and both beside the tolerance of the data.
+
+use serde::Serialize;
+
+use super::{Input, Summary, number};
+
+/// The figures of a summary that are errors: field name and its name for people.
+const ERRORS: [(&str, &str); 6] = [
+    ("mse_in_domain", "MSE, in-domain"),
+    ("mse_adaptation", "MSE, adaptation"),
+    ("mse_validation", "MSE, validation"),
+    ("param_mape_in_hull", "parameter MAPE, in hull"),
+    ("param_mape_out_of_hull", "parameter MAPE, out of hull"),
+    ("param_mape_overall", "parameter MAPE, overall"),
+];
+
+/// The columns of `comparison.csv`: the fields of [`Comparison`] in order.
+pub const COLUMNS: [&str; 7] = ["figure", "ours", "published", "ratio", "source", "data_tolerance", "below_tolerance"];
+
+/// One line of `comparison.csv`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    pub figure: String,
+    pub ours: Option<f64>,
+    pub published: f64,
+    /// Ours over the published one.
+    pub ratio: Option<f64>,
+    pub source: String,
+    pub data_tolerance: Option<f64>,
+    /// Whether ours lies below the tolerance of the data and so means nothing.
+    pub below_tolerance: Option<bool>,
+}
+
+/// The lines of the comparison, in the order of the input.
+pub fn lines(input: &Input) -> Vec<Comparison> {
+    input
+        .published
+        .iter()
+        .map(|published| {
+            let ours = value(&input.summary, &published.figure);
+            let ratio = ours.map(|ours| ours / published.value).filter(|ratio| ratio.is_finite());
+            Comparison {
+                figure: published.figure.clone(),
+                ours,
+                published: published.value,
+                ratio,
+                source: published.source.clone(),
+                data_tolerance: input.summary.data_tolerance,
+                below_tolerance: below_tolerance(&input.summary, &published.figure),
+            }
+        })
+        .collect()
+}
+
+/// The finite number in the field `figure` of a summary.
+pub fn value(summary: &Summary, figure: &str) -> Option<f64> {
+    serde_json::to_value(summary).ok()?.get(figure)?.as_f64()
+}
+
+/// Whether an error lies below the tolerance of the data: the root of a mean squared error, or a percentage as a
+/// fraction, against the tolerance. `None` where either is unknown, or the figure is no error.
+pub fn below_tolerance(summary: &Summary, figure: &str) -> Option<bool> {
+    let tolerance = summary.data_tolerance.filter(|tolerance| tolerance.is_finite())?;
+    let error = value(summary, figure)?;
+    if figure.starts_with("mse_") {
+        Some(error.sqrt() < tolerance)
+    } else if figure.starts_with("param_mape_") {
+        Some(error / 100.0 < tolerance)
+    } else {
+        None
+    }
+}
+
+/// A figure's name for people; the field name where there is no better one.
+pub fn label(figure: &str) -> String {
+    ERRORS
+        .iter()
+        .find(|(name, _)| *name == figure)
+        .map_or_else(|| number::name(figure), |(_, label)| (*label).to_owned())
+}
+
+/// A figure's value for people, with its unit.
+pub fn shown(figure: &str, value: Option<f64>) -> String {
+    if figure.starts_with("param_mape_") { number::percent(value) } else { number::optional(value) }
+}
+
+/// The error figures that the summary has: field name and value.
+pub fn errors(summary: &Summary) -> Vec<(&'static str, f64)> {
+    ERRORS.iter().filter_map(|(figure, _)| Some((*figure, value(summary, figure)?))).collect()
+}

@@ -1,0 +1,187 @@
+//! `index.html`: one page that needs nothing but itself.
+
+use std::fmt::Write;
+
+use super::canvas::{ROLES, page_rules};
+use super::comparison::{self, Comparison};
+use super::figures::Figure;
+use super::number::{self, escape};
+use super::{Input, tables};
+
+const LAYOUT: &str = "
+*{box-sizing:border-box}
+html{color-scheme:light dark;-webkit-text-size-adjust:100%}
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans',Arial,sans-serif}
+main,header,footer{max-width:60rem;margin:0 auto;padding:0 1.5rem}
+header{padding-top:3rem}
+h1{font-size:2rem;line-height:1.2;letter-spacing:-.015em;margin:0 0 .5rem}
+h2{font-size:1.3rem;line-height:1.3;letter-spacing:-.005em;margin:3.25rem 0 .75rem;padding-top:1rem;border-top:1px solid var(--rule)}
+p{margin:.6rem 0;max-width:46rem}
+.lead{font-size:1.1rem;color:var(--muted)}
+.soft,figcaption,caption,footer{color:var(--muted)}
+.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(15.5rem,1fr));gap:.75rem;margin:1.75rem 0 1rem;padding:0;list-style:none}
+.cards li{background:var(--panel);border-radius:.5rem;padding:.85rem 1rem .8rem}
+.cards .name{display:block;font-size:.84rem;color:var(--muted)}
+.cards .value{display:block;font-size:1.55rem;line-height:1.35;font-weight:600;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
+.cards .note{display:block;font-size:.8rem;color:var(--muted)}
+.cards .alarm .value{color:var(--guess)}
+.badge{display:inline-block;font-size:.75rem;padding:.05rem .5rem;border:1px solid var(--guess);color:var(--guess);border-radius:1rem;white-space:nowrap;font-weight:400}
+@media(max-width:40rem){.cards{grid-template-columns:1fr 1fr}}
+figure{margin:1rem 0 0}
+figure svg{display:block;width:100%;height:auto}
+figcaption{font-size:.9rem;max-width:46rem;margin-top:.5rem}
+.scroll{overflow-x:auto;margin:1rem 0}
+table{border-collapse:collapse;width:100%;font-size:.92rem;font-variant-numeric:tabular-nums}
+caption{text-align:left;font-size:.9rem;padding-bottom:.5rem}
+th,td{text-align:left;padding:.4rem .9rem .4rem 0;vertical-align:baseline;border-bottom:1px solid var(--grid)}
+thead th{font-weight:600;border-bottom:1px solid var(--rule);font-size:.84rem;color:var(--muted)}
+tbody th{font-weight:500;white-space:nowrap}
+th:last-child,td:last-child{padding-right:0}
+.number{text-align:right;white-space:nowrap}
+code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:.86em}
+.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(15rem,1fr));gap:.1rem 2rem;margin:1rem 0;font-size:.92rem}
+.facts div{display:flex;justify-content:space-between;gap:1rem;border-bottom:1px solid var(--grid);padding:.35rem 0}
+.facts dt{color:var(--muted)}
+.facts dd{margin:0;text-align:right;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+details{margin:1.25rem 0}
+summary{cursor:pointer;font-weight:500}
+pre{background:var(--panel);padding:1rem 1.1rem;border-radius:.5rem;overflow-x:auto;line-height:1.5}
+footer{font-size:.85rem;padding-top:2rem;padding-bottom:3rem}
+@media print{body{font-size:10.5pt}main,header,footer{max-width:none;padding:0}header{padding-top:0}
+h2{break-after:avoid;margin-top:1.5rem}figure,tr,.cards li{break-inside:avoid}.scroll{overflow:visible}
+.cards li,pre{border:1px solid var(--rule);background:none}pre{white-space:pre-wrap}}
+";
+
+/// Both palettes: light on screen and on paper, dark where the reader's system asks for it.
+fn palettes() -> String {
+    let (mut light, mut dark) = (String::new(), String::new());
+    for (role, on_light, on_dark) in ROLES {
+        let _ = write!(light, "--{role}:{on_light};");
+        let _ = write!(dark, "--{role}:{on_dark};");
+    }
+    format!(":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}")
+}
+
+/// The page.
+pub fn html(input: &Input, lines: &[Comparison], figures: &[Figure]) -> String {
+    let title = if input.title.is_empty() { "Report" } else { &input.title };
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+         <meta name=\"generator\" content=\"paramill {}\">\n<title>{}</title>\n<style>{}{}{}</style>\n</head>\n<body>\n\
+         <header>\n<h1>{}</h1>\n",
+        env!("CARGO_PKG_VERSION"),
+        escape(title),
+        palettes(),
+        LAYOUT,
+        page_rules(),
+        escape(title)
+    );
+    if !input.description.is_empty() {
+        let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(&input.description));
+    }
+    page.push_str("</header>\n<main>\n");
+    headline(&mut page, input);
+    if !lines.is_empty() {
+        section(&mut page, "published", "Published beside ours");
+        page.push_str(&tables::published(input, lines));
+    }
+    for figure in figures {
+        section(&mut page, figure.name, figure.title);
+        let _ = writeln!(
+            page,
+            "<figure>\n{}<figcaption>{}</figcaption>\n</figure>",
+            figure.inline(),
+            escape(&figure.caption)
+        );
+    }
+    section(&mut page, "environments", "Environments");
+    match tables::estimates(input) {
+        Some(table) => page.push_str(&table),
+        None => page.push_str("<p>No environment was estimated.</p>\n"),
+    }
+    match tables::failed(input) {
+        Some(table) => page.push_str(&table),
+        None if input.estimates.is_empty() => {}
+        None => page.push_str("<p>Every environment has the status <code>ok</code>.</p>\n"),
+    }
+    section(&mut page, "run", "The run");
+    page.push_str(&tables::run(&input.summary));
+    if !input.effective_pipeline.is_empty() {
+        let _ = writeln!(
+            page,
+            "<details>\n<summary>The pipeline with every default filled in</summary>\n<pre><code>{}</code></pre>\n</details>",
+            escape(input.effective_pipeline.trim_end())
+        );
+    }
+    let _ = write!(
+        page,
+        "</main>\n<footer>Made by Paramill {}. The figures are in <code>summary.json</code> and <code>comparison.csv</code>, \
+         the pictures beside this page as SVG and PNG.</footer>\n</body>\n</html>\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    page
+}
+
+fn section(page: &mut String, id: &str, title: &str) {
+    let _ = writeln!(page, "<h2 id=\"{id}\">{}</h2>", escape(title));
+}
+
+/// The headline figures as cards.
+fn headline(page: &mut String, input: &Input) {
+    let summary = &input.summary;
+    let card = |page: &mut String, class: &str, name: &str, value: &str, note: &str| {
+        let _ = writeln!(
+            page,
+            "<li{class}><span class=\"name\">{name}</span><span class=\"value\">{value}</span><span class=\"note\">{note}</span></li>"
+        );
+    };
+    page.push_str("<ul class=\"cards\">\n");
+    let errors = comparison::errors(summary);
+    for (figure, value) in &errors {
+        let count = match *figure {
+            "param_mape_in_hull" => summary.environments_in_hull,
+            "param_mape_out_of_hull" => summary.environments_out_of_hull,
+            _ => None,
+        };
+        let mut note = count.map(|count| super::figures::counted(count, "environment")).unwrap_or_default();
+        note.push_str(tables::tolerance_badge(summary, figure));
+        card(page, "", &escape(&comparison::label(figure)), &comparison::shown(figure, Some(*value)), &note);
+    }
+    card(page, "", "environments estimated", &number::count(summary.environments as u64), "");
+    let class = if summary.environments_failed > 0 { " class=\"alarm\"" } else { "" };
+    card(page, class, "of these, status not ok", &number::count(summary.environments_failed as u64), "");
+    page.push_str("</ul>\n");
+    if errors.is_empty() {
+        page.push_str(
+            "<p>This run has no error to report: no test trajectories and no known parameters were at hand.</p>\n",
+        );
+    } else {
+        let _ = writeln!(page, "<p class=\"soft\">{}</p>", tolerance_sentence(input));
+    }
+}
+
+/// What the tolerance of the data says of the errors.
+fn tolerance_sentence(input: &Input) -> String {
+    let summary = &input.summary;
+    match summary.data_tolerance.filter(|tolerance| tolerance.is_finite()) {
+        None => "The tolerance of the data is unknown.".to_owned(),
+        Some(tolerance) => {
+            let below: Vec<String> = comparison::errors(summary)
+                .iter()
+                .filter(|(figure, _)| comparison::below_tolerance(summary, figure) == Some(true))
+                .map(|(figure, _)| escape(&comparison::label(figure)))
+                .collect();
+            let verdict = if below.is_empty() {
+                "every error above exceeds it.".to_owned()
+            } else {
+                format!("these errors lie below it and mean nothing: {}.", below.join("; "))
+            };
+            format!(
+                "The data have a relative tolerance of {}. Held against the root of a mean squared error and against a \
+                 percentage as a fraction, {verdict}",
+                number::setting(tolerance)
+            )
+        }
+    }
+}

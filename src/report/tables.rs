@@ -1,0 +1,243 @@
+//! Tables of the page.
+
+use std::fmt::Write;
+
+use super::comparison::{self, Comparison};
+use super::errors::{parameter_mape, trusted_mape};
+use super::number::{self, escape};
+use super::{Input, Summary};
+use crate::estimate::{Row, Status};
+
+/// Up to this many environments are all listed.
+const SMALL: usize = 50;
+/// Environments listed at most among those with a status other than `ok`.
+const MOST_FAILED: usize = 50;
+/// Environments listed of the best, the middle and the worst of a large run.
+const SOME: usize = 4;
+
+/// A table: headers with whether their column holds numbers, and rows of escaped cells, the first of them a header.
+fn table(caption: &str, headers: &[(String, bool)], rows: &[Vec<String>]) -> String {
+    let class =
+        |index: usize| if headers.get(index).is_some_and(|(_, numeric)| *numeric) { " class=\"number\"" } else { "" };
+    let mut out = format!("<div class=\"scroll\"><table><caption>{}</caption><thead><tr>", escape(caption));
+    for (index, (header, _)) in headers.iter().enumerate() {
+        let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(index), escape(header));
+    }
+    out.push_str("</tr></thead><tbody>\n");
+    for row in rows {
+        out.push_str("<tr>");
+        for (index, cell) in row.iter().enumerate() {
+            let _ = match index {
+                0 => write!(out, "<th scope=\"row\">{cell}</th>"),
+                _ => write!(out, "<td{}>{cell}</td>", class(index)),
+            };
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
+    out
+}
+
+fn text(header: &str) -> (String, bool) {
+    (header.to_owned(), false)
+}
+
+fn numeric(header: &str) -> (String, bool) {
+    (header.to_owned(), true)
+}
+
+/// A badge where an error lies below data tolerance, else nothing.
+pub fn tolerance_badge(summary: &Summary, figure: &str) -> &'static str {
+    match comparison::below_tolerance(summary, figure) {
+        Some(true) => " <span class=\"badge\">below data tolerance</span>",
+        _ => "",
+    }
+}
+
+/// Our figures beside published ones.
+pub fn published(input: &Input, lines: &[Comparison]) -> String {
+    let tolerance = input.summary.data_tolerance.map_or_else(|| "unknown".to_owned(), number::setting);
+    let rows: Vec<Vec<String>> = lines
+        .iter()
+        .map(|line| {
+            let ratio = match line.ratio {
+                Some(ratio) if ratio < 1.0 => format!("<strong>{}</strong>", number::significant(ratio)),
+                ratio => number::optional(ratio),
+            };
+            vec![
+                escape(&comparison::label(&line.figure)),
+                comparison::shown(&line.figure, line.ours) + tolerance_badge(&input.summary, &line.figure),
+                comparison::shown(&line.figure, Some(line.published)),
+                ratio,
+                tolerance.clone(),
+                escape(&line.source),
+            ]
+        })
+        .collect();
+    let headers = [
+        text("figure"),
+        numeric("ours"),
+        numeric("published"),
+        numeric("ratio"),
+        numeric("data tolerance"),
+        text("source"),
+    ];
+    table(
+        "Ours beside published figures; the ratio is ours over published, in bold where ours is less.",
+        &headers,
+        &rows,
+    )
+}
+
+/// Environments with a status other than `ok`; nothing if there are none.
+pub fn failed(input: &Input) -> Option<String> {
+    let failed: Vec<&Row> = input.estimates.iter().filter(|row| row.status != Status::Ok).collect();
+    if failed.is_empty() {
+        return None;
+    }
+    let rows: Vec<Vec<String>> = failed
+        .iter()
+        .take(MOST_FAILED)
+        .map(|row| {
+            vec![
+                escape(&row.environment),
+                format!("<code>{}</code>", row.status.name()),
+                escape(&row.reason),
+                number::count(row.points as u64),
+                number::count(row.iterations as u64),
+            ]
+        })
+        .collect();
+    let headers = [text("environment"), text("status"), text("reason"), numeric("points"), numeric("iterations")];
+    let mut out = table("Environments whose status is not ok.", &headers, &rows);
+    if failed.len() > MOST_FAILED {
+        let rest = number::count((failed.len() - MOST_FAILED) as u64);
+        let _ = writeln!(out, "<p>{rest} more are in the estimates.</p>");
+    }
+    Some(out)
+}
+
+/// All estimates of a small run; the best, middle and worst of a large one. Nothing if there are none.
+pub fn estimates(input: &Input) -> Option<String> {
+    if input.estimates.is_empty() {
+        return None;
+    }
+    if input.estimates.len() <= SMALL {
+        let rows: Vec<&Row> = input.estimates.iter().collect();
+        return Some(listed(input, "All estimated environments; ± is 1.96 standard errors of the fit.", &rows));
+    }
+    let mut ranked: Vec<(f64, &Row)> =
+        input.estimates.iter().filter_map(|row| Some((trusted_mape(row)?, row))).collect();
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.environment.cmp(&b.1.environment)));
+    if ranked.len() < 3 * SOME {
+        let rows: Vec<&Row> = input.estimates.iter().take(SMALL).collect();
+        return Some(listed(
+            input,
+            "The first of the estimated environments; ± is 1.96 standard errors of the fit.",
+            &rows,
+        ));
+    }
+    let part = |from: usize| -> Vec<&Row> { ranked[from..from + SOME].iter().map(|(_, row)| *row).collect() };
+    let middle = (ranked.len() - SOME) / 2;
+    let parts = [
+        ("Smallest parameter error; ± is 1.96 standard errors of the fit.", part(0)),
+        ("About the median parameter error.", part(middle)),
+        ("Largest parameter error.", part(ranked.len() - SOME)),
+    ];
+    Some(parts.into_iter().map(|(caption, rows)| listed(input, caption, &rows)).collect())
+}
+
+fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
+    let known = rows.iter().any(|row| row.parameters.iter().any(|parameter| parameter.truth.is_some()));
+    let tested = rows.iter().any(|row| row.test_mse.is_some());
+    let hull = rows.iter().any(|row| row.in_hull.is_some());
+    let mut headers = vec![text("environment")];
+    for parameter in &input.parameters {
+        headers.push(numeric(&number::quantity(parameter)));
+        if known {
+            headers.push(numeric("truth"));
+        }
+    }
+    if known {
+        headers.push(numeric("error"));
+    }
+    headers.push(numeric("trajectory RMSE"));
+    if tested {
+        headers.push(numeric("test MSE"));
+    }
+    headers.push(numeric("points"));
+    if hull {
+        headers.push(text("in hull"));
+    }
+    headers.push(text("status"));
+    let cells = rows.iter().map(|row| {
+        let mut cells = vec![escape(&row.environment)];
+        for index in 0..input.parameters.len() {
+            let estimate = row.parameters.get(index);
+            cells.push(estimate.map_or_else(
+                || number::ABSENT.to_owned(),
+                |estimate| {
+                    let value = number::significant(estimate.value);
+                    if estimate.value.is_finite() && estimate.standard_error.is_finite() {
+                        format!(
+                            "{value} <span class=\"soft\">± {}</span>",
+                            number::significant(1.96 * estimate.standard_error)
+                        )
+                    } else {
+                        value
+                    }
+                },
+            ));
+            if known {
+                cells.push(number::optional(estimate.and_then(|estimate| estimate.truth)));
+            }
+        }
+        if known {
+            cells.push(number::percent(parameter_mape(row)));
+        }
+        cells.push(number::significant(row.trajectory_rmse));
+        if tested {
+            cells.push(number::optional(row.test_mse));
+        }
+        cells.push(number::count(row.points as u64));
+        if hull {
+            cells.push(match row.in_hull {
+                Some(true) => "yes".to_owned(),
+                Some(false) => "no".to_owned(),
+                None => number::ABSENT.to_owned(),
+            });
+        }
+        cells.push(format!("<code>{}</code>", row.status.name()));
+        cells
+    });
+    table(caption, &headers, &cells.collect::<Vec<_>>())
+}
+
+/// What ran where, and for how long.
+pub fn run(summary: &Summary) -> String {
+    let mut pairs = vec![
+        ("pipeline", escape(&summary.pipeline)),
+        ("device", escape(&summary.device)),
+        ("engine", escape(&summary.engine)),
+        ("threads", number::count(summary.threads as u64)),
+        ("seed", summary.seed.to_string()),
+        ("training steps", number::count(summary.training_steps)),
+    ];
+    if let Some(map) = &summary.map {
+        pairs.push(("context-to-parameter map", escape(map)));
+    }
+    pairs.push(("tolerance of the data", summary.data_tolerance.map_or_else(|| "unknown".to_owned(), number::setting)));
+    let seconds: Vec<(String, String)> = summary
+        .seconds
+        .iter()
+        .map(|(stage, seconds)| (format!("time: {}", escape(stage)), number::duration(*seconds)))
+        .collect();
+    let mut out = "<dl class=\"facts\">".to_owned();
+    let pairs = pairs.into_iter().map(|(term, value)| (term.to_owned(), value)).chain(seconds);
+    for (term, value) in pairs {
+        let value = if value.is_empty() { number::ABSENT.to_owned() } else { value };
+        let _ = write!(out, "<div><dt>{term}</dt><dd>{value}</dd></div>");
+    }
+    out.push_str("</dl>\n");
+    out
+}

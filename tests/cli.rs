@@ -1,0 +1,288 @@
+//! The command as a user meets it: messages, exit codes, help.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+use paramill::pipeline::{Locations, Plan, published};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const PIPELINE: &str = r#"description = "two pairs"
+seed = 3
+
+[generate]
+dataset = "pairs"
+system = "lotka-volterra"
+
+[generate.splits.train]
+environments = "train"
+trajectories = 2
+limit = 2
+
+[generate.splits.validation]
+environments = "train"
+trajectories = 1
+limit = 2
+"#;
+
+/// A folder of its own, with one pipeline in it.
+fn house(pipeline: &str) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("pairs.toml"), pipeline).unwrap();
+    root
+}
+
+fn paramill(root: &Path, arguments: &[&str]) -> Output {
+    Command::cargo_bin("paramill")
+        .unwrap()
+        .current_dir(root)
+        .args(arguments)
+        .env_remove("COLUMNS")
+        .env_remove("RUST_LOG")
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// What `check` says of a pipeline, after its exit code has been held to 2 and its stdout to nothing.
+fn complaints(pipeline: &str, arguments: &[&str]) -> String {
+    let root = house(pipeline);
+    let output = paramill(root.path(), &[&["check", "pairs.toml"], arguments].concat());
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    stderr(&output)
+}
+
+macro_rules! bad_pipelines {
+    ($($name:ident: $pipeline:expr, $arguments:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                insta::assert_snapshot!(complaints(&$pipeline, &$arguments));
+            }
+        )*
+    };
+}
+
+bad_pipelines! {
+    unknown_key: format!("{PIPELINE}\n[train]\nlearning_rat = 1e-3\n\n[trian]\n"), [];
+    wrong_type: format!("{PIPELINE}\n[train]\nsteps = \"100\"\nlearning_rate = true\nmodel = 3\n").replace("seed = 3", "seed = 1.5"), [];
+    missing_stage: "[train]\n\n[report]\n", [];
+    two_sources: format!("{PIPELINE}\n[import]\n"), [];
+    missing_key: PIPELINE.replace("system = \"lotka-volterra\"\n", ""), [];
+    impossible_value: format!("{PIPELINE}\n[train]\nsteps = 0\ngradient_clip = 0\nlearning_rate = inf\ncontext_dimension = 99\nteacher_forcing = {{ start = 1.5 }}\n"), [];
+    unknown_choice: format!("{PIPELINE}\n[train]\nrule = \"coda-l3\"\nsolver = \"rk5\"\nmodel = {{ kind = \"mpl\" }}\n"), [];
+    unknown_key_of_a_choice: format!("{PIPELINE}\n[train.model]\nkind = \"mlp\"\nwidht = 64\nlayers = 0\n"), [];
+    unknown_system_and_figure: format!("{PIPELINE}\n[train]\n[map]\n[estimate]\nsplits = [\"grid\"]\n[report]\npublished = [{{ figure = \"mse_in_domian\", value = 1, source = \"x\" }}]\n").replace("lotka-volterra", "lotka-voltera"), [];
+    unknown_split: PIPELINE.replace("splits.validation", "splits.validate"), [];
+    dataset_name_that_leaves_its_folder: PIPELINE.replace("\"pairs\"", "\"../pairs\""), [];
+    syntax_error: format!("{PIPELINE}\n[train\nsteps = \n"), [];
+    duplicate_key: format!("{PIPELINE}\n[train]\nsteps = 1\nsteps = 2\n"), [];
+    several_at_once: format!("sed = 1\n{PIPELINE}\n[train]\nsteps = -5\nrule = \"coda-l3\"\n\n[estimate]\niterations = 1.5\n"), ["--set", "train.solver=rk9"];
+    bad_set: format!("{PIPELINE}\n[train]\n"), ["--set", "train.steps", "--set", "train.setps=5", "--set", "seed.x=1", "--set", "train..steps=1", "--set", "train.steps=[1", "--set", "train.learning_rate=fast", "--set", "train.gradient_clip=nan"];
+    empty_file: "# nothing yet\n", [];
+    date_and_huge_number: format!("{PIPELINE}\n[train]\nsteps = 99999999999999999999\nlearning_rate = 2026-01-01\n"), [];
+}
+
+#[test]
+fn missing_files_directories_and_bytes_that_are_not_text() {
+    let root = house(PIPELINE);
+    fs::create_dir(root.path().join("pipelines")).unwrap();
+    fs::write(root.path().join("pipelines/a.toml"), PIPELINE).unwrap();
+    fs::write(root.path().join("latin.toml"), b"description = \"ok\"\nseed = 1 # \xe9t\xe9\n").unwrap();
+    fs::write(root.path().join("two words.toml"), PIPELINE).unwrap();
+    let mut said = String::new();
+    for path in ["pars.toml", "nowhere/at/all.toml", "latin.toml", "two words.toml"] {
+        for command in ["check", "show"] {
+            let output = paramill(root.path(), &[command, path]);
+            assert_eq!(output.status.code(), Some(2));
+            said.push_str(&stderr(&output));
+        }
+    }
+    for command in ["run", "show", "check"] {
+        let output = paramill(root.path(), &[command, "pipelines"]);
+        assert_eq!(output.status.code(), Some(2));
+        said.push_str(&stderr(&output));
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn problems_as_json_have_the_fields_of_the_lines() {
+    let root = house(&format!("{PIPELINE}\n[train]\nsteps = 0\n"));
+    for command in ["run", "check", "show"] {
+        let output = paramill(root.path(), &[command, "pairs.toml", "--json", "--set", "train.solver=rk9"]);
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(stderr(&output), "");
+        let said: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let problems = match command {
+            "check" => said["paths"][0]["problems"].clone(),
+            _ => said["error"]["problems"].clone(),
+        };
+        assert_eq!(problems[0]["file"], "pairs.toml");
+        assert_eq!(problems[0]["key"], "train.steps");
+        assert_eq!((problems[0]["line"].as_u64(), problems[0]["column"].as_u64()), (Some(19), Some(9)));
+        assert_eq!(problems[1]["argument"], "--set train.solver");
+        assert_eq!(problems[1]["file"], Value::Null);
+        for field in ["found", "expected", "remedy"] {
+            assert!(problems[0][field].is_string(), "{field}");
+        }
+    }
+}
+
+#[test]
+fn help_texts() {
+    let root = house(PIPELINE);
+    for name in ["", "run", "check", "show", "schema", "list"] {
+        let arguments: Vec<&str> = [name, "--help"].into_iter().filter(|argument| !argument.is_empty()).collect();
+        let output = paramill(root.path(), &arguments);
+        assert_eq!(output.status.code(), Some(0));
+        insta::assert_snapshot!(format!("help_{}", if name.is_empty() { "paramill" } else { name }), stdout(&output));
+    }
+    let version = stdout(&paramill(root.path(), &["--version"]));
+    assert_eq!(version, format!("paramill {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn wrong_arguments_exit_with_2() {
+    let root = house(PIPELINE);
+    for arguments in [
+        vec!["run"],
+        vec!["run", "pairs.toml", "--stage", "tarin"],
+        vec!["run", "pairs.toml", "--device", "gpu"],
+        vec!["run", "pairs.toml", "--threads", "0"],
+        vec!["run", "pairs.toml", "--stage", "report"],
+        vec!["list", "planets"],
+        vec!["schema", "pipelin"],
+        vec!["grind"],
+    ] {
+        let output = paramill(root.path(), &arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+        assert!(!stderr(&output).is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_dataset_is_made_once_shown_and_checked() {
+    let root = house(PIPELINE);
+    let planned = paramill(root.path(), &["run", "pairs.toml", "--dry-run"]);
+    assert_eq!(stdout(&planned), "generate  would run  not made yet\n");
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+
+    let first = paramill(root.path(), &["run", "pairs.toml", "--json", "--threads", "1"]);
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    let result: Value = serde_json::from_str(&stdout(&first)).unwrap();
+    assert_eq!(result["stages"][0]["action"], "run");
+    assert_eq!(result["exit_code"], 0);
+
+    let second = paramill(root.path(), &["run", "pairs.toml"]);
+    assert_eq!(second.status.code(), Some(0));
+    assert_eq!(stderr(&second), "generate: up to date\n");
+    assert_eq!(stdout(&second), "workspace: runs/pairs\n");
+    let quiet = paramill(root.path(), &["run", "pairs.toml", "-q"]);
+    assert_eq!(stderr(&quiet), "");
+    let elsewhere = paramill(root.path(), &["run", "pairs.toml", "--workspace", "other", "--json"]);
+    let result: Value = serde_json::from_str(&stdout(&elsewhere)).unwrap();
+    assert_eq!(result["stages"][0]["action"], "adopt");
+
+    let checked = paramill(root.path(), &["check", "pairs.toml", "datasets/pairs"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", stderr(&checked));
+    let shown = paramill(root.path(), &["show", "datasets/pairs"]);
+    let text = stdout(&shown);
+    assert!(text.contains("lotka") && text.contains("validation") && text.contains("beta"), "{text}");
+
+    let refused = paramill(root.path(), &["run", "pairs.toml", "--workspace", "other", "--set", "generate.rtol=1e-6"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("--force generate"), "{}", stderr(&refused));
+
+    fs::write(root.path().join("datasets/pairs/README.md"), "edited").unwrap();
+    let damaged = paramill(root.path(), &["check", "datasets/pairs"]);
+    assert_eq!(damaged.status.code(), Some(3), "{}", stderr(&damaged));
+    assert!(stderr(&damaged).contains("README.md"), "{}", stderr(&damaged));
+}
+
+#[test]
+fn a_held_lock_exits_with_6() {
+    let root = house(PIPELINE);
+    fs::create_dir_all(root.path().join("runs/pairs")).unwrap();
+    let lock = fs::File::create(root.path().join("runs/pairs/.lock")).unwrap();
+    lock.lock().unwrap();
+    let output = paramill(root.path(), &["run", "pairs.toml"]);
+    assert_eq!(output.status.code(), Some(6));
+    assert!(stderr(&output).contains("runs/pairs/.lock"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let root = house(PIPELINE);
+    let binary = env!("CARGO_BIN_EXE_paramill");
+    let piped = std::process::Command::new("sh")
+        .args(["-c", &format!("{binary} schema pipeline | head -c 1; {binary} list systems >&-")])
+        .current_dir(root.path())
+        .output()
+        .unwrap();
+    assert!(!stderr(&piped).contains("panicked"), "{}", stderr(&piped));
+}
+
+#[test]
+fn what_is_shown_is_a_pipeline_with_the_same_settings() {
+    let root = house(PIPELINE);
+    let arguments = ["show", "pairs.toml", "--set", "seed=7", "--set", "generate.rtol=1e-7"];
+    let shown = paramill(root.path(), &arguments);
+    assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+    let text = stdout(&shown);
+    assert!(text.contains("seed = 7\n") && text.contains("rtol = 1e-7\n"), "{text}");
+    fs::write(root.path().join("shown.toml"), &text).unwrap();
+    assert_eq!(stdout(&paramill(root.path(), &["show", "shown.toml"])), text);
+}
+
+#[test]
+fn lists() {
+    let root = house(PIPELINE);
+    let mut said = String::new();
+    for what in ["systems", "models", "rules"] {
+        said.push_str(&format!("{what}\n{}", stdout(&paramill(root.path(), &["list", what]))));
+        let json: Value = serde_json::from_str(&stdout(&paramill(root.path(), &["list", what, "--json"]))).unwrap();
+        assert!(json.as_array().is_some_and(|items| !items.is_empty()));
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn the_schemas_in_the_repository_are_those_of_the_types() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
+    for schema in published() {
+        let path = directory.join(format!("{}.json", schema.name));
+        let stored = fs::read_to_string(&path).unwrap_or_default();
+        assert!(stored == schema.text(), "{} is out of date: run `make schemas`", path.display());
+    }
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), published().len());
+}
+
+#[test]
+fn every_pipeline_in_the_repository_is_sound() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines");
+    let mut count = 0;
+    for entry in fs::read_dir(&directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            count += 1;
+            if let Err(problems) = Plan::load(&path, &[], &Locations::default()) {
+                let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
+                panic!("{}", lines.join("\n"));
+            }
+        }
+    }
+    assert!(count > 0);
+}

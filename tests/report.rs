@@ -1,0 +1,528 @@
+//! The report of synthetic runs: structure and words, not pixels.
+//!
+//! `PARAMILL_REPORTS=DIR cargo test --release --test report` keeps the reports in `DIR`, to be looked at.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use paramill::estimate::{ParameterEstimate, Row, Status};
+use paramill::report::{Input, LossPoint, Portrait, Published, Summary, TrainingEnvironment, write};
+use paramill::schema::Quantity;
+use resvg::usvg::roxmltree::Document;
+
+/// Deterministic numbers in `[0, 1)` (a linear congruential generator; quality does not matter here).
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.next()).sum::<f64>() - 6.0
+    }
+}
+
+fn row(environment: String, context: Vec<f64>, parameters: Vec<ParameterEstimate>) -> Row {
+    Row {
+        environment,
+        status: Status::Ok,
+        reason: String::new(),
+        context,
+        parameters,
+        trajectory_rmse: 3.4e-3,
+        trajectory_mape: 0.21,
+        test_mse: None,
+        points: 38,
+        iterations: 7,
+        in_hull: None,
+    }
+}
+
+fn empty() -> Input {
+    Input {
+        title: "Nothing yet".to_owned(),
+        description: String::new(),
+        summary: Summary::default(),
+        time_unit: "1".to_owned(),
+        channels: Vec::new(),
+        parameters: Vec::new(),
+        training: Vec::new(),
+        estimates: Vec::new(),
+        portraits: Vec::new(),
+        losses: Vec::new(),
+        published: Vec::new(),
+        effective_pipeline: String::new(),
+    }
+}
+
+fn lotka_volterra(beta: f64, delta: f64, start: (f64, f64)) -> (Vec<f64>, Vec<f64>) {
+    let field = |(x, y): (f64, f64)| (0.5 * x - beta * x * y, delta * x * y - 0.5 * y);
+    let (mut state, mut times, mut states) = (start, Vec::new(), Vec::new());
+    for sample in 0..20 {
+        times.push(f64::from(sample) * 0.5);
+        states.extend([state.0, state.1]);
+        for _ in 0..500 {
+            let (dx, dy) = field(state);
+            state = (state.0 + 1e-3 * dx, state.1 + 1e-3 * dy);
+        }
+    }
+    (times, states)
+}
+
+/// The context that a model might have learned for (beta, delta).
+fn context(beta: f64, delta: f64) -> Vec<f64> {
+    let (u, v) = (beta - 0.75, delta - 0.75);
+    vec![0.031 * u - 0.012 * v + 0.02 * u * v, 0.009 * u + 0.027 * v - 0.014 * u * u]
+}
+
+fn grid() -> Input {
+    let mut noise = Noise(5);
+    let estimate = |value: f64, truth: f64| ParameterEstimate { value, standard_error: 2e-3, truth: Some(truth) };
+    let mut estimates = Vec::new();
+    for (index, (beta, delta)) in
+        [(0.625, 0.625), (0.625, 1.125), (1.125, 0.625), (1.125, 1.125)].into_iter().enumerate()
+    {
+        let parameters = vec![estimate(beta * 1.001, beta), estimate(delta * 0.9985, delta)];
+        let mut adapted = row(format!("adapt-{index}"), context(beta, delta), parameters);
+        adapted.test_mse = Some(1.3e-5);
+        adapted.in_hull = Some(index == 0);
+        estimates.push(adapted);
+    }
+    for index in 0..2601 {
+        let (beta, delta) = (0.25 + 0.02 * f64::from(index % 51), 0.25 + 0.02 * f64::from(index / 51));
+        let outside = |p: f64| (0.5 - p).max(p - 1.0).max(0.0);
+        let distance = outside(beta).hypot(outside(delta));
+        let ripple = 0.0015 * (1.1 + (9.0 * beta).sin() * (11.0 * delta).cos()) + 0.03 * distance.powf(1.3);
+        let error = ripple * (0.35 * noise.normal()).exp();
+        let parameters = vec![estimate(beta * (1.0 + error), beta), estimate(delta * (1.0 - 0.8 * error), delta)];
+        let mut cell = row(format!("grid-{index:05}"), context(beta, delta), parameters);
+        cell.in_hull = Some(distance == 0.0);
+        if (index % 51) + (index / 51) < 3 {
+            cell.status = Status::Diverged;
+            cell.reason = "no step led to a finite rollout".to_owned();
+            cell.parameters = vec![estimate(f64::NAN, beta), estimate(f64::NAN, delta)];
+        } else if index == 1200 {
+            cell.status = Status::NotConverged;
+            cell.reason = "stopped after 50 iterations".to_owned();
+        }
+        estimates.push(cell);
+    }
+    let levels = [0.5, 0.75, 1.0];
+    let training = (0..9)
+        .map(|index| {
+            let (beta, delta) = (levels[index % 3], levels[index / 3]);
+            TrainingEnvironment {
+                environment: format!("train-{index}"),
+                context: context(beta, delta),
+                parameters: vec![Some(beta), Some(delta)],
+                mapped: vec![beta * 1.0004, delta * 0.9997],
+            }
+        })
+        .collect();
+    let portraits = [(0.625, 0.625), (0.625, 1.125), (1.125, 0.625), (1.125, 1.125)]
+        .map(|(beta, delta)| {
+            let (times, truth) = lotka_volterra(beta, delta, (1.4, 1.9));
+            let (_, prediction) = lotka_volterra(beta * 1.012, delta * 0.99, (1.4, 1.9));
+            Portrait { title: format!("β = {beta}, δ = {delta}"), times, truth, prediction }
+        })
+        .to_vec();
+    let losses = (0..30_000)
+        .map(|step| {
+            let fall = 2.0 * (-f64::from(step) / 1500.0).exp() + 0.02 * (-f64::from(step) / 9000.0).exp() + 6e-6;
+            let overfit = 1.0 + 0.5 * (f64::from(step) / 22_000.0).powi(4);
+            LossPoint {
+                step: step as u64,
+                train: fall * (0.4 * noise.normal()).exp(),
+                validation: (step % 100 == 0).then(|| 1.3 * fall * overfit * (0.1 * noise.normal()).exp()),
+            }
+        })
+        .collect();
+    let published = [
+        ("mse_in_domain", 1.35e-5),
+        ("mse_adaptation", 1.24e-5),
+        ("param_mape_in_hull", 0.15),
+        ("param_mape_out_of_hull", 0.73),
+        ("param_mape_overall", 0.59),
+    ]
+    .map(|(figure, value)| Published {
+        figure: figure.to_owned(),
+        value,
+        source: "CoDA-l1, Kirchmeyer, Yin et al., ICML 2022".to_owned(),
+    })
+    .to_vec();
+    Input {
+        title: "Lotka-Volterra, the grid of 2601".to_owned(),
+        description: "Prey and predators: one model learned from nine systems, the two interaction rates of 2601 others read off it.".to_owned(),
+        summary: Summary {
+            pipeline: "lv-grid".to_owned(),
+            mse_in_domain: Some(1.62e-5),
+            mse_adaptation: Some(1.18e-5),
+            param_mape_in_hull: Some(0.183),
+            param_mape_out_of_hull: Some(0.912),
+            param_mape_overall: Some(0.737),
+            environments: 2605,
+            environments_in_hull: Some(625),
+            environments_out_of_hull: Some(1976),
+            environments_failed: 7,
+            seconds: BTreeMap::from([
+                ("generate".to_owned(), 2.31),
+                ("train".to_owned(), 1284.2),
+                ("estimate".to_owned(), 11.42),
+            ]),
+            device: "cpu".to_owned(),
+            engine: "torch".to_owned(),
+            threads: 2,
+            seed: 7,
+            data_tolerance: Some(1e-9),
+            map: Some("quadratic".to_owned()),
+            training_steps: 30_000,
+            mse_validation: Some(1.44e-5),
+        },
+        time_unit: "1".to_owned(),
+        channels: vec![Quantity::new("x", "1", "prey"), Quantity::new("y", "1", "predators")],
+        parameters: vec![Quantity::new("beta", "1", "predation"), Quantity::new("delta", "1", "growth of predators")],
+        training,
+        estimates,
+        portraits,
+        losses,
+        published,
+        effective_pipeline: "name = \"lv-grid\"\n\n[train]\nrule = \"coda-l1\"\nsteps = 30000 # < a & b >\n".to_owned(),
+    }
+}
+
+fn balls() -> Input {
+    let mut noise = Noise(11);
+    let names = ["Baseball", "Blue Basketball", "Golf Ball", "Tennis Ball"];
+    let truths = [0.0291, 0.0812, 0.0304, 0.0598];
+    let value = |truth: f64| -0.4 + 9.0 * truth;
+    let mapped = |context: f64| (context + 0.4) / 9.0;
+    let training = ["Bowling Ball", "Green Basketball", "Orange Whiffle Ball", "Volleyball", "Yellow Whiffle Ball"]
+        .into_iter()
+        .zip([0.0058, 0.0795, 0.148, 0.133, 0.1032])
+        .map(|(name, truth)| TrainingEnvironment {
+            environment: name.to_owned(),
+            context: vec![value(truth * 1.05 - 0.003)],
+            parameters: vec![Some(truth)],
+            mapped: vec![mapped(value(truth * 1.05 - 0.003))],
+        })
+        .collect();
+    let estimates = names
+        .into_iter()
+        .zip(truths)
+        .map(|(name, truth)| {
+            let estimate = ParameterEstimate {
+                value: truth + 0.006 * noise.normal(),
+                standard_error: 0.004 + 0.003 * noise.next(),
+                truth: Some(truth),
+            };
+            let mut row = row(name.to_owned(), vec![value(estimate.value)], vec![estimate]);
+            row.trajectory_rmse = 0.31;
+            row
+        })
+        .collect();
+    let portraits = names
+        .into_iter()
+        .enumerate()
+        .map(|(index, name)| {
+            let times: Vec<f64> = (0..40).map(|t| f64::from(t) / 15.0).collect();
+            let fall = |t: f64, drag: f64| 47.0 - (9.81 / drag.powi(2)) * ((drag * t).cosh().ln());
+            let drag = 0.2 + 0.08 * index as f64;
+            Portrait {
+                title: format!("{name}, drop 1"),
+                truth: times.iter().map(|t| fall(*t, drag) + 0.15 * noise.normal()).collect(),
+                prediction: times.iter().map(|t| fall(*t, drag * 1.06)).collect(),
+                times,
+            }
+        })
+        .collect();
+    Input {
+        title: "Ball drops".to_owned(),
+        description: "Balls dropped from a bridge: cross-section over mass from the fall alone.".to_owned(),
+        summary: Summary {
+            pipeline: "ball-drops".to_owned(),
+            param_mape_overall: Some(9.13),
+            mse_in_domain: Some(0.087),
+            environments: 4,
+            device: "cpu".to_owned(),
+            engine: "torch".to_owned(),
+            threads: 2,
+            training_steps: 3000,
+            map: Some("affine".to_owned()),
+            ..Summary::default()
+        },
+        time_unit: "s".to_owned(),
+        channels: vec![Quantity::new("height", "m", "above the river")],
+        parameters: vec![Quantity::new("area_per_mass", "m2 kg-1", "cross-section over mass")],
+        training,
+        estimates,
+        portraits,
+        losses: (0..60)
+            .map(|i| LossPoint {
+                step: i * 50,
+                train: 0.5 * (-(i as f64) / 9.0).exp() + 0.01,
+                validation: Some(0.6 * (-(i as f64) / 9.0).exp() + 0.014),
+            })
+            .collect(),
+        effective_pipeline: "name = \"ball-drops\"\n".to_owned(),
+        ..empty()
+    }
+}
+
+/// Seven channels, three parameters, many environments.
+fn oscillator() -> Input {
+    let mut noise = Noise(3);
+    let names = ["k1", "K1", "q"];
+    let estimates = (0..900)
+        .map(|index| {
+            let parameters = [(80.0, 20.0), (0.5, 0.5), (3.5, 1.0)]
+                .map(|(low, span)| {
+                    let truth = low + span * noise.next();
+                    ParameterEstimate {
+                        value: truth + 0.03 * span * noise.normal(),
+                        standard_error: 0.01,
+                        truth: Some(truth),
+                    }
+                })
+                .to_vec();
+            row(format!("e{index:03}"), vec![0.0; 3], parameters)
+        })
+        .collect();
+    let portraits = (0..3)
+        .map(|index| {
+            let times: Vec<f64> = (0..20).map(|t| f64::from(t) * 0.05).collect();
+            let wave = |c: i32, t: f64, slip: f64| {
+                1.0 + 0.3 * f64::from(c) + (0.8 - 0.1 * f64::from(c)) * (6.0 * t + slip + f64::from(c + index)).sin()
+            };
+            let states = |slip: f64| times.iter().flat_map(|t| (0..7).map(move |c| wave(c, *t, slip))).collect();
+            Portrait {
+                title: format!("k1 = {}", 80 + 10 * index),
+                truth: states(0.0),
+                prediction: states(0.06),
+                times: times.clone(),
+            }
+        })
+        .collect();
+    Input {
+        title: "Glycolytic oscillator".to_owned(),
+        time_unit: "min".to_owned(),
+        channels: (1..8).map(|i| Quantity::new(&format!("S{i}"), "mmol L-1", "")).collect(),
+        parameters: names.map(|name| Quantity::new(name, "1", "")).to_vec(),
+        estimates,
+        portraits,
+        ..empty()
+    }
+}
+
+/// Everything that can be wrong, is.
+fn wreck() -> Input {
+    let mut input = grid();
+    input.title = "<script>alert('x')</script> & \"friends\"\u{1}".to_owned();
+    for (index, row) in input.estimates.iter_mut().enumerate() {
+        row.status = [Status::Diverged, Status::TooFewPoints, Status::NotConverged, Status::Ok][index % 4];
+        row.reason = "<b>broken</b>".to_owned();
+        row.context = vec![f64::NAN, f64::INFINITY];
+        row.trajectory_rmse = f64::NAN;
+        row.test_mse = Some(f64::NAN);
+        for parameter in &mut row.parameters {
+            parameter.value = if index % 8 == 3 { 1e300 } else { f64::NAN };
+            parameter.standard_error = f64::INFINITY;
+        }
+    }
+    for environment in &mut input.training {
+        environment.context[0] = f64::NAN;
+        environment.mapped.clear();
+    }
+    input.portraits[0].prediction.iter_mut().for_each(|value| *value = f64::NAN);
+    input.portraits[1].truth.truncate(3);
+    input.portraits[2].prediction.iter_mut().skip(9).for_each(|value| *value *= 1e12);
+    input.portraits[3].times.clear();
+    input
+        .losses
+        .iter_mut()
+        .skip(10)
+        .for_each(|point| (point.train, point.validation) = (f64::NAN, Some(f64::INFINITY)));
+    input.summary.mse_in_domain = Some(f64::NAN);
+    input.summary.mse_adaptation = Some(1e-19);
+    input.published.push(Published {
+        figure: "no_such_figure".to_owned(),
+        value: 0.0,
+        source: "<i>nobody</i>".to_owned(),
+    });
+    input
+}
+
+struct Report {
+    directory: PathBuf,
+    _temporary: tempfile::TempDir,
+}
+
+impl Report {
+    fn of(name: &str, input: &Input) -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        let root = std::env::var_os("PARAMILL_REPORTS").map_or_else(|| temporary.path().to_owned(), PathBuf::from);
+        let directory = root.join(name);
+        write(input, &directory).unwrap();
+        Report { directory, _temporary: temporary }
+    }
+
+    fn text(&self, file: &str) -> String {
+        fs::read_to_string(self.directory.join(file)).unwrap()
+    }
+
+    fn files(&self, ending: &str) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(&self.directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with(ending))
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// What holds for every report.
+    fn check(&self) {
+        let page = self.text("index.html");
+        assert!(page.len() < 1_500_000, "{} bytes", page.len());
+        let without_namespaces = page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+        for forbidden in ["http:", "https:", "<script", "src=", "@import", "url(h", "<link"] {
+            assert!(!without_namespaces.contains(forbidden), "{forbidden} in {}", self.directory.display());
+        }
+        let pictures = self.files(".svg");
+        for name in &pictures {
+            check_svg(&self.text(name));
+            let png = fs::read(self.directory.join(Path::new(name).with_extension("png"))).unwrap();
+            assert_eq!(&png[1..4], b"PNG");
+            let width = u32::from_be_bytes(png[16..20].try_into().unwrap());
+            assert!((1500..1800).contains(&width), "{name} is {width} pixels wide");
+        }
+        assert_eq!(page.matches("<svg ").count(), pictures.len());
+        for part in page.split("<svg ").skip(1) {
+            check_svg(&format!("<svg {}</svg>", part.split("</svg>").next().unwrap()));
+        }
+        let ids: Vec<&str> = page.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        let mut distinct = ids.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(ids.len(), distinct.len(), "ids repeat: {ids:?}");
+    }
+}
+
+/// Well-formed, described, and with finite coordinates only.
+fn check_svg(text: &str) {
+    let document = Document::parse(text).unwrap();
+    let root = document.root_element();
+    for tag in ["title", "desc"] {
+        assert!(
+            root.children().any(|node| node.has_tag_name(("http://www.w3.org/2000/svg", tag)) && node.text().is_some())
+        );
+    }
+    for node in document.descendants() {
+        for attribute in ["d", "x", "y", "cx", "cy", "width", "height", "viewBox", "transform"] {
+            let value = node.attribute(attribute).unwrap_or_default();
+            assert!(!value.contains("NaN") && !value.contains("inf"), "{attribute}={value}");
+        }
+    }
+    assert!(!text.contains("-9999"), "a coordinate without a place");
+}
+
+#[test]
+fn the_grid_has_all_its_pictures_and_figures() {
+    let input = grid();
+    let report = Report::of("grid", &input);
+    report.check();
+    assert_eq!(report.files(".svg"), ["contexts.svg", "loss.svg", "parameter-error-map.svg", "portraits.svg"]);
+    let page = report.text("index.html");
+    for shown in
+        ["1.62×10⁻⁵", "1.18×10⁻⁵", "0.183", "0.912", "0.737", "2605", "625 environments", "10⁻⁹", "30\u{202f}000"]
+    {
+        assert!(page.contains(shown), "{shown} is not on the page");
+    }
+    assert!(page.contains("&lt; a &amp; b &gt;"));
+    assert!(page.contains("status not ok (7)"));
+    let summary: Summary = serde_json::from_str(&report.text("summary.json")).unwrap();
+    assert_eq!(summary, input.summary);
+    let lines = csv::Reader::from_path(report.directory.join("comparison.csv"))
+        .unwrap()
+        .into_deserialize::<BTreeMap<String, String>>()
+        .collect::<Result<Vec<_>, _>>()
+        .unwrap();
+    assert_eq!(lines.len(), 5);
+    assert_eq!(lines[1]["figure"], "mse_adaptation");
+    let ratio: f64 = lines[1]["ratio"].parse().unwrap();
+    approx::assert_relative_eq!(ratio, 1.18 / 1.24, max_relative = 1e-12);
+    assert_eq!(lines[1]["below_tolerance"], "false");
+}
+
+#[test]
+fn a_few_balls_stand_beside_their_truth() {
+    let report = Report::of("balls", &balls());
+    report.check();
+    assert_eq!(report.files(".svg"), ["contexts.svg", "estimates.svg", "loss.svg", "portraits.svg"]);
+    let (page, picture) = (report.text("index.html"), report.text("estimates.svg"));
+    for name in ["Baseball", "Blue Basketball", "Golf Ball", "Tennis Ball"] {
+        assert!(page.contains(name) && picture.contains(name), "{name}");
+    }
+    assert!(picture.contains("area per mass (m² kg⁻¹)"));
+    assert!(page.contains("The tolerance of the data is unknown."));
+    assert!(!page.contains("Published beside ours"));
+    assert_eq!(report.text("comparison.csv").lines().count(), 1);
+}
+
+#[test]
+fn more_parameters_have_a_panel_each() {
+    let report = Report::of("oscillator", &oscillator());
+    report.check();
+    assert_eq!(report.files(".svg"), ["estimates.svg", "portraits.svg"]);
+    let picture = report.text("estimates.svg");
+    for name in ["true k1", "true K1", "true q"] {
+        assert!(picture.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn a_few_scattered_environments_are_points_on_the_map() {
+    let mut input = grid();
+    input.estimates.truncate(4);
+    let report = Report::of("scattered", &input);
+    report.check();
+    let picture = report.text("parameter-error-map.svg");
+    assert_eq!(picture.matches("class=\"p-ring\"").count(), 4);
+    assert!(report.files(".svg").contains(&"estimates.svg".to_owned()));
+}
+
+#[test]
+fn an_empty_run_has_a_page_without_pictures() {
+    let report = Report::of("empty", &empty());
+    report.check();
+    assert!(report.files(".svg").is_empty() && report.files(".png").is_empty());
+    let page = report.text("index.html");
+    assert!(page.contains("No environment was estimated.") && page.contains("no error to report"));
+}
+
+#[test]
+fn broken_numbers_break_nothing() {
+    let report = Report::of("wreck", &wreck());
+    report.check();
+    let page = report.text("index.html");
+    assert!(!page.contains("<b>broken") && !page.contains("<i>nobody") && page.contains("&lt;b&gt;broken"));
+    assert!(page.contains("below data tolerance"));
+    assert!(page.contains("more are in the estimates"));
+    assert!(report.files(".svg").contains(&"parameter-error-map.svg".to_owned()));
+    assert!(!page.contains("NaN"), "NaN is on the page");
+    let summary: serde_json::Value = serde_json::from_str(&report.text("summary.json")).unwrap();
+    assert!(summary["mse_in_domain"].is_null());
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    let (first, second) = (Report::of("again", &balls()), Report::of("again", &balls()));
+    for name in first.files("") {
+        assert!(
+            fs::read(first.directory.join(&name)).unwrap() == fs::read(second.directory.join(&name)).unwrap(),
+            "{name}"
+        );
+    }
+}
