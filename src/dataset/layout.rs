@@ -20,7 +20,7 @@ pub(super) const SAMPLE: &str = "sample";
 pub(super) const SAMPLE_COUNT: &str = "sample_count";
 pub(super) const ENVIRONMENT_ID: &str = "environment_id";
 pub(super) const TRAJECTORY_ID: &str = "trajectory_id";
-pub(super) const RESERVED: [&str; 7] =
+pub(crate) const RESERVED: [&str; 7] =
     [ENVIRONMENT, TRAJECTORY, TIME, SAMPLE, SAMPLE_COUNT, ENVIRONMENT_ID, TRAJECTORY_ID];
 
 /// The one Parquet shard that a split has in this version of the format.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
+use super::problem::{Kind, Problem, Problems, shown, suggestion};
 use crate::progress::Interrupt;
 
 /// Rows between two looks at the request to stop.
@@ -147,8 +147,7 @@ impl Source {
                 header => suggestion(name, header.iter().map(String::as_str)),
             };
             let found = format!("no column {}", shown(name));
-            let expected = format!("one of {}", listing(&self.header));
-            let problem = Problem::new(Kind::MissingColumn, found, expected, remedy);
+            let problem = Problem::new(Kind::MissingColumn, found, "a column of that name", remedy);
             problems.push(problem.file(&self.path).line(self.header_line).setting(key));
         }
         found
