@@ -39,8 +39,9 @@ impl StoredModel {
 
     /// The adaptation rule.
     pub fn rule(&self) -> Box<dyn Rule> {
-        let weights = self.model().layout().size();
-        self.manifest.rule.build(weights, self.manifest.context_dimension, self.manifest.locality_penalty)
+        let manifest = &self.manifest;
+        let (d, penalty) = (manifest.context_dimension, manifest.locality_penalty);
+        manifest.rule.build(self.model().layout(), manifest.adapted_layers, d, penalty)
     }
 
     /// The engine that its rollouts are computed with, and its device.

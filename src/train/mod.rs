@@ -96,7 +96,8 @@ pub fn run(
     }
 
     let model = settings.model.build(manifest.channels.len());
-    let rule = settings.rule.build(model.layout().size(), context_dimension, settings.locality_penalty);
+    let rule =
+        settings.rule.build(model.layout(), settings.adapted_layers, context_dimension, settings.locality_penalty);
     let channels = manifest.channels.len();
     let (engine, device) = compute.engine(&settings.model, channels, settings.solver, settings.precision)?;
     let initial_contexts = match settings.contexts {
@@ -141,6 +142,7 @@ pub fn run(
             },
             model: settings.model.clone(),
             rule: settings.rule,
+            adapted_layers: settings.adapted_layers,
             locality_penalty: settings.locality_penalty,
             solver: settings.solver,
             precision: settings.precision,

@@ -12,6 +12,8 @@ use crate::{models, rules};
 pub struct Settings {
     /// How an environment's weights follow from the shared ones and its context.
     pub rule: rules::Kind,
+    /// Layers whose weights depend on the context.
+    pub adapted_layers: models::AdaptedLayers,
     /// Dimensions of a context; as many as the dataset has parameters if absent.
     #[schemars(range(min = 1, max = 16))]
     pub context_dimension: Option<usize>,
@@ -67,6 +69,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             rule: rules::Kind::CodaL1,
+            adapted_layers: models::AdaptedLayers::All,
             context_dimension: None,
             context_penalty: 1e-4,
             locality_penalty: 1e-6,
