@@ -117,12 +117,7 @@ fn portraits(
             (known, true) => format!("{}: {known}", row.environment),
             (known, false) => known,
         };
-        portraits.push(Portrait {
-            title,
-            times: truth.times,
-            truth: truth.states,
-            prediction,
-        });
+        portraits.push(Portrait { title, times: truth.times, truth: truth.states, prediction });
     }
     Ok(portraits)
 }
