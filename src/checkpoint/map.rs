@@ -74,6 +74,11 @@ pub struct ParameterMap {
     pub scale: Vec<f64>,
     /// `[d_p][terms]`.
     pub coefficients: Vec<Vec<f64>>,
+    /// Variance `s_j^2` of what the map leaves of each parameter `[d_p]`, over the environments less the terms; zero where
+    /// there are no more environments than terms, which leaves nothing to judge by.
+    pub residual_variance: Vec<f64>,
+    /// `(Phi' Phi)^-1` over the environments `[terms][terms]`.
+    pub inverse_gram: Vec<Vec<f64>>,
     /// Root mean square of the leave-one-out errors, each divided by the standard deviation of its parameter over the
     /// training environments. Absent for a map that has too few environments to be judged.
     pub leave_one_out: LeaveOneOut,
@@ -113,6 +118,15 @@ impl ParameterMap {
         self.coefficients.iter().map(|row| row.iter().zip(&phi).map(|(c, f)| c * f).sum()).collect()
     }
 
+    /// Variance of each parameter `[d_p]` that is the map's own: `s_j^2 (1 + phi' (Phi' Phi)^-1 phi)`, the scatter about the map
+    /// and what is unknown of its coefficients.
+    pub fn variance(&self, context: &[f64]) -> Vec<f64> {
+        let phi = self.kind.features(&self.standardise(context));
+        let row = |row: &[f64]| row.iter().zip(&phi).map(|(g, f)| g * f).sum::<f64>();
+        let leverage: f64 = self.inverse_gram.iter().zip(&phi).map(|(g, f)| f * row(g)).sum();
+        self.residual_variance.iter().map(|variance| variance * (1.0 + leverage)).collect()
+    }
+
     /// `d p_j / d xi_k` at a context, `[d_p][d]`.
     pub fn jacobian(&self, context: &[f64]) -> Vec<Vec<f64>> {
         let gradients = self.kind.feature_gradients(&self.standardise(context));
@@ -135,6 +149,8 @@ mod tests {
             centre: vec![0.1, -0.2],
             scale: vec![0.5, 2.0],
             coefficients: vec![vec![1.0, 2.0, -1.0, 0.3, 0.7, -0.2], vec![0.0, -1.0, 0.5, 0.1, -0.4, 0.9]],
+            residual_variance: vec![0.0; 2],
+            inverse_gram: vec![vec![0.0; 6]; 6],
             leave_one_out: LeaveOneOut { affine: None, quadratic: None },
             environments: vec![],
         };

@@ -119,6 +119,8 @@ pub fn fit(
         centre,
         scale,
         coefficients: chosen.coefficients,
+        residual_variance: chosen.residual_variance,
+        inverse_gram: chosen.inverse_gram,
         leave_one_out,
         environments: Vec::new(),
     };
@@ -138,6 +140,10 @@ struct Candidate {
     kind: MapKind,
     /// `[d_p][terms]`.
     coefficients: Vec<Vec<f64>>,
+    /// `[d_p]`.
+    residual_variance: Vec<f64>,
+    /// `[terms][terms]`.
+    inverse_gram: Vec<Vec<f64>>,
     leave_one_out: Option<f64>,
 }
 
@@ -163,6 +169,13 @@ impl Candidate {
         // The hat matrix is U U' over the singular vectors in use.
         let u = decomposition.u.as_ref().expect("the left factor was computed").columns(0, rank).into_owned();
         let residuals = &known - &design * &solution;
+        let degrees = count.saturating_sub(terms) as f64;
+        let residual_variance = residuals.column_iter().map(|column| match degrees > 0.0 {
+            true => column.norm_squared() / degrees,
+            false => 0.0,
+        });
+        let pseudo_inverse = (design.transpose() * &design).pseudo_inverse(tolerance * tolerance);
+        let inverse_gram = pseudo_inverse.unwrap_or_else(|_| DMatrix::zeros(terms, terms));
         let mut sum = 0.0;
         for j in 0..parameters {
             let column = known.column(j);
@@ -175,6 +188,8 @@ impl Candidate {
         let leave_one_out = (sum / (count * parameters) as f64).sqrt();
         Candidate {
             kind,
+            residual_variance: residual_variance.collect(),
+            inverse_gram: inverse_gram.row_iter().map(|row| row.iter().copied().collect()).collect(),
             coefficients: (0..parameters).map(|j| solution.column(j).iter().copied().collect()).collect(),
             leave_one_out: Some(leave_one_out).filter(|error| count > terms && error.is_finite()),
         }
@@ -225,6 +240,29 @@ mod tests {
             }
         }
         approx::assert_relative_eq!(closed, (sum / 18.0).sqrt(), max_relative = 1e-9);
+    }
+
+    /// By simulation: the spread of a new environment's parameter about what the map says of its context.
+    #[test]
+    fn the_variance_is_that_of_a_new_environment() {
+        let (noise, context) = (0.1, [2.5]);
+        let mut squares = 0.0;
+        let mut stated = 0.0;
+        for trial in 0..2000 {
+            let mut stream = crate::random::Stream::new(trial, "map", &[]);
+            let environments: Vec<_> = (0..8)
+                .map(|i| {
+                    let xi = f64::from(i) / 4.0;
+                    (format!("e{i}"), vec![xi], vec![1.0 + 2.0 * xi + noise * stream.normal()])
+                })
+                .collect();
+            let map = fit(MapChoice::Affine, vec!["p".into()], &environments).unwrap();
+            let truth = 1.0 + 2.0 * context[0] + noise * stream.normal();
+            squares += (map.apply(&context)[0] - truth).powi(2);
+            stated += map.variance(&context)[0];
+        }
+        // Both are means over 2000 trials, with standard errors of about 3 %.
+        approx::assert_relative_eq!(squares / 2000.0, stated / 2000.0, max_relative = 0.12);
     }
 
     #[test]

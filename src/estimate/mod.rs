@@ -226,11 +226,11 @@ impl<'a> Estimator<'a> {
     ) -> Row {
         let adapt::Adaptation { context, covariance, predictions, mut status, mut reason, iterations } = adaptation;
         let errors = evaluation::FitErrors::new(support, &predictions, &self.model.manifest.scales);
-        let (values, jacobian) = match &self.model.map {
-            Some(map) => (map.apply(&context), map.jacobian(&context)),
+        let (values, jacobian, of_map) = match &self.model.map {
+            Some(map) => (map.apply(&context), map.jacobian(&context), map.variance(&context)),
             None => {
                 let d_p = environment.parameters.len();
-                (vec![f64::NAN; d_p], vec![vec![f64::NAN; context.len()]; d_p])
+                (vec![f64::NAN; d_p], vec![vec![f64::NAN; context.len()]; d_p], vec![f64::NAN; d_p])
             }
         };
         if status == Status::Ok && !errors.rmse.is_finite() {
@@ -239,10 +239,11 @@ impl<'a> Estimator<'a> {
         let parameters = values
             .iter()
             .zip(&jacobian)
+            .zip(&of_map)
             .zip(&environment.parameters)
-            .map(|((&value, gradient), &truth)| {
+            .map(|(((&value, gradient), of_map), &truth)| {
                 let gradient = nalgebra::DVector::from_column_slice(gradient);
-                let variance = (&covariance * &gradient).dot(&gradient);
+                let variance = (&covariance * &gradient).dot(&gradient) + of_map;
                 ParameterEstimate { value, standard_error: variance.sqrt(), truth }
             })
             .collect();

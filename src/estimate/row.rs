@@ -36,7 +36,7 @@ impl Status {
 pub struct ParameterEstimate {
     /// Estimate; NaN where the status says why there is none.
     pub value: f64,
-    /// Standard error from the Gauss-Newton covariance of the context, carried through the map.
+    /// Standard error: the Gauss-Newton covariance of the context carried through the map, and the map's own variance.
     pub standard_error: f64,
     /// True value where the dataset knows it.
     pub truth: Option<f64>,
