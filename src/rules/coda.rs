@@ -20,17 +20,14 @@ pub struct Coda {
     pub locality_penalty: f64,
 }
 
-/// Standard deviation of the values of `W` at the start.
-const INITIAL_DEVIATION: f64 = 0.1;
-
 impl Rule for Coda {
     fn shared_size(&self) -> usize {
         (1 + self.context_dimension) * self.weights
     }
 
-    fn initial_shared(&self, mut weights: Vec<f64>, stream: &mut Stream) -> Vec<f64> {
+    fn initial_shared(&self, mut weights: Vec<f64>, deviation: f64, stream: &mut Stream) -> Vec<f64> {
         let count = self.shared_size() - weights.len();
-        weights.extend((0..count).map(|_| INITIAL_DEVIATION * stream.normal()));
+        weights.extend((0..count).map(|_| deviation * stream.normal()));
         weights
     }
 
@@ -115,7 +112,7 @@ mod tests {
             let rule = kind.build(5, 2, 0.3);
             let mut stream = Stream::new(7, "coda", &[]);
             let initial = (0..5).map(|_| stream.normal()).collect();
-            let shared = rule.initial_shared(initial, &mut stream);
+            let shared = rule.initial_shared(initial, 0.1, &mut stream);
             let context = vec![0.7, -1.3];
             let g: Vec<f64> = (0..5).map(|_| stream.normal()).collect();
             let value = |shared: &[f64], context: &[f64]| {

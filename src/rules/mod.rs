@@ -18,8 +18,9 @@ pub trait Rule: Send + Sync {
     /// Number of shared values `S`.
     fn shared_size(&self) -> usize;
 
-    /// Shared values to start from, given random weights `[P]` of the model.
-    fn initial_shared(&self, weights: Vec<f64>, stream: &mut Stream) -> Vec<f64>;
+    /// Shared values to start from, given random weights `[P]` of the model. `deviation` is the standard deviation of the
+    /// values that a context multiplies.
+    fn initial_shared(&self, weights: Vec<f64>, deviation: f64, stream: &mut Stream) -> Vec<f64>;
 
     /// Writes the weights `[P]` of the environment with `context`.
     fn decode(&self, shared: &[f64], context: &[f64], weights: &mut [f64]);

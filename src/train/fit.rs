@@ -9,6 +9,9 @@ use crate::progress::{Event, Run};
 use crate::random::Stream;
 use crate::rules::Rule;
 
+/// Standard deviation at the start of the values that contexts multiply.
+const INITIAL_DEVIATION: f64 = 0.1;
+
 /// Everything that a training works with.
 pub struct Fit<'a> {
     pub settings: &'a Settings,
@@ -91,7 +94,9 @@ impl Fit<'_> {
         }
         Ok(state.unwrap_or_else(|| {
             let weights = self.model.initial_weights(&mut Stream::new(self.seed, "initial-weights", &[]));
-            let mut trained = self.rule.initial_shared(weights, &mut Stream::new(self.seed, "initial-shared", &[]));
+            let deviation = if self.settings.contexts == Contexts::Learned { INITIAL_DEVIATION } else { 0.0 };
+            let mut trained =
+                self.rule.initial_shared(weights, deviation, &mut Stream::new(self.seed, "initial-shared", &[]));
             trained.extend(&self.initial_contexts);
             TrainingState {
                 step: 0,

@@ -4,7 +4,7 @@
 //! kernel serves the forward pass (`A` inputs, `B` transposed weights), the backward pass (`A` deltas, `B` weights) and the
 //! gradient of the weights (`A` transposed deltas, `B` inputs).
 
-use pulp::Simd;
+use pulp::{Simd, WithSimd};
 
 use super::real::{Real, lanes, lanes_mut};
 
@@ -28,17 +28,37 @@ pub fn accumulate<T: Real, S: Simd>(
     width: usize,
     c: &mut [T],
 ) {
-    let registers = width / (size_of::<T::Lanes<S>>() / size_of::<T>());
-    let mut row = 0;
-    while row < rows {
-        let a = Strided { values: &a.values[row * a.row..], ..a };
-        let c = &mut c[row * width..];
-        row += match rows - row {
-            1 => block::<T, S, 1>(simd, a, depth, b, width, registers, c),
-            2 => block::<T, S, 2>(simd, a, depth, b, width, registers, c),
-            3 => block::<T, S, 3>(simd, a, depth, b, width, registers, c),
-            _ => block::<T, S, 4>(simd, a, depth, b, width, registers, c),
-        };
+    // One function for all callers: inlining it everywhere would multiply the code by their number.
+    simd.vectorize(Accumulate { a, rows, depth, b, width, c });
+}
+
+struct Accumulate<'a, T> {
+    a: Strided<'a, T>,
+    rows: usize,
+    depth: usize,
+    b: &'a [T],
+    width: usize,
+    c: &'a mut [T],
+}
+
+impl<T: Real> WithSimd for Accumulate<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Accumulate { a, rows, depth, b, width, c } = self;
+        let registers = width / (size_of::<T::Lanes<S>>() / size_of::<T>());
+        let mut row = 0;
+        while row < rows {
+            let a = Strided { values: &a.values[row * a.row..], ..a };
+            let c = &mut c[row * width..];
+            row += match rows - row {
+                1 => block::<T, S, 1>(simd, a, depth, b, width, registers, c),
+                2 => block::<T, S, 2>(simd, a, depth, b, width, registers, c),
+                3 => block::<T, S, 3>(simd, a, depth, b, width, registers, c),
+                _ => block::<T, S, 4>(simd, a, depth, b, width, registers, c),
+            };
+        }
     }
 }
 
