@@ -142,7 +142,7 @@ fn interrupted(root: &Path, step: u64) -> String {
     let mut child = command(root, &[&arguments[..], &kept].concat()).spawn().unwrap();
     while newest_checkpoint(&root.join("runs/pairs/models/pairs.training")).is_none_or(|newest| newest <= step) {
         assert!(child.try_wait().unwrap().is_none(), "{}", stderr(&child.wait_with_output().unwrap()));
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(5));
     }
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
