@@ -14,12 +14,12 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::{Error, Evaluation, Outcome, ParameterEstimate, Row, Settings, Status};
 use crate::atomic;
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance};
+use crate::digest::sha256;
 use crate::schema::{FormatVersion, Quantity, Split};
 
 const MANIFEST_FILE: &str = "manifest.json";
@@ -60,7 +60,7 @@ impl Manifest {
         if manifest.kind != "estimates" || !manifest.format.is_readable() {
             return Err(invalid(format!("kind `{}`, format {}", manifest.kind, manifest.format)));
         }
-        Ok((manifest, digest(&bytes)))
+        Ok((manifest, sha256(&bytes)))
     }
 }
 
@@ -131,7 +131,7 @@ impl Output {
         self.manifest.files.push(FileEntry {
             path: format!("{split}.parquet"),
             bytes: bytes.len() as u64,
-            sha256: digest(&bytes),
+            sha256: sha256(&bytes),
         });
         Ok(())
     }
@@ -143,7 +143,7 @@ impl Output {
         let path = self.directory.path().join(MANIFEST_FILE);
         fs::write(&path, &bytes).map_err(|source| io_error(&path, source))?;
         self.directory.publish().map_err(|source| io_error(&self.target, source))?;
-        Ok(Outcome { manifest: self.manifest, content_hash: digest(&bytes) })
+        Ok(Outcome { manifest: self.manifest, content_hash: sha256(&bytes) })
     }
 }
 
@@ -218,7 +218,7 @@ pub fn read_rows(directory: &Path, manifest: &Manifest, split: Split) -> Result<
     let name = format!("{split}.parquet");
     let path = directory.join(&name);
     let bytes = fs::read(&path).map_err(|source| io_error(&path, source))?;
-    if manifest.files.iter().find(|file| file.path == name).map(|file| &file.sha256) != Some(&digest(&bytes)) {
+    if manifest.files.iter().find(|file| file.path == name).map(|file| &file.sha256) != Some(&sha256(&bytes)) {
         return Err(invalid(&path, "another SHA-256 than the manifest's".to_owned()));
     }
     let file = File::open(&path).map_err(|source| io_error(&path, source))?;
@@ -277,10 +277,6 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
         });
     }
     Some(())
-}
-
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn io_error(path: &Path, source: std::io::Error) -> Error {

@@ -19,7 +19,7 @@ pub trait Rule: Send + Sync {
     fn shared_size(&self) -> usize;
 
     /// Shared values to start from, given random weights `[P]` of the model. `deviation` is the standard deviation of the
-    /// values that a context multiplies: contexts that start at zero need it, others may start without.
+    /// values that a context multiplies.
     fn initial_shared(&self, weights: Vec<f64>, deviation: f64, stream: &mut Stream) -> Vec<f64>;
 
     /// Writes the weights `[P]` of the environment with `context`.
