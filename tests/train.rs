@@ -244,12 +244,12 @@ fn validation_environments_that_do_not_train_are_named() {
 fn tied_contexts_are_the_standardised_parameters() {
     let root = tempfile::tempdir().unwrap();
     let dataset = generate(root.path(), FOUR_PAIRS);
-    let settings = Settings { contexts: Contexts::Tied, ..train_settings(SHORT) };
+    let settings = Settings { contexts: Contexts::Tied, tied_deviation: 0.25, ..train_settings(SHORT) };
     let model = train(&settings, &dataset, &root.path().join("model")).unwrap();
     let parameters: Vec<_> = model.manifest.environments.iter().map(|it| it.parameters.clone()).collect();
     assert_eq!(parameters[1], [Some(0.5), Some(1.0)]);
     // Two levels of each parameter, equally often: one deviation below the mean and one above.
-    assert_eq!(model.contexts, [-1.0, -1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0]);
+    assert_eq!(model.contexts, [-1.0, -1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0].map(|z| 0.25 * z));
     let size = model.model().layout().size();
     assert!(model.shared[size..].iter().any(|w| *w != 0.0), "W is trained");
 }
