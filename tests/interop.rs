@@ -2,11 +2,15 @@
 
 #[path = "common/dataset.rs"]
 mod common;
+#[path = "common/model.rs"]
+mod model;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{manifest, ragged, shared_grid, write};
+use model::{NATIVE, generate, map, silently, train, train_settings};
+use paramill::estimate::{self, read_rows};
 use paramill::schema::{Split, Trajectory};
 use serde_json::json;
 
@@ -52,4 +56,54 @@ fn python_reads_both_copies_of_a_dataset() {
     let path = root.path().join("expected.json");
     std::fs::write(&path, expected.to_string()).unwrap();
     assert_eq!(run("dataset.py", &path), "2 splits are the same in every tool\n");
+}
+
+/// Nine pairs of species and a few to estimate.
+const PAIRS: &str = r#"
+    dataset = "pairs"
+    system = "lotka-volterra"
+    [splits]
+    train = { environments = "train", trajectories = 1 }
+    validation = { environments = "train", trajectories = 1 }
+    adapt = { environments = "adapt", trajectories = 1 }
+    grid = { environments = "grid", limit = 4, trajectories = 1 }
+"#;
+
+#[test]
+fn python_computes_the_estimates_from_the_weights() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), PAIRS);
+    let settings = train_settings(
+        r#"
+        model = { kind = "mlp", layers = 3, width = 8 }
+        scaling = "standard"
+        precision = "f64"
+        steps = 60
+        learning_rate = 0.01
+        gauss_newton = { steps = 5 }
+        "#,
+    );
+    let [of_model, of_estimates] = ["model", "estimates"].map(|name| root.path().join(name));
+    let mut model = train(&settings, &dataset, &of_model).unwrap();
+    map("kind = \"quadratic\"", &dataset, &mut model, &of_model);
+    let settings = estimate::Settings::default();
+    let outcome = silently(|run| estimate::run(&settings, NATIVE, &dataset, &model, &of_estimates, run)).unwrap();
+    let mut predictions = serde_json::Map::new();
+    for split in [Split::Adapt, Split::Grid] {
+        let of_split: serde_json::Map<_, _> = read_rows(&of_estimates, &outcome.manifest, split)
+            .unwrap()
+            .into_iter()
+            .map(|row| {
+                let (_, prediction) =
+                    estimate::portrait(NATIVE, &dataset, &model, split, &row.environment, &row.context).unwrap();
+                (row.environment, prediction.into())
+            })
+            .collect();
+        predictions.insert(split.name().to_owned(), of_split.into());
+    }
+    let expected = json!({ "model": of_model, "dataset": dataset.directory(), "estimates": of_estimates,
+        "predictions": predictions });
+    let path = root.path().join("expected.json");
+    std::fs::write(&path, expected.to_string()).unwrap();
+    assert_eq!(run("model.py", &path), "8 environments are the same in numpy\n");
 }

@@ -80,7 +80,7 @@ impl TrainingStore {
     /// # Errors
     /// Any error of writing; earlier checkpoints are then untouched.
     pub fn save(&self, state: &TrainingState) -> Result<PathBuf, Error> {
-        let target = self.directory.join(format!("step-{:09}", state.step));
+        let target = self.directory.join(checkpoint_name(state.step));
         let mut arrays = Arrays::new();
         let mut put = |name: &str, values: &[f64]| {
             arrays.insert(name.to_owned(), Array::new(&[values.len()], values.to_vec()));
@@ -127,6 +127,16 @@ impl TrainingStore {
         Ok((None, broken))
     }
 
+    /// The newest checkpoint of fewer than `step` steps.
+    ///
+    /// # Errors
+    /// If the directory cannot be listed.
+    pub fn last_before(&self, step: u64) -> Result<Option<PathBuf>, Error> {
+        let name = checkpoint_name(step);
+        let checkpoints = self.checkpoints()?;
+        Ok(checkpoints.into_iter().rfind(|path| path.file_name().is_some_and(|of| of < name.as_str())))
+    }
+
     /// Removes the checkpoints of this training, once its model stands.
     ///
     /// # Errors
@@ -157,6 +167,11 @@ impl TrainingStore {
         paths.sort();
         Ok(paths)
     }
+}
+
+/// Names sort as their steps do.
+fn checkpoint_name(step: u64) -> String {
+    format!("step-{step:09}")
 }
 
 fn read_checkpoint(directory: &Path, trained: usize) -> Result<TrainingState, Error> {

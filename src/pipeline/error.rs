@@ -101,7 +101,10 @@ impl Error {
             Error::Import(import::Error::Settings(_)) => 2,
             Error::Import(_) | Error::MissingArchive { .. } => 3,
             Error::Train(error) => match error {
-                train::Error::Compute(_) | train::Error::NoContextDimension { .. } => 2,
+                train::Error::Compute(_)
+                | train::Error::NoContextDimension { .. }
+                | train::Error::NotTied { .. }
+                | train::Error::TooManyResiduals { .. } => 2,
                 train::Error::Diverged { .. } | train::Error::NothingGood { .. } => 5,
                 _ => 3,
             },

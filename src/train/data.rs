@@ -90,7 +90,7 @@ impl<'a> SplitData<'a> {
         &self,
         step: u64,
         per_environment: usize,
-        mut restarts: impl FnMut(usize, &Trajectory) -> Vec<usize>,
+        restarts: impl FnMut(usize, &Trajectory) -> Vec<usize>,
     ) -> Result<Batch, Error> {
         let chosen: Vec<Vec<usize>> = self
             .rows
@@ -101,6 +101,25 @@ impl<'a> SplitData<'a> {
                 (0..count as u64).map(|i| rows[(first.wrapping_add(i) % rows.len() as u64) as usize]).collect()
             })
             .collect();
+        self.gather(&chosen, restarts)
+    }
+
+    /// Trajectories `first..first + count` of each environment, whole, those that there are.
+    ///
+    /// # Errors
+    /// Any error of reading, where the split is not in memory.
+    pub fn part(&self, first: usize, count: usize) -> Result<Batch, Error> {
+        let chosen: Vec<Vec<usize>> =
+            self.rows.iter().map(|rows| rows.iter().skip(first).take(count).copied().collect()).collect();
+        self.gather(&chosen, |_, _| Vec::new())
+    }
+
+    /// The rows `chosen` of each environment.
+    fn gather(
+        &self,
+        chosen: &[Vec<usize>],
+        mut restarts: impl FnMut(usize, &Trajectory) -> Vec<usize>,
+    ) -> Result<Batch, Error> {
         let flat: Vec<usize> = chosen.iter().flatten().copied().collect();
         let read;
         let trajectories: Vec<&Trajectory> = match &self.held {
@@ -112,7 +131,7 @@ impl<'a> SplitData<'a> {
         };
         let mut next = trajectories.into_iter();
         let mut segments = Vec::with_capacity(chosen.len());
-        for rows in &chosen {
+        for rows in chosen {
             let mut of_environment = Vec::new();
             for (&row, trajectory) in rows.iter().zip(&mut next) {
                 cut(trajectory, &restarts(row, trajectory), &mut of_environment);

@@ -70,8 +70,9 @@ impl Fit<'_> {
                     break StopReason::Stationary;
                 }
             } else if !self.step(&mut state)? {
-                let checkpoint = self.store.save(&state)?;
                 run.emit(Event::End);
+                // A checkpoint of this very step has the weights that gave the bad loss.
+                let checkpoint = self.store.last_before(state.step)?;
                 return Err(Error::Diverged { step: state.step + 1, checkpoint });
             }
             if gauss_newton
@@ -140,8 +141,8 @@ impl Fit<'_> {
         let weights = self.decode(&state.trained);
         let (mut squares, mut values) = (0.0, 0.0);
         let together = self.validation.held_per_environment();
-        for part in 0..self.validation.trajectories_per_environment().div_ceil(together) {
-            let batch = self.validation.batch(part as u64, together, |_, _| Vec::new())?;
+        for first in (0..self.validation.trajectories_per_environment()).step_by(together) {
+            let batch = self.validation.part(first, together)?;
             let predictions = self.reference.predict(&weights, &batch);
             squares += engine::mean_squared_error(&predictions, &batch) * batch.count();
             values += batch.count();

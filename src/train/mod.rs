@@ -39,10 +39,10 @@ pub enum Error {
     #[error("{dataset}: found no parameters to take the context dimension from; set train.context_dimension")]
     NoContextDimension { dataset: PathBuf },
     #[error(
-        "the loss at step {step} is not finite; the last good checkpoint is {}; lower train.learning_rate \
-         or train.gradient_clip", .checkpoint.display()
+        "the loss at step {step} is not finite; {}; lower train.learning_rate or train.gradient_clip",
+        last_good(.checkpoint.as_deref())
     )]
-    Diverged { step: u64, checkpoint: PathBuf },
+    Diverged { step: u64, checkpoint: Option<PathBuf> },
     #[error(
         "after {steps} steps no look at the validation split was finite; train longer, lower train.learning_rate, or \
          raise train.teacher_forcing.start"
@@ -60,6 +60,13 @@ pub enum Error {
     NotTied { dataset: PathBuf, found: String },
     #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
     Interrupted { signal: i32, step: u64, checkpoint: PathBuf },
+}
+
+fn last_good(checkpoint: Option<&Path>) -> String {
+    checkpoint.map_or_else(
+        || "no checkpoint had been written before".to_owned(),
+        |checkpoint| format!("the last good checkpoint is {}", checkpoint.display()),
+    )
 }
 
 /// Trains on `dataset` and puts the model in place as `directory`.

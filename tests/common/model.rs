@@ -1,0 +1,127 @@
+//! Small datasets and models for the tests of training and estimation.
+#![allow(dead_code, reason = "each test crate uses a part")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use paramill::checkpoint::StoredModel;
+use paramill::dataset::Dataset;
+use paramill::engine::{Compute, DeviceChoice, EngineChoice};
+use paramill::progress::{Event, Interrupt, Observer, Run, Silent};
+use paramill::{estimate, generate, train};
+
+/// Four pairs of species at the corners of the training grid, two trajectories each.
+pub const FOUR_PAIRS: &str = r#"
+    dataset = "pairs"
+    system = "lotka-volterra"
+    [splits.train]
+    environments = "train"
+    limit = 4
+    trajectories = 2
+    [splits.validation]
+    environments = "train"
+    limit = 4
+    trajectories = 1
+"#;
+
+pub const NATIVE: Compute = Compute { device: DeviceChoice::Cpu, engine: EngineChoice::Native };
+pub const TORCH: Compute = Compute { device: DeviceChoice::Cpu, engine: EngineChoice::Torch };
+
+/// Simulates the dataset of `settings` to `root/pairs`.
+pub fn generate(root: &Path, settings: &str) -> Dataset {
+    let directory = root.join("pairs");
+    let settings: generate::Settings = toml::from_str(settings).unwrap();
+    silently(|run| generate::run(&settings, 1, &directory, run)).unwrap();
+    Dataset::open(&directory).unwrap()
+}
+
+pub fn silently<T>(work: impl FnOnce(&Run) -> T) -> T {
+    let interrupt = Interrupt::new();
+    work(&Run { observer: &Silent, interrupt: &interrupt })
+}
+
+pub fn train_settings(settings: &str) -> train::Settings {
+    toml::from_str(settings).unwrap()
+}
+
+/// Trains with the native engine to `directory`.
+pub fn train(
+    settings: &train::Settings,
+    dataset: &Dataset,
+    directory: &Path,
+) -> Result<StoredModel, Box<train::Error>> {
+    silently(|run| train::run(settings, 1, NATIVE, dataset, directory, run)).map_err(Box::new)
+}
+
+/// Fits the map of `model` and writes it with the model to `directory`.
+pub fn map(settings: &str, dataset: &Dataset, model: &mut StoredModel, directory: &Path) {
+    let settings: estimate::MapSettings = toml::from_str(settings).unwrap();
+    let of_contexts = estimate::Settings::default();
+    model.map = silently(|run| estimate::map::run(&settings, &of_contexts, NATIVE, dataset, model, run)).unwrap();
+    model.write(directory).unwrap();
+}
+
+/// Remembers what it is told, and asks to stop once that many units are done.
+#[derive(Default)]
+pub struct Listener {
+    pub events: Mutex<Vec<Event>>,
+    pub interrupt: Interrupt,
+    pub stop_at: Option<u64>,
+}
+
+impl Listener {
+    pub fn stopping_at(done: u64) -> Self {
+        Listener { stop_at: Some(done), ..Listener::default() }
+    }
+
+    pub fn run(&self) -> Run<'_> {
+        Run { observer: self, interrupt: &self.interrupt }
+    }
+
+    /// The warnings so far, one a line.
+    pub fn warnings(&self) -> String {
+        self.sentences(|event| match event {
+            Event::Warn(text) => Some(text.clone()),
+            _ => None,
+        })
+    }
+
+    /// The notes so far, one a line.
+    pub fn notes(&self) -> String {
+        self.sentences(|event| match event {
+            Event::Note(text) => Some(text.clone()),
+            _ => None,
+        })
+    }
+
+    fn sentences(&self, pick: impl Fn(&Event) -> Option<String>) -> String {
+        self.events.lock().unwrap().iter().filter_map(pick).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Observer for Listener {
+    fn observe(&self, event: Event) {
+        if let (Event::Advance { done, .. }, Some(stop)) = (&event, self.stop_at)
+            && *done >= stop
+        {
+            self.interrupt.request(2);
+        }
+        self.events.lock().unwrap().push(event);
+    }
+}
+
+/// Name and bytes of every file in a directory, folders left out.
+pub fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = entries
+        .filter(|path| path.is_file())
+        .map(|path| (PathBuf::from(path.file_name().unwrap()), fs::read(&path).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+pub fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
+}
