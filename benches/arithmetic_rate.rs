@@ -16,7 +16,7 @@ const WIDTH: usize = 64;
 /// Lengths of the two networks whose difference is taken.
 const LAYERS: [usize; 2] = [4, 12];
 const SAMPLES: usize = 20;
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 25;
 
 fn main() {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -37,7 +37,7 @@ fn main() {
             .collect();
         let batch = Batch::new(2, &segments, (0, 0));
         for _ in 0..ROUNDS {
-            peak.push(2.0 * 2048f64.powi(3) / seconds(1, || drop(a.matmul(&b))));
+            peak.push(2.0 * 2048f64.powi(3) / seconds(2, || drop(a.matmul(&b))));
             let [short, long] = [0, 1].map(|k| {
                 seconds(5, || {
                     engines[k].loss_and_gradient(&weights[k], &batch);
@@ -47,7 +47,9 @@ fn main() {
             whole.push(operations * hidden[0] / short);
             layer.push(operations * (hidden[1] - hidden[0]) / (long - short));
         }
-        let [peak, whole, layer] = [peak, whole, layer].map(median);
+        // The best of each: what others do on the machine only ever slows down. The layer is a difference, so its median.
+        let best = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
+        let (peak, whole, layer) = (best(&peak), best(&whole), median(layer));
         println!("{what}: peak {:.0} GFLOP/s ({cores} cores)", peak / 1e9);
         println!("  whole gradient   {:5.1} GFLOP/s, {:2.0} % of the peak", whole / 1e9, 100.0 * whole / peak);
         println!("  one hidden layer {:5.1} GFLOP/s, {:2.0} % of the peak", layer / 1e9, 100.0 * layer / peak);

@@ -24,7 +24,7 @@ mod validate;
 mod environments;
 mod stream;
 
-pub use settings::{Environments, Settings, Solver, SplitSettings};
+pub use settings::{Environments, Range, Settings, Solver, SplitSettings};
 pub use validate::Problem;
 
 use environments::Environment;
