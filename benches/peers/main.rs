@@ -5,6 +5,8 @@
 //! cargo bench --bench peers -- pipelines/lv-demo.toml 3           another pipeline, 3 rounds
 //! ```
 //!
+//! `PEERS_PYTHON` names another Python than `.tools/peers/bin/python`.
+//!
 //! Training: one CoDA-l1 step on Lotka-Volterra (9 environments, 4 trajectories of 20 points, perceptron 2-64-64-64-2, RK4):
 //! decoding, loss, gradient, penalties, clipping and Adam, and on our side the making of the batch. Peers: PyTorch with
 //! torchdiffeq, and compiled JAX. Estimation: the grid split of the pipeline, from reading the dataset to the rows on disk.
@@ -37,7 +39,7 @@ fn main() -> Result<(), Failure> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let pipeline = root.join(arguments.first().map_or("pipelines/lv-grid.toml", String::as_str));
     let rounds: usize = arguments.get(1).map_or(Ok(5), |count| count.parse())?;
-    let python = root.join(".tools/peers/bin/python");
+    let python = std::env::var_os("PEERS_PYTHON").map_or_else(|| root.join(".tools/peers/bin/python"), PathBuf::from);
     if !python.exists() {
         return Err(format!("{}: not found; `make bench` makes it", python.display()).into());
     }
