@@ -1,6 +1,6 @@
 # make demo    from nothing to estimated parameters of 2601 Lotka-Volterra environments, and a report
 # make test    everything that must hold: formatting, clippy, unit, integration, property and interop tests
-# make bench   how fast it is      make lint     formatting and clippy alone
+# make bench   how fast it is, beside its peers      make lint     formatting and clippy alone
 # make schemas the JSON Schemas in schemas/ anew from the types
 #
 # All that is fetched goes to .tools/ (git-ignored): libtorch and cmake from PyPI, and a Python environment for the tests.
@@ -62,7 +62,15 @@ lint: setup
 test: lint .tools/venv/ready
 	cargo test --release --locked
 
-bench: build
+# What the peers of the bench run on. Nothing can be shared with .tools/torch: the wheel of PyTorch does not load without
+# all of its CUDA libraries, which libtorch on the CPU does without.
+.tools/peers/ready: benches/peers/requirements.txt
+	@echo "fetching the Python packages of the peers into .tools/peers (some gigabytes)"
+	@rm -rf .tools/peers && mkdir -p .tools && python3 -m venv --without-pip .tools/peers
+	@$(PIP) --python .tools/peers/bin/python $(PIP_INSTALL) -r benches/peers/requirements.txt
+	@touch $@
+
+bench: build .tools/peers/ready
 	cargo bench --locked
 
 schemas: build

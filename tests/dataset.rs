@@ -283,3 +283,64 @@ proptest! {
         conforms(manifest, &rows);
     }
 }
+
+#[test]
+fn a_large_split_lies_in_shards_and_reads_as_one() {
+    // Two samples of two channels take 70 doubles with their ids, so that three files are filled and a fourth begun.
+    let count = 3 * (1 << 21) / 70 + 10;
+    let rows: Vec<Trajectory> = (0..count)
+        .map(|i| {
+            trajectory(&format!("e-{:05}", i / 2), &(i % 2).to_string(), &[Some((i / 2) as f64), None], &[0.0, 1.0])
+        })
+        .collect();
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    let small = shared_grid(3);
+    let manifest = write(&directory, manifest(), &[(Split::Train, small.clone()), (Split::Grid, rows.clone())]);
+    let listed: Vec<&str> = manifest.files.iter().map(|file| file.path.as_str()).collect();
+    let expected: Vec<String> = (0..4)
+        .map(|shard| format!("data/grid-{shard:05}-of-00004.parquet"))
+        .chain(["data/train-00000-of-00001.parquet".to_owned()])
+        .chain((0..4).map(|shard| format!("hdf5/grid-{shard:05}-of-00004.h5")))
+        .chain(["hdf5/train.h5".to_owned()])
+        .collect();
+    assert_eq!(listed[1..], expected);
+    assert_eq!(fs::read_dir(directory.join("data")).unwrap().count(), 5);
+    assert_eq!(verify(&directory), Vec::<String>::new());
+
+    let dataset = Dataset::open(&directory).unwrap();
+    for store in STORES {
+        let batches = streamed(&dataset, Split::Grid, store, 10_000).unwrap();
+        assert_same(&batches.concat(), &rows);
+    }
+    assert_same(&dataset.read(Split::Grid).unwrap(), &rows);
+    assert_eq!(dataset.index(Split::Grid).unwrap().len(), count);
+    let edges: Vec<usize> = (1..4).flat_map(|shard| [shard * (1 << 21) / 70, shard * (1 << 21) / 70 - 1]).collect();
+    let picked: Vec<usize> = edges.into_iter().chain([0, count - 1, 7]).collect();
+    let chosen: Vec<Trajectory> = picked.iter().map(|&row| rows[row].clone()).collect();
+    assert_same(&dataset.read_rows(Split::Grid, &picked).unwrap(), &chosen);
+    drop(dataset);
+
+    // Two shards exchanged: sound by their new digests, but out of order and each no longer like the other copy's.
+    let [one, other] = [1, 2].map(|shard| directory.join(format!("data/grid-{shard:05}-of-00004.parquet")));
+    let aside = directory.join("aside");
+    for (from, to) in [(&one, &aside), (&other, &one), (&aside, &other)] {
+        fs::rename(from, to).unwrap();
+    }
+    let mut exchanged = manifest.clone();
+    for file in &mut exchanged.files {
+        let path = directory.join(&file.path);
+        (file.bytes, file.sha256) = (path.metadata().unwrap().len(), paramill::digest::sha256_of_file(&path).unwrap());
+    }
+    fs::write(directory.join("manifest.json"), serde_json::to_vec(&exchanged).unwrap()).unwrap();
+    let dataset = Dataset::open(&directory).unwrap();
+    let error = streamed(&dataset, Split::Grid, Store::Parquet, 10_000).unwrap_err().to_string();
+    assert!(error.contains("expected ascending"), "{error}");
+    assert!(verify(&directory).iter().any(|problem| problem.contains("stands where")));
+
+    // A shard that the manifest does not list.
+    exchanged.files.retain(|file| !file.path.starts_with("data/grid-00002"));
+    fs::write(directory.join("manifest.json"), serde_json::to_vec(&exchanged).unwrap()).unwrap();
+    let error = Dataset::open(&directory).err().unwrap().to_string();
+    assert!(error.contains("`data/grid-00002-of-00004.parquet` is not listed"), "{error}");
+}

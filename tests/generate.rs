@@ -332,3 +332,48 @@ fn the_schema_accepts_what_can_be_run_and_refuses_the_rest() {
         assert!(!schema.is_valid(&document(&SETTINGS.replacen(valid, broken, 1))), "accepted: {broken}");
     }
 }
+
+#[test]
+fn environments_can_be_a_grid_of_ranges() {
+    let with = |grid: &str| {
+        let grid = format!("environments = {grid}");
+        SETTINGS.replacen("environments = \"grid\"\n    limit = 9", &grid, 1)
+    };
+    let two_by_three =
+        with("{ delta = { from = 0.5, to = 1.0, count = 3 }, beta = { from = 0.25, to = 0.75, count = 2 } }");
+    let rows = &simulate(&settings(&two_by_three), 1)[&Split::Grid];
+    let found: Vec<(&str, Option<f64>, Option<f64>)> =
+        rows.iter().map(|row| (row.environment.as_str(), row.parameters[0], row.parameters[1])).collect();
+    let expected = [(0.25, 0.5), (0.25, 0.75), (0.25, 1.0), (0.75, 0.5), (0.75, 0.75), (0.75, 1.0)];
+    let ids = ["grid-00000", "grid-00001", "grid-00002", "grid-00003", "grid-00004", "grid-00005"];
+    let expected: Vec<_> = ids.iter().zip(expected).map(|(id, (beta, delta))| (*id, Some(beta), Some(delta))).collect();
+    assert_eq!(found, expected);
+
+    for (broken, key) in [
+        ("{ delta = { from = 0.5, to = 1.0, count = 3 } }", "splits.grid.environments"),
+        (
+            "{ gama = { from = 0.5, to = 1.0, count = 3 }, beta = { from = 0.5, to = 1.0, count = 2 }, delta = { from = 0.5, to = 1.0, count = 2 } }",
+            "splits.grid.environments.gama",
+        ),
+        (
+            "{ beta = { from = 0.5, to = 1.0, count = 1 }, delta = { from = 0.5, to = 1.0, count = 2 } }",
+            "splits.grid.environments.beta",
+        ),
+        (
+            "{ beta = { from = 0.5, to = -1.0, count = 2 }, delta = { from = 0.5, to = 1.0, count = 2 } }",
+            "splits.grid.environments.beta.to",
+        ),
+        (
+            "{ beta = { from = 0.5, to = 1.0, count = 1000 }, delta = { from = 0.5, to = 1.0, count = 101 } }",
+            "splits.grid.environments",
+        ),
+    ] {
+        let problems = settings(&with(broken)).validate();
+        assert!(problems.iter().any(|problem| problem.key == key), "{broken}: {problems:?}");
+    }
+    let schema = serde_json::to_value(schemars::schema_for!(Settings)).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let document = |text: &str| serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap()).unwrap();
+    assert!(schema.is_valid(&document(&two_by_three)));
+    assert!(!schema.is_valid(&document(&with("{ beta = { from = 0.5, to = 1.0 } }"))));
+}

@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use super::layout::data_file;
 use super::{Manifest, SplitSummary, Store};
-use crate::schema::Quantity;
+use crate::schema::{Quantity, Split};
 
 /// SPDX expressions that the hub knows by their lower-case form; any other is `other` with its name beside it.
 const HUB_LICENSES: [&str; 14] = [
@@ -53,7 +52,7 @@ fn front_matter(manifest: &Manifest, card: &mut String) {
     card.push_str("tags:\n- dynamical-systems\n- time-series\n- parameter-estimation\n");
     card.push_str("configs:\n- config_name: default\n  data_files:\n");
     for split in manifest.splits.keys() {
-        let _ = writeln!(card, "  - split: {split}\n    path: {}", data_file(*split, Store::Parquet));
+        let _ = writeln!(card, "  - split: {split}\n    path: {}", files(manifest, *split, Store::Parquet));
     }
     card.push_str("---\n\n");
 }
@@ -124,7 +123,18 @@ fn loading(manifest: &Manifest, card: &mut String) {
          import xarray as xr\n\
          split = xr.open_dataset(\"{}\")\n\
          ```\n",
-        data_file(*split, Store::Parquet),
-        data_file(*split, Store::Hdf5)
+        files(manifest, *split, Store::Parquet),
+        manifest.data_files(*split, Store::Hdf5)[0]
     );
+    if manifest.splits.keys().any(|split| manifest.shards(*split) > 1) {
+        card.push_str(
+            "\nA large split lies in several files, each complete in itself; rows go on from one to the next.\n",
+        );
+    }
+}
+
+/// The files of a split's copy: their one name, or a pattern that matches all of them.
+fn files(manifest: &Manifest, split: Split, store: Store) -> String {
+    let files = manifest.data_files(split, store);
+    if files.len() == 1 { files[0].clone() } else { files[0].replacen("-00000-of-", "-*-of-", 1) }
 }

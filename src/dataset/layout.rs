@@ -20,16 +20,19 @@ pub(super) const TRAJECTORY_ID: &str = "trajectory_id";
 pub(crate) const RESERVED: [&str; 7] =
     [ENVIRONMENT, TRAJECTORY, TIME, SAMPLE, SAMPLE_COUNT, ENVIRONMENT_ID, TRAJECTORY_ID];
 
-/// The one Parquet shard that a split has in this version of the format.
-const SHARD: usize = 0;
-const SHARDS: usize = 1;
-
-/// Relative path of a split's copy in `store`.
-pub(super) fn data_file(split: Split, store: Store) -> String {
+/// Relative path of one shard of a split's copy in `store`.
+pub(super) fn data_file(split: Split, store: Store, shard: usize, shards: usize) -> String {
     match store {
-        Store::Hdf5 => format!("hdf5/{split}.h5"),
-        Store::Parquet => format!("data/{split}-{SHARD:05}-of-{SHARDS:05}.parquet"),
+        Store::Hdf5 if shards == 1 => format!("hdf5/{split}.h5"),
+        Store::Hdf5 => format!("hdf5/{split}-{shard:05}-of-{shards:05}.h5"),
+        Store::Parquet => format!("data/{split}-{shard:05}-of-{shards:05}.parquet"),
     }
+}
+
+/// The number of shards of a split that has the Parquet file `path`, if that is the first of them.
+pub(super) fn shards_of_first(split: Split, path: &str) -> Option<usize> {
+    let rest = path.strip_prefix("data/")?.strip_prefix(split.name())?.strip_prefix("-00000-of-")?;
+    rest.strip_suffix(".parquet")?.parse().ok().filter(|&shards| shards > 0)
 }
 
 /// Why `path` may not stand in a manifest, if it may not.

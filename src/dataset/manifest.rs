@@ -7,7 +7,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::layout::{CARD, MANIFEST, RESERVED, data_file, path_problem};
+use super::layout::{CARD, MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
 use super::{Error, Store};
 use crate::digest::sha256;
 use crate::schema::{FormatVersion, Quantity, Split};
@@ -187,7 +187,8 @@ impl Manifest {
     fn file_problems(&self, problems: &mut Vec<String>) {
         let mut expected: BTreeSet<String> = [CARD.to_owned()].into();
         for split in self.splits.keys() {
-            expected.extend([Store::Hdf5, Store::Parquet].map(|store| data_file(*split, store)));
+            let files = [Store::Hdf5, Store::Parquet].map(|store| self.data_files(*split, store));
+            expected.extend(files.into_iter().flatten());
         }
         let mut listed = BTreeSet::new();
         for FileEntry { path, sha256, .. } in &self.files {
@@ -195,7 +196,7 @@ impl Manifest {
                 problems.push(format!("file path {path:?} {problem}; expected a relative path inside the directory"));
             } else if !expected.contains(path) {
                 problems.push(format!(
-                    "file `{path}` is listed; expected the card and one HDF5 and one Parquet file a split"
+                    "file `{path}` is listed; expected the card and the HDF5 and Parquet files of each split"
                 ));
             }
             if !listed.insert(path.as_str()) {
@@ -208,6 +209,19 @@ impl Manifest {
         for path in expected.iter().filter(|path| !listed.contains(path.as_str())) {
             problems.push(format!("file `{path}` is not listed; expected it with its size and digest"));
         }
+    }
+
+    /// Files that each copy of a split consists of.
+    pub(super) fn shards(&self, split: Split) -> usize {
+        let stated = self.files.iter().find_map(|entry| shards_of_first(split, &entry.path));
+        // A manifest lists every file: more shards than files are a slip, which the missing ones bring to light.
+        stated.unwrap_or(1).min(self.files.len().max(1))
+    }
+
+    /// Relative paths of the shards of a split's copy in `store`, in order.
+    pub(super) fn data_files(&self, split: Split, store: Store) -> Vec<String> {
+        let shards = self.shards(split);
+        (0..shards).map(|shard| data_file(split, store, shard, shards)).collect()
     }
 
     /// The entry of the file at the relative `path`.

@@ -6,6 +6,8 @@
 //!   README.md                              the card
 //!   data/train-00000-of-00001.parquet      one row a trajectory, list columns
 //!   hdf5/train.h5                          one file a split, opens in xarray
+//!   data/grid-00000-of-00003.parquet       a large split has several files in both copies, cut at the same rows
+//!   hdf5/grid-00000-of-00003.h5
 //! ```
 
 mod error;

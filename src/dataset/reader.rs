@@ -1,12 +1,13 @@
 //! Reads a dataset, and trusts nothing it reads: digests first, then shapes, then every trajectory.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::check::{order_problem, trajectory_problems};
 use super::hdf5_store::OpenSplit;
-use super::layout::{CARD, MANIFEST, data_file, file_problem};
+use super::layout::{CARD, MANIFEST, file_problem};
 use super::{Error, Manifest, SplitSummary, Store, parquet_store};
 use crate::digest::sha256_of_file;
 use crate::schema::{Split, Trajectory};
@@ -41,7 +42,8 @@ pub struct Dataset {
     content_hash: String,
     /// Files whose digest has been found right.
     sound: Mutex<BTreeSet<String>>,
-    splits: Mutex<BTreeMap<Split, Arc<OpenSplit>>>,
+    /// The HDF5 copies that have been opened, each in its shards.
+    splits: Mutex<BTreeMap<Split, Arc<Vec<OpenSplit>>>>,
 }
 
 impl Dataset {
@@ -86,7 +88,7 @@ impl Dataset {
         if !self.manifest.splits.contains_key(&split) {
             return Ok(Vec::new());
         }
-        Ok(self.open_split(split)?.index.clone())
+        Ok(self.open_split(split)?.iter().flat_map(|shard| shard.index.iter().cloned()).collect())
     }
 
     /// Reads the trajectories at these rows of a split, in the order asked for (random access; only they are held in
@@ -106,20 +108,26 @@ impl Dataset {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        let open = self.open_split(split)?;
+        let shards = self.open_split(split)?;
+        let firsts: Vec<usize> =
+            shards.iter().scan(0, |first, shard| Some(std::mem::replace(first, *first + shard.index.len()))).collect();
+        let shard_of = |row: usize| firsts.partition_point(|first| *first <= row) - 1;
         let mut sorted = rows.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
         let mut found = BTreeMap::new();
-        for run in sorted.chunk_by(|a, b| a + 1 == *b) {
-            let trajectories = open.read(run[0]..run[0] + run.len())?;
+        for run in sorted.chunk_by(|a, b| a + 1 == *b && shard_of(*a) == shard_of(*b)) {
+            let shard = shard_of(run[0]);
+            let start = run[0] - firsts[shard];
+            let trajectories = shards[shard].read(start..start + run.len())?;
             self.check(split, Store::Hdf5, &trajectories)?;
             found.extend(run.iter().copied().zip(trajectories));
         }
         Ok(rows.iter().filter_map(|row| found.get(row).cloned()).collect())
     }
 
-    /// Streams a split in stored order, `batch` trajectories at a time; nothing if the dataset has no such split.
+    /// Streams a split in stored order, `batch` trajectories at a time (fewer at the end of a shard); nothing if the dataset
+    /// has no such split.
     ///
     /// # Errors
     /// If `batch` is zero, or the file cannot be read or is not what the manifest states. An error met later is an
@@ -130,31 +138,57 @@ impl Dataset {
         }
         let Some(summary) = self.manifest.splits.get(&split) else { return Ok(Box::new(std::iter::empty())) };
         let count = summary.trajectories;
-        let raw: Batches = match store {
-            Store::Hdf5 => {
-                let open = self.open_split(split)?;
-                let starts = (0..count).step_by(batch);
-                Box::new(starts.map(move |start| open.read(start..start.saturating_add(batch).min(count))))
-            }
-            Store::Parquet => {
-                let path = self.sound_file(&data_file(split, store))?;
-                Box::new(parquet_store::stream(&path, &self.manifest, split, batch)?)
-            }
+        let mut raw = match store {
+            Store::Hdf5 => self.hdf5_batches(split, batch)?,
+            Store::Parquet => self.parquet_batches(split, batch)?,
         };
         let mut last: Option<(String, String)> = None;
-        let mut failed = false;
-        Ok(Box::new(raw.map_while(move |trajectories| {
-            if failed {
+        let (mut seen, mut ended) = (0, false);
+        Ok(Box::new(std::iter::from_fn(move || {
+            if ended {
                 return None;
             }
-            let checked = trajectories.and_then(|trajectories| {
-                self.check_order(split, store, &mut last, &trajectories)?;
-                self.check(split, store, &trajectories)?;
-                Ok(trajectories)
-            });
-            failed = checked.is_err();
+            let checked = match raw.next() {
+                Some(trajectories) => trajectories.and_then(|trajectories| {
+                    self.check_order(split, store, &mut last, &trajectories)?;
+                    self.check(split, store, &trajectories)?;
+                    seen += trajectories.len();
+                    Ok(trajectories)
+                }),
+                None if seen == count => return None,
+                None => Err(Error::invalid(
+                    &self.directory,
+                    format!("{seen} trajectories in split `{split}`"),
+                    format!("{count} as the manifest states"),
+                )),
+            };
+            ended = checked.is_err();
             Some(checked)
         })))
+    }
+
+    fn hdf5_batches(&self, split: Split, batch: usize) -> Result<Batches<'_>, Error> {
+        let shards = self.open_split(split)?;
+        let mut ranges: Vec<(usize, Range<usize>)> = Vec::new();
+        for (shard, open) in shards.iter().enumerate() {
+            let rows = open.index.len();
+            ranges.extend((0..rows).step_by(batch).map(|start| (shard, start..start.saturating_add(batch).min(rows))));
+        }
+        Ok(Box::new(ranges.into_iter().map(move |(shard, rows)| shards[shard].read(rows))))
+    }
+
+    /// The first shard is opened at once, each other one when the stream comes to it.
+    fn parquet_batches(&self, split: Split, batch: usize) -> Result<Batches<'_>, Error> {
+        let open = move |relative: &str| -> Result<Batches<'_>, Error> {
+            let path = self.sound_file(relative)?;
+            Ok(Box::new(parquet_store::stream(&path, &self.manifest, split, batch)?))
+        };
+        let mut files = self.manifest.data_files(split, Store::Parquet).into_iter();
+        let Some(first) = files.next() else { return Ok(Box::new(std::iter::empty())) };
+        let later = files.flat_map(move |relative| {
+            open(&relative).unwrap_or_else(|error| Box::new(std::iter::once(Err(error))) as Batches<'_>)
+        });
+        Ok(Box::new(open(&first)?.chain(later)))
     }
 
     /// The whole split.
@@ -166,7 +200,10 @@ impl Dataset {
         if count == 0 {
             return Ok(Vec::new());
         }
-        let trajectories = self.open_split(split)?.read(0..count)?;
+        let mut trajectories = Vec::with_capacity(count);
+        for shard in self.open_split(split)?.iter() {
+            trajectories.extend(shard.read(0..shard.index.len())?);
+        }
         self.check(split, Store::Hdf5, &trajectories)?;
         Ok(trajectories)
     }
@@ -175,7 +212,7 @@ impl Dataset {
         for trajectory in trajectories {
             let problems = trajectory_problems(trajectory, &self.manifest.channels, &self.manifest.parameters);
             if !problems.is_empty() {
-                return Error::trajectory(&self.directory.join(data_file(split, store)), split, trajectory, problems);
+                return Error::trajectory(&self.place(split, store), split, trajectory, problems);
             }
         }
         Ok(())
@@ -191,8 +228,7 @@ impl Dataset {
         let mut previous = last.as_ref().map(|(environment, trajectory)| (environment.as_str(), trajectory.as_str()));
         for trajectory in trajectories {
             if let Some(problem) = order_problem(previous, trajectory.key()) {
-                let path = self.directory.join(data_file(split, store));
-                return Error::trajectory(&path, split, trajectory, vec![problem]);
+                return Error::trajectory(&self.place(split, store), split, trajectory, vec![problem]);
             }
             previous = Some(trajectory.key());
         }
@@ -219,21 +255,36 @@ impl Dataset {
         Ok(path)
     }
 
-    fn open_split(&self, split: Split) -> Result<Arc<OpenSplit>, Error> {
+    /// Where a copy of a split lies: its file, or the directory if it has several.
+    fn place(&self, split: Split, store: Store) -> PathBuf {
+        match &self.manifest.data_files(split, store)[..] {
+            [file] => self.directory.join(file),
+            _ => self.directory.clone(),
+        }
+    }
+
+    fn open_split(&self, split: Split) -> Result<Arc<Vec<OpenSplit>>, Error> {
         let mut splits = lock(&self.splits);
         if let Some(open) = splits.get(&split) {
             return Ok(open.clone());
         }
-        let path = self.sound_file(&data_file(split, Store::Hdf5))?;
-        let open = Arc::new(OpenSplit::open(&path, &self.manifest, split)?);
-        Error::problems(&path, index_problems(&open.index, &self.manifest, split))?;
+        let files = self.manifest.data_files(split, Store::Hdf5).into_iter();
+        let shards = files.map(|relative| OpenSplit::open(&self.sound_file(&relative)?, &self.manifest, split));
+        let shards = shards.collect::<Result<Vec<_>, Error>>()?;
+        let index = shards.iter().flat_map(|shard| &shard.index);
+        Error::problems(&self.place(split, Store::Hdf5), index_problems(index, &self.manifest, split))?;
+        let open = Arc::new(shards);
         splits.insert(split, open.clone());
         Ok(open)
     }
 }
 
 /// What is wrong with the index of a split; a sentence each.
-pub(super) fn index_problems(index: &[IndexEntry], manifest: &Manifest, split: Split) -> Vec<String> {
+pub(super) fn index_problems<'a>(
+    index: impl Iterator<Item = &'a IndexEntry>,
+    manifest: &Manifest,
+    split: Split,
+) -> Vec<String> {
     let mut problems = Vec::new();
     let mut counted = SplitSummary::default();
     let mut previous: Option<&IndexEntry> = None;

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
 use super::hdf5_store::OpenSplit;
-use super::layout::{MANIFEST, data_file, file_problem};
+use super::layout::{MANIFEST, file_problem};
 use super::reader::{counts_problem, index_problems};
 use super::{Error, Manifest, SplitSummary, Store, parquet_store};
 use crate::digest::sha256_of_file;
@@ -52,6 +52,13 @@ pub fn verify(directory: &Path) -> Vec<String> {
 struct Known {
     split: Split,
     parameters: Vec<Option<f64>>,
+}
+
+/// What has been read of a split, shard after shard.
+#[derive(Default)]
+struct Seen {
+    counted: SplitSummary,
+    last: Option<Trajectory>,
 }
 
 struct Verification<'a> {
@@ -107,45 +114,52 @@ impl Verification<'_> {
     }
 
     fn split(&mut self, split: Split) {
-        let [hdf5, parquet] = [Store::Hdf5, Store::Parquet].map(|store| data_file(split, store));
-        let open = if self.unsound.contains(&hdf5) {
-            None
-        } else {
-            match OpenSplit::open(&self.directory.join(&hdf5), self.manifest, split) {
-                Ok(open) => {
-                    for problem in index_problems(&open.index, self.manifest, split) {
-                        self.problem(&hdf5, problem);
-                    }
-                    Some(open)
-                }
-                Err(error) => {
-                    self.problems.push(error.to_string());
-                    None
-                }
+        let [hdf5, parquet] = [Store::Hdf5, Store::Parquet].map(|store| self.manifest.data_files(split, store));
+        let opened: Vec<Option<OpenSplit>> = hdf5.iter().map(|relative| self.open(split, relative)).collect();
+        if opened.iter().all(Option::is_some) {
+            let index = opened.iter().flatten().flat_map(|open| &open.index);
+            for problem in index_problems(index, self.manifest, split) {
+                self.problem(&hdf5[0], problem);
             }
-        };
-        let rows = open.as_ref().map_or(0, |open| open.index.len());
-        let parquet_rows = if self.unsound.contains(&parquet) { None } else { self.parquet(split, open.as_ref()) };
-        if parquet_rows.is_none()
-            && let Some(open) = &open
-        {
-            for start in (0..rows).step_by(BATCH) {
-                if let Some(trajectories) = self.hdf5(split, open, start..(start + BATCH).min(rows)) {
-                    self.admit(split, &trajectories);
+        }
+        let mut seen = Seen::default();
+        let mut complete = true;
+        for ((open, hdf5), parquet) in opened.iter().zip(&hdf5).zip(&parquet) {
+            let open = open.as_ref().map(|open| (open, hdf5.as_str()));
+            let read =
+                if self.unsound.contains(parquet) { None } else { self.parquet(split, parquet, open, &mut seen) };
+            complete &= read.is_some();
+            if let (None, Some((open, hdf5))) = (read, open) {
+                let rows = open.index.len();
+                for start in (0..rows).step_by(BATCH) {
+                    if let Some(trajectories) = self.hdf5(hdf5, open, start..(start + BATCH).min(rows)) {
+                        self.admit(split, parquet, &trajectories);
+                    }
                 }
             }
         }
+        let stated = self.manifest.splits.get(&split).filter(|_| complete);
+        if let Some(problem) = stated.and_then(|stated| counts_problem(&seen.counted, stated)) {
+            self.problem(&parquet[0], problem);
+        }
+    }
+
+    fn open(&mut self, split: Split, relative: &str) -> Option<OpenSplit> {
+        if self.unsound.contains(relative) {
+            return None;
+        }
+        let open = OpenSplit::open(&self.directory.join(relative), self.manifest, split);
+        open.map_err(|error| self.problems.push(error.to_string())).ok()
     }
 
     /// Reads rows of the HDF5 copy and checks each by itself.
-    fn hdf5(&mut self, split: Split, open: &OpenSplit, rows: Range<usize>) -> Option<Vec<Trajectory>> {
-        let relative = data_file(split, Store::Hdf5);
+    fn hdf5(&mut self, relative: &str, open: &OpenSplit, rows: Range<usize>) -> Option<Vec<Trajectory>> {
         match open.padding_problems(rows.clone()).and_then(|problems| Ok((problems, open.read(rows)?))) {
             Ok((problems, trajectories)) => {
                 for problem in problems {
-                    self.problem(&relative, problem);
+                    self.problem(relative, problem);
                 }
-                self.trajectories(&relative, &trajectories);
+                self.trajectories(relative, &trajectories);
                 Some(trajectories)
             }
             Err(error) => {
@@ -155,18 +169,23 @@ impl Verification<'_> {
         }
     }
 
-    /// Reads the Parquet copy, checks it by itself and against the HDF5 copy; `None` if it could not be read to its end.
-    fn parquet(&mut self, split: Split, open: Option<&OpenSplit>) -> Option<()> {
-        let relative = data_file(split, Store::Parquet);
-        let batches = match parquet_store::stream(&self.directory.join(&relative), self.manifest, split, BATCH) {
+    /// Reads a shard of the Parquet copy, checks it by itself and against that of the HDF5 copy; `None` if it could not be read
+    /// to its end.
+    fn parquet(
+        &mut self,
+        split: Split,
+        relative: &str,
+        open: Option<(&OpenSplit, &str)>,
+        seen: &mut Seen,
+    ) -> Option<()> {
+        let batches = match parquet_store::stream(&self.directory.join(relative), self.manifest, split, BATCH) {
             Ok(batches) => batches,
             Err(error) => {
                 self.problems.push(error.to_string());
                 return None;
             }
         };
-        let mut counted = SplitSummary::default();
-        let mut last: Option<Trajectory> = None;
+        let mut start = 0;
         for batch in batches {
             let trajectories = match batch {
                 Ok(trajectories) => trajectories,
@@ -175,33 +194,30 @@ impl Verification<'_> {
                     return None;
                 }
             };
-            self.trajectories(&relative, &trajectories);
-            let start = counted.trajectories;
-            if let Some(open) = open {
+            self.trajectories(relative, &trajectories);
+            if let Some((open, hdf5)) = open {
                 let rows = start.min(open.index.len())..(start + trajectories.len()).min(open.index.len());
-                for (ours, theirs) in self.hdf5(split, open, rows).iter().flatten().zip(&trajectories) {
+                for (ours, theirs) in self.hdf5(hdf5, open, rows).iter().flatten().zip(&trajectories) {
                     for difference in differences(ours, theirs, self.manifest) {
                         let place = place(theirs);
-                        self.problem(
-                            &relative,
-                            format!("{place}: {difference}; expected the same as in the HDF5 copy"),
-                        );
+                        self.problem(relative, format!("{place}: {difference}; expected the same as in the HDF5 copy"));
                     }
                 }
             }
-            self.admit(split, &trajectories);
+            start += trajectories.len();
+            self.admit(split, relative, &trajectories);
             for trajectory in trajectories {
-                let previous = last.as_ref();
+                let previous = seen.last.as_ref();
                 if let Some(problem) = order_problem(previous.map(Trajectory::key), trajectory.key()) {
-                    self.problem(&relative, format!("{} {problem}", place(&trajectory)));
+                    self.problem(relative, format!("{} {problem}", place(&trajectory)));
                 }
                 let new_environment = previous.is_none_or(|last| last.environment != trajectory.environment);
-                counted.add(new_environment, trajectory.len());
-                last = Some(trajectory);
+                seen.counted.add(new_environment, trajectory.len());
+                seen.last = Some(trajectory);
             }
         }
-        if let Some(problem) = self.manifest.splits.get(&split).and_then(|stated| counts_problem(&counted, stated)) {
-            self.problem(&relative, problem);
+        if let Some((open, hdf5)) = open.filter(|(open, _)| open.index.len() != start) {
+            self.problem(relative, format!("{start} rows; expected {} as in `{hdf5}`", open.index.len()));
         }
         Some(())
     }
@@ -215,7 +231,7 @@ impl Verification<'_> {
     }
 
     /// Remembers trajectories for the checks that look across splits.
-    fn admit(&mut self, split: Split, trajectories: &[Trajectory]) {
+    fn admit(&mut self, split: Split, relative: &str, trajectories: &[Trajectory]) {
         for trajectory in trajectories {
             let mut hasher = Sha256::new();
             for value in trajectory.times.iter().chain(&trajectory.states) {
@@ -231,7 +247,7 @@ impl Verification<'_> {
                 .or_insert_with(|| Known { split, parameters: trajectory.parameters.clone() });
             if let Some(problem) = parameters_problem(&known.parameters, &trajectory.parameters) {
                 let problem = format!("{}: {problem} (split `{}`)", self::place(trajectory), known.split);
-                self.problem(&data_file(split, Store::Parquet), problem);
+                self.problem(relative, problem);
             }
         }
     }
@@ -243,7 +259,7 @@ impl Verification<'_> {
             for (split, other_environment, other_trajectory) in &places[1..] {
                 if split != first_split {
                     self.problem(
-                        &data_file(*split, Store::Parquet),
+                        &self.manifest.data_files(*split, Store::Parquet)[0],
                         format!(
                             "environment `{other_environment}`, trajectory `{other_trajectory}` has the samples of environment \
                              `{environment}`, trajectory `{trajectory}` in split `{first_split}`; expected splits that share none"

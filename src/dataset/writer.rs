@@ -14,24 +14,41 @@ use crate::schema::{FormatVersion, Split, Trajectory};
 
 /// Writes a dataset; it appears under its name only at [`Writer::finish`].
 ///
-/// The bytes depend on the manifest and the trajectories only. The trajectories of one split are held in memory until
-/// the split ends, for its HDF5 file is built there.
+/// The bytes depend on the manifest and the trajectories only. A large split is cut into shards of bounded size, whose
+/// trajectories are held in memory until the shard ends, for its HDF5 file is built there.
 pub struct Writer {
     target: PathBuf,
     directory: Directory,
     manifest: Manifest,
     open: Option<OpenSplit>,
     ended: BTreeSet<Split>,
-    /// Parameters of every environment so far.
+    /// Parameters of every environment so far that could come again in another split.
     environments: BTreeMap<(Population, String), Vec<Option<f64>>>,
 }
+
+/// Size at which a shard ends, counted in doubles (16 MiB).
+const SHARD_VALUES: usize = 1 << 21;
+/// What a trajectory takes beside its samples, in doubles: ids, parameters, and what holds them.
+const TRAJECTORY_VALUES: usize = 64;
 
 /// The split that is being written.
 struct OpenSplit {
     split: Split,
-    rows: Vec<Trajectory>,
-    shard: Shard,
     summary: SplitSummary,
+    /// Shards begun.
+    shards: usize,
+    parquet: Shard,
+    /// Trajectories of the current shard, and their size in doubles.
+    rows: Vec<Trajectory>,
+    values: usize,
+    /// The last trajectory of the shard before.
+    before: Option<Trajectory>,
+}
+
+impl OpenSplit {
+    fn last(&self) -> Option<&Trajectory> {
+        self.rows.last().or(self.before.as_ref())
+    }
 }
 
 impl Writer {
@@ -62,29 +79,44 @@ impl Writer {
     /// If the trajectory breaks a rule of the format (every rule it breaks), or a file cannot be written.
     pub fn write(&mut self, split: Split, trajectory: &Trajectory) -> Result<(), Error> {
         let mut problems = trajectory_problems(trajectory, &self.manifest.channels, &self.manifest.parameters);
-        let previous = self.open.as_ref().filter(|open| open.split == split).and_then(|open| open.rows.last());
+        let previous = self.open.as_ref().filter(|open| open.split == split).and_then(OpenSplit::last);
         problems.extend(order_problem(previous.map(Trajectory::key), trajectory.key()));
         if self.ended.contains(&split) {
             problems.push("the split has ended; expected all trajectories of a split one after the other".to_owned());
         }
-        let environment = (Population::of(split), trajectory.environment.clone());
-        let known = self.environments.get(&environment);
+        let population = Population::of(split);
+        let known = match previous.filter(|previous| previous.environment == trajectory.environment) {
+            Some(previous) => Some(&previous.parameters),
+            None => self.environments.get(&(population, trajectory.environment.clone())),
+        };
         problems.extend(known.and_then(|known| parameters_problem(known, &trajectory.parameters)));
+        let is_new = known.is_none();
         Error::trajectory(&self.target, split, trajectory, problems)?;
 
-        if self.open.as_ref().is_none_or(|open| open.split != split) {
-            self.end_split()?;
-            let path = self.directory.path().join(data_file(split, Store::Parquet));
-            let shard = Shard::create(&path, &self.manifest, split)?;
-            self.open = Some(OpenSplit { split, rows: Vec::new(), shard, summary: SplitSummary::default() });
+        let values = trajectory.times.len() + trajectory.states.len() + TRAJECTORY_VALUES;
+        match &self.open {
+            Some(open) if open.split == split => {
+                if open.values + values > SHARD_VALUES {
+                    self.next_shard()?;
+                }
+            }
+            _ => {
+                self.end_split()?;
+                let parquet = self.create_shard(split, 0)?;
+                let (summary, rows) = (SplitSummary::default(), Vec::new());
+                self.open = Some(OpenSplit { split, summary, shards: 1, parquet, rows, values: 0, before: None });
+            }
         }
         if let Some(open) = &mut self.open {
-            open.shard.write(trajectory)?;
-            let new_environment = open.rows.last().is_none_or(|last| last.environment != trajectory.environment);
+            open.parquet.write(trajectory)?;
+            let new_environment = open.last().is_none_or(|last| last.environment != trajectory.environment);
             open.summary.add(new_environment, trajectory.len());
+            open.values += values;
             open.rows.push(trajectory.clone());
         }
-        self.environments.entry(environment).or_insert_with(|| trajectory.parameters.clone());
+        if is_new && population != Population::Grid {
+            self.environments.insert((population, trajectory.environment.clone()), trajectory.parameters.clone());
+        }
         Ok(())
     }
 
@@ -118,15 +150,48 @@ impl Writer {
         Ok(self.manifest)
     }
 
+    /// Where a shard lies until it is known how many there are.
+    fn unnamed(&self, split: Split, store: Store, shard: usize) -> PathBuf {
+        let folder = self.directory.path().join(if store == Store::Hdf5 { "hdf5" } else { "data" });
+        folder.join(format!("{split}-{shard:05}.part"))
+    }
+
+    fn create_shard(&self, split: Split, shard: usize) -> Result<Shard, Error> {
+        Shard::create(&self.unnamed(split, Store::Parquet, shard), &self.manifest, split)
+    }
+
+    fn next_shard(&mut self) -> Result<(), Error> {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        let next = self.create_shard(open.split, open.shards)?;
+        std::mem::replace(&mut open.parquet, next).finish()?;
+        self.write_hdf5(&open)?;
+        open.before = open.rows.pop();
+        open.rows.clear();
+        open.values = 0;
+        open.shards += 1;
+        self.open = Some(open);
+        Ok(())
+    }
+
+    fn write_hdf5(&self, open: &OpenSplit) -> Result<(), Error> {
+        let path = self.unnamed(open.split, Store::Hdf5, open.shards - 1);
+        let image = hdf5_store::image(&self.manifest, open.split, &open.rows).map_err(Error::hdf5(&path))?;
+        fs::write(&path, image).map_err(Error::io(&path))
+    }
+
     fn end_split(&mut self) -> Result<(), Error> {
-        let Some(OpenSplit { split, rows, shard, summary }) = self.open.take() else { return Ok(()) };
-        shard.finish()?;
-        self.list(&data_file(split, Store::Parquet))?;
-        let relative = data_file(split, Store::Hdf5);
-        let path = self.directory.path().join(&relative);
-        let image = hdf5_store::image(&self.manifest, split, &rows).map_err(Error::hdf5(&path))?;
-        fs::write(&path, image).map_err(Error::io(&path))?;
-        self.list(&relative)?;
+        let Some(open) = self.open.take() else { return Ok(()) };
+        self.write_hdf5(&open)?;
+        let OpenSplit { split, parquet, summary, shards, .. } = open;
+        parquet.finish()?;
+        for shard in 0..shards {
+            for store in [Store::Parquet, Store::Hdf5] {
+                let relative = data_file(split, store, shard, shards);
+                let path = self.directory.path().join(&relative);
+                fs::rename(self.unnamed(split, store, shard), &path).map_err(Error::io(&path))?;
+                self.list(&relative)?;
+            }
+        }
         self.manifest.splits.insert(split, summary);
         self.ended.insert(split);
         Ok(())

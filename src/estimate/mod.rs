@@ -17,13 +17,18 @@ pub mod map;
 mod output;
 mod row;
 mod settings;
+mod stream;
 
 pub use adapt::Support;
 pub use evaluation::Evaluation;
 pub use hull::Hull;
-pub use output::{Manifest, read_rows};
+pub use output::{Manifest, read_rows, rows};
 pub use row::{ParameterEstimate, Row, Status};
 pub use settings::{MapChoice, MapSettings, Settings};
+
+use rayon::prelude::*;
+
+use stream::Observed;
 
 use crate::checkpoint::{self, StoredModel};
 use crate::dataset::{self, Dataset, IndexEntry};
@@ -31,9 +36,6 @@ use crate::engine::{Batch, Compute, ComputeError, Engine, Segment};
 use crate::progress::{Event, Run};
 use crate::schema::{Split, Trajectory};
 use crate::train;
-
-/// Environments that are read, adapted and written together.
-const BLOCK: usize = 4096;
 
 /// Why there are no estimates.
 #[derive(Debug, thiserror::Error)]
@@ -91,13 +93,12 @@ pub fn run(
     let mut evaluation = Evaluation { mse_in_domain: estimator.mse_in_domain()?, ..Evaluation::default() };
     let mut output = output::Output::create(directory, dataset, model, settings)?;
     for &split in &splits {
-        let environments = environments(&dataset.index(split)?);
-        let total = Some(environments.len() as u64);
+        let total = dataset.manifest().splits.get(&split).map(|summary| summary.environments as u64);
         run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
         let mut writer = output.split(split)?;
         let mut rows_of_split = evaluation::Tally::default();
         let mut done = 0;
-        for block in environments.chunks(BLOCK) {
+        stream::for_each_block(dataset, split, |block| {
             if let Some(signal) = run.interrupt.requested() {
                 return Err(Error::Interrupted { signal });
             }
@@ -106,7 +107,8 @@ pub fn run(
             writer.write(&rows)?;
             done += rows.len() as u64;
             run.emit(Event::Advance { done, note: String::new() });
-        }
+            Ok(())
+        })?;
         output.close(writer)?;
         evaluation.add(split, &rows_of_split);
         run.emit(Event::End);
@@ -114,10 +116,9 @@ pub fn run(
     output.finish(evaluation)
 }
 
-/// The environments of a split, each with the rows of its trajectories.
+/// An environment with the rows of its trajectories in a split.
 struct EnvironmentRows {
     id: String,
-    parameters: Vec<Option<f64>>,
     rows: Vec<usize>,
 }
 
@@ -126,11 +127,7 @@ fn environments(index: &[IndexEntry]) -> Vec<EnvironmentRows> {
     for (row, entry) in index.iter().enumerate() {
         match environments.last_mut() {
             Some(last) if last.id == entry.environment => last.rows.push(row),
-            _ => environments.push(EnvironmentRows {
-                id: entry.environment.clone(),
-                parameters: entry.parameters.clone(),
-                rows: vec![row],
-            }),
+            _ => environments.push(EnvironmentRows { id: entry.environment.clone(), rows: vec![row] }),
         }
     }
     environments
@@ -186,25 +183,28 @@ impl<'a> Estimator<'a> {
     }
 
     /// The rows of a block of environments.
-    fn block(&self, split: Split, block: &[EnvironmentRows]) -> Result<Vec<Row>, Error> {
-        let rows: Vec<usize> = block.iter().flat_map(|it| it.rows.iter().copied()).collect();
-        let mut observed = self.dataset.read_rows(split, &rows)?.into_iter();
-        let supports: Vec<Support> = block
-            .iter()
-            .map(|it| Support { trajectories: self.scaled(observed.by_ref().take(it.rows.len())) })
-            .collect();
+    fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<Row>, Error> {
+        let mut environments = Vec::with_capacity(block.len());
+        let mut supports = Vec::with_capacity(block.len());
+        for Observed { id, parameters, trajectories } in block {
+            environments.push((id, parameters));
+            supports.push(Support { trajectories: self.scaled(trajectories.into_iter()) });
+        }
         let d = self.model.manifest.context_dimension;
         let channels = self.model.manifest.channels.len();
         let adaptations = adapt::adapt(self.engine.as_ref(), &self.basis, d, channels, &supports, self.settings);
-        let mut rows = Vec::with_capacity(block.len());
-        for ((environment, support), adaptation) in block.iter().zip(&supports).zip(adaptations) {
-            let test_mse = match self.held_out.get(&environment.id) {
-                Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &adaptation.context)?,
-                _ => None,
-            };
-            rows.push(self.row(environment, support, adaptation, test_mse));
-        }
-        Ok(rows)
+        environments
+            .into_par_iter()
+            .zip(&supports)
+            .zip(adaptations)
+            .map(|(((id, parameters), support), adaptation)| {
+                let test_mse = match self.held_out.get(&id) {
+                    Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &adaptation.context)?,
+                    _ => None,
+                };
+                Ok(self.row(id, &parameters, support, adaptation, test_mse))
+            })
+            .collect()
     }
 
     fn scaled(&self, trajectories: impl Iterator<Item = Trajectory>) -> Vec<Trajectory> {
@@ -219,7 +219,8 @@ impl<'a> Estimator<'a> {
 
     fn row(
         &self,
-        environment: &EnvironmentRows,
+        id: String,
+        known: &[Option<f64>],
         support: &Support,
         adaptation: adapt::Adaptation,
         test_mse: Option<f64>,
@@ -229,7 +230,7 @@ impl<'a> Estimator<'a> {
         let (values, jacobian, of_map) = match &self.model.map {
             Some(map) => (map.apply(&context), map.jacobian(&context), map.variance(&context)),
             None => {
-                let d_p = environment.parameters.len();
+                let d_p = known.len();
                 (vec![f64::NAN; d_p], vec![vec![f64::NAN; context.len()]; d_p], vec![f64::NAN; d_p])
             }
         };
@@ -240,16 +241,16 @@ impl<'a> Estimator<'a> {
             .iter()
             .zip(&jacobian)
             .zip(&of_map)
-            .zip(&environment.parameters)
+            .zip(known)
             .map(|(((&value, gradient), of_map), &truth)| {
                 let gradient = nalgebra::DVector::from_column_slice(gradient);
                 let variance = (&covariance * &gradient).dot(&gradient) + of_map;
                 ParameterEstimate { value, standard_error: variance.sqrt(), truth }
             })
             .collect();
-        let truth: Option<Vec<f64>> = environment.parameters.iter().copied().collect();
+        let truth: Option<Vec<f64>> = known.iter().copied().collect();
         Row {
-            environment: environment.id.clone(),
+            environment: id,
             status,
             reason,
             context,

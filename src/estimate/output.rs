@@ -19,10 +19,12 @@ use super::{Error, Evaluation, Outcome, ParameterEstimate, Row, Settings, Status
 use crate::atomic;
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance};
-use crate::digest::sha256;
+use crate::digest::{sha256, sha256_of_file};
 use crate::schema::{FormatVersion, Quantity, Split};
 
 const MANIFEST_FILE: &str = "manifest.json";
+/// Rows that are written out together, and held in memory until then.
+const ROW_GROUP: usize = 8192;
 
 /// `manifest.json` of a directory of estimates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -116,6 +118,7 @@ impl Output {
         let file = File::create(&path).map_err(|source| io_error(&path, source))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_max_row_group_row_count(Some(ROW_GROUP))
             .set_created_by(format!("paramill {}", env!("CARGO_PKG_VERSION")))
             .build();
         let writer = ArrowWriter::try_new(file, self.schema.clone(), Some(properties));
@@ -126,13 +129,10 @@ impl Output {
     pub fn close(&mut self, writer: SplitWriter) -> Result<(), Error> {
         let SplitWriter { split, path, writer, .. } = writer;
         writer.close().map_err(|error| invalid(&path, error.to_string()))?;
-        let bytes = fs::read(&path).map_err(|source| io_error(&path, source))?;
+        let bytes = fs::metadata(&path).map_err(|source| io_error(&path, source))?.len();
+        let sha256 = sha256_of_file(&path).map_err(|source| io_error(&path, source))?;
         self.manifest.splits.push(split);
-        self.manifest.files.push(FileEntry {
-            path: format!("{split}.parquet"),
-            bytes: bytes.len() as u64,
-            sha256: sha256(&bytes),
-        });
+        self.manifest.files.push(FileEntry { path: format!("{split}.parquet"), bytes, sha256 });
         Ok(())
     }
 
@@ -210,26 +210,39 @@ impl SplitWriter {
     }
 }
 
-/// Reads the rows of one split back.
+/// Streams the rows of one split back, in ascending order of the environments' ids.
 ///
 /// # Errors
-/// If the file is missing, changed since it was written, or lacks a column.
-pub fn read_rows(directory: &Path, manifest: &Manifest, split: Split) -> Result<Vec<Row>, Error> {
+/// If the file is missing or changed since it was written. A row group that cannot be read is an item of the stream.
+pub fn rows<'a>(
+    directory: &Path,
+    manifest: &'a Manifest,
+    split: Split,
+) -> Result<impl Iterator<Item = Result<Row, Error>> + use<'a>, Error> {
     let name = format!("{split}.parquet");
     let path = directory.join(&name);
-    let bytes = fs::read(&path).map_err(|source| io_error(&path, source))?;
-    if manifest.files.iter().find(|file| file.path == name).map(|file| &file.sha256) != Some(&sha256(&bytes)) {
+    let found = sha256_of_file(&path).map_err(|source| io_error(&path, source))?;
+    if manifest.files.iter().find(|file| file.path == name).map(|file| &file.sha256) != Some(&found) {
         return Err(invalid(&path, "another SHA-256 than the manifest's".to_owned()));
     }
     let file = File::open(&path).map_err(|source| io_error(&path, source))?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(ParquetRecordBatchReaderBuilder::build);
     let reader = reader.map_err(|error| invalid(&path, error.to_string()))?;
-    let mut rows = Vec::new();
-    for batch in reader {
-        let batch = batch.map_err(|error| invalid(&path, error.to_string()))?;
-        read_batch(&batch, manifest, &mut rows).ok_or_else(|| invalid(&path, "a column missing".to_owned()))?;
-    }
-    Ok(rows)
+    Ok(reader.flat_map(move |batch| {
+        let mut rows = Vec::new();
+        let read = batch.map_err(|error| invalid(&path, error.to_string())).and_then(|batch| {
+            read_batch(&batch, manifest, &mut rows).ok_or_else(|| invalid(&path, "a column missing".to_owned()))
+        });
+        rows.into_iter().map(Ok).chain(read.err().map(Err))
+    }))
+}
+
+/// The rows of one split, all at once.
+///
+/// # Errors
+/// As [`rows`], and if a row group cannot be read.
+pub fn read_rows(directory: &Path, manifest: &Manifest, split: Split) -> Result<Vec<Row>, Error> {
+    rows(directory, manifest, split)?.collect()
 }
 
 fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> Option<()> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Environments, SplitSettings};
+use super::{Environments, Range, SplitSettings};
 use crate::schema::Split;
 use crate::systems::{EnvironmentSet, Parameter, Preset, System};
 
@@ -42,6 +42,12 @@ pub(super) fn select(
             .into_iter()
             .map(|index| Some(environment(index, in_order(&list[index], system.parameters)?)))
             .collect(),
+        Environments::Grid(ranges) => {
+            let ranges = in_order(ranges, system.parameters)?;
+            let shape: Vec<usize> = ranges.iter().map(|range| range.count).collect();
+            let numbers = thin(&shape, settings.limit);
+            Some(numbers.into_iter().map(|index| environment(index, point(&ranges, index))).collect())
+        }
     }
 }
 
@@ -68,8 +74,19 @@ pub(super) fn indices(set: &EnvironmentSet, limit: Option<usize>) -> Vec<usize> 
     thin(&set.shape(), limit)
 }
 
-fn in_order(values: &BTreeMap<String, f64>, parameters: &[Parameter]) -> Option<Vec<f64>> {
+fn in_order<T: Copy>(values: &BTreeMap<String, T>, parameters: &[Parameter]) -> Option<Vec<T>> {
     parameters.iter().map(|parameter| values.get(parameter.name).copied()).collect()
+}
+
+/// The parameters `[d_p]` at the point of a grid with this number.
+fn point(ranges: &[Range], number: usize) -> Vec<f64> {
+    let mut rest = number;
+    let mut parameters = vec![0.0; ranges.len()];
+    for (parameter, range) in parameters.iter_mut().zip(ranges).rev() {
+        *parameter = range.value(rest % range.count);
+        rest /= range.count;
+    }
+    parameters
 }
 
 /// The numbers of the points of a grid of this shape, last axis fastest, that are left when at most `limit` are kept:
@@ -104,6 +121,14 @@ fn thin(shape: &[usize], limit: Option<usize>) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_grid_has_every_combination_the_last_parameter_fastest() {
+        let ranges = [Range { from: 0.0, to: 1.0, count: 2 }, Range { from: 5.0, to: 6.0, count: 3 }];
+        let points: Vec<Vec<f64>> = (0..6).map(|number| point(&ranges, number)).collect();
+        assert_eq!(points, [[0.0, 5.0], [0.0, 5.5], [0.0, 6.0], [1.0, 5.0], [1.0, 5.5], [1.0, 6.0]]);
+        assert_eq!(point(&[Range { from: 3.0, to: 3.0, count: 1 }], 0), [3.0]);
+    }
 
     #[test]
     fn no_limit_keeps_everything() {

@@ -24,7 +24,7 @@ mod settings;
 mod validate;
 mod environments;
 
-pub use settings::{Environments, Settings, Solver, SplitSettings};
+pub use settings::{Environments, Range, Settings, Solver, SplitSettings};
 pub use validate::Problem;
 
 use environments::Environment;

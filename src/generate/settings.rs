@@ -56,12 +56,12 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SplitSettings {
-    /// A named set of the system, or a list of parameter tables.
+    /// A named set of the system, a list of parameter tables, or a grid: a range for each parameter.
     pub environments: Environments,
     /// Trajectories of each environment.
     #[schemars(range(min = 1, max = 100_000))]
     pub trajectories: usize,
-    /// Keep at most this many environments: every axis of a named set is thinned evenly and keeps its ends; so is an
+    /// Keep at most this many environments: every axis of a named set or grid is thinned evenly and keeps its ends; so is an
     /// explicit list. Environments keep the ids and the trajectories they have without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -76,6 +76,28 @@ pub enum Environments {
     Named(String),
     /// One table of parameter values an environment.
     Explicit(Vec<BTreeMap<String, f64>>),
+    /// All combinations of values of the parameters, numbered with the last parameter running fastest.
+    Grid(BTreeMap<String, Range>),
+}
+
+/// Equally distant values of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Range {
+    /// The first value.
+    pub from: f64,
+    /// The last value.
+    pub to: f64,
+    /// How many; one is `from` alone.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub count: usize,
+}
+
+impl Range {
+    /// The value at `position`, below `count`.
+    pub fn value(&self, position: usize) -> f64 {
+        self.from + (self.to - self.from) * position as f64 / (self.count - 1).max(1) as f64
+    }
 }
 
 /// Adaptive method.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::environments::{partner, select};
-use super::{Environments, Settings, SplitSettings, sample_count};
+use super::{Environments, Range, Settings, SplitSettings, sample_count};
 use crate::schema::Split;
 use crate::systems::{self, Parameter, Preset, System};
 
@@ -171,6 +171,9 @@ impl Settings {
             (Environments::Explicit(list), _) => {
                 check_list(system, &format!("{key}.environments"), list, problems);
             }
+            (Environments::Grid(ranges), _) => {
+                check_grid(system, &format!("{key}.environments"), ranges, problems);
+            }
             (Environments::Named(name), Some(preset)) if preset.environment_set(name).is_none() => {
                 let known: Vec<&str> = preset.environments.iter().map(|set| set.name).collect();
                 problems.unknown(format!("{key}.environments"), name, "set of environments", &known);
@@ -215,7 +218,8 @@ impl Settings {
         let own = select(system, preset, split, settings);
         let partners = select(system, preset, partner, partner_settings);
         if let (Some(own), Some(partners)) = (own, partners) {
-            let strangers = own.iter().filter(|environment| !partners.contains(environment)).count();
+            let is_shared = |index: usize| partners.binary_search_by_key(&index, |partner| partner.index).is_ok();
+            let strangers = own.iter().filter(|environment| !is_shared(environment.index)).count();
             if strangers > 0 {
                 problems.add(
                     format!("splits.{split}.limit"),
@@ -226,6 +230,49 @@ impl Settings {
             }
         }
     }
+}
+
+fn check_grid(system: &System, key: &str, ranges: &BTreeMap<String, Range>, problems: &mut Problems) {
+    let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name).collect();
+    for name in ranges.keys().filter(|name| !known.contains(&name.as_str())) {
+        problems.unknown(format!("{key}.{name}"), name, "parameter of the system", &known);
+    }
+    for Parameter { name, lower, upper, .. } in system.parameters {
+        let Some(range) = ranges.get(*name) else {
+            problems.add(
+                key,
+                format!("no `{name}`"),
+                format!("a range for each of {}", known.join(", ")),
+                format!("add `{name} = {{ from = ..., to = ..., count = ... }}`"),
+            );
+            continue;
+        };
+        for (end, value) in [("from", range.from), ("to", range.to)] {
+            if !(*lower..=*upper).contains(&value) {
+                problems.add(
+                    format!("{key}.{name}.{end}"),
+                    value,
+                    format!("a number from {lower} to {upper}"),
+                    "choose a value inside the bounds of the parameter",
+                );
+            }
+        }
+        problems.require(
+            range.from < range.to && range.count >= 2 || range.from == range.to && range.count == 1,
+            format!("{key}.{name}"),
+            format!("{} values from {} to {}", range.count, range.from, range.to),
+            "2 values or more in ascending order, or one value",
+            "exchange or change the ends, or change `count`",
+        );
+    }
+    let count = ranges.values().fold(1_usize, |count, range| count.saturating_mul(range.count));
+    problems.require(
+        count <= MOST,
+        key,
+        format!("{count} environments"),
+        "at most 100000 environments",
+        "lower a `count`",
+    );
 }
 
 fn check_list(system: &System, key: &str, list: &[BTreeMap<String, f64>], problems: &mut Problems) {

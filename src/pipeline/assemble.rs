@@ -1,5 +1,8 @@
 //! Gathers what a report shows from the products of the other stages.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use super::error::Error;
 use super::plan::Plan;
 use super::stage::Stage;
@@ -10,6 +13,8 @@ use crate::estimate::{self, Evaluation, Row, Status};
 use crate::report::{Input, LossPoint, Portrait, Summary, TrainingEnvironment};
 use crate::schema::Split;
 
+/// Environments of a split that a report shows at most.
+const SHOWN: u32 = 10_000;
 /// Panels of phase portraits.
 const PORTRAITS: usize = 4;
 
@@ -22,7 +27,7 @@ pub fn input(plan: &Plan, dataset: &Dataset, model: &StoredModel, context: &Cont
     let (estimates, _) = estimate::Manifest::read(&directory)?;
     let mut rows = Vec::new();
     for &split in &estimates.splits {
-        rows.extend(estimate::read_rows(&directory, &estimates, split)?.into_iter().map(|row| (split, row)));
+        rows.extend(shown(&directory, &estimates, split)?.into_iter().map(|row| (split, row)));
     }
     let portraits = portraits(dataset, model, context, &rows, estimates.evaluation.parameter_split)?;
     let settings = plan.report.clone().unwrap_or_default();
@@ -44,6 +49,38 @@ pub fn input(plan: &Plan, dataset: &Dataset, model: &StoredModel, context: &Cont
         published: settings.published,
         effective_pipeline: plan.effective_toml(),
     })
+}
+
+/// The rows of a split that a report shows: all, or some at equal distances. Of a grid over the parameters every axis is
+/// thinned, so that what is left is a grid too.
+fn shown(directory: &Path, estimates: &estimate::Manifest, split: Split) -> Result<Vec<Row>, Error> {
+    let mut count = 0_u32;
+    let mut axes: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); estimates.parameters.len()];
+    for row in estimate::rows(directory, estimates, split)? {
+        for (axis, parameter) in axes.iter_mut().zip(&row?.parameters) {
+            axis.insert(parameter.truth.unwrap_or(f64::NAN).to_bits());
+        }
+        count += 1;
+    }
+    let is_grid = axes.iter().map(|axis| axis.len() as f64).product::<f64>() == f64::from(count);
+    let dimensions = if is_grid && !axes.is_empty() { axes.len() as f64 } else { 1.0 };
+    let stride = (f64::from(count) / f64::from(SHOWN)).powf(1.0 / dimensions).ceil().max(1.0) as usize;
+    let mut kept: Vec<BTreeSet<u64>> = Vec::new();
+    for axis in axes {
+        let mut values: Vec<f64> = axis.into_iter().map(f64::from_bits).collect();
+        values.sort_by(f64::total_cmp);
+        kept.push(values.into_iter().step_by(stride).map(f64::to_bits).collect());
+    }
+    let rows = estimate::rows(directory, estimates, split)?.enumerate();
+    let chosen = rows.filter(|(place, row)| match row {
+        Ok(row) if is_grid => {
+            let mut truths = kept.iter().zip(&row.parameters);
+            truths.all(|(kept, parameter)| kept.contains(&parameter.truth.unwrap_or(f64::NAN).to_bits()))
+        }
+        Ok(_) => place % stride == 0,
+        Err(_) => true,
+    });
+    Ok(chosen.map(|(_, row)| row).collect::<Result<_, _>>()?)
 }
 
 fn summary(plan: &Plan, model: &StoredModel, evaluation: &Evaluation, context: &Context<'_>) -> Summary {

@@ -167,11 +167,18 @@ pub struct Input {
     pub channels: Vec<Quantity>,
     pub parameters: Vec<Quantity>,
     pub training: Vec<TrainingEnvironment>,
-    /// Estimated environments, in ascending order of their id.
+    /// Estimated environments, in ascending order of their id; of very many only some, and then `summary` counts more.
     pub estimates: Vec<Row>,
     pub portraits: Vec<Portrait>,
     pub losses: Vec<LossPoint>,
     pub published: Vec<Published>,
     /// The effective pipeline, as TOML, for the reader who wants to know exactly.
     pub effective_pipeline: String,
+}
+
+impl Input {
+    /// Whether `estimates` are only some of the environments.
+    fn is_thinned(&self) -> bool {
+        self.estimates.len() < self.summary.environments
+    }
 }

@@ -96,6 +96,14 @@ pub fn html(input: &Input, lines: &[Comparison], figures: &[Figure]) -> String {
         );
     }
     section(&mut page, "environments", "Environments");
+    if input.is_thinned() {
+        let _ = writeln!(
+            page,
+            "<p>Pictures and tables show {} of the {} environments, at equal distances; the figures above are over all.</p>",
+            number::count(input.estimates.len() as u64),
+            number::count(input.summary.environments as u64)
+        );
+    }
     match tables::estimates(input) {
         Some(table) => page.push_str(&table),
         None => page.push_str("<p>No environment was estimated.</p>\n"),

@@ -92,8 +92,15 @@ pub fn published(input: &Input, lines: &[Comparison]) -> String {
 /// Environments with a status other than `ok`; nothing if there are none.
 pub fn failed(input: &Input) -> Option<String> {
     let failed: Vec<&Row> = input.estimates.iter().filter(|row| row.status != Status::Ok).collect();
-    if failed.is_empty() {
+    let all = if input.is_thinned() { failed.len().max(input.summary.environments_failed) } else { failed.len() };
+    if all == 0 {
         return None;
+    }
+    if failed.is_empty() {
+        return Some(format!(
+            "<p>{} with another status than <code>ok</code> are in the estimates.</p>\n",
+            number::count(all as u64)
+        ));
     }
     let rows: Vec<Vec<String>> = failed
         .iter()
@@ -110,8 +117,8 @@ pub fn failed(input: &Input) -> Option<String> {
         .collect();
     let headers = [text("environment"), text("status"), text("reason"), numeric("points"), numeric("iterations")];
     let mut out = table("Environments whose status is not ok.", &headers, &rows);
-    if failed.len() > MOST_FAILED {
-        let rest = number::count((failed.len() - MOST_FAILED) as u64);
+    if all > rows.len() {
+        let rest = number::count((all - rows.len()) as u64);
         let _ = writeln!(out, "<p>{rest} more are in the estimates.</p>");
     }
     Some(out)

@@ -1,7 +1,8 @@
 //! The fit loop.
 
 use super::data::{SplitData, draw_restarts, restart_probability};
-use super::{Contexts, Error, Schedule, Settings, adam};
+use super::descent::{Descent, Moving};
+use super::{Contexts, Error, Schedule, Settings};
 use crate::checkpoint::{Best, LogRecord, StopReason, TrainingState, TrainingStore};
 use crate::engine::{self, Engine};
 use crate::models::Model;
@@ -122,16 +123,11 @@ impl Fit<'_> {
         let batch = self.train.batch(state.step, per_environment, |row, trajectory| {
             draw_restarts(self.seed, state.step, row, trajectory.len(), probability)
         })?;
-        let (loss, d_weights) = self.engine.loss_and_gradient(&self.decode(&state.trained), &batch);
-        let mut gradient = self.chain(&state.trained, &d_weights);
-        if !loss.is_finite() || !gradient.iter().all(|g| g.is_finite()) {
-            return Ok(false);
-        }
-        adam::clip(&mut gradient, settings.gradient_clip);
         let rate = self.learning_rate(state.step);
-        state.step += 1;
         let TrainingState { trained, first_moment, second_moment, .. } = state;
-        adam::step(trained, first_moment, second_moment, &gradient, rate, state.step);
+        let moving = Moving { trained, first_moment, second_moment };
+        let Some(loss) = self.descent().step(&batch, rate, state.step + 1, moving) else { return Ok(false) };
+        state.step += 1;
         state.window = (state.window.0 + loss, state.window.1 + 1);
         Ok(true)
     }
@@ -168,31 +164,17 @@ impl Fit<'_> {
 
     /// The weights `[E, P]` of every environment.
     pub(super) fn decode(&self, trained: &[f64]) -> Vec<f64> {
-        let size = self.model.layout().size();
-        let (shared, contexts) = trained.split_at(self.rule.shared_size());
-        let mut weights = vec![0.0; self.environments * size];
-        for (context, weights) in contexts.chunks_exact(self.context_dimension).zip(weights.chunks_exact_mut(size)) {
-            self.rule.decode(shared, context, weights);
-        }
-        weights
+        self.descent().decode(trained)
     }
 
-    /// The gradient with respect to all that is trained, penalties included, from that of the loss with respect to `[E, P]`.
-    fn chain(&self, trained: &[f64], d_weights: &[f64]) -> Vec<f64> {
-        let (shared, contexts) = trained.split_at(self.rule.shared_size());
-        let mut gradient = vec![0.0; trained.len()];
-        let (d_shared, d_contexts) = gradient.split_at_mut(shared.len());
-        let d = self.context_dimension;
-        let learned = self.settings.contexts == Contexts::Learned;
-        let per_environment = d_weights.chunks_exact(self.model.layout().size());
-        for ((xi, d_xi), g) in contexts.chunks_exact(d).zip(d_contexts.chunks_exact_mut(d)).zip(per_environment) {
-            self.rule.chain(shared, xi, g, d_shared, d_xi);
-            for (d, xi) in d_xi.iter_mut().zip(xi) {
-                *d = if learned { *d + 2.0 * self.settings.context_penalty * xi } else { 0.0 };
-            }
+    fn descent(&self) -> Descent<'_> {
+        Descent {
+            settings: self.settings,
+            engine: self.engine,
+            rule: self.rule,
+            weights: self.model.layout().size(),
+            context_dimension: self.context_dimension,
         }
-        self.rule.penalty(shared, d_shared);
-        gradient
     }
 
     fn learning_rate(&self, step: u64) -> f64 {

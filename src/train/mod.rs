@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 
 mod adam;
 mod data;
+mod descent;
 mod fit;
 mod gauss_newton;
 mod settings;
 
 pub use data::scale;
+pub use descent::{Descent, Moving};
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
 use crate::checkpoint::{self, Manifest, StoredModel, TrainingStore, TrainingSummary};

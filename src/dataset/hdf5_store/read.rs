@@ -11,7 +11,7 @@ use crate::dataset::layout::{ENVIRONMENT_ID, SAMPLE, SAMPLE_COUNT, TIME, TRAJECT
 use crate::dataset::{Error, IndexEntry, Manifest};
 use crate::schema::{Split, Trajectory};
 
-/// An open HDF5 file of a split, whose structure has been checked against the manifest.
+/// An open HDF5 file (one shard) of a split, whose structure has been checked against the manifest.
 pub(in crate::dataset) struct OpenSplit {
     path: PathBuf,
     /// The trajectories without their samples, in stored order.
@@ -30,7 +30,8 @@ enum Time {
 }
 
 impl OpenSplit {
-    /// Opens the file at `path` and reads its index.
+    /// Opens the file at `path` and reads its index. The manifest states the shape of a split that is one file; of several
+    /// shards each must agree in itself, and all together with the manifest, which `index_problems` checks.
     ///
     /// # Errors
     /// If the file refers to another file, or is not of the shape that the manifest states (every difference).
@@ -41,7 +42,14 @@ impl OpenSplit {
         Error::problems(path, problems)?;
 
         let summary = manifest.splits.get(&split).cloned().unwrap_or_default();
-        let (rows, longest) = (summary.trajectories, summary.longest);
+        let (rows, longest) = match manifest.shards(split) {
+            1 => (summary.trajectories, summary.longest),
+            _ => {
+                let along = if file.link_exists(SAMPLE) { SAMPLE } else { TIME };
+                let length = |name, most: usize| variables.length(name).unwrap_or(0).min(most);
+                (length(TRAJECTORY, summary.trajectories), length(along, summary.longest))
+            }
+        };
         let float = TypeDescriptor::Float(FloatSize::U8);
         let integer = TypeDescriptor::Integer(IntSize::U8);
         problems = Vec::new();
@@ -157,6 +165,14 @@ impl Variables<'_> {
 
     fn open(&self, name: &str) -> Result<Dataset, Error> {
         self.file.dataset(name).map_err(Error::hdf5(self.path))
+    }
+
+    /// Length of the first dimension of a variable, if there is such a one.
+    fn length(&self, name: &str) -> Option<usize> {
+        if !self.file.link_exists(name) {
+            return None;
+        }
+        self.file.dataset(name).and_then(|variable| variable.get_shape()).ok()?.first().copied()
     }
 
     fn check(&self, name: &str, kind: &TypeDescriptor, shape: &[usize], problems: &mut Vec<String>) {

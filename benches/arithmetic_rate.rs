@@ -1,0 +1,82 @@
+//! The arithmetic rate of the native engine against what the machine can do.
+//!
+//! The peak is measured in the same run: a product of two 2048 x 2048 single-precision matrices by libtorch on all cores.
+//! Both rates count a multiply-add as two operations. `whole gradient` divides the operations of all hidden products (forward,
+//! to the inputs, to the weights) by the time of the whole call; `one hidden layer` divides those of one 64 x 64 layer by what
+//! a network costs more for having it, which leaves out what is not of the layer: laying out weights, the step, the loss.
+
+use std::time::Instant;
+
+use paramill::engine::{Batch, Engine, Native, Segment, Solver};
+use paramill::models::{Mlp, Model};
+use paramill::random::Stream;
+use tch::{Device, Kind, Tensor};
+
+const WIDTH: usize = 64;
+/// Lengths of the two networks whose difference is taken.
+const LAYERS: [usize; 2] = [4, 12];
+const SAMPLES: usize = 20;
+const ROUNDS: usize = 25;
+
+fn main() {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    tch::set_num_threads(cores as i32);
+    let matrix = || Tensor::rand([2048, 2048], (Kind::Float, Device::Cpu));
+    let (a, b) = (matrix(), matrix());
+    for (what, environments, rows) in [("training, 9 x 4 rows", 9, 4), ("training, 18 x 32 rows", 18, 32)] {
+        let networks = LAYERS.map(|layers| Mlp::new(2, layers, WIDTH));
+        let engines = networks.each_ref().map(|model| Native::<f32>::new(model, Solver::Rk4.tableau()));
+        let weights = networks.each_ref().map(|model| weights(model, environments));
+        let (mut peak, mut whole, mut layer) = (Vec::new(), Vec::new(), Vec::new());
+        // Multiply-adds of a 64 x 64 layer, three times over, for each row, step and stage.
+        let operations = (2 * 3 * WIDTH * WIDTH * environments * rows * (SAMPLES - 1) * 4) as f64;
+        let (states, times) = samples(environments * rows);
+        let segments: Vec<Vec<Segment>> = states
+            .chunks(rows)
+            .map(|rows| rows.iter().map(|states| Segment { times: &times, states }).collect())
+            .collect();
+        let batch = Batch::new(2, &segments, (0, 0));
+        for _ in 0..ROUNDS {
+            peak.push(2.0 * 2048f64.powi(3) / seconds(2, || drop(a.matmul(&b))));
+            let [short, long] = [0, 1].map(|k| {
+                seconds(5, || {
+                    engines[k].loss_and_gradient(&weights[k], &batch);
+                })
+            });
+            let hidden = LAYERS.map(|layers| layers as f64 - 2.0);
+            whole.push(operations * hidden[0] / short);
+            layer.push(operations * (hidden[1] - hidden[0]) / (long - short));
+        }
+        // The best of each: what others do on the machine only ever slows down. The layer is a difference, so its median.
+        let best = |rates: &[f64]| rates.iter().copied().fold(0.0, f64::max);
+        let (peak, whole, layer) = (best(&peak), best(&whole), median(layer));
+        println!("{what}: peak {:.0} GFLOP/s ({cores} cores)", peak / 1e9);
+        println!("  whole gradient   {:5.1} GFLOP/s, {:2.0} % of the peak", whole / 1e9, 100.0 * whole / peak);
+        println!("  one hidden layer {:5.1} GFLOP/s, {:2.0} % of the peak", layer / 1e9, 100.0 * layer / peak);
+    }
+}
+
+/// Of one call, the least of a few: what others do on the machine only ever adds.
+fn seconds(calls: usize, mut work: impl FnMut()) -> f64 {
+    let time = |work: &mut dyn FnMut()| {
+        let start = Instant::now();
+        work();
+        start.elapsed().as_secs_f64()
+    };
+    (0..calls).map(|_| time(&mut work)).fold(f64::INFINITY, f64::min)
+}
+
+fn samples(count: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let mut stream = Stream::new(0, "bench", &[]);
+    let states = (0..count).map(|_| (0..2 * SAMPLES).map(|_| stream.uniform(0.5, 3.0)).collect()).collect();
+    (states, (0..SAMPLES).map(|t| 0.5 * t as f64).collect())
+}
+
+fn weights(model: &Mlp, environments: usize) -> Vec<f64> {
+    (0..environments as u64).flat_map(|e| model.initial_weights(&mut Stream::new(0, "weights", &[e]))).collect()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,84 @@
+//! The environments of a split in blocks of bounded size, read by one thread while another computes.
+
+use std::sync::mpsc::sync_channel;
+
+use super::Error;
+use crate::dataset::{Dataset, Store};
+use crate::schema::{Split, Trajectory};
+
+/// Environments that are read, adapted and written together, at most.
+const BLOCK: usize = 1024;
+/// Doubles after which a block ends all the same (16 MiB).
+const BLOCK_VALUES: usize = 1 << 21;
+/// Trajectories decoded at a time.
+const READ_AHEAD: usize = 256;
+
+/// One environment and all its trajectories in the split.
+pub(super) struct Observed {
+    pub id: String,
+    /// `[d_p]`, as far as known.
+    pub parameters: Vec<Option<f64>>,
+    pub trajectories: Vec<Trajectory>,
+}
+
+/// Calls `work` with one block after the other, in stored order; the next is read meanwhile.
+///
+/// # Errors
+/// The first error of reading, or of `work`.
+pub(super) fn for_each_block(
+    dataset: &Dataset,
+    split: Split,
+    mut work: impl FnMut(Vec<Observed>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    std::thread::scope(|scope| {
+        // No block waits in the channel: one is in work and one in the hands of the reader.
+        let (sender, receiver) = sync_channel(0);
+        scope.spawn(move || read(dataset, split, |block| sender.send(block).is_ok()));
+        for block in receiver {
+            work(block?)?;
+        }
+        Ok(())
+    })
+}
+
+/// Hands over the blocks of a split, and the first error instead of what would follow, until `send` wants no more.
+fn read(dataset: &Dataset, split: Split, mut send: impl FnMut(Result<Vec<Observed>, Error>) -> bool) {
+    let batches = match dataset.batches(split, Store::Parquet, READ_AHEAD) {
+        Ok(batches) => batches,
+        Err(error) => {
+            send(Err(error.into()));
+            return;
+        }
+    };
+    let mut block: Vec<Observed> = Vec::new();
+    let mut values = 0;
+    for batch in batches {
+        let batch = match batch {
+            Ok(batch) => batch,
+            Err(error) => {
+                send(Err(error.into()));
+                return;
+            }
+        };
+        for trajectory in batch {
+            let is_known = block.last().is_some_and(|last| last.id == trajectory.environment);
+            if !is_known && (block.len() == BLOCK || values >= BLOCK_VALUES) {
+                values = 0;
+                if !send(Ok(std::mem::take(&mut block))) {
+                    return;
+                }
+            }
+            values += trajectory.times.len() + trajectory.states.len();
+            if !is_known {
+                let (id, parameters) = (trajectory.environment.clone(), trajectory.parameters.clone());
+                block.push(Observed { id, parameters, trajectories: Vec::new() });
+            }
+            if let Some(last) = block.last_mut() {
+                last.trajectories.push(trajectory);
+            }
+        }
+    }
+    if !block.is_empty() {
+        send(Ok(block));
+    }
+}

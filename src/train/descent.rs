@@ -1,0 +1,74 @@
+//! One step of Adam on the penalised loss of a batch.
+//!
+//! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega(W)` over `z = (shared, xi)`, where the
+//! rule gives `theta_e [P]` from the shared values `[S]` and the contexts `xi_e [d]`, `e = 1..E`.
+
+use super::{Contexts, Settings, adam};
+use crate::engine::{Batch, Engine};
+use crate::rules::Rule;
+
+/// What a step works with.
+#[derive(Clone, Copy)]
+pub struct Descent<'a> {
+    pub settings: &'a Settings,
+    pub engine: &'a dyn Engine,
+    pub rule: &'a dyn Rule,
+    /// `P`.
+    pub weights: usize,
+    /// `d`.
+    pub context_dimension: usize,
+}
+
+/// What a step changes: `z` and Adam's running means, each `[S + E d]`.
+pub struct Moving<'a> {
+    pub trained: &'a mut [f64],
+    pub first_moment: &'a mut [f64],
+    pub second_moment: &'a mut [f64],
+}
+
+impl Descent<'_> {
+    /// Makes step `t` (from 1) on `batch`: decodes the weights, computes the loss, its gradient and that of the penalties,
+    /// clips, and updates. Returns the mean squared error before the step; `None`, with nothing changed, if it or a
+    /// gradient is not finite.
+    pub fn step(&self, batch: &Batch, rate: f64, t: u64, moving: Moving) -> Option<f64> {
+        let Moving { trained, first_moment, second_moment } = moving;
+        let (loss, d_weights) = self.engine.loss_and_gradient(&self.decode(trained), batch);
+        let mut gradient = self.chain(trained, &d_weights);
+        if !loss.is_finite() || !gradient.iter().all(|g| g.is_finite()) {
+            return None;
+        }
+        adam::clip(&mut gradient, self.settings.gradient_clip);
+        adam::step(trained, first_moment, second_moment, &gradient, rate, t);
+        Some(loss)
+    }
+
+    /// The weights `[E, P]` of every environment.
+    pub(super) fn decode(&self, trained: &[f64]) -> Vec<f64> {
+        let (shared, contexts) = trained.split_at(self.rule.shared_size());
+        let mut weights = vec![0.0; contexts.len() / self.context_dimension * self.weights];
+        for (context, weights) in
+            contexts.chunks_exact(self.context_dimension).zip(weights.chunks_exact_mut(self.weights))
+        {
+            self.rule.decode(shared, context, weights);
+        }
+        weights
+    }
+
+    /// The gradient with respect to all that is trained, penalties included, from that of the loss with respect to `[E, P]`.
+    fn chain(&self, trained: &[f64], d_weights: &[f64]) -> Vec<f64> {
+        let (shared, contexts) = trained.split_at(self.rule.shared_size());
+        let mut gradient = vec![0.0; trained.len()];
+        let (d_shared, d_contexts) = gradient.split_at_mut(shared.len());
+        let d = self.context_dimension;
+        let learned = self.settings.contexts == Contexts::Learned;
+        let per_environment = d_weights.chunks_exact(self.weights);
+        for ((xi, d_xi), g) in contexts.chunks_exact(d).zip(d_contexts.chunks_exact_mut(d)).zip(per_environment) {
+            self.rule.chain(shared, xi, g, d_shared, d_xi);
+            for (d, xi) in d_xi.iter_mut().zip(xi) {
+                *d = if learned { *d + 2.0 * self.settings.context_penalty * xi } else { 0.0 };
+            }
+        }
+        self.rule.penalty(shared, d_shared);
+        gradient
+    }
+}
