@@ -38,3 +38,37 @@ impl Stream {
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_of_the_key_matters() {
+        let first = |seed, purpose, indices: &[u64]| Stream::new(seed, purpose, indices).unit().to_bits();
+        let mut draws = vec![
+            first(0, "train", &[0, 0]),
+            first(1, "train", &[0, 0]),
+            first(0, "test", &[0, 0]),
+            first(0, "train", &[1, 0]),
+            first(0, "train", &[0, 1]),
+            first(0, "train", &[0]),
+        ];
+        assert_eq!(draws[0], first(0, "train", &[0, 0]));
+        draws.sort_unstable();
+        draws.dedup();
+        assert_eq!(draws.len(), 6);
+    }
+
+    #[test]
+    fn draws_are_uniform() {
+        let mut stream = Stream::new(7, "grid", &[3, 1]);
+        let draws: Vec<f64> = (0..20_000).map(|_| stream.unit()).collect();
+        assert!(draws.iter().all(|draw| (0.0..1.0).contains(draw)));
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / draws.len() as f64;
+        // Four standard errors of the mean and of the variance of 20,000 uniform draws.
+        assert!((mean - 0.5).abs() < 4.0 * (1.0_f64 / 12.0 / 20_000.0).sqrt(), "mean {mean}");
+        assert!((variance - 1.0 / 12.0).abs() < 4.0 * (1.0_f64 / 180.0 / 20_000.0).sqrt(), "variance {variance}");
+    }
+}

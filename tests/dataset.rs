@@ -330,7 +330,7 @@ fn a_large_split_lies_in_shards_and_reads_as_one() {
     let mut exchanged = manifest.clone();
     for file in &mut exchanged.files {
         let path = directory.join(&file.path);
-        (file.bytes, file.sha256) = (path.metadata().unwrap().len(), paramill::dataset::sha256_of_file(&path).unwrap());
+        (file.bytes, file.sha256) = (path.metadata().unwrap().len(), paramill::digest::sha256_of_file(&path).unwrap());
     }
     fs::write(directory.join("manifest.json"), serde_json::to_vec(&exchanged).unwrap()).unwrap();
     let dataset = Dataset::open(&directory).unwrap();

@@ -113,11 +113,10 @@ fn engines_give_the_same_answers() {
         let (native_32, torch_32) =
             (answers(&Native::<f32>::new(&model, solver.tableau())), answers(&torch(Precision::F32)));
         for (answer, expected) in reference.iter().enumerate() {
+            // Padding counts for nothing: only observed values are compared.
             let masked = |values: &[f64]| -> Vec<f64> {
-                let per_value = values.len() / batch.mask.len();
-                let counts = |i: usize| {
-                    per_value == 0 || values.len() % batch.mask.len() != 0 || batch.mask[i / per_value] > 0.0
-                };
+                let per_value = if answer == 2 || answer == 3 { 1 } else { 2 };
+                let counts = |i: usize| !(2..5).contains(&answer) || batch.mask[i / per_value] > 0.0;
                 values.iter().enumerate().map(|(i, value)| if counts(i) { *value } else { 0.0 }).collect()
             };
             let against = |values: &[f64]| difference(&masked(values), &masked(expected));

@@ -22,10 +22,10 @@ b,1,0,1,0
 b,1,1,2,0
 b,2,0,5,0
 b,2,0.5,6,0
-c,1,0,1,0
-c,1,1,2,0
-c,2,0,5,0
-c,2,0.5,6,0
+c,1,0,1,9
+c,1,1,2,9
+c,2,0,5,9
+c,2,0.5,6,9
 ";
 
 const SIZES: &str = "\
@@ -135,14 +135,15 @@ impl Archive {
         self.root.path().join("dataset")
     }
 
-    fn import(&self) -> (Manifest, Dataset, Vec<String>) {
+    /// The manifest, every trajectory, and the warnings.
+    fn import(&self) -> (Manifest, Vec<(Split, Trajectory)>, Vec<String>) {
         assert_eq!(self.check(), []);
         let record = Record::default();
         let manifest = import::run(&self.settings, self.root.path(), &self.target(), &run(&record)).unwrap();
         assert_eq!(verify(&self.target()), [] as [&str; 0]);
         let root = self.root.path().display().to_string();
         let warnings = record.0.into_inner().unwrap().into_iter().map(|text| text.replace(&root, "[root]")).collect();
-        (manifest, Dataset::open(&self.target()).unwrap(), warnings)
+        (manifest, all(&Dataset::open(&self.target()).unwrap()), warnings)
     }
 }
 
@@ -171,9 +172,8 @@ fn all(dataset: &Dataset) -> Vec<(Split, Trajectory)> {
 #[test]
 fn a_wide_table_becomes_a_dataset() {
     let archive = Archive::new();
-    let (manifest, dataset, warnings) = archive.import();
+    let (manifest, trajectories, warnings) = archive.import();
     assert_eq!(warnings, [] as [&str; 0]);
-    let trajectories = all(&dataset);
     let place = |(split, t): &(Split, Trajectory)| format!("{split} {}/{}", t.environment, t.trajectory);
     assert_eq!(
         trajectories.iter().map(place).collect::<Vec<_>>(),
@@ -191,7 +191,7 @@ fn a_wide_table_becomes_a_dataset() {
 
 #[test]
 fn spelling_of_the_file_changes_nothing() {
-    let plain = all(&Archive::new().import().1);
+    let plain = Archive::new().import().1;
     let quoted = TANKS.replace("a,1,0.3,1.5", "\"a\",\"1\", 0.3 ,\"1.5\"").replace("tank,", "\"tank\",");
     let variants = [
         format!("\u{feff}{TANKS}").into_bytes(),
@@ -201,10 +201,10 @@ fn spelling_of_the_file_changes_nothing() {
         TANKS.trim_end().as_bytes().to_vec(),
     ];
     for variant in variants {
-        assert_eq!(all(&Archive::new().with("tanks.csv", variant).import().1), plain);
+        assert_eq!(Archive::new().with("tanks.csv", variant).import().1, plain);
     }
     let semicolons = Archive::new().with("tanks.csv", TANKS.replace(',', ";"));
-    assert_eq!(all(&semicolons.change(|settings| settings.table.delimiter = ";".into()).import().1), plain);
+    assert_eq!(semicolons.change(|settings| settings.table.delimiter = ";".into()).import().1, plain);
 }
 
 #[test]
@@ -219,8 +219,8 @@ fn order_of_rows_changes_nothing_but_the_digest_of_the_source() {
     rows[1..].reverse();
     let reversed = Archive::new().with("tanks.csv", rows.join("\n"));
     let reversed = reversed.change(|settings| settings.table.disorder = Disorder::Sort).import();
-    assert_eq!(all(&interleaved.1), all(&plain.1));
-    assert_eq!(all(&reversed.1), all(&plain.1));
+    assert_eq!(interleaved.1, plain.1);
+    assert_eq!(reversed.1, plain.1);
     assert_eq!(
         interleaved.0.files.iter().filter(|file| file.path.ends_with(".parquet")).collect::<Vec<_>>(),
         plain.0.files.iter().filter(|file| file.path.ends_with(".parquet")).collect::<Vec<_>>()
@@ -229,37 +229,35 @@ fn order_of_rows_changes_nothing_but_the_digest_of_the_source() {
 
 #[test]
 fn a_long_table_is_grouped_by_time() {
-    let dataset = Archive::long().import().1;
-    let train = dataset.read(Split::Train).unwrap();
-    assert_eq!((train[0].times.as_slice(), train[0].states.as_slice()), (&[0.0, 1.0][..], &[1.0, 10.0, 2.0, 11.0][..]));
-    let validation = dataset.read(Split::Validation).unwrap();
-    assert_eq!(validation[0].states, [3.0, 12.0, 4.0, 13.0]);
+    let trajectories = Archive::long().import().1;
+    let (train, validation) = (&trajectories[0].1, &trajectories[1].1);
+    assert_eq!((train.times.as_slice(), train.states.as_slice()), (&[0.0, 1.0][..], &[1.0, 10.0, 2.0, 11.0][..]));
+    assert_eq!(validation.states, [3.0, 12.0, 4.0, 13.0]);
 }
 
 #[test]
 fn trajectories_can_be_drawn_by_lot() {
     let mut table = String::from("t,tank,run,level,flow\n");
     for (tank, run) in (0..3).flat_map(|tank| (0..10).map(move |run| (tank, run))) {
-        table += &format!("0,{tank},{run},1,1\n1,{tank},{run},2,2\n");
+        table += &format!("0,{tank},{run},{tank},{run}\n1,{tank},{run},2,2\n");
     }
     let draw = |seed, table: &str| {
         let archive = Archive::new().with("tanks.csv", table).without_side_table().change(|settings| {
             settings.splits = toml::from_str("validation = { fraction = 0.2 }\ntest = { fraction = 0.3 }").unwrap();
             settings.splits.seed = Some(seed);
         });
-        let dataset = archive.import().1;
+        let trajectories = archive.import().1;
         let keys = |split| -> Vec<_> {
-            let index = dataset.index(split).unwrap();
-            index.into_iter().map(|entry| (entry.environment, entry.trajectory)).collect()
+            let inside = trajectories.iter().filter(|trajectory| trajectory.0 == split);
+            inside.map(|(_, trajectory)| (trajectory.environment.clone(), trajectory.trajectory.clone())).collect()
         };
         Split::ALL.map(keys)
     };
     let drawn = draw(1, &table);
     assert_eq!(drawn.each_ref().map(Vec::len), [15, 6, 9, 0, 0, 0]);
     assert_ne!(draw(2, &table), drawn);
-    let with_another: Vec<_> = draw(1, &(table + "0,x,1,1,1\n1,x,1,1,1\n0,x,2,1,1\n1,x,2,1,1\n"))
-        .map(|keys| keys.into_iter().filter(|(environment, _)| environment != "x").collect())
-        .into();
+    let with_another = draw(1, &(table + "0,x,1,1,1\n1,x,1,1,7\n0,x,2,1,1\n1,x,2,1,8\n"))
+        .map(|keys| keys.into_iter().filter(|(environment, _)| environment != "x").collect::<Vec<_>>());
     assert_eq!(with_another, drawn);
 }
 
@@ -380,6 +378,10 @@ fn bad_splits() {
     };
     let validation = "validation = { trajectories = ['2'] }\n";
     insta::assert_snapshot!("adapt_unknown", splits(&format!("{validation}adapt = ['c', 'Tank B', 'B']")));
+    insta::assert_snapshot!(
+        "repeated_samples",
+        Archive::new().replace("a,2,0,2,1\na,2,2,3,1", "a,2,0,1,0\na,2,1,2,0").report()
+    );
     insta::assert_snapshot!("adapt_all", splits(&format!("{validation}adapt = ['a', 'b', 'c']")));
     insta::assert_snapshot!("validation_missing", splits("adapt = ['c']"));
     insta::assert_snapshot!("validation_unknown", splits("validation = { trajectories = ['3'] }"));

@@ -7,10 +7,11 @@ use std::sync::Mutex;
 
 use paramill::atomic;
 use paramill::dataset::{Manifest, Parent, Provenance};
+use paramill::digest::sha256;
 use paramill::engine::{Compute, DeviceChoice, EngineChoice};
 use paramill::pipeline::{
     Action, Context, Done, Error, Executor, Locations, Options, Plan, Product, Stage, directory_with_manifest, preview,
-    run, sha256, tool, whole_tree,
+    run, tool, whole_tree,
 };
 use paramill::progress::{Event, Interrupt, Observer, Run};
 use paramill::schema::FormatVersion;

@@ -17,6 +17,7 @@ pub struct Manifest {
     pub provenance: Provenance,
     pub model: models::Settings,
     pub rule: rules::Kind,
+    pub adapted_layers: models::AdaptedLayers,
     pub locality_penalty: f64,
     pub solver: engine::Solver,
     pub precision: engine::Precision,

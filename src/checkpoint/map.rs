@@ -144,9 +144,9 @@ mod tests {
             let (mut up, mut down) = (xi, xi);
             up[k] += h;
             down[k] -= h;
-            for j in 0..2 {
-                let difference = (map.apply(&up)[j] - map.apply(&down)[j]) / (2.0 * h);
-                approx::assert_relative_eq!(difference, jacobian[j][k], epsilon = 1e-8, max_relative = 1e-7);
+            for ((up, down), row) in map.apply(&up).iter().zip(map.apply(&down)).zip(&jacobian) {
+                let difference = (up - down) / (2.0 * h);
+                approx::assert_relative_eq!(difference, row[k], epsilon = 1e-8, max_relative = 1e-7);
             }
         }
     }

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::tensors::{self, Array, Arrays};
-use super::{Error, LogRecord, Manifest, ParameterMap, digest, io_error, log};
+use super::{Error, LogRecord, Manifest, ParameterMap, io_error, log};
 use crate::atomic;
 use crate::dataset::FileEntry;
+use crate::digest::sha256;
 use crate::engine::{Compute, ComputeError, Engine};
 use crate::models::Model;
 use crate::rules::Rule;
@@ -38,8 +39,9 @@ impl StoredModel {
 
     /// The adaptation rule.
     pub fn rule(&self) -> Box<dyn Rule> {
-        let weights = self.model().layout().size();
-        self.manifest.rule.build(weights, self.manifest.context_dimension, self.manifest.locality_penalty)
+        let manifest = &self.manifest;
+        let (d, penalty) = (manifest.context_dimension, manifest.locality_penalty);
+        manifest.rule.build(self.model().layout(), manifest.adapted_layers, d, penalty)
     }
 
     /// The engine that its rollouts are computed with, and its device.
@@ -72,11 +74,11 @@ impl StoredModel {
             .map(|(path, bytes)| FileEntry {
                 path: (*path).to_owned(),
                 bytes: bytes.len() as u64,
-                sha256: digest(bytes),
+                sha256: sha256(bytes),
             })
             .collect();
         let manifest = pretty(&self.manifest);
-        self.content_hash = digest(&manifest);
+        self.content_hash = sha256(&manifest);
         files.push((MANIFEST_FILE, manifest));
         let target = atomic::Directory::create(directory).map_err(io_error(directory))?;
         for (path, bytes) in &files {
@@ -154,7 +156,7 @@ fn read_manifest(directory: &Path) -> Result<(Manifest, String), Error> {
     if manifest.scales.len() != d || d == 0 || manifest.context_dimension == 0 {
         return invalid(format!("{} scales for {d} channels", manifest.scales.len()), "one scale a channel");
     }
-    Ok((manifest, digest(&bytes)))
+    Ok((manifest, sha256(&bytes)))
 }
 
 /// Reads a file that the manifest lists, and holds it against the listed digest.
@@ -172,7 +174,7 @@ fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<
         return Err(invalid(found, format!("a file of {} bytes; restore it or train again", entry.bytes)));
     }
     let bytes = fs::read(&path).map_err(io_error(&path))?;
-    let sha256 = digest(&bytes);
+    let sha256 = sha256(&bytes);
     if sha256 != entry.sha256 {
         let expected = format!("sha256 {}; restore the file or train again", entry.sha256);
         return Err(invalid(format!("sha256 {sha256}"), expected));

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{parse, pretty};
 use super::tensors::{self, Array, Arrays};
-use super::{Error, LogRecord, digest, io_error};
+use super::{Error, LogRecord, io_error};
 use crate::atomic;
+use crate::digest::sha256;
 
 const STATE_FILE: &str = "state.json";
 const ARRAYS_FILE: &str = "state.safetensors";
@@ -98,7 +99,7 @@ impl TrainingStore {
             damping: state.damping,
             window: state.window,
             log: state.log.clone(),
-            arrays_sha256: digest(&bytes),
+            arrays_sha256: sha256(&bytes),
         };
         let directory = atomic::Directory::create(&target).map_err(io_error(&target))?;
         fs::write(directory.path().join(ARRAYS_FILE), bytes).map_err(io_error(&target))?;
@@ -163,7 +164,7 @@ fn read_checkpoint(directory: &Path, trained: usize) -> Result<TrainingState, Er
     let header: Header = parse(&path, &fs::read(&path).map_err(io_error(&path))?)?;
     let path = directory.join(ARRAYS_FILE);
     let bytes = fs::read(&path).map_err(io_error(&path))?;
-    let sha256 = digest(&bytes);
+    let sha256 = sha256(&bytes);
     if sha256 != header.arrays_sha256 {
         let expected = format!("sha256 {}; an earlier checkpoint is used if there is one", header.arrays_sha256);
         return Err(Error::Invalid { path, found: format!("sha256 {sha256}"), expected });

@@ -1,12 +1,9 @@
 //! Where things lie in a dataset directory, and how a file is identified by its content.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Component, Path};
 
-use sha2::{Digest, Sha256};
-
 use super::{Error, FileEntry, Store};
+use crate::digest::sha256_of_file;
 use crate::schema::Split;
 
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -20,7 +17,7 @@ pub(super) const SAMPLE: &str = "sample";
 pub(super) const SAMPLE_COUNT: &str = "sample_count";
 pub(super) const ENVIRONMENT_ID: &str = "environment_id";
 pub(super) const TRAJECTORY_ID: &str = "trajectory_id";
-pub(super) const RESERVED: [&str; 7] =
+pub(crate) const RESERVED: [&str; 7] =
     [ENVIRONMENT, TRAJECTORY, TIME, SAMPLE, SAMPLE_COUNT, ENVIRONMENT_ID, TRAJECTORY_ID];
 
 /// Relative path of one shard of a split's copy in `store`.
@@ -55,32 +52,6 @@ pub(super) fn path_problem(path: &str) -> Option<&'static str> {
     } else {
         None
     }
-}
-
-/// SHA-256 of `bytes`, in lower-case hex.
-pub(super) fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// SHA-256 of the content of a file, in lower-case hex.
-///
-/// # Errors
-/// Any error of reading.
-pub fn sha256_of_file(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        let read = file.read(&mut buffer)?;
-        if read == 0 {
-            return Ok(hex(&hasher.finalize()));
-        }
-        hasher.update(&buffer[..read]);
-    }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Size and digest of the file at the relative `path` in `directory`.
@@ -125,11 +96,5 @@ mod tests {
         for bad in ["", "/etc/passwd", "../x", "data/../../x", "./x", "a//b", "a/", "a\\b", "a\nb", ".."] {
             assert!(path_problem(bad).is_some(), "{bad:?}");
         }
-    }
-
-    #[test]
-    fn the_digest_is_the_published_one() {
-        // FIPS 180-2, appendix B.1.
-        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

@@ -7,8 +7,9 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::layout::{CARD, MANIFEST, RESERVED, data_file, path_problem, sha256, shards_of_first};
+use super::layout::{CARD, MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
 use super::{Error, Store};
+use crate::digest::sha256;
 use crate::schema::{FormatVersion, Quantity, Split};
 
 /// The `kind` of a dataset's manifest.

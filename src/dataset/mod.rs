@@ -22,7 +22,7 @@ mod reader;
 mod verify;
 
 pub use error::Error;
-pub use layout::sha256_of_file;
+pub(crate) use layout::RESERVED;
 pub use manifest::{FileEntry, Manifest, Parent, Provenance, SplitSummary};
 pub use reader::{Batches, Dataset, IndexEntry};
 pub use verify::verify;

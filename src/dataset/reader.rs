@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::check::{order_problem, trajectory_problems};
 use super::hdf5_store::OpenSplit;
-use super::layout::{CARD, MANIFEST, file_problem, sha256_of_file};
+use super::layout::{CARD, MANIFEST, file_problem};
 use super::{Error, Manifest, SplitSummary, Store, parquet_store};
+use crate::digest::sha256_of_file;
 use crate::schema::{Split, Trajectory};
 
 /// A stream of batches of trajectories; it ends after the first error.

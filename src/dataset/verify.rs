@@ -9,9 +9,10 @@ use sha2::{Digest, Sha256};
 
 use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
 use super::hdf5_store::OpenSplit;
-use super::layout::{MANIFEST, file_problem, sha256_of_file};
+use super::layout::{MANIFEST, file_problem};
 use super::reader::{counts_problem, index_problems};
 use super::{Error, Manifest, SplitSummary, Store, parquet_store};
+use crate::digest::sha256_of_file;
 use crate::schema::{Split, Trajectory};
 
 /// Trajectories compared at a time.

@@ -14,12 +14,12 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::{Error, Evaluation, Outcome, ParameterEstimate, Row, Settings, Status};
 use crate::atomic;
 use crate::checkpoint::StoredModel;
-use crate::dataset::{Dataset, FileEntry, Parent, Provenance, sha256_of_file};
+use crate::dataset::{Dataset, FileEntry, Parent, Provenance};
+use crate::digest::{sha256, sha256_of_file};
 use crate::schema::{FormatVersion, Quantity, Split};
 
 const MANIFEST_FILE: &str = "manifest.json";
@@ -62,7 +62,7 @@ impl Manifest {
         if manifest.kind != "estimates" || !manifest.format.is_readable() {
             return Err(invalid(format!("kind `{}`, format {}", manifest.kind, manifest.format)));
         }
-        Ok((manifest, digest(&bytes)))
+        Ok((manifest, sha256(&bytes)))
     }
 }
 
@@ -143,7 +143,7 @@ impl Output {
         let path = self.directory.path().join(MANIFEST_FILE);
         fs::write(&path, &bytes).map_err(|source| io_error(&path, source))?;
         self.directory.publish().map_err(|source| io_error(&self.target, source))?;
-        Ok(Outcome { manifest: self.manifest, content_hash: digest(&bytes) })
+        Ok(Outcome { manifest: self.manifest, content_hash: sha256(&bytes) })
     }
 }
 
@@ -208,6 +208,14 @@ impl SplitWriter {
         let batch = batch.map_err(|error| invalid(&self.path, error.to_string()))?;
         self.writer.write(&batch).map_err(|error| invalid(&self.path, error.to_string()))
     }
+}
+
+/// Reads the rows of one split back, all at once.
+///
+/// # Errors
+/// If the file is missing, changed since it was written, or lacks a column.
+pub fn read_rows(directory: &Path, manifest: &Manifest, split: Split) -> Result<Vec<Row>, Error> {
+    rows(directory, manifest, split)?.collect()
 }
 
 /// Streams the rows of one split back, in ascending order of the environments' ids.
@@ -282,10 +290,6 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
         });
     }
     Some(())
-}
-
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn io_error(path: &Path, source: std::io::Error) -> Error {

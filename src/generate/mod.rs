@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use crate::dataset::{self, Manifest, Provenance, Writer};
 use crate::progress::{Event, Run};
+use crate::random::Stream;
 use crate::schema::{FormatVersion, Split, Trajectory};
 use crate::solve::{self, Adaptive, Work};
 use crate::systems::{self, Preset, System};
@@ -22,13 +23,11 @@ use crate::systems::{self, Preset, System};
 mod settings;
 mod validate;
 mod environments;
-mod stream;
 
 pub use settings::{Environments, Range, Settings, Solver, SplitSettings};
 pub use validate::Problem;
 
 use environments::Environment;
-use stream::Stream;
 
 /// Trajectories simulated between two looks at the interrupt, and held in memory at once.
 const CHUNK: usize = 512;
@@ -172,9 +171,9 @@ impl Simulation {
     ) -> Result<(Trajectory, Work), Error> {
         let channels = self.system.channels.len();
         let id = format!("{index:05}");
-        let mut stream = Stream::new(self.seed, split, environment.index, index);
+        let mut stream = Stream::new(self.seed, split.name(), &[environment.index as u64, index as u64]);
         let mut initial = vec![0.0; channels];
-        (self.preset.initial)(&mut || stream.uniform(), &mut initial);
+        (self.preset.initial)(&mut || stream.unit(), &mut initial);
         let mut states = vec![0.0; self.times.len() * channels];
         let field = &mut |time: f64, state: &[f64], derivative: &mut [f64]| {
             (self.system.field)(&environment.parameters, time, state, derivative);

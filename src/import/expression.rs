@@ -13,7 +13,9 @@ use std::collections::BTreeSet;
 /// Brackets and signs that may be nested; bounds the recursion.
 const DEEPEST: usize = 64;
 
-const FUNCTIONS: [(&str, fn(f64) -> f64); 5] =
+type Function = fn(f64) -> f64;
+
+const FUNCTIONS: [(&str, Function); 5] =
     [("sqrt", f64::sqrt), ("exp", f64::exp), ("ln", f64::ln), ("log10", f64::log10), ("abs", f64::abs)];
 
 /// A parsed expression.
@@ -29,7 +31,7 @@ enum Node {
     /// Position in [`Expression::columns`].
     Column(usize),
     Negative(Box<Node>),
-    Function(fn(f64) -> f64, Box<Node>),
+    Function(Function, Box<Node>),
     Binary(char, Box<Node>, Box<Node>),
 }
 
@@ -257,7 +259,7 @@ mod tests {
         assert_eq!(value("2^3^2"), 512.0);
         assert_eq!(value("2^-1"), 0.5);
         assert_eq!(value("8 / 4 / 2 - 1 - 1"), -1.0);
-        assert_eq!(value("(1 + 2) * sqrt(9) * 1e-3"), 9e-3);
+        assert_eq!(value("(1 + 2) * sqrt(9) * 1e-3"), 9.0 * 1e-3);
         assert_eq!(value("pi"), std::f64::consts::PI);
     }
 

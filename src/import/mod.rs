@@ -104,7 +104,9 @@ fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loade
         let ids = table.environments.iter().map(|(environment, trajectories)| {
             (environment.as_str(), trajectories.keys().map(String::as_str).collect())
         });
-        splits::assign(&settings.splits, &ids.collect(), &mut problems)
+        let assignment = splits::assign(&settings.splits, &ids.collect(), &mut problems);
+        splits::check_repeated(&assignment, table, &mut problems);
+        assignment
     });
     match (table, assignment) {
         (Some(table), Some(assignment)) if problems.is_empty() && !table.stopped => {

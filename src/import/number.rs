@@ -5,34 +5,51 @@ use super::problem::{Kind, Problem, shown};
 /// Spellings of a missing value, in lower case.
 const MISSING: [&str; 12] = ["", "nan", "na", "n/a", "#n/a", "null", "none", "nil", ".", "-", "?", "??"];
 
+/// Why a cell is no number that can be imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flaw {
+    Missing,
+    Infinite,
+    TimeStamp,
+    DecimalComma,
+    Text,
+}
+
 /// Reads a finite number with a decimal point.
-///
-/// # Errors
-/// A problem without a place: a missing value, an infinity, a time stamp, a decimal comma, or other text.
-pub(super) fn number(cell: &str) -> Result<f64, Problem> {
+pub(super) fn number(cell: &str) -> Result<f64, Flaw> {
     match cell.parse::<f64>() {
-        Ok(number) if number.is_finite() => return Ok(number),
-        Ok(number) if number.is_infinite() => {
-            let remedy = "correct the cell or remove the row";
-            return Err(Problem::new(Kind::NotFinite, shown(cell), "a finite number", remedy));
-        }
-        _ => {}
+        Ok(number) if number.is_finite() => Ok(number),
+        Ok(number) if number.is_infinite() => Err(Flaw::Infinite),
+        _ if is_missing(cell) => Err(Flaw::Missing),
+        _ if is_time_stamp(cell) => Err(Flaw::TimeStamp),
+        _ if cell.matches(',').count() == 1 && cell.replace(',', ".").parse::<f64>().is_ok() => Err(Flaw::DecimalComma),
+        _ => Err(Flaw::Text),
     }
-    let (kind, found, remedy) = if is_missing(cell) {
+}
+
+impl Flaw {
+    /// The problem with `cell`, without its place.
+    pub(super) fn problem(self, cell: &str) -> Problem {
+        let (kind, remedy) = match self {
+            Flaw::Missing => {
+                (Kind::MissingValue, "missing values are not supported yet: remove the row, or leave out the column")
+            }
+            Flaw::Infinite => (Kind::NotFinite, "correct the cell or remove the row"),
+            Flaw::TimeStamp => {
+                (Kind::UnsupportedNumber, "time stamps are not supported yet: write the time as a number")
+            }
+            Flaw::DecimalComma => {
+                (Kind::UnsupportedNumber, "decimal commas are not supported yet: write a decimal point")
+            }
+            Flaw::Text => (Kind::NotANumber, "correct the cell or remove the row"),
+        };
         let found = if cell.is_empty() { "an empty cell".to_owned() } else { shown(cell) };
-        (Kind::MissingValue, found, "missing values are not supported yet: remove the row, or leave out the column")
-    } else if is_time_stamp(cell) {
-        (Kind::UnsupportedNumber, shown(cell), "time stamps are not supported yet: write the time as a number")
-    } else if cell.matches(',').count() == 1 && cell.replace(',', ".").parse::<f64>().is_ok() {
-        (Kind::UnsupportedNumber, shown(cell), "decimal commas are not supported yet: write a decimal point")
-    } else {
-        (Kind::NotANumber, shown(cell), "correct the cell or remove the row")
-    };
-    Err(Problem::new(kind, found, "a number", remedy))
+        Problem::new(kind, found, "a finite number", remedy)
+    }
 }
 
 /// Whether a cell stands for a missing value.
-pub(super) fn is_missing(cell: &str) -> bool {
+fn is_missing(cell: &str) -> bool {
     let cell = cell.trim_start_matches(['+', '-']);
     MISSING.contains(&cell.to_lowercase().as_str())
 }
@@ -53,21 +70,21 @@ mod tests {
         for (cell, expected) in [("1", 1.0), ("-.5e-3", -0.5e-3), ("+7.", 7.0)] {
             assert_eq!(number(cell).unwrap(), expected);
         }
-        for (cell, kind) in [
-            ("", Kind::MissingValue),
-            ("NaN", Kind::MissingValue),
-            ("-nan", Kind::MissingValue),
-            ("N/A", Kind::MissingValue),
-            ("inf", Kind::NotFinite),
-            ("1e999", Kind::NotFinite),
-            ("1,5", Kind::UnsupportedNumber),
-            ("2020-01-02", Kind::UnsupportedNumber),
-            ("12:30", Kind::UnsupportedNumber),
-            ("2020-01-02T12:30:00Z", Kind::UnsupportedNumber),
-            ("5 oz", Kind::NotANumber),
-            ("1-", Kind::NotANumber),
+        for (cell, flaw) in [
+            ("", Flaw::Missing),
+            ("NaN", Flaw::Missing),
+            ("-nan", Flaw::Missing),
+            ("N/A", Flaw::Missing),
+            ("inf", Flaw::Infinite),
+            ("1e999", Flaw::Infinite),
+            ("1,5", Flaw::DecimalComma),
+            ("2020-01-02", Flaw::TimeStamp),
+            ("12:30", Flaw::TimeStamp),
+            ("2020-01-02T12:30:00Z", Flaw::TimeStamp),
+            ("5 oz", Flaw::Text),
+            ("1-", Flaw::Text),
         ] {
-            assert_eq!(number(cell).unwrap_err().kind, kind, "{cell}");
+            assert_eq!(number(cell), Err(flaw), "{cell}");
         }
     }
 }

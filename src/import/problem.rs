@@ -34,6 +34,8 @@ pub enum Kind {
     UnsupportedNumber,
     /// An empty cell or a marker of a missing value.
     MissingValue,
+    /// An id that is empty or cannot be an id.
+    InvalidId,
     /// Infinity, or a number beyond the range of a double.
     NotFinite,
     /// Time falls within a trajectory.
@@ -46,6 +48,8 @@ pub enum Kind {
     UnknownChannel,
     /// A channel of a long table without a value at some of its trajectory's times.
     IncompleteChannel,
+    /// The same samples in two splits.
+    RepeatedSamples,
     /// A setting names an environment that the data do not have.
     UnknownEnvironment,
     /// A setting names a trajectory that the data do not have.
@@ -157,6 +161,11 @@ impl Problems {
         if *count <= LISTED {
             self.listed.push(problem);
         }
+    }
+
+    /// Whether a problem of one of these kinds has been found.
+    pub(super) fn has(&self, kinds: &[Kind]) -> bool {
+        self.counts.keys().any(|place| kinds.contains(&place.0))
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -21,8 +21,9 @@ impl Series {
         self.lines.push(line);
     }
 
-    /// Puts the samples in the order of time; `whose` names the trajectory in problems, which lack their file.
-    pub fn order(&mut self, disorder: Disorder, whose: &str, report: &mut impl FnMut(Problem)) {
+    /// Puts the samples in the order of time, and says whether no time stands twice. `whose` names the trajectory in
+    /// problems, which lack their file.
+    pub fn order(&mut self, disorder: Disorder, whose: &str, report: &mut impl FnMut(Problem)) -> bool {
         let falls: Vec<usize> = (1..self.times.len()).filter(|&i| self.times[i] < self.times[i - 1]).collect();
         if let (Some(&first), Disorder::Error) = (falls.first(), disorder) {
             let (before, after) = (self.times[first - 1], self.times[first]);
@@ -40,25 +41,17 @@ impl Series {
         if !falls.is_empty() {
             self.sort();
         }
+        let mut distinct = true;
         for i in 1..self.times.len() {
             if self.times[i] == self.times[i - 1] {
+                distinct = false;
                 let (first, second) = (self.lines[i - 1].min(self.lines[i]), self.lines[i - 1].max(self.lines[i]));
                 let found = format!("time {} a second time in {whose}, after line {first}", self.times[i]);
                 let remedy = "remove one of the two rows, or tell their trajectories apart by an id";
                 report(Problem::new(Kind::DuplicateTime, found, "each time once in a trajectory", remedy).line(second));
             }
         }
-    }
-
-    /// Keeps the first of samples at the same time, which have been reported.
-    pub fn drop_repeated_times(&mut self) {
-        let channels = self.states.len().checked_div(self.times.len()).unwrap_or(0);
-        let all = std::mem::take(self);
-        for i in 0..all.times.len() {
-            if i == 0 || all.times[i] != all.times[i - 1] {
-                self.push(all.times[i], &all.states[i * channels..(i + 1) * channels], all.lines[i]);
-            }
-        }
+        distinct
     }
 
     fn sort(&mut self) {
@@ -71,8 +64,9 @@ impl Series {
     }
 }
 
-/// Joins one series per channel, each in order, into one of all channels; every channel must have every time.
-pub(super) fn join(channels: &[(&str, &Series)], whose: &str, report: &mut impl FnMut(Problem)) -> Series {
+/// Joins one series per channel, each of increasing times, into one of all channels; `None` and a problem for each
+/// channel that lacks a time of the others.
+pub(super) fn join(channels: &[(&str, &Series)], whose: &str, report: &mut impl FnMut(Problem)) -> Option<Series> {
     let mut union: Vec<(f64, u64)> = Vec::new();
     for (_, series) in channels {
         union.extend(series.times.iter().copied().zip(series.lines.iter().copied()));
@@ -101,9 +95,8 @@ pub(super) fn join(channels: &[(&str, &Series)], whose: &str, report: &mut impl 
     }
     let mut joined = Series::default();
     for (i, &(time, line)) in union.iter().enumerate() {
-        if let Some(state) = columns.iter().map(|column| column[i]).collect::<Option<Vec<f64>>>() {
-            joined.push(time, &state, line);
-        }
+        let state: Option<Vec<f64>> = columns.iter().map(|column| column[i]).collect();
+        joined.push(time, &state?, line);
     }
-    joined
+    Some(joined)
 }

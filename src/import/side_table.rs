@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::expression::{Expression, columns_of};
-use super::number::number;
+use super::number::{Flaw, number};
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
 use super::settings::{Settings, SideTable};
 use super::source::{Delimiter, Row, Source};
@@ -52,12 +52,7 @@ pub(super) fn read(
         keys.insert(name.to_owned());
         let at = |problem: Problem| problem.file(&source.path).line(row.line).column(key, &side.key);
         if name.is_empty() {
-            problems.push(at(Problem::new(
-                Kind::MissingValue,
-                "an empty cell",
-                "an id",
-                "fill it in or remove the row",
-            )));
+            problems.push(at(Problem::new(Kind::InvalidId, "an empty cell", "an id", "fill it in or remove the row")));
         } else if let Some(first) = lines.insert(environment.clone(), (row.line, name.to_owned())) {
             let found = format!("environment {} a second time, after line {}", shown(&environment), first.0);
             let remedy = "remove one of the two rows, or correct `import.side_table.rename`";
@@ -157,8 +152,9 @@ impl Cells<'_> {
         }
         match number(cell) {
             Ok(number) => Some(number),
-            Err(mut problem) => {
-                if problem.kind == Kind::MissingValue {
+            Err(flaw) => {
+                let mut problem = flaw.problem(cell);
+                if flaw == Flaw::Missing {
                     problem.remedy = "if it is unknown, add its spelling to `import.side_table.unknown`".to_owned();
                 }
                 let name = &self.source.header[column];

@@ -5,9 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
-use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
+use super::problem::{Kind, Problem, Problems, shown, suggestion};
+use crate::digest::sha256;
 use crate::progress::Interrupt;
 
 /// Rows between two looks at the request to stop.
@@ -97,7 +96,7 @@ impl Source {
             problems.push(at(Problem::new(Kind::UnsupportedFile, found, "CSV text", remedy)));
             return None;
         }
-        let sha256 = hex(&Sha256::digest(&bytes));
+        let sha256 = sha256(&bytes);
         let text = decode(bytes, &path, problems)?;
         if text.trim().is_empty() {
             let remedy = "check that the file was copied whole";
@@ -147,8 +146,7 @@ impl Source {
                 header => suggestion(name, header.iter().map(String::as_str)),
             };
             let found = format!("no column {}", shown(name));
-            let expected = format!("one of {}", listing(&self.header));
-            let problem = Problem::new(Kind::MissingColumn, found, expected, remedy);
+            let problem = Problem::new(Kind::MissingColumn, found, "a column of that name", remedy);
             problems.push(problem.file(&self.path).line(self.header_line).setting(key));
         }
         found
@@ -286,8 +284,4 @@ fn files_in(directory: &Path, wanted: &str) -> String {
         .collect();
     files.sort();
     suggestion(wanted, files.iter().map(String::as_str))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,11 +1,13 @@
 //! Which trajectories go to which split.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use sha2::{Digest, Sha256};
 
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
 use super::settings::{Selection, Splits};
+use super::trajectories::Trajectories;
+use crate::random::Stream;
 use crate::schema::Split;
 
 /// Environment and trajectory ids of each split, in ascending order.
@@ -41,6 +43,37 @@ pub(super) fn assign(splits: &Splits, trajectories: &BTreeMap<&str, Vec<&str>>, 
     chooser.assignment
 }
 
+/// Reports samples that stand in two splits: what is learned from one would be judged on itself.
+pub(super) fn check_repeated(assignment: &Assignment, table: &Trajectories, problems: &mut Problems) {
+    let mut places: HashMap<[u8; 32], (Split, &str, &str)> = HashMap::new();
+    for (&split, ids) in assignment {
+        for (environment, trajectory) in ids {
+            let samples = &table.environments[environment][trajectory];
+            if samples.times.is_empty() {
+                continue;
+            }
+            let mut digest = Sha256::new();
+            for number in samples.times.iter().chain(&samples.states) {
+                digest.update(number.to_le_bytes());
+            }
+            let first = *places.entry(digest.finalize().into()).or_insert((split, environment, trajectory));
+            if first.0 != split {
+                let found = format!(
+                    "the samples of trajectory {} of environment {} in `{}` again as trajectory {} of environment {} in `{split}`",
+                    shown(first.2),
+                    shown(first.1),
+                    first.0,
+                    shown(trajectory),
+                    shown(environment)
+                );
+                let remedy = "remove one of the two, or put them into one split";
+                let problem = Problem::new(Kind::RepeatedSamples, found, "splits that share no samples", remedy);
+                problems.push(problem.file(&table.path).line(samples.lines[0]));
+            }
+        }
+    }
+}
+
 struct Chooser<'a> {
     splits: &'a Splits,
     assignment: Assignment,
@@ -50,7 +83,10 @@ struct Chooser<'a> {
 impl Chooser<'_> {
     /// Puts the trajectories of `environments` into the splits that hold some out, and what is left into `rest`.
     fn choose(&mut self, environments: &[(&&str, &Vec<&str>)], rest: Split, held_out: &[(Split, &Selection)]) {
-        self.check_ids(environments, held_out);
+        if environments.is_empty() {
+            return;
+        }
+        let mistaken = self.check_ids(environments, held_out);
         let mut exhausted = Vec::new();
         for &(environment, trajectories) in environments {
             let mut left: BTreeSet<&str> = trajectories.iter().copied().collect();
@@ -73,7 +109,8 @@ impl Chooser<'_> {
             self.problems.push(problem.setting("import.splits"));
         }
         for &(split, selection) in held_out {
-            if !environments.is_empty() && !selection.is_empty() && !self.assignment.contains_key(&split) {
+            let asked = selection.trajectories.is_empty() == selection.fraction.is_some() && !mistaken.contains(&split);
+            if asked && !self.assignment.contains_key(&split) {
                 let expected = match split {
                     Split::Validation => {
                         "at least one: without them training cannot tell when it overfits, and no model can be chosen"
@@ -87,8 +124,9 @@ impl Chooser<'_> {
         }
     }
 
-    /// Reports ids that match nothing, and ids in two selections.
-    fn check_ids(&mut self, environments: &[(&&str, &Vec<&str>)], held_out: &[(Split, &Selection)]) {
+    /// Reports ids that match nothing, and ids in two selections; returns the splits that have some.
+    fn check_ids(&mut self, environments: &[(&&str, &Vec<&str>)], held_out: &[(Split, &Selection)]) -> BTreeSet<Split> {
+        let mut mistaken = BTreeSet::new();
         let mut owner: BTreeMap<&str, Split> = BTreeMap::new();
         let plain: BTreeSet<&str> =
             environments.iter().flat_map(|(_, trajectories)| trajectories.iter().copied()).collect();
@@ -99,6 +137,7 @@ impl Chooser<'_> {
                     let found = format!("{}, which is in `{first}` already", shown(id));
                     let problem = Problem::new(Kind::Setting, found, "each trajectory once", "remove one of the two");
                     self.problems.push(problem.setting(key));
+                    mistaken.insert(split);
                 } else if !environments.iter().any(|(e, trajectories)| trajectories.iter().any(|t| is_named(id, e, t)))
                 {
                     let found = format!("no trajectory {} in the environments concerned", shown(id));
@@ -106,9 +145,11 @@ impl Chooser<'_> {
                     let remedy = suggestion(id, plain.iter().copied());
                     let problem = Problem::new(Kind::UnknownTrajectory, found, expected, remedy);
                     self.problems.push(problem.setting(key));
+                    mistaken.insert(split);
                 }
             }
         }
+        mistaken
     }
 
     /// Trajectories of one environment for one split, out of those `left` of its `count`.
@@ -127,9 +168,9 @@ impl Chooser<'_> {
         };
         let seed = self.splits.seed.unwrap_or_default();
         let wanted = ((fraction * count as f64) as usize).max(1).min(left.len().saturating_sub(1));
-        let mut drawn: Vec<([u8; 32], &str)> =
+        let mut drawn: Vec<(f64, &str)> =
             left.iter().map(|&trajectory| (lot(seed, split, environment, trajectory), trajectory)).collect();
-        drawn.sort();
+        drawn.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
         let mut chosen: Vec<String> =
             drawn.into_iter().take(wanted).map(|(_, trajectory)| trajectory.to_owned()).collect();
         chosen.sort();
@@ -143,12 +184,6 @@ fn is_named(id: &str, environment: &str, trajectory: &str) -> bool {
 }
 
 /// A trajectory's lot depends on itself alone, so adding environments or trajectories later leaves the others' as they are.
-fn lot(seed: u64, split: Split, environment: &str, trajectory: &str) -> [u8; 32] {
-    let mut digest = Sha256::new();
-    digest.update(seed.to_le_bytes());
-    for text in [split.name(), environment, trajectory] {
-        digest.update((text.len() as u64).to_le_bytes());
-        digest.update(text.as_bytes());
-    }
-    digest.finalize().into()
+fn lot(seed: u64, split: Split, environment: &str, trajectory: &str) -> f64 {
+    Stream::new(seed, &format!("{:?}", (split.name(), environment, trajectory)), &[]).unit()
 }

@@ -1,7 +1,7 @@
 //! The table of samples, wide or long, to trajectories in the order of their ids and of time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::number::number;
 use super::problem::{Kind, Problem, Problems, shown, suggestion};
@@ -18,6 +18,8 @@ const ID_SEPARATOR: &str = "/";
 pub(super) struct Trajectories {
     /// By environment, then by trajectory.
     pub environments: BTreeMap<String, BTreeMap<String, Series>>,
+    /// The file they stand in.
+    pub path: PathBuf,
     pub parent: Parent,
     /// Whether a request to stop came before the last row.
     pub stopped: bool,
@@ -55,7 +57,7 @@ pub(super) fn read(
             Layout::Long => reader.long(&mut names, &mut tracks, problems),
         }
     });
-    if !columns.complete {
+    if !columns.complete || tracks.is_empty() {
         return None;
     }
     if table.layout == Layout::Long && !names.all_seen(settings, &source, problems) {
@@ -63,7 +65,7 @@ pub(super) fn read(
     }
     let environments = finish(settings, &source, tracks, problems);
     let parent = Parent { name: source.file.clone(), sha256: source.sha256.clone() };
-    Some(Trajectories { environments, parent, stopped: !finished })
+    Some(Trajectories { environments, path: source.path, parent, stopped: !finished })
 }
 
 /// Positions of the columns that the settings name; those that the header lacks are left out.
@@ -160,7 +162,8 @@ impl RowReader<'_> {
     }
 
     fn number(&self, column: usize, problems: &mut Problems) -> Option<f64> {
-        number(self.row.cells[column]).map_err(|problem| problems.push(self.at(column, problem))).ok()
+        let cell = self.row.cells[column];
+        number(cell).map_err(|flaw| problems.push(self.at(column, flaw.problem(cell)))).ok()
     }
 
     fn id(&self, columns: &[usize], otherwise: &str, problems: &mut Problems) -> Option<String> {
@@ -170,14 +173,15 @@ impl RowReader<'_> {
         let mut usable = true;
         let cells: Vec<&str> = columns.iter().map(|&column| self.row.cells[column]).collect();
         for (&column, &cell) in columns.iter().zip(&cells) {
-            if cell.is_empty() {
-                let problem =
-                    Problem::new(Kind::MissingValue, "an empty cell", "an id", "fill it in or remove the row");
+            if cell.is_empty() || cell.contains(char::is_control) {
+                let found = if cell.is_empty() { "an empty cell".to_owned() } else { shown(cell) };
+                let expected = "an id in printable characters";
+                let problem = Problem::new(Kind::InvalidId, found, expected, "fill it in or remove the row");
                 problems.push(self.at(column, problem));
                 usable = false;
             } else if cells.len() > 1 && cell.contains(ID_SEPARATOR) {
                 let expected = format!("an id without `{ID_SEPARATOR}`, which joins the id columns");
-                let problem = Problem::new(Kind::NotANumber, shown(cell), expected, "write another character");
+                let problem = Problem::new(Kind::InvalidId, shown(cell), expected, "write another character");
                 problems.push(self.at(column, problem));
                 usable = false;
             }
@@ -242,39 +246,38 @@ impl RowReader<'_> {
     }
 }
 
-/// Orders and joins the samples of every trajectory.
+/// Orders and joins the samples of every trajectory. What follows from a row that was left out is not reported.
 fn finish(
     settings: &Settings,
     source: &Source,
     tracks: Tracks,
     problems: &mut Problems,
 ) -> BTreeMap<String, BTreeMap<String, Series>> {
+    let whole = !problems.has(&[Kind::RaggedRow, Kind::InvalidId, Kind::UnknownChannel]);
     let mut environments = BTreeMap::new();
     for (environment, trajectories) in tracks {
         let mut finished = BTreeMap::new();
         for (trajectory, mut track) in trajectories {
             let whose = format!("trajectory {} of environment {}", shown(&trajectory), shown(&environment));
             let mut report = |problem: Problem| problems.push(problem.file(&source.path));
+            let mut usable = whole && !track.broken;
             for series in &mut track.series {
-                series.order(settings.table.disorder, &whose, &mut report);
+                usable &= series.order(settings.table.disorder, &whose, &mut report);
             }
-            let first_line = track.series.iter().filter_map(|series| series.lines.first()).min().copied();
             let samples = match settings.table.layout {
-                Layout::Wide => track.series.pop().unwrap_or_default(),
-                Layout::Long if track.broken => Series::default(),
-                Layout::Long => {
-                    for series in &mut track.series {
-                        series.drop_repeated_times();
-                    }
+                Layout::Wide => track.series.pop(),
+                Layout::Long if usable => {
                     let named = settings.channels.iter().map(|channel| channel.name.as_str()).zip(&track.series);
                     join(&named.collect::<Vec<_>>(), &whose, &mut report)
                 }
+                Layout::Long => None,
             };
-            if !track.broken && samples.times.len() == 1 {
+            let samples = samples.unwrap_or_default();
+            if let ([line], true) = (samples.lines.as_slice(), usable) {
                 let found = format!("a single sample of {whose}");
                 let remedy = "remove it: one sample shows no motion";
                 let problem = Problem::new(Kind::ShortTrajectory, found, "at least two samples", remedy);
-                report(problem.line(first_line.unwrap_or_default()));
+                report(problem.line(*line));
             }
             finished.insert(trajectory, samples);
         }

@@ -7,6 +7,7 @@ use super::expression::Expression;
 use super::problem::{Kind, Problem, shown};
 use super::settings::{Layout, Selection, Settings, Splits, Table};
 use super::source::Delimiter;
+use crate::dataset::RESERVED;
 
 impl Settings {
     /// Every contradiction and impossible value in the settings themselves; opens no file.
@@ -55,10 +56,7 @@ impl Settings {
         if self.channels.is_empty() {
             report("channels".into(), "none".into(), "at least one channel", "add an `[[import.channels]]`");
         }
-        let channels = self.channels.iter().map(|channel| (&channel.name, &channel.unit));
-        quantities("channels", channels, &mut report);
-        let parameters = self.parameters.iter().map(|parameter| (&parameter.name, &parameter.unit));
-        quantities("parameters", parameters, &mut report);
+        quantities(self, &mut report);
         let mut columns = BTreeSet::new();
         for (index, channel) in self.channels.iter().enumerate() {
             if !columns.insert(channel.column.trim()) {
@@ -128,20 +126,23 @@ fn layout(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
     }
 }
 
-fn quantities<'a>(
-    list: &str,
-    quantities: impl Iterator<Item = (&'a String, &'a String)>,
-    report: &mut impl FnMut(String, String, &str, &str),
-) {
+fn quantities(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
+    let channels = settings.channels.iter().map(|channel| (&channel.name, &channel.unit)).enumerate();
+    let parameters = settings.parameters.iter().map(|parameter| (&parameter.name, &parameter.unit)).enumerate();
+    let all =
+        channels.map(|quantity| ("channels", quantity)).chain(parameters.map(|quantity| ("parameters", quantity)));
     let mut names = BTreeSet::new();
-    for (index, (name, unit)) in quantities.enumerate() {
+    for (list, (index, (name, unit))) in all {
         let key = format!("{list}[{index}].name");
         let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         if !starts_well || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             let expected = "a word of ASCII letters, digits and `_` that starts with a letter";
             report(key, shown(name), expected, "rename it: the name becomes a column and a variable in other tools");
+        } else if RESERVED.contains(&name.as_str()) {
+            report(key, shown(name), "a name that the dataset's format does not use itself", "rename it");
         } else if !names.insert(name) {
-            report(key, format!("{} a second time", shown(name)), "each name once", "rename one of the two");
+            let found = format!("{} a second time", shown(name));
+            report(key, found, "each name once among channels and parameters", "rename one of the two");
         }
         if unit.trim().is_empty() {
             report(format!("{list}[{index}].unit"), shown(unit), "a unit", "write `1` for a number without unit");

@@ -1,5 +1,10 @@
 //! The named layout of a model's flat weights.
 
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// One tensor inside the flat weight vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
@@ -17,7 +22,7 @@ impl Block {
     }
 
     /// Where it stands in the flat vector.
-    pub fn range(&self) -> std::ops::Range<usize> {
+    pub fn range(&self) -> Range<usize> {
         self.offset..self.offset + self.size()
     }
 }
@@ -35,8 +40,38 @@ impl Layout {
         self.blocks.push(Block { name, shape: shape.to_vec(), offset });
     }
 
+    /// The weights of the layer `index`, of `layers.INDEX.` in the names; all blocks of a layer stand together.
+    fn layer(&self, index: usize) -> Range<usize> {
+        let prefix = format!("layers.{index}.");
+        let blocks = self.blocks.iter().filter(|block| block.name.starts_with(&prefix));
+        let start = blocks.clone().map(|block| block.offset).min().unwrap_or(0);
+        start..blocks.map(|block| block.range().end).max().unwrap_or(0)
+    }
+
+    /// The weights that `adapted` names.
+    pub fn adapted(&self, adapted: AdaptedLayers) -> Range<usize> {
+        match adapted {
+            AdaptedLayers::All => 0..self.size(),
+            AdaptedLayers::First => self.layer(0),
+            AdaptedLayers::Last => {
+                let last = self.blocks.iter().filter_map(|block| block.name.split('.').nth(1)?.parse().ok()).max();
+                self.layer(last.unwrap_or(0))
+            }
+        }
+    }
+
     /// Number of weights `P`.
     pub fn size(&self) -> usize {
         self.blocks.last().map_or(0, |block| block.range().end)
     }
+}
+
+/// The layers whose weights depend on the context.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdaptedLayers {
+    #[default]
+    All,
+    First,
+    Last,
 }

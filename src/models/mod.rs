@@ -10,7 +10,7 @@ use tch::Tensor;
 mod layout;
 mod mlp;
 
-pub use layout::{Block, Layout};
+pub use layout::{AdaptedLayers, Block, Layout};
 pub use mlp::Mlp;
 
 use crate::random::Stream;

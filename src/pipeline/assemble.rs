@@ -139,6 +139,7 @@ fn portraits(
     let split = preferred.or(rows.first().map(|(split, _)| *split));
     let usable: Vec<&Row> =
         rows.iter().filter(|(of, row)| Some(*of) == split && row.status == Status::Ok).map(|(_, row)| row).collect();
+    let imported = dataset.manifest().provenance.stage == Stage::Import.name();
     let mut portraits = Vec::new();
     for row in chosen(&usable) {
         let Some(split) = split else { break };
@@ -147,12 +148,13 @@ fn portraits(
         let known = dataset.manifest().parameters.iter().zip(&row.parameters);
         let known: Vec<String> =
             known.filter_map(|(quantity, it)| Some(format!("{} = {:.3}", quantity.name, it.truth?))).collect();
-        portraits.push(Portrait {
-            title: if known.is_empty() { row.environment.clone() } else { known.join(", ") },
-            times: truth.times,
-            truth: truth.states,
-            prediction,
-        });
+        // Whoever measured an environment knows it by its name, a simulated one has only its parameters.
+        let title = match (known.join(", "), imported) {
+            (known, _) if known.is_empty() => row.environment.clone(),
+            (known, true) => format!("{}: {known}", row.environment),
+            (known, false) => known,
+        };
+        portraits.push(Portrait { title, times: truth.times, truth: truth.states, prediction });
     }
     Ok(portraits)
 }

@@ -10,13 +10,14 @@ use std::fs;
 use serde_json::Value;
 
 use super::error::Error;
-use super::fingerprint::{Ingredients, canonical, differences, sha256, tool};
+use super::fingerprint::{Ingredients, canonical, differences, tool};
 use super::plan::Plan;
 use super::record::Record;
 use super::runner::{Action, Decision};
 use super::stage::Stage;
 use super::stages::{Executor, Product};
 use crate::dataset::{Manifest, Parent};
+use crate::digest::sha256;
 use crate::schema::FormatVersion;
 
 /// What decides the product of `stage` now. Products of `pending` stages are still to be made and may be missing.

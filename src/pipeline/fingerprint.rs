@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::stage::Stage;
 use crate::dataset::Parent;
+use crate::digest::sha256;
 use crate::schema::FormatVersion;
 
 /// Everything that decides a stage's product.
@@ -66,16 +66,6 @@ impl Ingredients {
 /// `paramill` and its version.
 pub fn tool() -> String {
     format!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
-}
-
-/// SHA-256, hex.
-pub fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// Lowercase hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The same value with the keys of every table sorted.
@@ -148,12 +138,5 @@ mod tests {
         assert_ne!(one.fingerprint(), other_value.fingerprint());
         assert_eq!(other_value.changes_since(&one), ["b.c: 2 -> 3"]);
         assert_eq!(other_order.changes_since(&one), [""; 0]);
-    }
-
-    #[test]
-    fn the_digest_is_sha_256_in_hexadecimal() {
-        // NIST's example for the message "abc".
-        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(sha256(b"abc"), expected);
     }
 }

@@ -29,7 +29,7 @@ mod validate;
 
 pub use diagnostic::{Diagnostic, Place};
 pub use error::Error;
-pub use fingerprint::{Ingredients, sha256, tool};
+pub use fingerprint::{Ingredients, tool};
 pub use plan::{Locations, Plan, Source};
 pub use record::Record;
 pub use runner::{Action, Decision, Options, Outcome, StageOutcome, preview, run};

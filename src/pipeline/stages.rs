@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, BufRead};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::assemble;
 use super::error::Error;
-use super::fingerprint::{canonical, hex, sha256};
+use super::fingerprint::canonical;
 use super::plan::{Plan, Source};
 use super::record::Record;
 use super::stage::Stage;
 use crate::checkpoint::{self, MAP_FILE, StoredModel};
 use crate::dataset::{self, Dataset, FileEntry, Parent};
+use crate::digest::{sha256, sha256_of_file};
 use crate::engine::{Compute, device_name};
 use crate::progress::Run;
 use crate::{estimate, generate, import, report, systems, train};
@@ -296,20 +296,7 @@ pub fn check_source(plan: &Plan) -> Vec<import::Problem> {
 
 fn source_file(settings: &import::Settings, name: &str) -> Result<Parent, Error> {
     let path = Path::new(&settings.directory).join(name);
-    let hashed = fs::File::open(&path).and_then(|file| {
-        let mut reader = io::BufReader::with_capacity(1 << 20, file);
-        let mut digest = Sha256::new();
-        loop {
-            let block = reader.fill_buf()?;
-            if block.is_empty() {
-                return Ok(hex(&digest.finalize()));
-            }
-            digest.update(block);
-            let length = block.len();
-            reader.consume(length);
-        }
-    });
-    match hashed {
+    match sha256_of_file(&path) {
         Ok(sha256) => Ok(Parent { name: name.to_owned(), sha256 }),
         Err(error) => Err(Error::MissingArchive { path, found: error.to_string() }),
     }

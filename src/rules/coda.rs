@@ -3,7 +3,11 @@
 //! Penalty `lambda Omega(W)`: `Omega = sum_i |W_i,:|_2` (l1), `Omega = |W|_F^2` (l2), or none.
 //! Source: Kirchmeyer, Yin et al., "Generalizing to New Physical Systems via Context-Informed Dynamics Model", ICML 2022.
 //!
+//! `W` may be held at zero but for the rows of one layer ("first layer", "last layer" in the paper's table on locality).
+//!
 //! The shared values are `[theta_c, W_1, .., W_d]`, `W_k` being the k-th column of `W`: `S = (1 + d) P`.
+
+use std::ops::Range;
 
 use super::{Kind, Rule, SharedTensor};
 use crate::models::Layout;
@@ -14,6 +18,8 @@ pub struct Coda {
     pub kind: Kind,
     /// `P`.
     pub weights: usize,
+    /// Rows of `W` that are not held at zero.
+    pub adapted: Range<usize>,
     /// `d`.
     pub context_dimension: usize,
     /// `lambda`.
@@ -26,8 +32,10 @@ impl Rule for Coda {
     }
 
     fn initial_shared(&self, mut weights: Vec<f64>, deviation: f64, stream: &mut Stream) -> Vec<f64> {
-        let count = self.shared_size() - weights.len();
-        weights.extend((0..count).map(|_| deviation * stream.normal()));
+        for _ in 0..self.context_dimension {
+            let value = |row: usize| if self.adapted.contains(&row) { deviation * stream.normal() } else { 0.0 };
+            weights.extend((0..self.weights).map(value));
+        }
         weights
     }
 
@@ -35,7 +43,8 @@ impl Rule for Coda {
         let (theta_c, columns) = shared.split_at(self.weights);
         weights.copy_from_slice(theta_c);
         for (column, xi) in columns.chunks_exact(self.weights).zip(context) {
-            weights.iter_mut().zip(column).for_each(|(weight, w)| *weight += xi * w);
+            let adapted = weights[self.adapted.clone()].iter_mut().zip(&column[self.adapted.clone()]);
+            adapted.for_each(|(weight, w)| *weight += xi * w);
         }
     }
 
@@ -45,9 +54,9 @@ impl Rule for Coda {
         d_theta_c.iter_mut().zip(d_weights).for_each(|(d, g)| *d += g);
         let d_columns = d_columns.chunks_exact_mut(self.weights);
         for (((column, d_column), xi), d_xi) in columns.zip(d_columns).zip(context).zip(d_context) {
-            for ((w, d_w), g) in column.iter().zip(d_column).zip(d_weights) {
-                *d_w += xi * g;
-                *d_xi += w * g;
+            for row in self.adapted.clone() {
+                d_column[row] += xi * d_weights[row];
+                *d_xi += column[row] * d_weights[row];
             }
         }
     }
@@ -68,7 +77,7 @@ impl Rule for Coda {
             }
             Kind::CodaL1 => {
                 let mut sum = 0.0;
-                for row in 0..p {
+                for row in self.adapted.clone() {
                     let places = (1..=self.context_dimension).map(|k| k * p + row);
                     let norm = places.clone().map(|i| shared[i] * shared[i]).sum::<f64>().sqrt();
                     sum += norm;
@@ -79,6 +88,10 @@ impl Rule for Coda {
                 lambda * sum
             }
         }
+    }
+
+    fn adapted(&self) -> Range<usize> {
+        self.adapted.clone()
     }
 
     fn basis(&self, shared: &[f64]) -> Vec<f64> {
@@ -109,35 +122,38 @@ mod tests {
     #[test]
     fn gradients_agree_with_finite_differences() {
         for kind in [Kind::CodaL1, Kind::CodaL2, Kind::Coda] {
-            let rule = kind.build(5, 2, 0.3);
-            let mut stream = Stream::new(7, "coda", &[]);
-            let initial = (0..5).map(|_| stream.normal()).collect();
-            let shared = rule.initial_shared(initial, 0.1, &mut stream);
-            let context = vec![0.7, -1.3];
-            let g: Vec<f64> = (0..5).map(|_| stream.normal()).collect();
-            let value = |shared: &[f64], context: &[f64]| {
-                let mut weights = vec![0.0; 5];
-                rule.decode(shared, context, &mut weights);
-                weights.iter().zip(&g).map(|(w, g)| w * g).sum::<f64>()
-                    + rule.penalty(shared, &mut vec![0.0; shared.len()])
-            };
-            let (mut d_shared, mut d_context) = (vec![0.0; shared.len()], vec![0.0; 2]);
-            rule.chain(&shared, &context, &g, &mut d_shared, &mut d_context);
-            rule.penalty(&shared, &mut d_shared);
-            let h = 1e-6;
-            for i in 0..shared.len() {
-                let (mut up, mut down) = (shared.clone(), shared.clone());
-                up[i] += h;
-                down[i] -= h;
-                let difference = (value(&up, &context) - value(&down, &context)) / (2.0 * h);
-                approx::assert_relative_eq!(difference, d_shared[i], epsilon = 1e-7, max_relative = 1e-6);
-            }
-            for k in 0..2 {
-                let (mut up, mut down) = (context.clone(), context.clone());
-                up[k] += h;
-                down[k] -= h;
-                let difference = (value(&shared, &up) - value(&shared, &down)) / (2.0 * h);
-                approx::assert_relative_eq!(difference, d_context[k], epsilon = 1e-7, max_relative = 1e-6);
+            for adapted in [0..5, 1..4] {
+                let rule = Coda { kind, weights: 5, adapted, context_dimension: 2, locality_penalty: 0.3 };
+                let mut stream = Stream::new(7, "coda", &[]);
+                let initial = (0..5).map(|_| stream.normal()).collect();
+                let shared = rule.initial_shared(initial, 0.1, &mut stream);
+                let context = vec![0.7, -1.3];
+                let g: Vec<f64> = (0..5).map(|_| stream.normal()).collect();
+                let value = |shared: &[f64], context: &[f64]| {
+                    let mut weights = vec![0.0; 5];
+                    rule.decode(shared, context, &mut weights);
+                    weights.iter().zip(&g).map(|(w, g)| w * g).sum::<f64>()
+                        + rule.penalty(shared, &mut vec![0.0; shared.len()])
+                };
+                let (mut d_shared, mut d_context) = (vec![0.0; shared.len()], vec![0.0; 2]);
+                rule.chain(&shared, &context, &g, &mut d_shared, &mut d_context);
+                rule.penalty(&shared, &mut d_shared);
+                let h = 1e-6;
+                let free = |i: usize| i < 5 || rule.adapted.contains(&(i % 5));
+                for i in (0..shared.len()).filter(|&i| free(i)) {
+                    let (mut up, mut down) = (shared.clone(), shared.clone());
+                    up[i] += h;
+                    down[i] -= h;
+                    let difference = (value(&up, &context) - value(&down, &context)) / (2.0 * h);
+                    approx::assert_relative_eq!(difference, d_shared[i], epsilon = 1e-7, max_relative = 1e-6);
+                }
+                for k in 0..2 {
+                    let (mut up, mut down) = (context.clone(), context.clone());
+                    up[k] += h;
+                    down[k] -= h;
+                    let difference = (value(&shared, &up) - value(&shared, &down)) / (2.0 * h);
+                    approx::assert_relative_eq!(difference, d_context[k], epsilon = 1e-7, max_relative = 1e-6);
+                }
             }
         }
     }

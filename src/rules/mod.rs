@@ -3,6 +3,8 @@
 //! A rule works on plain vectors. The engine hands it the gradient with respect to each environment's weights, and the
 //! rule chains it back to the shared values and the context.
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +12,7 @@ mod coda;
 
 pub use coda::Coda;
 
-use crate::models::Layout;
+use crate::models::{AdaptedLayers, Layout};
 use crate::random::Stream;
 
 /// How shared values `[S]` and a context `[d]` give the weights `[P]` of an environment.
@@ -19,7 +21,7 @@ pub trait Rule: Send + Sync {
     fn shared_size(&self) -> usize;
 
     /// Shared values to start from, given random weights `[P]` of the model. `deviation` is the standard deviation of the
-    /// values that a context multiplies: contexts that start at zero need it, others may start without.
+    /// values that a context multiplies.
     fn initial_shared(&self, weights: Vec<f64>, deviation: f64, stream: &mut Stream) -> Vec<f64>;
 
     /// Writes the weights `[P]` of the environment with `context`.
@@ -30,6 +32,9 @@ pub trait Rule: Send + Sync {
 
     /// The penalty on the shared values; adds its gradient to `d_shared [S]`.
     fn penalty(&self, shared: &[f64], d_shared: &mut [f64]) -> f64;
+
+    /// The weights that depend on the context, among `[P]`.
+    fn adapted(&self) -> Range<usize>;
 
     /// The basis `[1 + d, P]` of a rule that is linear in the context: `theta = basis_0 + sum_k xi_k basis_k`.
     fn basis(&self, shared: &[f64]) -> Vec<f64>;
@@ -67,8 +72,15 @@ pub const CATALOGUE: &[(&str, &str)] = &[
 ];
 
 impl Kind {
-    /// The rule for a model of `weights` weights and contexts of `context_dimension` values.
-    pub fn build(self, weights: usize, context_dimension: usize, locality_penalty: f64) -> Box<dyn Rule> {
-        Box::new(Coda { kind: self, weights, context_dimension, locality_penalty })
+    /// The rule for a model of that layout and contexts of `context_dimension` values.
+    pub fn build(
+        self,
+        layout: &Layout,
+        adapted: AdaptedLayers,
+        context_dimension: usize,
+        locality_penalty: f64,
+    ) -> Box<dyn Rule> {
+        let (weights, adapted) = (layout.size(), layout.adapted(adapted));
+        Box::new(Coda { kind: self, weights, adapted, context_dimension, locality_penalty })
     }
 }

@@ -10,7 +10,7 @@ use crate::progress::{Event, Run};
 use crate::random::Stream;
 use crate::rules::Rule;
 
-/// Standard deviation at the start of the values that learned contexts, which start at zero, multiply.
+/// Standard deviation at the start of the values that contexts multiply.
 const INITIAL_DEVIATION: f64 = 0.1;
 
 /// Everything that a training works with.

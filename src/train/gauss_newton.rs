@@ -2,7 +2,8 @@
 //!
 //! With `r [n]` the residuals on whole training trajectories, `J_i = dr_i/dtheta_e [P]` and `theta_e = theta_c + W xi_e`, the
 //! Jacobian with respect to all that is trained `z = (theta_c, W, xi)` has the Gram matrix
-//! `K_ij = (1 + xi_i . xi_j) J_i . J_j + [e_i = e_j] (J_i W) . (J_j W)`, the last term only where contexts are learned.
+//! `K_ij = J_i . J_j + (xi_i . xi_j) J_i . M J_j + [e_i = e_j] (J_i W) . (J_j W)`, `M` the adapted weights, the last term only
+//! where contexts are learned.
 //! A step is `dz = -J_z' a`, `(K + mu I) a = r`; behind it the linear model leaves the residuals `mu a`. The damping `mu`
 //! follows the gain ratio (Nielsen 1999). No penalty enters: damping and the validation split keep the weights in bounds.
 
@@ -108,7 +109,15 @@ impl System {
         let places = Tensor::from_slice(&places);
         let rows = Tensor::from_slice(&jacobian.rows).view([n, size]);
         let contexts = Tensor::from_slice(contexts).view([-1, d]).index_select(0, &places);
-        let mut kernel = rows.mm(&rows.tr()) * (contexts.mm(&contexts.tr()) + 1.0);
+        let gram = rows.mm(&rows.tr());
+        let adapted = fit.rule.adapted();
+        let of_adapted = if adapted.len() as i64 == size {
+            gram.shallow_clone()
+        } else {
+            let part = rows.narrow(1, adapted.start as i64, adapted.len() as i64);
+            part.mm(&part.tr())
+        };
+        let mut kernel = gram + of_adapted * contexts.mm(&contexts.tr());
         if fit.settings.contexts == Contexts::Learned {
             let basis = Tensor::from_slice(&fit.rule.basis(shared)).view([1 + d, size]).narrow(0, 1, d);
             let along = rows.mm(&basis.tr()); // J_i W

@@ -20,6 +20,7 @@ pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherFo
 
 use crate::checkpoint::{self, Manifest, StoredModel, TrainingStore, TrainingSummary};
 use crate::dataset::{self, Dataset, Parent, Provenance};
+use crate::digest::sha256;
 use crate::engine::{Compute, ComputeError, Precision, device_name};
 use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Split};
@@ -97,12 +98,13 @@ pub fn run(
     }
 
     let model = settings.model.build(manifest.channels.len());
-    let rule = settings.rule.build(model.layout().size(), context_dimension, settings.locality_penalty);
+    let rule =
+        settings.rule.build(model.layout(), settings.adapted_layers, context_dimension, settings.locality_penalty);
     let channels = manifest.channels.len();
     let (engine, device) = compute.engine(&settings.model, channels, settings.solver, settings.precision)?;
     let initial_contexts = match settings.contexts {
         Contexts::Learned => vec![0.0; environments.len() * context_dimension],
-        Contexts::Tied => tied_contexts(&environments, context_dimension)
+        Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)
             .map_err(|found| Error::NotTied { dataset: dataset.directory().to_owned(), found })?,
     };
     let (reference, _) = compute.engine(&settings.model, channels, settings.solver, Precision::F64)?;
@@ -142,6 +144,7 @@ pub fn run(
             },
             model: settings.model.clone(),
             rule: settings.rule,
+            adapted_layers: settings.adapted_layers,
             locality_penalty: settings.locality_penalty,
             solver: settings.solver,
             precision: settings.precision,
@@ -175,13 +178,16 @@ pub fn run(
 
 /// What tells one training from another: its settings, seed and data.
 fn fingerprint(configuration: &serde_json::Value, seed: u64, dataset: &str) -> String {
-    use sha2::{Digest, Sha256};
     let text = format!("{configuration}\n{seed}\n{dataset}\n{}", env!("CARGO_PKG_VERSION"));
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    sha256(text.as_bytes())
 }
 
-/// The standardised parameters `[E, d]`, or why there are none.
-fn tied_contexts(environments: &[checkpoint::Environment], context_dimension: usize) -> Result<Vec<f64>, String> {
+/// The standardised parameters `[E, d]` times `scale`, or why there are none.
+fn tied_contexts(
+    environments: &[checkpoint::Environment],
+    context_dimension: usize,
+    scale: f64,
+) -> Result<Vec<f64>, String> {
     let parameters = environments.first().map_or(0, |environment| environment.parameters.len());
     if parameters != context_dimension {
         return Err(format!("there are {parameters} parameters for {context_dimension} context dimensions"));
@@ -195,7 +201,8 @@ fn tied_contexts(environments: &[checkpoint::Environment], context_dimension: us
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let deviation = (values.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt();
         for (e, value) in values.iter().enumerate() {
-            contexts[e * context_dimension + j] = if deviation > 0.0 { (value - mean) / deviation } else { 0.0 };
+            contexts[e * context_dimension + j] =
+                if deviation > 0.0 { scale * (value - mean) / deviation } else { 0.0 };
         }
     }
     Ok(contexts)

@@ -12,6 +12,8 @@ use crate::{models, rules};
 pub struct Settings {
     /// How an environment's weights follow from the shared ones and its context.
     pub rule: rules::Kind,
+    /// Layers whose weights depend on the context.
+    pub adapted_layers: models::AdaptedLayers,
     /// Dimensions of a context; as many as the dataset has parameters if absent.
     #[schemars(range(min = 1, max = 16))]
     pub context_dimension: Option<usize>,
@@ -30,6 +32,9 @@ pub struct Settings {
     pub precision: Precision,
     /// Whether contexts are learned, or tied to the known parameters of the training environments.
     pub contexts: Contexts,
+    /// Standard deviation of tied contexts over the training environments. The smaller, the more environments share.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub tied_deviation: f64,
     /// Steps of Adam.
     #[schemars(range(min = 1))]
     pub steps: u64,
@@ -64,6 +69,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             rule: rules::Kind::CodaL1,
+            adapted_layers: models::AdaptedLayers::All,
             context_dimension: None,
             context_penalty: 1e-4,
             locality_penalty: 1e-6,
@@ -72,6 +78,7 @@ impl Default for Settings {
             scaling: Scaling::None,
             precision: Precision::F32,
             contexts: Contexts::Learned,
+            tied_deviation: 0.2,
             steps: 12_000,
             learning_rate: 1e-3,
             schedule: Schedule::Constant,
@@ -130,7 +137,7 @@ impl Default for TeacherForcing {
 pub enum Contexts {
     /// Trained from zero, beside the weights.
     Learned,
-    /// The known parameters of the environment, each standardised over the training environments; never changed. An affine
+    /// The known parameters of the environment, each standardised over the training environments and scaled; never changed. An affine
     /// tie `xi = A p + b` is no more general: `A` and `b` are absorbed by `W` and `theta_c`.
     Tied,
 }
