@@ -165,7 +165,7 @@ impl<'a> Step<'a> {
             .collect();
         let settings = train::Settings::default();
         let (model, d) = (settings.model.build(channels), 2);
-        let rule = settings.rule.build(model.layout().size(), d, settings.locality_penalty);
+        let rule = settings.rule.build(model.layout(), settings.adapted_layers, d, settings.locality_penalty);
         let weights = model.initial_weights(&mut Stream::new(0, "initial-weights", &[]));
         let mut trained = rule.initial_shared(weights, 0.1, &mut Stream::new(0, "initial-shared", &[]));
         trained.resize(trained.len() + environments.len() * d, 0.0);
@@ -176,8 +176,9 @@ impl<'a> Step<'a> {
     /// Median of a turn.
     fn milliseconds(&mut self) -> Result<f64, Failure> {
         let settings = &self.settings;
-        let weights = settings.model.build(self.channels).layout().size();
-        let rule = settings.rule.build(weights, 2, settings.locality_penalty);
+        let model = settings.model.build(self.channels);
+        let rule = settings.rule.build(model.layout(), settings.adapted_layers, 2, settings.locality_penalty);
+        let weights = model.layout().size();
         let (engine, _) = COMPUTE.engine(&settings.model, self.channels, settings.solver, Precision::F32)?;
         let descent = Descent { settings, engine: engine.as_ref(), rule: rule.as_ref(), weights, context_dimension: 2 };
         let mut times = Vec::with_capacity(STEPS);

@@ -210,6 +210,14 @@ impl SplitWriter {
     }
 }
 
+/// Reads the rows of one split back, all at once.
+///
+/// # Errors
+/// If the file is missing, changed since it was written, or lacks a column.
+pub fn read_rows(directory: &Path, manifest: &Manifest, split: Split) -> Result<Vec<Row>, Error> {
+    rows(directory, manifest, split)?.collect()
+}
+
 /// Streams the rows of one split back, in ascending order of the environments' ids.
 ///
 /// # Errors
