@@ -245,14 +245,6 @@ pub fn rows<'a>(
     }))
 }
 
-/// The rows of one split, all at once.
-///
-/// # Errors
-/// As [`rows`], and if a row group cannot be read.
-pub fn read_rows(directory: &Path, manifest: &Manifest, split: Split) -> Result<Vec<Row>, Error> {
-    rows(directory, manifest, split)?.collect()
-}
-
 fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> Option<()> {
     fn column<'a, T: 'static>(batch: &'a RecordBatch, name: &str) -> Option<&'a T> {
         batch.column_by_name(name)?.as_any().downcast_ref()
