@@ -106,11 +106,11 @@ Examples:
 
 The exit code is 2 if a pipeline has problems, else 3 if data have, else 0.";
 
-/// Check pipelines, datasets and models: every problem, with its place and remedy
+/// Check pipelines, datasets, models, estimates: every problem, with its place and remedy
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_EXAMPLES)]
 pub struct Check {
-    /// Pipeline files, dataset directories or model directories
+    /// Pipeline files, or directories of datasets, models or estimates
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
     /// Replace one setting of the pipelines

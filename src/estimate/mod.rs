@@ -22,7 +22,7 @@ mod stream;
 pub use adapt::Support;
 pub use evaluation::Evaluation;
 pub use hull::Hull;
-pub use output::{Manifest, read_rows, rows};
+pub use output::{Manifest, read_rows, rows, verify};
 pub use row::{ParameterEstimate, Row, Status};
 pub use settings::{MapChoice, MapSettings, Settings};
 

@@ -245,6 +245,22 @@ pub fn rows<'a>(
     }))
 }
 
+/// Every way in which a directory of estimates is not what its manifest says.
+pub fn verify(directory: &Path) -> Vec<String> {
+    let manifest = match Manifest::read(directory) {
+        Ok((manifest, _)) => manifest,
+        Err(error) => return vec![error.to_string()],
+    };
+    let splits = manifest.splits.iter();
+    splits
+        .filter_map(|&split| match rows(directory, &manifest, split) {
+            Ok(rows) => rows.filter_map(Result::err).next(),
+            Err(error) => Some(error),
+        })
+        .map(|error| error.to_string())
+        .collect()
+}
+
 fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> Option<()> {
     fn column<'a, T: 'static>(batch: &'a RecordBatch, name: &str) -> Option<&'a T> {
         batch.column_by_name(name)?.as_any().downcast_ref()

@@ -9,9 +9,9 @@ use super::stage::Stage;
 use super::stages::Context;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
-use crate::estimate::{self, Evaluation, Row, Status};
+use crate::estimate::{self, Evaluation, ParameterEstimate, Row, Status};
 use crate::report::{Input, LossPoint, Portrait, Summary, TrainingEnvironment};
-use crate::schema::Split;
+use crate::schema::{Quantity, Split};
 
 /// Environments of a split that a report shows at most.
 const SHOWN: u32 = 10_000;
@@ -146,8 +146,11 @@ fn portraits(
         let (truth, prediction) =
             estimate::portrait(context.compute, dataset, model, split, &row.environment, &row.context)?;
         let known = dataset.manifest().parameters.iter().zip(&row.parameters);
-        let known: Vec<String> =
-            known.filter_map(|(quantity, it)| Some(format!("{} = {:.3}", quantity.name, it.truth?))).collect();
+        let unit = |unit: &str| if unit == "1" { String::new() } else { format!(" {unit}") };
+        let value = |(quantity, it): (&Quantity, &ParameterEstimate)| {
+            Some(format!("{} = {:.3}{}", quantity.name, it.truth?, unit(&quantity.unit)))
+        };
+        let known: Vec<String> = known.filter_map(value).collect();
         // Whoever measured an environment knows it by its name, a simulated one has only its parameters.
         let title = match (known.join(", "), imported) {
             (known, _) if known.is_empty() => row.environment.clone(),

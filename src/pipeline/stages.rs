@@ -278,10 +278,11 @@ pub fn check_directory(directory: &Path, manifest: &Value) -> Result<Vec<String>
     match manifest.get("kind").and_then(Value::as_str) {
         Some("dataset") => Ok(dataset::verify(directory)),
         Some("model") => Ok(checkpoint::verify(directory)),
+        Some("estimates") => Ok(estimate::verify(directory)),
         kind => Err(Error::Unrecognised {
             path: directory.to_owned(),
             found: format!("the kind \"{}\"", kind.unwrap_or_default()),
-            expected: "a pipeline file, a dataset or a model".to_owned(),
+            expected: "a pipeline file, a dataset, a model or estimates".to_owned(),
         }),
     }
 }
