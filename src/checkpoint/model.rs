@@ -92,19 +92,26 @@ impl StoredModel {
     /// # Errors
     /// If a file is missing, changed, or not what the manifest says.
     pub fn read(directory: &Path) -> Result<Self, Error> {
+        let mut stored = Self::read_without_map(directory)?;
+        if stored.manifest.files.iter().any(|file| file.path == MAP_FILE) {
+            let bytes = read_listed(directory, &stored.manifest, MAP_FILE)?;
+            stored.map = Some(parse(&directory.join(MAP_FILE), &bytes)?);
+        }
+        Ok(stored)
+    }
+
+    /// The same, with no look at the map: to fit it anew.
+    ///
+    /// # Errors
+    /// As [`StoredModel::read`].
+    pub fn read_without_map(directory: &Path) -> Result<Self, Error> {
         let (manifest, content_hash) = read_manifest(directory)?;
         let weights_path = directory.join(WEIGHTS_FILE);
         let mut arrays = tensors::from_bytes(&weights_path, &read_listed(directory, &manifest, WEIGHTS_FILE)?)?;
         let shape = [manifest.environments.len(), manifest.context_dimension];
         let contexts = tensors::take(&mut arrays, &weights_path, "contexts", &shape)?;
         let log = log::from_bytes(&directory.join(LOG_FILE), &read_listed(directory, &manifest, LOG_FILE)?)?;
-        let map = if manifest.files.iter().any(|file| file.path == MAP_FILE) {
-            let bytes = read_listed(directory, &manifest, MAP_FILE)?;
-            Some(parse(&directory.join(MAP_FILE), &bytes)?)
-        } else {
-            None
-        };
-        let mut stored = StoredModel { manifest, shared: Vec::new(), contexts, log, map, content_hash };
+        let mut stored = StoredModel { manifest, shared: Vec::new(), contexts, log, map: None, content_hash };
         let rule = stored.rule();
         let mut shared = vec![0.0; rule.shared_size()];
         for tensor in rule.tensors(stored.model().layout()) {
@@ -171,12 +178,21 @@ fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<
     let metadata = fs::symlink_metadata(&path).map_err(io_error(&path))?;
     if !metadata.is_file() || metadata.len() != entry.bytes {
         let found = format!("{} bytes", metadata.len());
-        return Err(invalid(found, format!("a file of {} bytes; restore it or train again", entry.bytes)));
+        return Err(invalid(
+            found,
+            format!(
+                "a file of {} bytes; restore it, or make it again with `--force train` (map.json: `--force map`)",
+                entry.bytes
+            ),
+        ));
     }
     let bytes = fs::read(&path).map_err(io_error(&path))?;
     let sha256 = sha256(&bytes);
     if sha256 != entry.sha256 {
-        let expected = format!("sha256 {}; restore the file or train again", entry.sha256);
+        let expected = format!(
+            "sha256 {}; restore the file, or make it again with `--force train` (map.json: `--force map`)",
+            entry.sha256
+        );
         return Err(invalid(format!("sha256 {sha256}"), expected));
     }
     Ok(bytes)

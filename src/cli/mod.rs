@@ -19,7 +19,15 @@ use arguments::{Arguments, Command};
 
 /// Parses the process's arguments and does what they say.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() && std::env::args().any(|argument| argument == "--json") => {
+            let error = Error::Usage(error.to_string().trim_end().to_owned());
+            output::print_json(&output::error_as_json(&error));
+            return ExitCode::from(error.exit_code());
+        }
+        Err(error) => error.exit(),
+    };
     start_log(arguments.verbose);
     let as_json = arguments.command.wants_json();
     let done = match arguments.command {
@@ -46,7 +54,14 @@ fn report_error(error: &Error) {
             let count = problems.len();
             output::complain(&format!("error: {count} problem{}", if count == 1 { "" } else { "s" }));
         }
-        error => output::complain(&format!("error: {error}")),
+        error => {
+            output::complain(&format!("error: {error}"));
+            if error.is_of_the_machine() {
+                output::complain(
+                    "hint: check that the place is writable and has room; what was there before is unchanged",
+                );
+            }
+        }
     }
 }
 

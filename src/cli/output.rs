@@ -6,11 +6,19 @@ use serde_json::{Value, json};
 
 use crate::pipeline::Error;
 
-/// Prints text to stdout as it is.
+/// Prints text to stdout as it is. Where that fails, says so and ends the process with exit code 1; a closed pipe is the
+/// reader's decision, and no failure.
 pub fn print(text: &str) {
     let mut stdout = io::stdout().lock();
-    // A closed pipe is the reader's decision, and a result is not lost by it: the files are there.
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(&format!(
+                "error: the result cannot be written to stdout ({error}); the files of the run are there"
+            ));
+            std::process::exit(1);
+        }
+        _ => {}
+    }
 }
 
 /// Prints one JSON value and a newline to stdout.

@@ -21,7 +21,7 @@ pub enum Error {
     Problems { path: PathBuf, problems: Vec<String> },
     /// The file was changed or damaged after the dataset was written.
     #[error(
-        "{path}: SHA-256 is {found}; expected {expected} as the manifest states: restore the file or make the dataset again"
+        "{path}: SHA-256 is {found}; expected {expected} as the manifest states: restore the file, or make the dataset again with `--force generate` or `--force import`"
     )]
     Digest { path: PathBuf, found: String, expected: String },
     /// A trajectory breaks a rule of the format.

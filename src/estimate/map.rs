@@ -69,7 +69,9 @@ pub fn run(
 }
 
 fn percent(value: Option<f64>) -> String {
-    value.map_or("unknown (too few environments)".to_owned(), |value| format!("{:.3} %", 100.0 * value))
+    value.map_or("unknown (too few environments, or a parameter that does not vary)".to_owned(), |value| {
+        format!("{:.3} %", 100.0 * value)
+    })
 }
 
 /// Fits the map to (environment, context `[d]`, parameters `[d_p]`).
@@ -180,6 +182,10 @@ impl Candidate {
         for j in 0..parameters {
             let column = known.column(j);
             let variance = column.variance();
+            if variance <= (1e-12 * column.amax()).powi(2) {
+                sum = f64::NAN; // a parameter that does not vary has no spread to measure errors by
+                break;
+            }
             for i in 0..count {
                 let error = residuals[(i, j)] / (1.0 - u.row(i).norm_squared());
                 sum += error * error / variance.max(f64::MIN_POSITIVE);

@@ -56,7 +56,8 @@ impl Manifest {
         let invalid = |found: String| Error::Invalid {
             path: path.clone(),
             found,
-            expected: "the manifest of estimates that paramill writes; estimate again".to_owned(),
+            expected: "the manifest of estimates that paramill writes; make them again with `--force estimate`"
+                .to_owned(),
         };
         let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
         if manifest.kind != "estimates" || !manifest.format.is_readable() {
@@ -316,6 +317,6 @@ fn invalid(path: &Path, found: String) -> Error {
     Error::Invalid {
         path: path.to_owned(),
         found,
-        expected: "estimates that paramill writes; estimate again".to_owned(),
+        expected: "estimates that paramill writes; make them again with `--force estimate`".to_owned(),
     }
 }

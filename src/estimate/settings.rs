@@ -33,6 +33,7 @@ pub enum MapChoice {
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Splits whose environments are estimated, those that the dataset has.
+    #[schemars(extend("uniqueItems" = true))]
     pub splits: Vec<Split>,
     /// Gauss-Newton iterations at most.
     #[schemars(range(min = 1))]

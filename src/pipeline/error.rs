@@ -30,7 +30,7 @@ pub enum Error {
     )]
     NotADataset { path: PathBuf, stage: Stage, found: String },
     #[error(
-        "{}: found a dataset that this pipeline did not make and that differs ({}); \
+        "{}: found a dataset that this workspace has no record of making and that differs ({}); \
          replace it with `--force {stage}`, or choose another name with `--set {stage}.dataset=NAME`",
         path.display(),
         differences.join("; ")
@@ -79,8 +79,26 @@ impl Error {
         Error::Interrupted { signal, kept }
     }
 
+    /// Whether the machine failed, not the user or the data: a full disk, missing permissions, a broken device. A file that
+    /// is not there, or does not hold what it should, is not of that kind.
+    pub fn is_of_the_machine(&self) -> bool {
+        use io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, UnexpectedEof};
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            if let Some(error) = error.downcast_ref::<io::Error>() {
+                let kind = error.kind();
+                return ![InvalidData, IsADirectory, NotADirectory, NotFound, UnexpectedEof].contains(&kind);
+            }
+            cause = error.source();
+        }
+        false
+    }
+
     /// The exit code that the error means.
     pub fn exit_code(&self) -> u8 {
+        if self.is_of_the_machine() {
+            return 1;
+        }
         match self {
             // The machine failed, not the user or the data: a full disk, missing permissions.
             Error::Io { .. } | Error::NoProduct { .. } => 1,

@@ -149,7 +149,7 @@ fn map(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let settings = section(Stage::Map, plan.map.as_ref())?;
     let estimate = plan.estimate.clone().unwrap_or_default();
     let dataset = Dataset::open(&plan.dataset_directory)?;
-    let mut model = StoredModel::read(&plan.model_directory())?;
+    let mut model = StoredModel::read_without_map(&plan.model_directory())?;
     model.map = estimate::map::run(settings, &estimate, context.compute, &dataset, &model, context.run)?;
     model.write(&plan.model_directory())?;
     engine_of(&model, context)
@@ -187,6 +187,11 @@ fn section<T>(stage: Stage, settings: Option<&T>) -> Result<&T, Error> {
 /// A directory that is what its `manifest.json` says: the manifest's hash, and damage where a file that it lists is
 /// missing or has another size. Digests are `paramill check`'s business: they would cost a read of everything.
 pub fn directory_with_manifest(directory: &Path) -> Result<Option<Product>, Error> {
+    directory_without(directory, None)
+}
+
+/// The same, with no look at the file `left_out`.
+fn directory_without(directory: &Path, left_out: Option<&str>) -> Result<Option<Product>, Error> {
     if !exists(directory)? {
         return Ok(None);
     }
@@ -205,22 +210,23 @@ pub fn directory_with_manifest(directory: &Path) -> Result<Option<Product>, Erro
         #[serde(default)]
         files: Vec<FileEntry>,
     }
-    let damage = match serde_json::from_slice::<Listing>(&bytes) {
-        Err(error) => Some(format!("has a manifest.json that cannot be read ({error})")),
-        Ok(listing) => listing.files.iter().find_map(|file| {
-            match fs::metadata(directory.join(&file.path)).map(|metadata| metadata.len()) {
-                Ok(bytes) if bytes == file.bytes => None,
-                Ok(bytes) => Some(format!("has {} with {bytes} bytes instead of {}", file.path, file.bytes)),
-                Err(error) => Some(format!("lacks {} ({error})", file.path)),
-            }
-        }),
-    };
+    let damage =
+        match serde_json::from_slice::<Listing>(&bytes) {
+            Err(error) => Some(format!("has a manifest.json that cannot be read ({error})")),
+            Ok(listing) => listing.files.iter().filter(|file| Some(file.path.as_str()) != left_out).find_map(|file| {
+                match fs::metadata(directory.join(&file.path)).map(|metadata| metadata.len()) {
+                    Ok(bytes) if bytes == file.bytes => None,
+                    Ok(bytes) => Some(format!("has {} with {bytes} bytes instead of {}", file.path, file.bytes)),
+                    Err(error) => Some(format!("lacks {} ({error})", file.path)),
+                }
+            }),
+        };
     product(sha256(&bytes), damage)
 }
 
 /// A model apart from its map, which is a stage of its own: the manifest's hash without the map among its files.
 fn model_product(directory: &Path) -> Result<Option<Product>, Error> {
-    let Some(whole) = directory_with_manifest(directory)? else { return Ok(None) };
+    let Some(whole) = directory_without(directory, Some(MAP_FILE))? else { return Ok(None) };
     let manifest = directory.join("manifest.json");
     let Ok(mut value) = serde_json::from_slice::<Value>(&fs::read(&manifest).unwrap_or_default()) else {
         return Ok(Some(whole));

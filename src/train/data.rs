@@ -193,6 +193,8 @@ pub fn environments(dataset: &Dataset) -> Result<Vec<Environment>, Error> {
 
 /// The scale of each channel over the training split, read in one streaming pass. A constant channel keeps scale one.
 ///
+/// Values too large for their spread to be a number give a scale that is not finite.
+///
 /// # Errors
 /// Any error of reading.
 pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<ChannelScale>, Error> {
@@ -214,6 +216,6 @@ pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<Channel
     }
     let deviation = |c: usize| (squares[c] / f64::max(count, 1.0)).sqrt();
     Ok((0..channels)
-        .map(|c| ChannelScale { centre: mean[c], scale: if deviation(c) > 0.0 { deviation(c) } else { 1.0 } })
+        .map(|c| ChannelScale { centre: mean[c], scale: if deviation(c) == 0.0 { 1.0 } else { deviation(c) } })
         .collect())
 }

@@ -37,7 +37,7 @@ impl Fit<'_> {
     /// Steps until a reason to stop. The state holds the best weights.
     pub fn run(&self, run: &Run) -> Result<(TrainingState, StopReason), Error> {
         let mut state = self.resume(run)?;
-        let last = self.settings.steps + self.settings.gauss_newton.steps;
+        let last = self.settings.steps.saturating_add(self.settings.gauss_newton.steps);
         run.emit(Event::Begin { what: "train".to_owned(), total: Some(last), unit: "steps" });
         if state.step > 0 {
             run.emit(Event::Note(format!("going on from the checkpoint at step {}", state.step)));

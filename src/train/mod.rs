@@ -60,6 +60,11 @@ pub enum Error {
         "{dataset}: contexts are tied to parameters, but {found}; set train.contexts = \"learned\", or give the parameters"
     )]
     NotTied { dataset: PathBuf, found: String },
+    #[error(
+        "{dataset}: channel `{channel}` has values so large that their standard deviation is not a finite number; \
+         correct the data, or give the channel in a larger unit"
+    )]
+    TooLarge { dataset: PathBuf, channel: String },
     #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
     Interrupted { signal: i32, step: u64, checkpoint: PathBuf },
 }
@@ -94,6 +99,12 @@ pub fn run(
         d => d,
     };
     let scales = data::channel_scales(dataset, settings.scaling)?;
+    for (channel, scale) in manifest.channels.iter().zip(&scales) {
+        if !(scale.centre.is_finite() && scale.scale.is_finite()) {
+            let dataset = dataset.directory().to_owned();
+            return Err(Error::TooLarge { dataset, channel: channel.name.clone() });
+        }
+    }
     let budget = settings.memory_budget_mib * (1 << 20);
     let open = |split| data::SplitData::open(dataset, split, &environments, &scales, budget);
     let (train, validation) = (open(Split::Train)?, open(Split::Validation)?);

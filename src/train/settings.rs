@@ -36,7 +36,7 @@ pub struct Settings {
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub tied_deviation: f64,
     /// Steps of Adam.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub steps: u64,
     /// Adam's learning rate at the start.
     #[schemars(extend("exclusiveMinimum" = 0))]
@@ -147,6 +147,7 @@ pub enum Contexts {
 #[serde(default, deny_unknown_fields)]
 pub struct GaussNewton {
     /// Steps at most; none if zero.
+    #[schemars(range(max = 1_000_000_000))]
     pub steps: u64,
     /// Steps without a new best on the validation split after which training stops.
     #[schemars(range(min = 1))]
