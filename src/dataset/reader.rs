@@ -126,8 +126,7 @@ impl Dataset {
         Ok(rows.iter().filter_map(|row| found.get(row).cloned()).collect())
     }
 
-    /// Streams a split in stored order, `batch` trajectories at a time (fewer at the end of a shard); nothing if the dataset
-    /// has no such split.
+    /// Streams a split in stored order, `batch` trajectories at a time; nothing if the dataset has no such split.
     ///
     /// # Errors
     /// If `batch` is zero, or the file cannot be read or is not what the manifest states. An error met later is an
@@ -143,27 +142,44 @@ impl Dataset {
             Store::Parquet => self.parquet_batches(split, batch)?,
         };
         let mut last: Option<(String, String)> = None;
+        let mut examined = move |trajectories: &[Trajectory]| {
+            self.check_order(split, store, &mut last, trajectories)?;
+            self.check(split, store, trajectories)
+        };
+        // What a shard leaves over begins the next batch.
+        let mut pending: Vec<Trajectory> = Vec::new();
         let (mut seen, mut ended) = (0, false);
         Ok(Box::new(std::iter::from_fn(move || {
-            if ended {
-                return None;
+            while !ended {
+                let read = match raw.next() {
+                    Some(read) => read.and_then(|trajectories| examined(&trajectories).map(|()| trajectories)),
+                    None if seen == count => {
+                        ended = true;
+                        break;
+                    }
+                    None => Err(Error::invalid(
+                        &self.directory,
+                        format!("{seen} trajectories in split `{split}`"),
+                        format!("{count} as the manifest states"),
+                    )),
+                };
+                match read {
+                    Ok(trajectories) => {
+                        seen += trajectories.len();
+                        pending.extend(trajectories);
+                    }
+                    Err(error) => {
+                        ended = true;
+                        pending.clear();
+                        return Some(Err(error));
+                    }
+                }
+                if pending.len() >= batch {
+                    let rest = pending.split_off(batch);
+                    return Some(Ok(std::mem::replace(&mut pending, rest)));
+                }
             }
-            let checked = match raw.next() {
-                Some(trajectories) => trajectories.and_then(|trajectories| {
-                    self.check_order(split, store, &mut last, &trajectories)?;
-                    self.check(split, store, &trajectories)?;
-                    seen += trajectories.len();
-                    Ok(trajectories)
-                }),
-                None if seen == count => return None,
-                None => Err(Error::invalid(
-                    &self.directory,
-                    format!("{seen} trajectories in split `{split}`"),
-                    format!("{count} as the manifest states"),
-                )),
-            };
-            ended = checked.is_err();
-            Some(checked)
+            (!pending.is_empty()).then(|| Ok(std::mem::take(&mut pending)))
         })))
     }
 
