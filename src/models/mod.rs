@@ -75,10 +75,6 @@ impl Settings {
     }
 }
 
-/// Name and description of every model, for `paramill list models`.
-pub const CATALOGUE: &[(&str, &str)] =
-    &[("mlp", "multilayer perceptron with swish activations, for ordinary differential equations")];
-
 impl Default for Settings {
     fn default() -> Self {
         Settings::Mlp { layers: default_layers(), width: default_width() }

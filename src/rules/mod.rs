@@ -64,13 +64,6 @@ pub enum Kind {
     Coda,
 }
 
-/// Name and description of every rule, for `paramill list rules`.
-pub const CATALOGUE: &[(&str, &str)] = &[
-    ("coda-l1", "CoDA, theta_e = theta_c + W xi_e, penalty: sum of the row norms of W"),
-    ("coda-l2", "CoDA, theta_e = theta_c + W xi_e, penalty: squared norm of W"),
-    ("coda", "CoDA, theta_e = theta_c + W xi_e, no locality penalty"),
-];
-
 impl Kind {
     /// The rule for a model of that layout and contexts of `context_dimension` values.
     pub fn build(
