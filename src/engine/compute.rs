@@ -9,7 +9,8 @@ use crate::models;
 /// Which engine the user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// Native kernels for perceptrons on the CPU, else libtorch.
+    /// Native kernels for perceptrons unless a CUDA device is asked for by name, else libtorch: a small perceptron is faster
+    /// on the CPU than any device that each of its operations must be sent to.
     Auto,
     Native,
     Torch,
@@ -45,16 +46,16 @@ impl Compute {
         solver: Solver,
         precision: Precision,
     ) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
-        let device = match (self.engine, self.device) {
-            (EngineChoice::Native, DeviceChoice::Auto) => tch::Device::Cpu,
-            (_, choice) => choice.resolve()?,
+        let perceptron = model.perceptron(channels).filter(|_| self.engine != EngineChoice::Torch);
+        let device = match self.device {
+            DeviceChoice::Auto if perceptron.is_some() || self.engine == EngineChoice::Native => tch::Device::Cpu,
+            choice => choice.resolve()?,
         };
         if self.engine == EngineChoice::Native && device != tch::Device::Cpu {
             return Err(ComputeError::NativeDevice { device: super::device_name(device) });
         }
-        let native = self.engine != EngineChoice::Torch && device == tch::Device::Cpu;
         let tableau = solver.tableau();
-        let engine: Box<dyn Engine> = match (model.perceptron(channels).filter(|_| native), precision) {
+        let engine: Box<dyn Engine> = match (perceptron.filter(|_| device == tch::Device::Cpu), precision) {
             (Some(perceptron), Precision::F32) => Box::new(Native::<f32>::new(&perceptron, tableau)),
             (Some(perceptron), Precision::F64) => Box::new(Native::<f64>::new(&perceptron, tableau)),
             (None, _) => Box::new(Torch::new(model.build(channels), tableau, device, precision)),

@@ -21,7 +21,7 @@ pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherFo
 use crate::checkpoint::{self, Manifest, StoredModel, TrainingStore, TrainingSummary};
 use crate::dataset::{self, Dataset, Parent, Provenance};
 use crate::digest::sha256;
-use crate::engine::{Compute, ComputeError, Precision, device_name};
+use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, device_name};
 use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Split};
 
@@ -125,7 +125,9 @@ pub fn run(
         Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)
             .map_err(|found| Error::NotTied { dataset: dataset.directory().to_owned(), found })?,
     };
-    let (reference, _) = compute.engine(&settings.model, channels, settings.solver, Precision::F64)?;
+    // Jacobians row by row suit no device but the CPU.
+    let on_cpu = Compute { device: DeviceChoice::Cpu, ..compute };
+    let (reference, _) = on_cpu.engine(&settings.model, channels, settings.solver, Precision::F64)?;
     let configuration = serde_json::to_value(settings).expect("settings are plain data");
     let store = TrainingStore::new(directory, &fingerprint(&configuration, seed, dataset.content_hash()));
     let fit = fit::Fit {
