@@ -2,14 +2,20 @@
 
 use crate::schema::Quantity;
 
+mod glycolytic_oscillator;
 mod lotka_volterra;
+mod lotka_volterra_4;
 
 /// Every system, in alphabetical order of names.
 pub fn all() -> &'static [&'static System] {
     &ALL
 }
 
-static ALL: [&System; 1] = [&lotka_volterra::LOTKA_VOLTERRA];
+static ALL: [&System; 3] = [
+    &glycolytic_oscillator::GLYCOLYTIC_OSCILLATOR,
+    &lotka_volterra::LOTKA_VOLTERRA,
+    &lotka_volterra_4::LOTKA_VOLTERRA_4,
+];
 
 /// The system of that name.
 pub fn find(name: &str) -> Option<&'static System> {

@@ -1,0 +1,150 @@
+//! Glycolytic oscillator: seven concentrations of a yeast cell's sugar metabolism.
+//!
+//! ```text
+//! v  = k1 S1 S6 / (1 + (S6 / K1)^q)           glucose + 2 ATP, inhibited by ATP
+//! dS1/dt = J0 - v
+//! dS2/dt = 2 v - k2 S2 (N - S5) - k6 S2 S5
+//! dS3/dt = k2 S2 (N - S5) - k3 S3 (A - S6)
+//! dS4/dt = k3 S3 (A - S6) - k4 S4 S5 - kappa (S4 - S7)
+//! dS5/dt = k2 S2 (N - S5) - k4 S4 S5 - k6 S2 S5
+//! dS6/dt = -2 v + 2 k3 S3 (A - S6) - k5 S6
+//! dS7/dt = psi kappa (S4 - S7) - k S7
+//! ```
+//!
+//! `S1 .. S7` in mmol/L, time in minutes. `k1` and `K1` differ between environments, the constants below do not.
+//!
+//! Source: B. Daniels, I. Nemenman, Efficient inference of parsimonious phenomenological models of cellular dynamics using
+//! S-systems and alternating regression, PLoS ONE 10(3), 2015 (equations, constants, units, initial states), after P. Ruoff
+//! et al., Biophysical Chemistry 106, 2003. Environments: M. Kirchmeyer, Y. Yin et al., ICML 2022.
+//!
+//! Mildly stiff: `k4 (S4 + S5)` is about 50 per minute, so an explicit method needs some 20 steps on the horizon of one
+//! minute for stability, and more for any tolerance below 1e-4. An implicit one would gain nothing.
+
+use super::{Axis, Channel, EnvironmentSet, Parameter, Preset, System};
+
+/// `J0`, mmol/L/min.
+const INFLOW: f64 = 2.5;
+/// `k2, k3, k4, k6`, L/mmol/min.
+const K2: f64 = 6.0;
+const K3: f64 = 16.0;
+const K4: f64 = 100.0;
+const K6: f64 = 12.0;
+/// `k5`, 1/min.
+const K5: f64 = 1.28;
+/// `k`, 1/min.
+const OUTFLOW: f64 = 1.8;
+/// `kappa`, 1/min.
+const KAPPA: f64 = 13.0;
+/// `psi`, ratio of the volumes of cells and medium.
+const PSI: f64 = 0.1;
+/// `q`.
+const COOPERATIVITY: i32 = 4;
+/// `N`, NADH and NAD+, mmol/L.
+const NICOTINAMIDES: f64 = 1.0;
+/// `A`, ATP and ADP, mmol/L.
+const ADENOSINES: f64 = 4.0;
+
+/// Initial states are uniform between these, mmol/L.
+const INITIAL: [(f64, f64); 7] =
+    [(0.15, 1.60), (0.19, 2.16), (0.04, 0.20), (0.10, 0.35), (0.08, 0.30), (0.14, 2.67), (0.05, 0.10)];
+
+/// The system `glycolytic-oscillator`.
+pub static GLYCOLYTIC_OSCILLATOR: System = System {
+    name: "glycolytic-oscillator",
+    description: "Sugar metabolism of yeast, seven concentrations, rate k1 and inhibition K1 of the first reaction vary",
+    time_unit: "min",
+    channels: &[
+        concentration("S1", "Glucose"),
+        concentration("S2", "Glyceraldehyde-3-phosphate and dihydroxyacetone phosphate"),
+        concentration("S3", "1,3-Bisphosphoglycerate"),
+        concentration("S4", "Pyruvate and acetaldehyde in the cells"),
+        concentration("S5", "NADH"),
+        concentration("S6", "ATP"),
+        concentration("S7", "Pyruvate and acetaldehyde in the medium"),
+    ],
+    parameters: &[
+        Parameter {
+            name: "k1",
+            unit: "L mmol-1 min-1",
+            description: "Rate of the first reaction",
+            lower: 1.0,
+            upper: 1e3,
+        },
+        Parameter {
+            name: "K1",
+            unit: "mmol L-1",
+            description: "ATP at which the first reaction is halved",
+            lower: 0.05,
+            upper: 10.0,
+        },
+    ],
+    field,
+    horizon: 1.0,
+    time_step: 0.05,
+    presets: &[Preset {
+        name: "paper",
+        description: "Initial states uniform on the box of Daniels and Nemenman",
+        initial: |uniform, state| {
+            for (value, (lower, upper)) in state.iter_mut().zip(INITIAL) {
+                *value = lower + (upper - lower) * uniform();
+            }
+        },
+        environments: &[
+            EnvironmentSet {
+                name: "train",
+                axes: &[Axis::Values(&[100.0, 90.0, 80.0]), Axis::Values(&[1.0, 0.75, 0.5])],
+            },
+            EnvironmentSet { name: "adapt", axes: &[Axis::Values(&[85.0, 95.0]), Axis::Values(&[0.625, 0.875])] },
+        ],
+    }],
+};
+
+const fn concentration(name: &'static str, description: &'static str) -> Channel {
+    Channel { name, unit: "mmol L-1", description }
+}
+
+fn field(parameters: &[f64], _: f64, state: &[f64], derivative: &mut [f64]) {
+    let (k1, inhibition) = (parameters[0], parameters[1]);
+    let &[s1, s2, s3, s4, s5, s6, s7] = state else { unreachable!("the state has seven channels") };
+    let glucose_use = k1 * s1 * s6 / (1.0 + (s6 / inhibition).powi(COOPERATIVITY));
+    let oxidation = K2 * s2 * (NICOTINAMIDES - s5);
+    let phosphorylation = K3 * s3 * (ADENOSINES - s6);
+    let fermentation = K4 * s4 * s5;
+    let glycerol = K6 * s2 * s5;
+    let exchange = KAPPA * (s4 - s7);
+    derivative[0] = INFLOW - glucose_use;
+    derivative[1] = 2.0 * glucose_use - oxidation - glycerol;
+    derivative[2] = oxidation - phosphorylation;
+    derivative[3] = phosphorylation - fermentation - exchange;
+    derivative[4] = oxidation - fermentation - glycerol;
+    derivative[5] = 2.0 * (phosphorylation - glucose_use) - K5 * s6;
+    derivative[6] = PSI * exchange - OUTFLOW * s7;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Carbon in units of one triose: what flows in leaves as glycerol, by fermentation, in the medium, or stays.
+    #[test]
+    fn carbon_is_conserved() {
+        let state = [0.9, 1.1, 0.12, 0.2, 0.15, 1.3, 0.07];
+        let mut derivative = [f64::NAN; 7];
+        field(&[90.0, 0.6], 0.0, &state, &mut derivative);
+        let inside = 2.0 * derivative[0] + derivative[1] + derivative[2] + derivative[3];
+        let glycerol = K6 * state[1] * state[4];
+        let fermented = K4 * state[3] * state[4];
+        let exchanged = (derivative[6] + OUTFLOW * state[6]) / PSI;
+        let balance = 2.0 * INFLOW - glycerol - fermented - exchanged;
+        assert!((inside - balance).abs() < 1e-12, "{inside} {balance}");
+    }
+
+    #[test]
+    fn sets_are_those_of_the_benchmark() {
+        let preset = GLYCOLYTIC_OSCILLATOR.preset("paper").unwrap();
+        let set = |name| preset.environment_set(name).unwrap();
+        assert_eq!((set("train").len(), set("adapt").len()), (9, 4));
+        assert_eq!(set("train").parameters(1), [100.0, 0.75]);
+        assert_eq!(set("adapt").parameters(2), [95.0, 0.625]);
+    }
+}

@@ -1,0 +1,99 @@
+//! Lotka-Volterra with all four parameters varying: prey `x` and predator `y`.
+//!
+//! ```text
+//! dx/dt = alpha x - beta x y
+//! dy/dt = delta x y - gamma y
+//! ```
+//!
+//! Symbols as in `lotka-volterra`, dimensionless. `V = delta x - gamma ln x + beta y - alpha ln y` is constant along every
+//! trajectory.
+//!
+//! Source: M. Kirchmeyer, Y. Yin et al., ICML 2022, the study of context dimensions with four varying parameters. It is
+//! not known which values its environments had. The sets here are our own: those of the benchmark with two parameters,
+//! carried over to all four. Its values lie among them (`alpha = gamma = 0.5`), and none of `adapt` among those of `train`.
+
+use super::{Axis, Channel, EnvironmentSet, Parameter, Preset, System};
+
+/// The system `lotka-volterra-4`.
+pub static LOTKA_VOLTERRA_4: System = System {
+    name: "lotka-volterra-4",
+    description: "Prey and predator, dx/dt = alpha x - beta x y, dy/dt = delta x y - gamma y",
+    time_unit: "1",
+    channels: &[
+        Channel { name: "x", unit: "1", description: "Prey" },
+        Channel { name: "y", unit: "1", description: "Predator" },
+    ],
+    parameters: &[
+        rate("alpha", "Growth rate of the prey"),
+        rate("beta", "Loss of prey per encounter with a predator"),
+        rate("gamma", "Death rate of the predator"),
+        rate("delta", "Gain of predators per encounter with prey"),
+    ],
+    field,
+    horizon: 10.0,
+    time_step: 0.5,
+    presets: &[
+        Preset {
+            name: "paper",
+            description: "Initial states uniform on [1, 3]^2",
+            initial: |uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform()),
+            environments: ENVIRONMENTS,
+        },
+        Preset {
+            name: "lv-narrow",
+            description: "Initial states uniform on [1, 2]^2",
+            initial: |uniform, state| state.fill_with(|| 1.0 + uniform()),
+            environments: ENVIRONMENTS,
+        },
+    ],
+};
+
+const TRAIN: Axis = Axis::Values(&[0.5, 0.75, 1.0]);
+const ADAPT: Axis = Axis::Values(&[0.625, 1.125]);
+
+const ENVIRONMENTS: &[EnvironmentSet] = &[
+    EnvironmentSet { name: "train", axes: &[TRAIN, TRAIN, TRAIN, TRAIN] },
+    EnvironmentSet { name: "adapt", axes: &[ADAPT, ADAPT, ADAPT, ADAPT] },
+];
+
+const fn rate(name: &'static str, description: &'static str) -> Parameter {
+    Parameter { name, unit: "1", description, lower: 1e-3, upper: 10.0 }
+}
+
+fn field(parameters: &[f64], _: f64, state: &[f64], derivative: &mut [f64]) {
+    let &[alpha, beta, gamma, delta] = parameters else { unreachable!("there are four parameters") };
+    let (x, y) = (state[0], state[1]);
+    derivative[0] = alpha * x - beta * x * y;
+    derivative[1] = delta * x * y - gamma * y;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::systems::find;
+
+    #[test]
+    fn is_the_benchmark_where_alpha_and_gamma_are_a_half() {
+        let state = [1.7, 2.3];
+        let (mut four, mut two) = ([f64::NAN; 2], [f64::NAN; 2]);
+        field(&[0.5, 0.7, 0.5, 0.9], 3.0, &state, &mut four);
+        (find("lotka-volterra").unwrap().field)(&[0.7, 0.9], 3.0, &state, &mut two);
+        assert_eq!(four, two);
+    }
+
+    #[test]
+    fn rests_where_prey_and_predator_balance() {
+        let mut derivative = [f64::NAN; 2];
+        field(&[0.75, 0.5, 0.375, 0.25], 0.0, &[1.5, 1.5], &mut derivative);
+        assert_eq!(derivative, [0.0, 0.0]);
+    }
+
+    #[test]
+    fn sets_vary_every_parameter() {
+        let preset = LOTKA_VOLTERRA_4.preset("paper").unwrap();
+        let set = |name| preset.environment_set(name).unwrap();
+        assert_eq!((set("train").len(), set("adapt").len()), (81, 16));
+        assert_eq!(set("train").parameters(1), [0.5, 0.5, 0.5, 0.75]);
+        assert_eq!(set("adapt").parameters(8), [1.125, 0.625, 0.625, 0.625]);
+    }
+}
