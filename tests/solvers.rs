@@ -185,8 +185,7 @@ struct Reference {
 
 #[derive(Deserialize)]
 struct ReferenceTrajectory {
-    beta: f64,
-    delta: f64,
+    parameters: [f64; 2],
     states: Vec<[f64; 2]>,
 }
 
@@ -205,7 +204,7 @@ fn rollouts_agree_with_scipy_at_a_known_cost() {
             let mut worst: f64 = 0.0;
             let mut total = Work::default();
             for case in &reference.trajectories {
-                let field = &mut lotka_volterra([case.beta, case.delta]);
+                let field = &mut lotka_volterra(case.parameters);
                 let (states, work) =
                     integrate(tableau, tolerance(allowed), field, &case.states[0], &reference.times).unwrap();
                 worst = worst.max(distance(&states, case.states.as_flattened()));
