@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+mod machine;
+
 use paramill::checkpoint::StoredModel;
 use paramill::dataset::Dataset;
 use paramill::engine::{Batch, Compute, DeviceChoice, EngineChoice, Precision, Segment};
@@ -25,7 +27,7 @@ use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};
 use paramill::train::{self, Descent, Moving};
 
-type Failure = Box<dyn std::error::Error>;
+use machine::{Failure, load, machine, median, peer_median, python, spread};
 
 /// Steps and environments that a peer times in one turn; it prints their median.
 const PEER_STEPS: &str = "50";
@@ -39,10 +41,7 @@ fn main() -> Result<(), Failure> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let pipeline = root.join(arguments.first().map_or("pipelines/lv-grid.toml", String::as_str));
     let rounds: usize = arguments.get(1).map_or(Ok(5), |count| count.parse())?;
-    let python = std::env::var_os("PEERS_PYTHON").map_or_else(|| root.join(".tools/peers/bin/python"), PathBuf::from);
-    if !python.exists() {
-        return Err(format!("{}: not found; `make bench` makes it", python.display()).into());
-    }
+    let python = python()?;
     println!("{}", machine());
 
     let place = tempfile::tempdir()?;
@@ -70,14 +69,12 @@ fn main() -> Result<(), Failure> {
     for line in &lines {
         let ratios: Vec<f64> = line.peers.iter().zip(&line.ours).map(|(peer, ours)| peer / ours).collect();
         println!(
-            "| {} | {:.3} | {} | {:.2} | {:.1} ({:.1} to {:.1}) |",
+            "| {} | {:.3} | {} | {:.2} | {} |",
             line.work,
             median(&line.ours),
             line.peer,
             median(&line.peers),
-            median(&ratios),
-            ratios.iter().copied().fold(f64::INFINITY, f64::min),
-            ratios.iter().copied().fold(0.0, f64::max)
+            spread(&ratios)
         );
     }
     println!("\n{rounds} rounds, turn by turn; load now {}", load());
@@ -106,20 +103,9 @@ impl Line {
     }
 
     fn peer_milliseconds(&self, python: &Path) -> Result<f64, Failure> {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers");
-        let mut command = Command::new(python);
-        command.current_dir(directory).args(["-B", self.script, self.count]);
-        if self.script == "lv_scipy.py" {
-            command.envs([("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")]);
-        }
-        let output = command.output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let place = words.iter().position(|word| *word == "median").filter(|_| output.status.success());
-        let Some(place) = place else {
-            return Err(format!("{}: {}", self.script, String::from_utf8_lossy(&output.stderr)).into());
-        };
-        Ok(words[place + 1].parse()?)
+        let one_core: &[_] = &[("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")];
+        let variables = if self.script == "lv_scipy.py" { one_core } else { &[] };
+        peer_median(python, self.script, &[self.count], variables)
     }
 }
 
@@ -208,24 +194,4 @@ fn estimate_milliseconds(dataset: &Dataset, model: &StoredModel, directory: &Pat
     let dataset = Dataset::open(dataset.directory())?;
     let outcome = estimate::run(&settings, COMPUTE, &dataset, model, directory, &run)?;
     Ok(start.elapsed().as_secs_f64() * 1e3 / outcome.manifest.evaluation.environments as f64)
-}
-
-fn machine() -> String {
-    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        processors.lines().find_map(|line| Some(line.strip_prefix("model name")?.trim_start_matches([' ', '\t', ':'])));
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    format!("machine: {}, {cores} cores, load {}", model.unwrap_or("unknown"), load())
-}
-
-fn load() -> String {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split_whitespace().next().unwrap_or("unknown").to_owned()
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { 0.5 * (sorted[middle - 1] + sorted[middle]) }
 }

@@ -17,8 +17,9 @@
 //! S-systems and alternating regression, PLoS ONE 10(3), 2015 (equations, constants, units, initial states), after P. Ruoff
 //! et al., Biophysical Chemistry 106, 2003. Environments: M. Kirchmeyer, Y. Yin et al., ICML 2022.
 //!
-//! Mildly stiff: `k4 (S4 + S5)` is about 50 per minute, so an explicit method needs some 20 steps on the horizon of one
-//! minute for stability, and more for any tolerance below 1e-4. An implicit one would gain nothing.
+//! Mildly stiff: the fastest mode decays at 25 to 80 per minute, now and then at 300, the slowest at about 0.5 per minute.
+//! Explicit methods cope: for accuracy alone Dormand-Prince 8(5,3) takes 68 steps on the 20 samples at a tolerance of 1e-9,
+//! where some 15 would be stable, and rejects two in a hundred.
 
 use super::{Axis, Channel, EnvironmentSet, Parameter, Preset, System};
 
