@@ -169,6 +169,24 @@ fn initial_states_follow_the_preset() {
 }
 
 #[test]
+fn initial_states_of_the_oscillator_fill_their_box() {
+    let bounds = [(0.15, 1.60), (0.19, 2.16), (0.04, 0.20), (0.10, 0.35), (0.08, 0.30), (0.14, 2.67), (0.05, 0.10)];
+    let settings = settings(
+        "dataset = \"go\"\nsystem = \"glycolytic-oscillator\"\n\
+         [splits.train]\nenvironments = \"train\"\ntrajectories = 32",
+    );
+    let trajectories = &simulate(&settings, 4)[&Split::Train];
+    assert_eq!((trajectories.len(), trajectories[0].times.len()), (288, 20));
+    for (channel, (lower, upper)) in bounds.into_iter().enumerate() {
+        let initial = || trajectories.iter().map(|trajectory| trajectory.state(0)[channel]);
+        assert!(initial().all(|value| (lower..upper).contains(&value)), "channel {channel}");
+        let margin = (upper - lower) / 20.0;
+        let reaches = initial().any(|value| value > upper - margin) && initial().any(|value| value < lower + margin);
+        assert!(reaches, "channel {channel}");
+    }
+}
+
+#[test]
 fn solvers_agree_within_the_tolerance() {
     let run =
         |solver, tolerance| simulate(&Settings { solver, rtol: tolerance, atol: tolerance, ..settings(SETTINGS) }, 8);

@@ -35,13 +35,13 @@ pub static LOTKA_VOLTERRA_4: System = System {
     presets: &[
         Preset {
             name: "paper",
-            description: "Initial states uniform on [1, 3]^2",
+            description: "Initial states uniform on [1, 3]^2; which environments the paper had is not known",
             initial: |uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform()),
             environments: ENVIRONMENTS,
         },
         Preset {
             name: "lv-narrow",
-            description: "Initial states uniform on [1, 2]^2",
+            description: "Initial states uniform on [1, 2]^2; which environments the paper had is not known",
             initial: |uniform, state| state.fill_with(|| 1.0 + uniform()),
             environments: ENVIRONMENTS,
         },
