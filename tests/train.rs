@@ -39,7 +39,11 @@ fn train_heard(
 
 /// Trains until `step` is done; the training is unfinished afterwards. Returns where its checkpoint is.
 fn train_until(settings: &Settings, dataset: &Dataset, directory: &Path, step: u64) -> PathBuf {
-    match train_heard(settings, dataset, directory, &Listener::stopping_at(step)) {
+    let listener = match step.checked_sub(settings.steps) {
+        None | Some(0) => Listener::stopping_at("train", step),
+        Some(of_gauss_newton) => Listener::stopping_at("gauss-newton", of_gauss_newton),
+    };
+    match train_heard(settings, dataset, directory, &listener) {
         Err(Error::Interrupted { signal: 2, step: at, checkpoint }) if at == step => checkpoint,
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("the training went on to its end"),
