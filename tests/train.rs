@@ -334,3 +334,24 @@ fn engines_give_the_same_losses() {
         }
     }
 }
+
+#[test]
+fn penalties_in_gauss_newton_hold_what_contexts_multiply() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), FOUR_PAIRS);
+    for rule in ["coda-l1", "coda-l2"] {
+        // Of the weights after three steps, whether or not they are the best.
+        let size = |locality_penalty: f64| {
+            let mut settings = train_settings(&format!("rule = \"{rule}\"\n{SHORT}"));
+            settings.gauss_newton.locality_penalty = locality_penalty;
+            let directory = root.path().join(format!("{rule}-{locality_penalty}"));
+            let checkpoint = train_until(&settings, &dataset, &directory, 15);
+            let fingerprint = checkpoint.parent().unwrap().file_name().unwrap().to_str().unwrap();
+            let state = load(&TrainingStore::new(&directory, fingerprint), &dataset);
+            let weights = (state.trained.len() - 4 * 2) / 3;
+            state.trained[weights..3 * weights].iter().map(|w| w * w).sum::<f64>()
+        };
+        let (free, held) = (size(0.0), size(0.01));
+        assert!(held < 0.9 * free, "{rule}: {held} beside {free}");
+    }
+}
