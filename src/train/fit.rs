@@ -177,7 +177,7 @@ impl Fit<'_> {
         for first in (0..self.validation.trajectories_per_environment()).step_by(together) {
             let batch = self.validation.part(first, together)?;
             let predictions = self.reference.predict(&weights, &batch);
-            squares += engine::mean_squared_error(&predictions, &batch) * batch.count();
+            squares += engine::sum_of_squares(&predictions, &batch);
             values += batch.count();
         }
         let validation = Some(squares / values).filter(|mse| mse.is_finite());

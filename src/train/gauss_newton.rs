@@ -7,7 +7,7 @@ use super::fit::Fit;
 use super::linear_model::{LinearModel, Step};
 use super::{Contexts, Error};
 use crate::checkpoint::TrainingState;
-use crate::engine::{Batch, mean_squared_error};
+use crate::engine::{Batch, sum_of_squares};
 
 /// Dampings that are tried in one step, each greater than the one before.
 const TRIALS: usize = 12;
@@ -69,6 +69,6 @@ impl Fit<'_> {
     /// Sum of squared residuals; infinite where the rollout is not finite.
     fn squares(&self, trained: &[f64], batch: &Batch) -> f64 {
         let predictions = self.reference.predict(&self.decode(trained), batch);
-        Some(mean_squared_error(&predictions, batch) * batch.count()).filter(|s| s.is_finite()).unwrap_or(f64::INFINITY)
+        Some(sum_of_squares(&predictions, batch)).filter(|s| s.is_finite()).unwrap_or(f64::INFINITY)
     }
 }
