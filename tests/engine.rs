@@ -66,14 +66,14 @@ fn gradients_agree_with_finite_differences_for_every_solver() {
         let batch = batch(&observed(&mut stream), (0, 0));
         let weights = weights(layers, 2, &mut stream);
         let (loss, gradient) = engine.loss_and_gradient(&weights, &batch);
-        let predicted = engine::mean_squared_error(&engine.predict(&weights, &batch), &batch);
+        let predicted = engine::sum_of_squares(&engine.predict(&weights, &batch), &batch) / batch.count();
         assert_relative_eq!(loss, predicted, max_relative = 1e-12);
         let h = 1e-6;
         for i in 0..weights.len() {
             let value = |sign: f64| {
                 let mut moved = weights.clone();
                 moved[i] += sign * h;
-                engine::mean_squared_error(&engine.predict(&moved, &batch), &batch)
+                engine::sum_of_squares(&engine.predict(&moved, &batch), &batch) / batch.count()
             };
             let difference = (value(1.0) - value(-1.0)) / (2.0 * h);
             assert_relative_eq!(difference, gradient[i], epsilon = 1e-8, max_relative = 1e-6);

@@ -39,7 +39,11 @@ fn train_heard(
 
 /// Trains until `step` is done; the training is unfinished afterwards. Returns where its checkpoint is.
 fn train_until(settings: &Settings, dataset: &Dataset, directory: &Path, step: u64) -> PathBuf {
-    match train_heard(settings, dataset, directory, &Listener::stopping_at(step)) {
+    let listener = match step.checked_sub(settings.steps) {
+        None | Some(0) => Listener::stopping_at("train", step),
+        Some(of_gauss_newton) => Listener::stopping_at("gauss-newton", of_gauss_newton),
+    };
+    match train_heard(settings, dataset, directory, &listener) {
         Err(Error::Interrupted { signal: 2, step: at, checkpoint }) if at == step => checkpoint,
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("the training went on to its end"),
@@ -328,5 +332,26 @@ fn engines_give_the_same_losses() {
             assert_relative_eq!(native.train, torch.train, max_relative = tolerance);
             assert_relative_eq!(native.validation.unwrap(), torch.validation.unwrap(), max_relative = tolerance);
         }
+    }
+}
+
+#[test]
+fn penalties_in_gauss_newton_hold_what_contexts_multiply() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), FOUR_PAIRS);
+    for rule in ["coda-l1", "coda-l2"] {
+        // Of the weights after three steps, whether or not they are the best.
+        let size = |locality_penalty: f64| {
+            let mut settings = train_settings(&format!("rule = \"{rule}\"\n{SHORT}"));
+            settings.gauss_newton.locality_penalty = locality_penalty;
+            let directory = root.path().join(format!("{rule}-{locality_penalty}"));
+            let checkpoint = train_until(&settings, &dataset, &directory, 15);
+            let fingerprint = checkpoint.parent().unwrap().file_name().unwrap().to_str().unwrap();
+            let state = load(&TrainingStore::new(&directory, fingerprint), &dataset);
+            let weights = (state.trained.len() - 4 * 2) / 3;
+            state.trained[weights..3 * weights].iter().map(|w| w * w).sum::<f64>()
+        };
+        let (free, held) = (size(0.0), size(0.01));
+        assert!(held < 0.9 * free, "{rule}: {held} beside {free}");
     }
 }

@@ -151,7 +151,7 @@ impl<'a> Step<'a> {
             .collect();
         let settings = train::Settings::default();
         let (model, d) = (settings.model.build(channels), 2);
-        let rule = settings.rule.build(model.layout(), settings.adapted_layers, d, settings.locality_penalty);
+        let rule = settings.rule.build(model.layout(), settings.adapted_layers, d);
         let weights = model.initial_weights(&mut Stream::new(0, "initial-weights", &[]));
         let mut trained = rule.initial_shared(weights, 0.1, &mut Stream::new(0, "initial-shared", &[]));
         trained.resize(trained.len() + environments.len() * d, 0.0);
@@ -163,7 +163,7 @@ impl<'a> Step<'a> {
     fn milliseconds(&mut self) -> Result<f64, Failure> {
         let settings = &self.settings;
         let model = settings.model.build(self.channels);
-        let rule = settings.rule.build(model.layout(), settings.adapted_layers, 2, settings.locality_penalty);
+        let rule = settings.rule.build(model.layout(), settings.adapted_layers, 2);
         let weights = model.layout().size();
         let (engine, _) = COMPUTE.engine(&settings.model, self.channels, settings.solver, Precision::F32)?;
         let descent = Descent { settings, engine: engine.as_ref(), rule: rule.as_ref(), weights, context_dimension: 2 };

@@ -18,7 +18,6 @@ pub struct Manifest {
     pub model: models::Settings,
     pub rule: rules::Kind,
     pub adapted_layers: models::AdaptedLayers,
-    pub locality_penalty: f64,
     pub solver: engine::Solver,
     pub precision: engine::Precision,
     pub context_dimension: usize,

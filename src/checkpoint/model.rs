@@ -40,8 +40,7 @@ impl StoredModel {
     /// The adaptation rule.
     pub fn rule(&self) -> Box<dyn Rule> {
         let manifest = &self.manifest;
-        let (d, penalty) = (manifest.context_dimension, manifest.locality_penalty);
-        manifest.rule.build(self.model().layout(), manifest.adapted_layers, d, penalty)
+        manifest.rule.build(self.model().layout(), manifest.adapted_layers, manifest.context_dimension)
     }
 
     /// The engine that its rollouts are computed with, and its device.

@@ -41,6 +41,8 @@ struct Part {
     total: Option<u64>,
     unit: &'static str,
     begun: Instant,
+    /// What was done when the first news came: what is resumed was not done in this run, and says nothing of its rate.
+    first: Option<(u64, Instant)>,
     last_line: Instant,
     bar: Option<ProgressBar>,
 }
@@ -94,18 +96,19 @@ impl Terminal {
                 None => self.line(&format!("{what}: begins")),
             }
         }
-        self.parts().push(Part { what, total, unit, begun: now, last_line: now, bar });
+        self.parts().push(Part { what, total, unit, begun: now, first: None, last_line: now, bar });
     }
 
     fn advance(&self, done: u64, note: &str) {
         let mut parts = self.parts();
         let Some(part) = parts.last_mut() else { return };
+        let (first, since) = *part.first.get_or_insert((done, Instant::now()));
         if let Some(bar) = &part.bar {
             bar.set_position(done);
             bar.set_message(note.to_owned());
         } else if self.style == Style::Plain && part.last_line.elapsed() >= LINE_EVERY {
             part.last_line = Instant::now();
-            let line = advance_line(&part.what, done, part.total, part.unit, part.begun.elapsed(), note);
+            let line = advance_line(&part.what, (first, done), part.total, part.unit, since.elapsed(), note);
             drop(parts);
             self.line(&line);
         }
@@ -147,13 +150,24 @@ fn bar_style(bounded: bool, unit: &str) -> ProgressStyle {
     ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate)
 }
 
-fn advance_line(what: &str, done: u64, total: Option<u64>, unit: &str, elapsed: Duration, note: &str) -> String {
+/// `first` units were done when the clock of `elapsed` was started.
+fn advance_line(
+    what: &str,
+    (first, done): (u64, u64),
+    total: Option<u64>,
+    unit: &str,
+    elapsed: Duration,
+    note: &str,
+) -> String {
     let seconds = elapsed.as_secs_f64();
-    let rate = if seconds > 0.0 { done as f64 / seconds } else { 0.0 };
+    let rate = if seconds > 0.0 { done.saturating_sub(first) as f64 / seconds } else { 0.0 };
     let mut line = match total {
-        Some(total) => format!("{what}: {done}/{total} {unit}, {rate:.1}/s"),
-        None => format!("{what}: {done} {unit}, {rate:.1}/s"),
+        Some(total) => format!("{what}: {done}/{total} {unit}"),
+        None => format!("{what}: {done} {unit}"),
     };
+    if rate > 0.0 {
+        line.push_str(&format!(", {rate:.1}/s"));
+    }
     if let Some(total) = total.filter(|&total| rate > 0.0 && total >= done) {
         line.push_str(&format!(", {} left", duration((total - done) as f64 / rate)));
     }
@@ -189,7 +203,14 @@ mod tests {
 
     #[test]
     fn a_line_has_the_rate_and_the_time_left() {
-        let line = advance_line("train", 300, Some(1200), "steps", Duration::from_secs(10), "loss 1e-3");
+        let line = advance_line("train", (0, 300), Some(1200), "steps", Duration::from_secs(10), "loss 1e-3");
         assert_eq!(line, "train: 300/1200 steps, 30.0/s, 30.0 s left, loss 1e-3");
+    }
+
+    #[test]
+    fn what_was_done_before_says_nothing_of_the_rate() {
+        let line = |done| advance_line("train", (1000, done), Some(1200), "steps", Duration::from_secs(10), "");
+        assert_eq!(line(1000), "train: 1000/1200 steps");
+        assert_eq!(line(1100), "train: 1100/1200 steps, 10.0/s, 10.0 s left");
     }
 }

@@ -58,9 +58,8 @@ pub trait Tangents: Sync {
     fn roll_out(&self, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>);
 }
 
-/// The mean squared error of `predictions` over the observed values of `batch`.
-pub fn mean_squared_error(predictions: &[f64], batch: &Batch) -> f64 {
+/// The sum of squared residuals of `predictions` over the observed values of `batch`.
+pub fn sum_of_squares(predictions: &[f64], batch: &Batch) -> f64 {
     let values = predictions.iter().zip(&batch.targets).zip(&batch.mask);
-    let sum: f64 = values.filter(|&(_, &mask)| mask > 0.0).map(|((p, y), _)| (p - y) * (p - y)).sum();
-    sum / batch.count()
+    values.filter(|&(_, &mask)| mask > 0.0).map(|((p, y), _)| (p - y) * (p - y)).sum()
 }

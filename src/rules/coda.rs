@@ -1,6 +1,7 @@
 //! CoDA: `theta_e = theta_c + W xi_e`, with `theta_c [P]`, `W [P, d]`, `xi_e [d]`.
 //!
-//! Penalty `lambda Omega(W)`: `Omega = sum_i |W_i,:|_2` (l1), `Omega = |W|_F^2` (l2), or none.
+//! Penalty `lambda Omega(W)`: `Omega = sum_i |W_i,:|_2` (l1), `Omega = |W|_F^2` (l2), or none. The norm of a row lies below the
+//! parabola that touches it: `|W_i| <= |W_i|^2 / (2 c) + c / 2` with equality at `|W_i| = c` (iteratively reweighted squares).
 //! Source: Kirchmeyer, Yin et al., "Generalizing to New Physical Systems via Context-Informed Dynamics Model", ICML 2022.
 //!
 //! `W` may be held at zero but for the rows of one layer ("first layer", "last layer" in the paper's table on locality).
@@ -22,8 +23,18 @@ pub struct Coda {
     pub adapted: Range<usize>,
     /// `d`.
     pub context_dimension: usize,
-    /// `lambda`.
-    pub locality_penalty: f64,
+}
+
+impl Coda {
+    /// Where the row `W_row,:` stands in the shared values.
+    fn places(&self, row: usize) -> impl Iterator<Item = usize> + Clone + use<> {
+        let weights = self.weights;
+        (1..=self.context_dimension).map(move |k| k * weights + row)
+    }
+
+    fn row_norm(&self, shared: &[f64], row: usize) -> f64 {
+        self.places(row).map(|i| shared[i] * shared[i]).sum::<f64>().sqrt()
+    }
 }
 
 impl Rule for Coda {
@@ -61,33 +72,29 @@ impl Rule for Coda {
         }
     }
 
-    fn penalty(&self, shared: &[f64], d_shared: &mut [f64]) -> f64 {
-        let (p, lambda) = (self.weights, self.locality_penalty);
+    fn penalty(&self, shared: &[f64]) -> f64 {
+        let norms = self.adapted.clone().map(|row| self.row_norm(shared, row));
         match self.kind {
             Kind::Coda => 0.0,
-            Kind::CodaL2 => {
-                let columns = shared[p..].iter().zip(&mut d_shared[p..]);
-                lambda
-                    * columns
-                        .map(|(w, d)| {
-                            *d += 2.0 * lambda * w;
-                            w * w
-                        })
-                        .sum::<f64>()
-            }
-            Kind::CodaL1 => {
-                let mut sum = 0.0;
-                for row in self.adapted.clone() {
-                    let places = (1..=self.context_dimension).map(|k| k * p + row);
-                    let norm = places.clone().map(|i| shared[i] * shared[i]).sum::<f64>().sqrt();
-                    sum += norm;
-                    if norm > 0.0 {
-                        places.for_each(|i| d_shared[i] += lambda * shared[i] / norm);
-                    }
-                }
-                lambda * sum
-            }
+            Kind::CodaL2 => norms.map(|norm| norm * norm).sum(),
+            Kind::CodaL1 => norms.sum(),
         }
+    }
+
+    fn add_penalty_gradient(&self, shared: &[f64], lambda: f64, d_shared: &mut [f64]) {
+        // Where a row is zero, zero is among the subgradients of its norm.
+        for (row, hold) in self.hold(shared).into_iter().enumerate().filter(|(_, hold)| hold.is_finite()) {
+            self.places(row).for_each(|i| d_shared[i] += 2.0 * lambda * hold * shared[i]);
+        }
+    }
+
+    fn hold(&self, shared: &[f64]) -> Vec<f64> {
+        let hold = |row: usize| match self.kind {
+            Kind::Coda => 0.0,
+            Kind::CodaL2 => 1.0,
+            Kind::CodaL1 => 0.5 / self.row_norm(shared, row),
+        };
+        (0..self.weights).map(|row| if self.adapted.contains(&row) { hold(row) } else { 0.0 }).collect()
     }
 
     fn adapted(&self) -> Range<usize> {
@@ -123,7 +130,7 @@ mod tests {
     fn gradients_agree_with_finite_differences() {
         for kind in [Kind::CodaL1, Kind::CodaL2, Kind::Coda] {
             for adapted in [0..5, 1..4] {
-                let rule = Coda { kind, weights: 5, adapted, context_dimension: 2, locality_penalty: 0.3 };
+                let rule = Coda { kind, weights: 5, adapted, context_dimension: 2 };
                 let mut stream = Stream::new(7, "coda", &[]);
                 let initial = (0..5).map(|_| stream.normal()).collect();
                 let shared = rule.initial_shared(initial, 0.1, &mut stream);
@@ -132,12 +139,11 @@ mod tests {
                 let value = |shared: &[f64], context: &[f64]| {
                     let mut weights = vec![0.0; 5];
                     rule.decode(shared, context, &mut weights);
-                    weights.iter().zip(&g).map(|(w, g)| w * g).sum::<f64>()
-                        + rule.penalty(shared, &mut vec![0.0; shared.len()])
+                    weights.iter().zip(&g).map(|(w, g)| w * g).sum::<f64>() + 0.3 * rule.penalty(shared)
                 };
                 let (mut d_shared, mut d_context) = (vec![0.0; shared.len()], vec![0.0; 2]);
                 rule.chain(&shared, &context, &g, &mut d_shared, &mut d_context);
-                rule.penalty(&shared, &mut d_shared);
+                rule.add_penalty_gradient(&shared, 0.3, &mut d_shared);
                 let h = 1e-6;
                 let free = |i: usize| i < 5 || rule.adapted.contains(&(i % 5));
                 for i in (0..shared.len()).filter(|&i| free(i)) {
@@ -156,5 +162,32 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_parabola_touches_the_penalty_and_lies_above_it() {
+        let mut stream = Stream::new(8, "coda", &[]);
+        for kind in [Kind::CodaL1, Kind::CodaL2, Kind::Coda] {
+            let rule = Coda { kind, weights: 4, adapted: 1..4, context_dimension: 2 };
+            let at = rule.initial_shared(vec![0.0; 4], 1.0, &mut stream);
+            let hold = rule.hold(&at);
+            let parabola = |shared: &[f64]| {
+                let held = (1..4).map(|row| hold[row] * rule.row_norm(shared, row).powi(2)).sum::<f64>();
+                held + if kind == Kind::CodaL1 { rule.penalty(&at) / 2.0 } else { 0.0 }
+            };
+            approx::assert_relative_eq!(parabola(&at), rule.penalty(&at), max_relative = 1e-12);
+            for _ in 0..20 {
+                let other = rule.initial_shared(vec![0.0; 4], 1.0, &mut stream);
+                assert!(parabola(&other) >= rule.penalty(&other) * (1.0 - 1e-12), "{kind:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_at_zero_has_no_gradient_and_is_held_there() {
+        let rule = Coda { kind: Kind::CodaL1, weights: 1, adapted: 0..1, context_dimension: 2 };
+        let mut gradient = vec![0.0; 3];
+        rule.add_penalty_gradient(&[1.0, 0.0, 0.0], 0.3, &mut gradient);
+        assert_eq!((gradient, rule.hold(&[1.0, 0.0, 0.0])), (vec![0.0; 3], vec![f64::INFINITY]));
     }
 }

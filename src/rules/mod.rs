@@ -30,8 +30,15 @@ pub trait Rule: Send + Sync {
     /// Adds to `d_shared [S]` and `d_context [d]` what the gradient `d_weights [P]` of one environment gives them.
     fn chain(&self, shared: &[f64], context: &[f64], d_weights: &[f64], d_shared: &mut [f64], d_context: &mut [f64]);
 
-    /// The penalty on the shared values; adds its gradient to `d_shared [S]`.
-    fn penalty(&self, shared: &[f64], d_shared: &mut [f64]) -> f64;
+    /// The penalty on the shared values, per unit of `lambda`: `Omega(W)`.
+    fn penalty(&self, shared: &[f64]) -> f64;
+
+    /// Adds the gradient of `lambda` times the penalty to `d_shared [S]`.
+    fn add_penalty_gradient(&self, shared: &[f64], lambda: f64, d_shared: &mut [f64]);
+
+    /// How much the penalty holds each weight `[P]`, per unit of `lambda`: `q_i` of the quadratic `sum_i q_i |W_i,:|^2` that touches
+    /// the penalty at `shared` and lies above it. Infinite where the penalty holds a weight at zero.
+    fn hold(&self, shared: &[f64]) -> Vec<f64>;
 
     /// The weights that depend on the context, among `[P]`.
     fn adapted(&self) -> Range<usize>;
@@ -66,14 +73,8 @@ pub enum Kind {
 
 impl Kind {
     /// The rule for a model of that layout and contexts of `context_dimension` values.
-    pub fn build(
-        self,
-        layout: &Layout,
-        adapted: AdaptedLayers,
-        context_dimension: usize,
-        locality_penalty: f64,
-    ) -> Box<dyn Rule> {
+    pub fn build(self, layout: &Layout, adapted: AdaptedLayers, context_dimension: usize) -> Box<dyn Rule> {
         let (weights, adapted) = (layout.size(), layout.adapted(adapted));
-        Box::new(Coda { kind: self, weights, adapted, context_dimension, locality_penalty })
+        Box::new(Coda { kind: self, weights, adapted, context_dimension })
     }
 }

@@ -68,7 +68,7 @@ impl Descent<'_> {
                 *d = if learned { *d + 2.0 * self.settings.context_penalty * xi } else { 0.0 };
             }
         }
-        self.rule.penalty(shared, d_shared);
+        self.rule.add_penalty_gradient(shared, self.settings.locality_penalty, d_shared);
         gradient
     }
 }

@@ -10,8 +10,38 @@ use crate::progress::{Event, Run};
 use crate::random::Stream;
 use crate::rules::Rule;
 
-/// Standard deviation at the start of the values that contexts multiply.
+/// Standard deviation at the start of the values that learned contexts multiply. Tied contexts are not zero: the values start there.
 const INITIAL_DEVIATION: f64 = 0.1;
+
+/// The two parts of a training.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Adam,
+    GaussNewton,
+}
+
+impl Part {
+    /// The part that the next step belongs to.
+    fn of(state: &TrainingState, settings: &Settings) -> Part {
+        if state.step >= settings.steps && settings.gauss_newton.steps > 0 { Part::GaussNewton } else { Part::Adam }
+    }
+
+    fn begin(self, settings: &Settings, run: &Run) {
+        let (what, total) = match self {
+            Part::Adam => ("train", settings.steps),
+            Part::GaussNewton => ("gauss-newton", settings.gauss_newton.steps),
+        };
+        run.emit(Event::Begin { what: what.to_owned(), total: Some(total), unit: "steps" });
+    }
+
+    /// Steps of this part that are behind `state`.
+    fn done(self, state: &TrainingState, settings: &Settings) -> u64 {
+        match self {
+            Part::Adam => state.step,
+            Part::GaussNewton => state.step - settings.steps,
+        }
+    }
+}
 
 /// Everything that a training works with.
 pub struct Fit<'a> {
@@ -38,10 +68,12 @@ impl Fit<'_> {
     pub fn run(&self, run: &Run) -> Result<(TrainingState, StopReason), Error> {
         let mut state = self.resume(run)?;
         let last = self.settings.steps.saturating_add(self.settings.gauss_newton.steps);
-        run.emit(Event::Begin { what: "train".to_owned(), total: Some(last), unit: "steps" });
         if state.step > 0 {
             run.emit(Event::Note(format!("going on from the checkpoint at step {}", state.step)));
         }
+        // Steps of Adam and of Gauss-Newton differ in cost: each have their own count, rate and time left.
+        let mut part = Part::of(&state, self.settings);
+        part.begin(self.settings, run);
         let mut saved = state.step;
         let stop_reason = loop {
             if state.step >= last {
@@ -65,8 +97,13 @@ impl Fit<'_> {
                 self.store.save(&state)?;
                 saved = state.step;
             }
-            let gauss_newton = state.step >= self.settings.steps;
+            let gauss_newton = Part::of(&state, self.settings) == Part::GaussNewton;
             if gauss_newton {
+                if part == Part::Adam {
+                    run.emit(Event::End);
+                    part = Part::GaussNewton;
+                    part.begin(self.settings, run);
+                }
                 if !self.gauss_newton_step(&mut state)? {
                     break StopReason::Stationary;
                 }
@@ -81,7 +118,7 @@ impl Fit<'_> {
                 || state.step == self.settings.steps
             {
                 self.look(&mut state)?;
-                run.emit(Event::Advance { done: state.step, note: reading(&state) });
+                run.emit(Event::Advance { done: part.done(&state, self.settings), note: reading(&state) });
             }
         };
         run.emit(Event::End);
@@ -140,7 +177,7 @@ impl Fit<'_> {
         for first in (0..self.validation.trajectories_per_environment()).step_by(together) {
             let batch = self.validation.part(first, together)?;
             let predictions = self.reference.predict(&weights, &batch);
-            squares += engine::mean_squared_error(&predictions, &batch) * batch.count();
+            squares += engine::sum_of_squares(&predictions, &batch);
             values += batch.count();
         }
         let validation = Some(squares / values).filter(|mse| mse.is_finite());

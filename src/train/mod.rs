@@ -12,6 +12,7 @@ mod data;
 mod descent;
 mod fit;
 mod gauss_newton;
+mod linear_model;
 mod settings;
 
 pub use data::scale;
@@ -116,8 +117,7 @@ pub fn run(
     }
 
     let model = settings.model.build(manifest.channels.len());
-    let rule =
-        settings.rule.build(model.layout(), settings.adapted_layers, context_dimension, settings.locality_penalty);
+    let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
     let channels = manifest.channels.len();
     let (engine, device) = compute.engine(&settings.model, channels, settings.solver, settings.precision)?;
     let initial_contexts = match settings.contexts {
@@ -165,7 +165,6 @@ pub fn run(
             model: settings.model.clone(),
             rule: settings.rule,
             adapted_layers: settings.adapted_layers,
-            locality_penalty: settings.locality_penalty,
             solver: settings.solver,
             precision: settings.precision,
             context_dimension,

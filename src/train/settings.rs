@@ -155,6 +155,12 @@ pub struct GaussNewton {
     /// Damping at the start, relative to the mean diagonal of the kernel.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub damping: f64,
+    /// Weight of the rule's locality penalty in these steps.
+    #[schemars(range(min = 0))]
+    pub locality_penalty: f64,
+    /// Weight of the squared norm of learned contexts in these steps.
+    #[schemars(range(min = 0))]
+    pub context_penalty: f64,
     /// Trajectories of each environment that are fitted; all if absent.
     #[schemars(range(min = 1))]
     pub trajectories_per_environment: Option<usize>,
@@ -165,6 +171,14 @@ pub struct GaussNewton {
 
 impl Default for GaussNewton {
     fn default() -> Self {
-        GaussNewton { steps: 0, patience: 20, damping: 1e-3, trajectories_per_environment: None, residual_limit: 8192 }
+        GaussNewton {
+            steps: 0,
+            patience: 20,
+            damping: 1e-3,
+            locality_penalty: 0.0,
+            context_penalty: 0.0,
+            trajectories_per_environment: None,
+            residual_limit: 8192,
+        }
     }
 }

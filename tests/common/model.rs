@@ -62,17 +62,17 @@ pub fn map(settings: &str, dataset: &Dataset, model: &mut StoredModel, directory
     model.write(directory).unwrap();
 }
 
-/// Remembers what it is told, and asks to stop once that many units are done.
+/// Remembers what it is told, and asks to stop once so many units of a part are done.
 #[derive(Default)]
 pub struct Listener {
     pub events: Mutex<Vec<Event>>,
     pub interrupt: Interrupt,
-    pub stop_at: Option<u64>,
+    pub stop_at: Option<(&'static str, u64)>,
 }
 
 impl Listener {
-    pub fn stopping_at(done: u64) -> Self {
-        Listener { stop_at: Some(done), ..Listener::default() }
+    pub fn stopping_at(part: &'static str, done: u64) -> Self {
+        Listener { stop_at: Some((part, done)), ..Listener::default() }
     }
 
     pub fn run(&self) -> Run<'_> {
@@ -102,12 +102,18 @@ impl Listener {
 
 impl Observer for Listener {
     fn observe(&self, event: Event) {
-        if let (Event::Advance { done, .. }, Some(stop)) = (&event, self.stop_at)
+        let mut events = self.events.lock().unwrap();
+        let part = events.iter().rev().find_map(|event| match event {
+            Event::Begin { what, .. } => Some(what.as_str()),
+            _ => None,
+        });
+        if let (Event::Advance { done, .. }, Some((stop_in, stop))) = (&event, self.stop_at)
+            && part == Some(stop_in)
             && *done >= stop
         {
             self.interrupt.request(2);
         }
-        self.events.lock().unwrap().push(event);
+        events.push(event);
     }
 }
 
