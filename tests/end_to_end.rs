@@ -141,7 +141,6 @@ fn the_glycolytic_oscillator_runs_at_a_tiny_budget() {
         "train.model.width=8",
         "train.steps=60",
         "train.validate_every=20",
-        "train.gauss_newton={ steps = 2, trajectories_per_environment = 1 }",
     ];
     let arguments: Vec<&str> = less.iter().flat_map(|setting| ["--set", setting]).collect();
     let outcome = run(root.path(), "go.toml", &arguments, 0);
