@@ -139,7 +139,8 @@ fn the_glycolytic_oscillator_runs_at_a_tiny_budget() {
         "generate.splits.test.trajectories=1",
         "generate.splits.adapt_test.trajectories=1",
         "train.model.width=8",
-        "train.steps=60",
+        "train.steps=200",
+        "train.learning_rate=0.01",
         "train.validate_every=20",
     ];
     let arguments: Vec<&str> = less.iter().flat_map(|setting| ["--set", setting]).collect();
@@ -150,8 +151,8 @@ fn the_glycolytic_oscillator_runs_at_a_tiny_budget() {
     for figure in ["mse_in_domain", "mse_adaptation", "param_mape_in_hull"] {
         assert!(summary[figure].as_f64().is_some_and(|value| value > 0.0 && value.is_finite()), "{figure}: {summary}");
     }
-    // The standard deviation of a concentration over all data is 0.02 to 0.9: no model at all would leave 0.4.
-    assert!(summary["mse_in_domain"].as_f64().unwrap() < 0.4, "{summary}");
+    // The mean of all data would leave their variance, 0.18 as a mean over the channels.
+    assert!(summary["mse_in_domain"].as_f64().unwrap() < 0.12, "{summary}");
 }
 
 fn names(directory: &Path) -> Vec<String> {
