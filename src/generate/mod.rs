@@ -18,14 +18,15 @@ use crate::progress::{Event, Run};
 use crate::random::Stream;
 use crate::schema::{FormatVersion, Split, Trajectory};
 use crate::solve::{self, Adaptive, Work};
-use crate::systems::{self, Preset, System};
+use crate::systems::{Preset, System};
 
 mod settings;
 mod validate;
 mod environments;
 
-pub use settings::{Environments, Range, Settings, Solver, SplitSettings};
-pub use validate::Problem;
+pub use settings::{Environments, Settings, Solver, SplitSettings, SystemSettings};
+
+pub use crate::systems::{Problem, Range};
 
 use environments::Environment;
 
@@ -101,8 +102,8 @@ impl Simulation {
         if !problems.is_empty() {
             return Err(Error::Invalid(problems));
         }
-        let known = systems::find(&settings.system).and_then(|system| Some((system, system.preset(&settings.preset)?)));
-        let Some((system, preset)) = known else { return Err(Error::Invalid(problems)) };
+        let system = settings.find_system().map_err(Error::Invalid)?;
+        let Some(preset) = settings.find_preset(system) else { return Err(Error::Invalid(problems)) };
         let environments = settings
             .splits
             .iter()

@@ -9,7 +9,7 @@ use super::diagnostic::{Diagnostic, Place};
 use super::document::Document;
 use super::settings::{ReportSettings, Settings};
 use super::stage::Stage;
-use super::{nearest, validate};
+use super::{nearest, system_file, validate};
 use crate::report::Summary;
 use crate::schema::Split;
 use crate::{estimate, generate, import, train};
@@ -71,6 +71,7 @@ impl Plan {
                 Err(problem) => problems.push(*problem),
             }
         }
+        problems.extend(system_file::embed(&mut document, file)?);
         let settings = resolve(&document, problems)?;
         let (source, dataset) = match (settings.generate.clone(), settings.import.clone()) {
             (Some(generate), _) => (Source::Generate(generate.clone()), generate.dataset),
@@ -324,7 +325,7 @@ fn figures() -> Vec<String> {
 }
 
 /// `1e4` is a whole number to a person and to JSON Schema; make it one to serde.
-fn whole_numbers(value: &Value) -> Value {
+pub(super) fn whole_numbers(value: &Value) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
     match value {
         Value::Object(table) => table.iter().map(|(key, value)| (key.clone(), whole_numbers(value))).collect(),
