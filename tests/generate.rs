@@ -9,6 +9,11 @@ use paramill::generate::{self, Environments, Error, Settings, Solver};
 use paramill::progress::{Event, Interrupt, Observer, Run, Silent};
 use paramill::schema::{Split, Trajectory};
 
+#[path = "generate/equations.rs"]
+mod equations;
+#[path = "generate/observation.rs"]
+mod observation;
+
 const SETTINGS: &str = r#"
     dataset = "lv-tiny"
     system = "lotka-volterra"

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::Observation;
 use crate::schema::Split;
 use crate::solve::{DOP853, DOPRI5, TSIT5, Tableau, Tolerance};
 use crate::systems::{self, Equations, Preset, Problem, Problems, Range, System};
@@ -48,6 +49,10 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub time_step: Option<f64>,
+    /// What sensors make of the trajectories; where absent, the dataset holds the truth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Observation")]
+    pub observation: Option<Observation>,
     /// The splits of the dataset.
     #[schemars(schema_with = "splits_schema")]
     pub splits: BTreeMap<Split, SplitSettings>,

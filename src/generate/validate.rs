@@ -23,6 +23,9 @@ impl Settings {
             }
         };
         self.check_times(system, &mut problems);
+        if let Some(observation) = &self.observation {
+            observation.check(system, &mut problems);
+        }
         let preset = self.find_preset(system);
         if let (None, Some(name)) = (preset, &self.preset) {
             let known: Vec<&str> = system.presets.iter().map(|preset| preset.name).collect();

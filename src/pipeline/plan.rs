@@ -32,7 +32,7 @@ impl Default for Locations {
 /// Where the dataset comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    Generate(generate::Settings),
+    Generate(Box<generate::Settings>),
     Import(Box<import::Settings>),
 }
 
@@ -74,7 +74,7 @@ impl Plan {
         problems.extend(system_file::embed(&mut document, file)?);
         let settings = resolve(&document, problems)?;
         let (source, dataset) = match (settings.generate.clone(), settings.import.clone()) {
-            (Some(generate), _) => (Source::Generate(generate.clone()), generate.dataset),
+            (Some(generate), _) => (Source::Generate(Box::new(generate.clone())), generate.dataset),
             (None, Some(import)) => (Source::Import(Box::new(import.clone())), import.dataset),
             (None, None) => return Err(missing_stages(&document)),
         };
