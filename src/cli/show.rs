@@ -107,7 +107,7 @@ fn system_card(system: &Equations) -> String {
     let mut rows = vec![["state", "unit", "initial", "derivative", "description"].map(str::to_owned).to_vec()];
     rows.extend(system.states.iter().map(|state| {
         let [lower, upper] = state.initial;
-        let initial = format!("{lower} to {upper}");
+        let initial = if lower == upper { lower.to_string() } else { format!("{lower} to {upper}") };
         vec![state.name.clone(), state.unit.clone(), initial, state.derivative.clone(), state.description.clone()]
     }));
     text.push_str(&format!("\n{}", table(&rows)));

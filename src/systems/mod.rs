@@ -7,8 +7,10 @@ use crate::schema::Quantity;
 
 mod problem;
 mod program;
+mod grammar;
 mod expression;
 mod equations;
+mod validate;
 mod lotka_volterra;
 
 pub use equations::{Equations, ParameterBounds, Range, StateEquation, Values};
