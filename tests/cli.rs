@@ -314,6 +314,9 @@ fn a_system_file_is_shown_checked_and_used_by_its_content() {
     let inside = root.path().join("inside.toml");
     fs::write(&inside, PIPELINE.replace("\"lotka-volterra\"", &format!("{{ {table} }}"))).unwrap();
     assert_eq!(by_path, settings(&inside));
+    let set = ["generate.system.horizon=8".to_owned()];
+    let longer = Plan::load(&root.path().join("pairs.toml"), &set, &Locations::default()).unwrap();
+    assert_eq!(longer.settings(paramill::pipeline::Stage::Generate)["system"]["horizon"], 8.0);
     fs::write(&file, DECAY.replace("-rate * x", "-rate * x^2")).unwrap();
     assert_ne!(by_path, settings(&root.path().join("pairs.toml")));
 

@@ -17,8 +17,10 @@ pub struct Settings {
     /// Name of the dataset, which is also the name of its directory.
     #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
     pub dataset: String,
-    /// Name of a system (`paramill list systems`), a table of equations, or the path of a `.toml` file with such a table,
-    /// relative to the pipeline file.
+    /// Name of the system (`paramill list systems`), or a table of equations.
+    ///
+    /// In a pipeline file it may also be the path of a `.toml` file with the equations, relative to the pipeline file; they
+    /// are then read in place of the path.
     pub system: SystemSettings,
     /// Variant of the system's benchmark. The system's first where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -65,6 +65,7 @@ impl Plan {
     pub fn load(file: &Path, arguments: &[String], locations: &Locations) -> Result<Self, Vec<Diagnostic>> {
         let name = pipeline_name(file)?;
         let (mut document, mut problems) = Document::read(file)?;
+        problems.extend(system_file::embed(&mut document, file)?);
         for (index, argument) in arguments.iter().enumerate() {
             match document.set(index, argument) {
                 Ok(more) => problems.extend(more),
