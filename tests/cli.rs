@@ -286,3 +286,49 @@ fn every_pipeline_in_the_repository_is_sound() {
     }
     assert!(count > 0);
 }
+
+const DECAY: &str = r#"name = "decay"
+horizon = 4.0
+time_step = 0.5
+states = [{ name = "x", unit = "m", derivative = "-rate * x", initial = [1.0, 2.0] }]
+parameters = [{ name = "rate", lower = 0.1, upper = 2.0 }]
+environments = { train = { rate = [0.5, 1.0] } }
+"#;
+
+#[test]
+fn a_system_file_is_shown_checked_and_used_by_its_content() {
+    let root = house(&PIPELINE.replace("lotka-volterra", "systems/decay.toml"));
+    fs::create_dir(root.path().join("systems")).unwrap();
+    let file = root.path().join("systems/decay.toml");
+    fs::write(&file, DECAY).unwrap();
+    insta::assert_snapshot!(stdout(&paramill(root.path(), &["show", "systems/decay.toml"])));
+    assert_eq!(paramill(root.path(), &["check", "systems/decay.toml", "pairs.toml"]).status.code(), Some(0));
+
+    // Beside the file from another folder, and with the table in the pipeline file itself.
+    let settings = |pipeline: &Path| {
+        let plan = Plan::load(pipeline, &[], &Locations::default()).unwrap();
+        plan.settings(paramill::pipeline::Stage::Generate)
+    };
+    let by_path = settings(&root.path().join("pairs.toml"));
+    let table = DECAY.trim().replace('\n', ", ");
+    let inside = root.path().join("inside.toml");
+    fs::write(&inside, PIPELINE.replace("\"lotka-volterra\"", &format!("{{ {table} }}"))).unwrap();
+    assert_eq!(by_path, settings(&inside));
+    let set = ["generate.system.horizon=8".to_owned()];
+    let longer = Plan::load(&root.path().join("pairs.toml"), &set, &Locations::default()).unwrap();
+    assert_eq!(longer.settings(paramill::pipeline::Stage::Generate)["system"]["horizon"], 8.0);
+    fs::write(&file, DECAY.replace("-rate * x", "-rate * x^2")).unwrap();
+    assert_ne!(by_path, settings(&root.path().join("pairs.toml")));
+
+    fs::write(&file, DECAY.replace("-rate * x", "-rat * x").replace("[1.0, 2.0]", "[3.0, 2.0]")).unwrap();
+    let output = paramill(root.path(), &["check", "systems/decay.toml", "pairs.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    insta::assert_snapshot!("a_system_file_with_errors", stderr(&output));
+    fs::write(&file, DECAY.replace("derivative", "derivativ")).unwrap();
+    insta::assert_snapshot!(
+        "a_system_file_without_a_derivative",
+        stderr(&paramill(root.path(), &["check", "pairs.toml"]))
+    );
+    fs::remove_file(&file).unwrap();
+    insta::assert_snapshot!("a_system_file_that_is_missing", stderr(&paramill(root.path(), &["check", "pairs.toml"])));
+}

@@ -9,6 +9,11 @@ use paramill::generate::{self, Environments, Error, Settings, Solver};
 use paramill::progress::{Event, Interrupt, Observer, Run, Silent};
 use paramill::schema::{Split, Trajectory};
 
+#[path = "generate/equations.rs"]
+mod equations;
+#[path = "generate/observation.rs"]
+mod observation;
+
 const SETTINGS: &str = r#"
     dataset = "lv-tiny"
     system = "lotka-volterra"
@@ -157,7 +162,7 @@ fn more_environments_trajectories_and_splits_leave_the_old_ones_alone() {
 fn initial_states_follow_the_preset() {
     for (preset, upper) in [("paper", 3.0), ("lv-narrow", 2.0)] {
         let mut settings = settings(SETTINGS);
-        settings.preset = preset.to_owned();
+        settings.preset = Some(preset.to_owned());
         settings.splits.get_mut(&Split::Train).unwrap().trajectories = 50;
         let simulated = simulate(&settings, 4);
         let initial = || simulated[&Split::Train].iter().flat_map(|trajectory| trajectory.state(0).iter().copied());

@@ -110,7 +110,7 @@ The exit code is 2 if a pipeline has problems, else 3 if data have, else 0.";
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_EXAMPLES)]
 pub struct Check {
-    /// Pipeline files, or directories of datasets, models or estimates
+    /// Pipeline or system files, or directories of datasets, models or estimates
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
     /// Replace one setting of the pipelines
@@ -125,13 +125,15 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   paramill show pipelines/lv-demo.toml
   paramill show datasets/lv-demo
+  paramill show my-system.toml
   paramill show runs/lv-demo/models/lv-demo --json";
 
-/// Show a pipeline with every default filled in, or what a dataset, model or estimate directory says of itself
+/// Show a pipeline with every default filled in, a system's equations, or what a dataset, model or estimate directory says of
+/// itself
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 pub struct Show {
-    /// A pipeline file, or a directory with a manifest.json
+    /// A pipeline or system file, or a directory with a manifest.json
     pub path: PathBuf,
     /// Replace one setting of the pipeline
     #[arg(long, value_name = "KEY=VALUE")]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::arguments::Check;
 use super::output::{complain, print, print_json};
 use super::show::read_manifest;
-use crate::pipeline::{Error, Locations, Plan, check_directory, check_source};
+use crate::pipeline::{Error, Locations, Plan, check_directory, check_source, load_system};
 
 /// What was found wrong with one path.
 struct Finding {
@@ -55,6 +55,11 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
             Ok(lines) => of_text(3, lines),
             Err(error) => of_text(error.exit_code(), vec![error.to_string()]),
         };
+    }
+    if let Some(system) = load_system(path) {
+        let problems = system.err().unwrap_or_default();
+        let lines = problems.iter().map(ToString::to_string).collect();
+        return finding(2, problems.iter().map(|problem| json!(problem)).collect(), lines);
     }
     match Plan::load(path, arguments, &Locations::default()) {
         Err(problems) => {

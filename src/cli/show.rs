@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::arguments::Show;
 use super::output::{print, print_json, table};
 use crate::dataset::Manifest;
-use crate::pipeline::{Error, Locations, Plan};
+use crate::pipeline::{Error, Locations, Plan, load_system};
 use crate::schema::Quantity;
+use crate::systems::{Equations, Values};
 
 pub fn show(command: &Show) -> Result<u8, Error> {
     if command.path.is_dir() {
@@ -21,6 +22,15 @@ pub fn show(command: &Show) -> Result<u8, Error> {
                 Ok(dataset) if dataset.kind == "dataset" => print(&dataset_card(&dataset)),
                 _ => print(&tree(&manifest, 0)),
             }
+        }
+        return Ok(0);
+    }
+    if let Some(equations) = load_system(&command.path) {
+        let equations = equations.map_err(Error::Problems)?;
+        if command.json {
+            print_json(&json!(equations));
+        } else {
+            print(&system_card(&equations));
         }
         return Ok(0);
     }
@@ -83,6 +93,44 @@ fn dataset_card(dataset: &Manifest) -> String {
     let files = dataset.files.iter();
     rows.extend(files.map(|file| vec![file.path.clone(), file.bytes.to_string(), file.sha256.clone()]));
     text.push_str(&format!("\n{}", table(&rows)));
+    text
+}
+
+fn system_card(system: &Equations) -> String {
+    let mut text = table(&[
+        vec!["system".to_owned(), system.name.clone()],
+        vec!["description".to_owned(), system.description.clone()],
+        vec!["time unit".to_owned(), system.time_unit.clone()],
+        vec!["horizon".to_owned(), system.horizon.to_string()],
+        vec!["time step".to_owned(), system.time_step.to_string()],
+    ]);
+    let mut rows = vec![["state", "unit", "initial", "derivative", "description"].map(str::to_owned).to_vec()];
+    rows.extend(system.states.iter().map(|state| {
+        let [lower, upper] = state.initial;
+        let initial = if lower == upper { lower.to_string() } else { format!("{lower} to {upper}") };
+        vec![state.name.clone(), state.unit.clone(), initial, state.derivative.clone(), state.description.clone()]
+    }));
+    text.push_str(&format!("\n{}", table(&rows)));
+    let mut rows = vec![["parameter", "unit", "lower", "upper", "description"].map(str::to_owned).to_vec()];
+    rows.extend(system.parameters.iter().map(|it| {
+        let (lower, upper) = (it.lower.to_string(), it.upper.to_string());
+        vec![it.name.clone(), it.unit.clone(), lower, upper, it.description.clone()]
+    }));
+    text.push_str(&format!("\n{}", table(&rows)));
+    if !system.constants.is_empty() {
+        let mut rows = vec![["constant", "value"].map(str::to_owned).to_vec()];
+        rows.extend(system.constants.iter().map(|(name, value)| vec![name.clone(), value.to_string()]));
+        text.push_str(&format!("\n{}", table(&rows)));
+    }
+    if !system.environments.is_empty() {
+        let mut rows = vec![["set", "environments"].map(str::to_owned).to_vec()];
+        rows.extend(
+            system.environments.iter().map(|(name, values)| {
+                vec![name.clone(), values.values().map(Values::len).product::<usize>().to_string()]
+            }),
+        );
+        text.push_str(&format!("\n{}", table(&rows)));
+    }
     text
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Environments, Range, SplitSettings};
+use super::{Environments, SplitSettings};
 use crate::schema::Split;
-use crate::systems::{EnvironmentSet, Parameter, Preset, System};
+use crate::systems::{EnvironmentSet, Parameter, Preset, Range, System};
 
 /// One environment to simulate.
 #[derive(Clone, Debug, PartialEq)]

@@ -18,16 +18,20 @@ use crate::progress::{Event, Run};
 use crate::random::Stream;
 use crate::schema::{FormatVersion, Split, Trajectory};
 use crate::solve::{self, Adaptive, Work};
-use crate::systems::{self, Preset, System};
+use crate::systems::{Preset, System};
 
 mod settings;
 mod validate;
 mod environments;
+mod observation;
 
-pub use settings::{Environments, Range, Settings, Solver, SplitSettings};
-pub use validate::Problem;
+pub use observation::{Observation, PerChannel};
+pub use settings::{Environments, Settings, Solver, SplitSettings, SystemSettings};
+
+pub use crate::systems::{Problem, Range};
 
 use environments::Environment;
+use observation::Key;
 
 /// Trajectories simulated between two looks at the interrupt, and held in memory at once.
 const CHUNK: usize = 512;
@@ -101,8 +105,8 @@ impl Simulation {
         if !problems.is_empty() {
             return Err(Error::Invalid(problems));
         }
-        let known = systems::find(&settings.system).and_then(|system| Some((system, system.preset(&settings.preset)?)));
-        let Some((system, preset)) = known else { return Err(Error::Invalid(problems)) };
+        let system = settings.find_system().map_err(Error::Invalid)?;
+        let Some(preset) = settings.find_preset(system) else { return Err(Error::Invalid(problems)) };
         let environments = settings
             .splits
             .iter()
@@ -174,12 +178,19 @@ impl Simulation {
         let mut stream = Stream::new(self.seed, split.name(), &[environment.index as u64, index as u64]);
         let mut initial = vec![0.0; channels];
         (self.preset.initial)(&mut || stream.unit(), &mut initial);
-        let mut states = vec![0.0; self.times.len() * channels];
+        let time_step = self.settings.time_step.unwrap_or(self.system.time_step);
+        let key = Key { seed: self.seed, split, environment: environment.index, trajectory: index };
+        let observation = self.settings.observation.as_ref().filter(|observation| observation.splits.contains(&split));
+        let mut times = match observation {
+            Some(observation) => observation.times(key, &self.times, time_step),
+            None => self.times.clone(),
+        };
+        let mut states = vec![0.0; times.len() * channels];
         let field = &mut |time: f64, state: &[f64], derivative: &mut [f64]| {
             (self.system.field)(&environment.parameters, time, state, derivative);
         };
         let integrated = match integrator {
-            Ok(integrator) => integrator.integrate(field, &initial, &self.times, &mut states),
+            Ok(integrator) => integrator.integrate(field, &initial, &times, &mut states),
             Err(error) => Err(error.clone()),
         };
         let work = integrated.map_err(|source| Error::Integration {
@@ -189,18 +200,40 @@ impl Simulation {
             parameters: environment.parameters.clone(),
             source: Box::new(source),
         })?;
+        if let Some(observation) = observation {
+            let names: Vec<&str> = self.system.channels.iter().map(|channel| channel.name).collect();
+            (times, states) = observation.record(key, &names, &times, &states, time_step);
+        }
         let trajectory = Trajectory {
             environment: environment.id.clone(),
             trajectory: id,
             parameters: environment.parameters.iter().copied().map(Some).collect(),
-            times: self.times.to_vec(),
-            states,
+            times,
+            states: self.recorded_channels(states),
         };
         Ok((trajectory, work))
     }
 
+    /// Whether a channel is not among the dropped ones.
+    fn is_recorded(&self, channel: &str) -> bool {
+        let dropped = self.settings.observation.iter().flat_map(|observation| &observation.dropped);
+        dropped.into_iter().all(|dropped| dropped != channel)
+    }
+
+    /// `states [T, C]` without the dropped channels.
+    fn recorded_channels(&self, states: Vec<f64>) -> Vec<f64> {
+        let is_recorded: Vec<bool> = self.system.channels.iter().map(|it| self.is_recorded(it.name)).collect();
+        if is_recorded.iter().all(|&is_recorded| is_recorded) {
+            return states;
+        }
+        let cells = states.into_iter().zip(is_recorded.into_iter().cycle());
+        cells.filter_map(|(value, is_recorded)| is_recorded.then_some(value)).collect()
+    }
+
     fn manifest(&self) -> Manifest {
         let Settings { dataset, license, rtol, .. } = &self.settings;
+        let mut channels = self.system.channel_quantities();
+        channels.retain(|channel| self.is_recorded(&channel.name));
         Manifest {
             format: FormatVersion::CURRENT,
             kind: "dataset".to_owned(),
@@ -218,7 +251,7 @@ impl Simulation {
                 parents: Vec::new(),
             },
             time_unit: self.system.time_unit.to_owned(),
-            channels: self.system.channel_quantities(),
+            channels,
             parameters: self.system.parameter_quantities(),
             data_tolerance: Some(*rtol),
             splits: BTreeMap::new(),

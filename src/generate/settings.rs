@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::Observation;
 use crate::schema::Split;
 use crate::solve::{DOP853, DOPRI5, TSIT5, Tableau, Tolerance};
-use crate::systems::System;
+use crate::systems::{self, Equations, Preset, Problem, Problems, Range, System};
 
 /// What to simulate, and how precisely.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,11 +17,14 @@ pub struct Settings {
     /// Name of the dataset, which is also the name of its directory.
     #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
     pub dataset: String,
-    /// Name of the system (`paramill list systems`).
-    pub system: String,
-    /// Variant of the system's benchmark.
-    #[serde(default = "default_preset")]
-    pub preset: String,
+    /// Name of the system (`paramill list systems`), or a table of equations.
+    ///
+    /// In a pipeline file it may also be the path of a `.toml` file with the equations, relative to the pipeline file; they
+    /// are then read in place of the path.
+    pub system: SystemSettings,
+    /// Variant of the system's benchmark. The system's first where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
     /// SPDX expression of the dataset's licence.
     #[serde(default = "default_license")]
     pub license: String,
@@ -47,9 +51,23 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub time_step: Option<f64>,
+    /// What sensors make of the trajectories; where absent, the dataset holds the truth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Observation")]
+    pub observation: Option<Observation>,
     /// The splits of the dataset.
     #[schemars(schema_with = "splits_schema")]
     pub splits: BTreeMap<Split, SplitSettings>,
+}
+
+/// Which system.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SystemSettings {
+    /// A built-in system by its name.
+    Named(String),
+    /// A system by its equations.
+    Equations(Box<Equations>),
 }
 
 /// The trajectories of one split.
@@ -80,26 +98,6 @@ pub enum Environments {
     Grid(BTreeMap<String, Range>),
 }
 
-/// Equally distant values of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Range {
-    /// The first value.
-    pub from: f64,
-    /// The last value.
-    pub to: f64,
-    /// How many; one is `from` alone.
-    #[schemars(range(min = 1, max = 100_000))]
-    pub count: usize,
-}
-
-impl Range {
-    /// The value at `position`, below `count`.
-    pub fn value(&self, position: usize) -> f64 {
-        self.from + (self.to - self.from) * position as f64 / (self.count - 1).max(1) as f64
-    }
-}
-
 /// Adaptive method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -125,9 +123,37 @@ impl Solver {
 }
 
 impl Settings {
-    /// The same settings with the system's horizon and time step where these have none.
+    /// The system that the settings name or describe.
+    ///
+    /// # Errors
+    /// The name is unknown, or the equations are wrong.
+    pub fn find_system(&self) -> Result<&'static System, Vec<Problem>> {
+        match &self.system {
+            SystemSettings::Equations(equations) => equations.system().map_err(|mut problems| {
+                problems.iter_mut().for_each(|problem| problem.key = format!("system.{}", problem.key));
+                problems
+            }),
+            SystemSettings::Named(name) => systems::find(name).ok_or_else(|| {
+                let known: Vec<&str> = systems::all().iter().map(|system| system.name).collect();
+                let mut problems = Problems::default();
+                problems.unknown("system", name, "system", &known);
+                problems.0
+            }),
+        }
+    }
+
+    /// The preset of `system` that the settings name; its first where they name none.
+    pub fn find_preset(&self, system: &System) -> Option<&'static Preset> {
+        match &self.preset {
+            Some(name) => system.preset(name),
+            None => system.presets.first(),
+        }
+    }
+
+    /// The same settings with the system's preset, horizon and time step where these have none.
     pub fn resolved(&self, system: &System) -> Settings {
         Settings {
+            preset: self.preset.clone().or_else(|| system.presets.first().map(|preset| preset.name.to_owned())),
             horizon: Some(self.horizon.unwrap_or(system.horizon)),
             time_step: Some(self.time_step.unwrap_or(system.time_step)),
             ..self.clone()
@@ -138,10 +164,6 @@ impl Settings {
     pub fn tolerance(&self) -> Tolerance {
         Tolerance { rtol: self.rtol, atol: self.atol, max_steps: self.max_steps }
     }
-}
-
-fn default_preset() -> String {
-    "paper".to_owned()
 }
 
 fn default_license() -> String {

@@ -1,82 +1,35 @@
 //! Checks of `[generate]` that a JSON schema cannot state.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::environments::{partner, select};
-use super::{Environments, Range, Settings, SplitSettings, sample_count};
+use super::{Environments, Settings, SplitSettings, sample_count};
 use crate::schema::Split;
-use crate::systems::{self, Parameter, Preset, System};
+use crate::systems::{Parameter, Preset, Problem, Problems, Range, System};
 
 /// The most environments in a set, trajectories of an environment, and samples of a trajectory: ids have five digits.
 const MOST: usize = 100_000;
-
-/// One thing wrong with the settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Where, from `[generate]` on, such as `splits.train.trajectories`.
-    pub key: String,
-    /// What stands there.
-    pub found: String,
-    /// What could stand there.
-    pub expected: String,
-    /// What to do.
-    pub remedy: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: found {}, expected {}; {}", self.key, self.found, self.expected, self.remedy)
-    }
-}
-
-#[derive(Default)]
-struct Problems(Vec<Problem>);
-
-impl Problems {
-    fn add(
-        &mut self,
-        key: impl Into<String>,
-        found: impl fmt::Display,
-        expected: impl Into<String>,
-        remedy: impl Into<String>,
-    ) {
-        let (key, found, expected, remedy) = (key.into(), found.to_string(), expected.into(), remedy.into());
-        self.0.push(Problem { key, found, expected, remedy });
-    }
-
-    /// Adds a problem unless `valid`.
-    fn require(&mut self, valid: bool, key: impl Into<String>, found: impl fmt::Display, expected: &str, remedy: &str) {
-        if !valid {
-            self.add(key, found, expected, remedy);
-        }
-    }
-
-    /// Adds the problem of an unknown name.
-    fn unknown(&mut self, key: impl Into<String>, name: &str, kind: &str, known: &[&str]) {
-        let remedy = match nearest(name, known) {
-            Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => format!("name a {kind}"),
-        };
-        self.add(key, format!("`{name}`"), format!("one of {}", known.join(", ")), remedy);
-    }
-}
 
 impl Settings {
     /// Everything wrong with the settings; empty if they can be run.
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = Problems::default();
         self.check_scalars(&mut problems);
-        let Some(system) = systems::find(&self.system) else {
-            let known: Vec<&str> = systems::all().iter().map(|system| system.name).collect();
-            problems.unknown("system", &self.system, "system", &known);
-            return problems.0;
+        let system = match self.find_system() {
+            Ok(system) => system,
+            Err(of_system) => {
+                problems.0.extend(of_system);
+                return problems.0;
+            }
         };
         self.check_times(system, &mut problems);
-        let preset = system.preset(&self.preset);
-        if preset.is_none() {
+        if let Some(observation) = &self.observation {
+            observation.check(system, &mut problems);
+        }
+        let preset = self.find_preset(system);
+        if let (None, Some(name)) = (preset, &self.preset) {
             let known: Vec<&str> = system.presets.iter().map(|preset| preset.name).collect();
-            problems.unknown("preset", &self.preset, "preset of the system", &known);
+            problems.unknown("preset", name, "preset of the system", &known);
         }
         for (&split, settings) in &self.splits {
             self.check_split(system, preset, split, settings, &mut problems);
@@ -306,14 +259,4 @@ fn check_list(system: &System, key: &str, list: &[BTreeMap<String, f64>], proble
             }
         }
     }
-}
-
-/// The known name most like `name`, if one is like it at all.
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    known
-        .iter()
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), *candidate))
-        .filter(|(likeness, _)| *likeness > 0.7)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
 }

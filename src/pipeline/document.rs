@@ -168,6 +168,17 @@ impl Document {
         Ok(problems)
     }
 
+    /// Puts the tree of another file in the place of the value at `path`, whose tables are there.
+    pub fn embed(&mut self, path: &[String], other: Document) {
+        let pointer: String = path.iter().map(|segment| format!("/{segment}")).collect();
+        if let Some(value) = self.root.pointer_mut(&pointer) {
+            *value = other.root;
+        }
+        let inside = |inner: Vec<String>| [path, &inner].concat();
+        self.said.extend(other.said.into_iter().map(|(inner, said)| (inside(inner), said)));
+        self.refused.extend(other.refused.into_iter().map(inside));
+    }
+
     /// The tree.
     pub fn root(&self) -> &Value {
         &self.root

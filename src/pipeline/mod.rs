@@ -25,6 +25,7 @@ mod schemas;
 mod settings;
 mod stage;
 mod stages;
+mod system_file;
 mod validate;
 
 pub use diagnostic::{Diagnostic, Place};
@@ -39,6 +40,7 @@ pub use stage::Stage;
 pub use stages::{
     Built, Context, Done, Executor, Product, check_directory, check_source, directory_with_manifest, whole_tree,
 };
+pub use system_file::load_system;
 
 /// The name closest to `word`, if one is close enough to be meant.
 pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {

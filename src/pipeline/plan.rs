@@ -9,7 +9,7 @@ use super::diagnostic::{Diagnostic, Place};
 use super::document::Document;
 use super::settings::{ReportSettings, Settings};
 use super::stage::Stage;
-use super::{nearest, validate};
+use super::{nearest, system_file, validate};
 use crate::report::Summary;
 use crate::schema::Split;
 use crate::{estimate, generate, import, train};
@@ -32,7 +32,7 @@ impl Default for Locations {
 /// Where the dataset comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    Generate(generate::Settings),
+    Generate(Box<generate::Settings>),
     Import(Box<import::Settings>),
 }
 
@@ -65,15 +65,17 @@ impl Plan {
     pub fn load(file: &Path, arguments: &[String], locations: &Locations) -> Result<Self, Vec<Diagnostic>> {
         let name = pipeline_name(file)?;
         let (mut document, mut problems) = Document::read(file)?;
+        problems.extend(system_file::embed(&mut document, file)?);
         for (index, argument) in arguments.iter().enumerate() {
             match document.set(index, argument) {
                 Ok(more) => problems.extend(more),
                 Err(problem) => problems.push(*problem),
             }
         }
+        problems.extend(system_file::embed(&mut document, file)?);
         let settings = resolve(&document, problems)?;
         let (source, dataset) = match (settings.generate.clone(), settings.import.clone()) {
-            (Some(generate), _) => (Source::Generate(generate.clone()), generate.dataset),
+            (Some(generate), _) => (Source::Generate(Box::new(generate.clone())), generate.dataset),
             (None, Some(import)) => (Source::Import(Box::new(import.clone())), import.dataset),
             (None, None) => return Err(missing_stages(&document)),
         };
@@ -324,7 +326,7 @@ fn figures() -> Vec<String> {
 }
 
 /// `1e4` is a whole number to a person and to JSON Schema; make it one to serde.
-fn whole_numbers(value: &Value) -> Value {
+pub(super) fn whole_numbers(value: &Value) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
     match value {
         Value::Object(table) => table.iter().map(|(key, value)| (key.clone(), whole_numbers(value))).collect(),

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::record::Record;
 use super::settings::Settings;
 use crate::report::Summary;
+use crate::systems::Equations;
 use crate::{checkpoint, dataset, estimate};
 
 /// A schema by the name of its file, `schemas/NAME.json`.
@@ -28,7 +29,7 @@ impl Published {
 }
 
 /// Every schema, by name.
-pub fn published() -> [Published; 6] {
+pub fn published() -> [Published; 7] {
     [
         Published {
             name: "dataset-manifest",
@@ -52,5 +53,10 @@ pub fn published() -> [Published; 6] {
             schema: || schemars::schema_for!(Record),
         },
         Published { name: "summary", about: "summary.json of a report", schema: || schemars::schema_for!(Summary) },
+        Published {
+            name: "system",
+            about: "a file with the equations of a system",
+            schema: || schemars::schema_for!(Equations),
+        },
     ]
 }

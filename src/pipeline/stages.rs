@@ -18,7 +18,7 @@ use crate::dataset::{self, Dataset, FileEntry, Parent};
 use crate::digest::{sha256, sha256_of_file};
 use crate::engine::{Compute, device_name};
 use crate::progress::Run;
-use crate::{estimate, generate, import, report, systems, train};
+use crate::{estimate, generate, import, report, train};
 
 /// What a stage left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Executor for Built {
     fn configuration(&self, plan: &Plan) -> Value {
         match &plan.source {
             Source::Generate(settings) => {
-                let resolved = systems::find(&settings.system).map(|system| settings.resolved(system));
+                let resolved = settings.find_system().map(|system| settings.resolved(system));
                 serde_json::to_value(resolved.as_ref().unwrap_or(settings)).unwrap_or(Value::Null)
             }
             Source::Import(settings) => {

@@ -79,13 +79,13 @@ pub static GLYCOLYTIC_OSCILLATOR: System = System {
             upper: 10.0,
         },
     ],
-    field,
+    field: &field,
     horizon: 1.0,
     time_step: 0.05,
     presets: &[Preset {
         name: "paper",
         description: "Initial states uniform on the box of Daniels and Nemenman",
-        initial: |uniform, state| {
+        initial: &|uniform, state| {
             for (value, (lower, upper)) in state.iter_mut().zip(INITIAL) {
                 *value = lower + (upper - lower) * uniform();
             }

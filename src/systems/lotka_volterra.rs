@@ -43,20 +43,20 @@ pub static LOTKA_VOLTERRA: System = System {
             upper: 10.0,
         },
     ],
-    field,
+    field: &field,
     horizon: 10.0,
     time_step: 0.5,
     presets: &[
         Preset {
             name: "paper",
             description: "Initial states uniform on [1, 3]^2",
-            initial: |uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform()),
+            initial: &|uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform()),
             environments: ENVIRONMENTS,
         },
         Preset {
             name: "lv-narrow",
             description: "Initial states uniform on [1, 2]^2",
-            initial: |uniform, state| state.fill_with(|| 1.0 + uniform()),
+            initial: &|uniform, state| state.fill_with(|| 1.0 + uniform()),
             environments: ENVIRONMENTS,
         },
     ],

@@ -29,20 +29,20 @@ pub static LOTKA_VOLTERRA_4: System = System {
         rate("gamma", "Death rate of the predator"),
         rate("delta", "Gain of predators per encounter with prey"),
     ],
-    field,
+    field: &field,
     horizon: 10.0,
     time_step: 0.5,
     presets: &[
         Preset {
             name: "paper",
             description: "Initial states uniform on [1, 3]^2; which environments the paper had is not known",
-            initial: |uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform()),
+            initial: &|uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform()),
             environments: ENVIRONMENTS,
         },
         Preset {
             name: "lv-narrow",
             description: "Initial states uniform on [1, 2]^2; which environments the paper had is not known",
-            initial: |uniform, state| state.fill_with(|| 1.0 + uniform()),
+            initial: &|uniform, state| state.fill_with(|| 1.0 + uniform()),
             environments: ENVIRONMENTS,
         },
     ],

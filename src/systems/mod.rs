@@ -1,12 +1,26 @@
-//! The systems that can be simulated: one file each, and one line in `ALL`.
+//! The systems that can be simulated: the built-in ones, one file each and one line in `ALL`, and those that a user gives by
+//! their [`Equations`].
+
+use std::fmt;
 
 use crate::schema::Quantity;
+
+mod problem;
+mod program;
+mod grammar;
+mod expression;
+mod equations;
+mod validate;
 
 mod glycolytic_oscillator;
 mod lotka_volterra;
 mod lotka_volterra_4;
 
-/// Every system, in alphabetical order of names.
+pub use equations::{Equations, ParameterBounds, Range, StateEquation, Values};
+pub use problem::Problem;
+pub(crate) use problem::Problems;
+
+/// Every built-in system, in alphabetical order of names.
 pub fn all() -> &'static [&'static System] {
     &ALL
 }
@@ -17,13 +31,12 @@ static ALL: [&System; 3] = [
     &lotka_volterra_4::LOTKA_VOLTERRA_4,
 ];
 
-/// The system of that name.
+/// The built-in system of that name.
 pub fn find(name: &str) -> Option<&'static System> {
     all().iter().copied().find(|system| system.name == name)
 }
 
 /// A family of ordinary differential equations `dy/dt = f(t, y; p)`, `y [C]`, `p [d_p]`.
-#[derive(Debug)]
 pub struct System {
     /// The name used in settings.
     pub name: &'static str,
@@ -46,10 +59,10 @@ pub struct System {
 }
 
 /// `field(p, t, y, dy)`: parameters `[d_p]`, time, state `[C]`, derivative `[C]` to be written.
-pub type VectorField = fn(parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]);
+pub type VectorField = &'static (dyn Fn(&[f64], f64, &[f64], &mut [f64]) + Sync);
 
 /// `initial(uniform, y)`: writes an initial state `[C]` drawn with `uniform`, which gives independent draws from `[0, 1)`.
-pub type InitialLaw = fn(uniform: &mut dyn FnMut() -> f64, state: &mut [f64]);
+pub type InitialLaw = &'static (dyn Fn(&mut dyn FnMut() -> f64, &mut [f64]) + Sync);
 
 /// One entry of the state.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +91,6 @@ pub struct Parameter {
 }
 
 /// A variant of a benchmark: how trajectories start, and which environments there are.
-#[derive(Debug)]
 pub struct Preset {
     /// The name used in settings.
     pub name: &'static str,
@@ -113,6 +125,12 @@ pub enum Axis {
         /// How many; at least two.
         count: usize,
     },
+}
+
+impl fmt::Debug for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("System").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl System {

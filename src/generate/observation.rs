@@ -1,0 +1,298 @@
+//! What sensors make of a simulated trajectory.
+//!
+//! ```text
+//! taken at    t_k = (k + a_k) dt            a_k uniform on [-irregular_times, irregular_times), a_0 = 0
+//! recorded    s_k = t_k + b_k dt            b_k uniform on [-jitter, jitter), b_0 = 0
+//! value       z_kc = y_c(t_k) + n_kc hypot(noise_c, relative_noise_c |y_c(t_k)|)      n_kc standard normal
+//! ```
+//!
+//! `y [C]` states, `k` sample, `c` channel, `dt` sampling interval. A sample is missing with probability `missing`; the first
+//! and the last never are. A rollout starts at the first sample, noise and all, as it does with measured data.
+//!
+//! Times, missing samples and noise have streams of their own, keyed by (seed, split, environment, trajectory): setting one
+//! changes neither what is simulated nor the draws of the others.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::random::Stream;
+use crate::schema::Split;
+use crate::systems::{Problems, System};
+
+/// How trajectories are observed; each key that is left out does nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Observation {
+    /// Standard deviation of Gaussian noise in the unit of the channel: one number, or a table by channel.
+    pub noise: PerChannel,
+    /// Standard deviation of Gaussian noise as a share of the value: one number, or a table by channel.
+    pub relative_noise: PerChannel,
+    /// Probability that a sample is missing, all channels at once. The first and the last sample of a trajectory never are.
+    #[schemars(range(min = 0, max = 1))]
+    pub missing: f64,
+    /// How far a sample may be taken from its place on the grid, as a share of `dt`; its true time is recorded.
+    #[schemars(range(min = 0, max = 0.5))]
+    pub irregular_times: f64,
+    /// How far a recorded time may be from the true one, as a share of `dt`.
+    #[schemars(range(min = 0, max = 0.5))]
+    pub jitter: f64,
+    /// Channels that nobody records, in any split.
+    pub dropped: Vec<String>,
+    /// The splits that are observed so. `test` and `adapt_test` hold the truth unless they are named here.
+    pub splits: Vec<Split>,
+}
+
+impl Default for Observation {
+    fn default() -> Self {
+        Observation {
+            noise: PerChannel::Every(0.0),
+            relative_noise: PerChannel::Every(0.0),
+            missing: 0.0,
+            irregular_times: 0.0,
+            jitter: 0.0,
+            dropped: Vec::new(),
+            splits: vec![Split::Train, Split::Validation, Split::Adapt, Split::Grid],
+        }
+    }
+}
+
+/// A number for every channel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PerChannel {
+    /// The same for all.
+    Every(f64),
+    /// By name of the channel; zero for the others.
+    Each(BTreeMap<String, f64>),
+}
+
+impl PerChannel {
+    fn of(&self, channel: &str) -> f64 {
+        match self {
+            PerChannel::Every(value) => *value,
+            PerChannel::Each(values) => values.get(channel).copied().unwrap_or(0.0),
+        }
+    }
+}
+
+/// Which trajectory draws.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    pub seed: u64,
+    pub split: Split,
+    pub environment: usize,
+    pub trajectory: usize,
+}
+
+impl Key {
+    fn stream(&self, what: &str) -> Stream {
+        let purpose = format!("{} {what}", self.split);
+        Stream::new(self.seed, &purpose, &[self.environment as u64, self.trajectory as u64])
+    }
+}
+
+impl Observation {
+    /// When the samples of the grid `times [T]` are taken, ascending.
+    pub(super) fn times(&self, key: Key, times: &[f64], time_step: f64) -> Vec<f64> {
+        moved(times, self.irregular_times * time_step, key.stream("times"))
+    }
+
+    /// Of `states [T, C]` at `times [T]` what is recorded: times and states of the samples that are not missing.
+    pub(super) fn record(
+        &self,
+        key: Key,
+        channels: &[&str],
+        times: &[f64],
+        states: &[f64],
+        time_step: f64,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let deviations: Vec<(f64, f64)> =
+            channels.iter().map(|channel| (self.noise.of(channel), self.relative_noise.of(channel))).collect();
+        let (mut missing, mut noise) = (key.stream("missing"), key.stream("noise"));
+        let recorded = moved(times, self.jitter * time_step, key.stream("jitter"));
+        let (mut kept_times, mut kept_states) = (Vec::new(), Vec::new());
+        for (sample, (time, state)) in recorded.iter().zip(states.chunks_exact(channels.len())).enumerate() {
+            // Draws are made for every sample, so that those of one do not depend on what is missing.
+            let is_missing = missing.unit() < self.missing;
+            let noisy = state.iter().zip(&deviations).map(|(value, (absolute, relative))| {
+                let draw = noise.normal();
+                match absolute.hypot(relative * value) {
+                    0.0 => *value,
+                    deviation => value + deviation * draw,
+                }
+            });
+            let noisy: Vec<f64> = noisy.collect();
+            if !is_missing || sample == 0 || sample + 1 == times.len() {
+                kept_times.push(*time);
+                kept_states.extend(noisy);
+            }
+        }
+        (kept_times, kept_states)
+    }
+
+    /// Adds everything wrong with it to `problems`.
+    pub(super) fn check(&self, system: &System, problems: &mut Problems) {
+        let known: Vec<&str> = system.channels.iter().map(|channel| channel.name).collect();
+        for (name, values) in [("noise", &self.noise), ("relative_noise", &self.relative_noise)] {
+            let values: Vec<(String, f64)> = match values {
+                PerChannel::Every(value) => vec![(format!("observation.{name}"), *value)],
+                PerChannel::Each(values) => {
+                    for channel in values.keys().filter(|channel| !known.contains(&channel.as_str())) {
+                        problems.unknown(format!("observation.{name}.{channel}"), channel, "channel", &known);
+                    }
+                    values.iter().map(|(channel, value)| (format!("observation.{name}.{channel}"), *value)).collect()
+                }
+            };
+            for (key, value) in values {
+                let is_deviation = value.is_finite() && value >= 0.0;
+                problems.require(is_deviation, key, value, "a finite number, zero or more", "0 is no noise");
+            }
+        }
+        problems.require(
+            (0.0..=1.0).contains(&self.missing),
+            "observation.missing",
+            self.missing,
+            "a probability from 0 to 1",
+            "0.1 leaves out every tenth sample",
+        );
+        for (name, value) in [("irregular_times", self.irregular_times), ("jitter", self.jitter)] {
+            let is_share = (0.0..0.5).contains(&value);
+            let key = format!("observation.{name}");
+            problems.require(is_share, key, value, "a share of `dt` from 0 to below 0.5", "lower it");
+        }
+        problems.require(
+            self.irregular_times + self.jitter < 0.5,
+            "observation.jitter",
+            format!("{} beside irregular_times = {}", self.jitter, self.irregular_times),
+            "a sum below 0.5, so that times ascend",
+            "lower one of them",
+        );
+        for (index, name) in self.dropped.iter().enumerate() {
+            let key = format!("observation.dropped.{index}");
+            if !known.contains(&name.as_str()) {
+                problems.unknown(key, name, "channel", &known);
+            } else if self.dropped[..index].contains(name) {
+                problems.add(key, format!("`{name}` again"), "each channel once", "remove it");
+            }
+        }
+        problems.require(
+            known.iter().any(|channel| !self.dropped.iter().any(|dropped| dropped == channel)),
+            "observation.dropped",
+            "all channels",
+            "at least one channel that is left",
+            "remove one from the list",
+        );
+    }
+}
+
+/// `times`, each but the first moved by up to `reach` to either side.
+fn moved(times: &[f64], reach: f64, mut stream: Stream) -> Vec<f64> {
+    let moved = times.iter().enumerate().map(|(sample, time)| {
+        let by = stream.uniform(-reach, reach);
+        if sample == 0 || reach == 0.0 { *time } else { time + by }
+    });
+    moved.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key = Key { seed: 3, split: Split::Train, environment: 5, trajectory: 1 };
+    const CHANNELS: [&str; 2] = ["x", "y"];
+    const SAMPLES: usize = 20_000;
+
+    fn grid() -> Vec<f64> {
+        (0..SAMPLES).map(|sample| sample as f64 * 0.5).collect()
+    }
+
+    /// Channel `x` is 2, `y` is -10.
+    fn states() -> Vec<f64> {
+        [2.0, -10.0].repeat(SAMPLES)
+    }
+
+    fn record(observation: &Observation) -> (Vec<f64>, Vec<f64>) {
+        observation.record(KEY, &CHANNELS, &grid(), &states(), 0.5)
+    }
+
+    fn mean_and_deviation(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+        let count = values.clone().count() as f64;
+        let mean = values.clone().sum::<f64>() / count;
+        (mean, (values.map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt())
+    }
+
+    #[test]
+    fn observing_nothing_changes_nothing() {
+        let observation = Observation::default();
+        assert_eq!(record(&observation), (grid(), states()));
+        assert_eq!(observation.times(KEY, &grid(), 0.5), grid());
+    }
+
+    #[test]
+    fn noise_has_the_deviation_asked_for_and_leaves_times_alone() {
+        let absolute = PerChannel::Each(BTreeMap::from([("x".to_owned(), 0.3)]));
+        let observation =
+            Observation { noise: absolute, relative_noise: PerChannel::Every(0.2), ..Observation::default() };
+        let (times, states) = record(&observation);
+        assert_eq!(times, grid());
+        // Five standard errors of the mean and of the deviation of 20,000 normal draws.
+        for (channel, value, deviation) in [(0, 2.0, 0.5), (1, -10.0, 2.0)] {
+            let (mean, found) = mean_and_deviation(states.iter().skip(channel).step_by(2).copied());
+            assert!((mean - value).abs() < 5.0 * deviation / (SAMPLES as f64).sqrt(), "mean {mean}");
+            assert!((found - deviation).abs() < 5.0 * deviation / (2.0 * SAMPLES as f64).sqrt(), "deviation {found}");
+        }
+    }
+
+    #[test]
+    fn as_many_samples_are_missing_as_asked_for_and_the_ends_never() {
+        let noisy = Observation { noise: PerChannel::Every(0.1), ..Observation::default() };
+        let (all_times, all_states) = record(&noisy);
+        let (times, states) = record(&Observation { missing: 0.1, ..noisy.clone() });
+        let missing = SAMPLES - times.len();
+        // Five standard errors of the number of misses.
+        assert!((missing as f64 - 2000.0).abs() < 5.0 * (SAMPLES as f64 * 0.09).sqrt(), "{missing}");
+        let mut all = all_times.iter().zip(all_states.chunks_exact(2));
+        for (time, state) in times.iter().zip(states.chunks_exact(2)) {
+            assert!(all.any(|it| it == (time, state)), "the sample at {time} has changed");
+        }
+        let (times, _) = record(&Observation { missing: 1.0, ..noisy });
+        assert_eq!(times, [0.0, (SAMPLES - 1) as f64 * 0.5]);
+    }
+
+    #[test]
+    fn times_move_within_their_reach_and_ascend() {
+        let observation = Observation { irregular_times: 0.3, jitter: 0.19, ..Observation::default() };
+        let taken = observation.times(KEY, &grid(), 0.5);
+        let (recorded, states) = observation.record(KEY, &CHANNELS, &taken, &super::tests::states(), 0.5);
+        assert_eq!(states, super::tests::states());
+        assert_eq!((taken[0], recorded[0]), (0.0, 0.0));
+        for (from, to, reach) in [(&grid(), &taken, 0.15), (&taken, &recorded, 0.095)] {
+            let moves = from.iter().zip(to).skip(1).map(|(from, to)| to - from);
+            assert!(moves.clone().all(|by| by.abs() <= reach + 1e-9));
+            let (mean, deviation) = mean_and_deviation(moves);
+            assert!(mean.abs() < 5.0 * reach / (3.0 * SAMPLES as f64).sqrt(), "mean {mean}");
+            assert!((deviation - reach / 3.0_f64.sqrt()).abs() < 0.02 * reach, "deviation {deviation}");
+        }
+        assert!(recorded.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn every_trajectory_draws_for_itself() {
+        let observation = Observation { noise: PerChannel::Every(1.0), ..Observation::default() };
+        let of = |key: Key| observation.record(key, &CHANNELS, &[0.0, 1.0], &[0.0; 4], 1.0).1;
+        let mut draws = vec![
+            of(KEY),
+            of(Key { seed: 4, ..KEY }),
+            of(Key { split: Split::Grid, ..KEY }),
+            of(Key { environment: 6, ..KEY }),
+            of(Key { trajectory: 2, ..KEY }),
+        ];
+        assert_eq!(draws[0], of(KEY));
+        draws.dedup();
+        draws.sort_by(|a, b| a[0].total_cmp(&b[0]));
+        draws.dedup();
+        assert_eq!(draws.len(), 5);
+    }
+}

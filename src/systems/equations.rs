@@ -1,0 +1,261 @@
+//! A system that a user gives by its equations.
+//!
+//! ```text
+//! dy_i/dt = f_i(t, y; p),   y_i(0) uniform on [lower_i, upper_i),   i = 1 .. C
+//! ```
+//!
+//! `y [C]` states, `p [d_p]` parameters, `t` time; `f_i` an expression in the names of states, parameters and constants, `t`
+//! and `pi`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::expression;
+use super::grammar::Fault;
+use super::problem::{Problem, Problems};
+use super::program::{Instruction, Program};
+use super::validate::MOST_NAMES;
+use super::{Axis, Channel, EnvironmentSet, Parameter, Preset, System};
+
+/// A system of ordinary differential equations.
+///
+/// ```toml
+/// name = "decay"
+/// horizon = 10.0
+/// time_step = 0.5
+/// states = [{ name = "x", derivative = "-rate * x", initial = [1.0, 2.0] }]
+/// parameters = [{ name = "rate", unit = "s-1", lower = 0.1, upper = 2.0 }]
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Paramill system")]
+pub struct Equations {
+    /// Name of the system.
+    #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
+    pub name: String,
+    /// One sentence for people.
+    #[serde(default)]
+    pub description: String,
+    /// Unit of time in UDUNITS spelling.
+    #[serde(default = "dimensionless")]
+    pub time_unit: String,
+    /// Horizon `T` of a trajectory unless [generate] says otherwise; samples lie at `0, dt, .., T - dt`.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub horizon: f64,
+    /// Sampling interval `dt` unless [generate] says otherwise.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub time_step: f64,
+    /// The states in the order of the dataset's channels.
+    #[schemars(length(min = 1, max = MOST_NAMES))]
+    pub states: Vec<StateEquation>,
+    /// What differs between environments.
+    #[schemars(length(min = 1, max = MOST_NAMES))]
+    pub parameters: Vec<ParameterBounds>,
+    /// Numbers that are the same in all environments.
+    #[serde(default)]
+    pub constants: BTreeMap<String, f64>,
+    /// Sets of environments by name: the values of each parameter, of which all combinations are taken.
+    #[serde(default)]
+    pub environments: BTreeMap<String, BTreeMap<String, Values>>,
+}
+
+/// One state and its equation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StateEquation {
+    /// The name used in expressions and files.
+    pub name: String,
+    /// Unit in UDUNITS spelling.
+    #[serde(default = "dimensionless")]
+    pub unit: String,
+    /// One sentence for people.
+    #[serde(default)]
+    pub description: String,
+    /// Its derivative by time: an expression in states, parameters, constants, `t` and `pi`, with `+ - * / ^`, brackets and
+    /// functions such as `sin`.
+    pub derivative: String,
+    /// Initial values are drawn uniformly between these two; equal ones fix it.
+    pub initial: [f64; 2],
+}
+
+/// One parameter and its bounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParameterBounds {
+    /// The name used in expressions, settings and files.
+    pub name: String,
+    /// Unit in UDUNITS spelling.
+    #[serde(default = "dimensionless")]
+    pub unit: String,
+    /// One sentence for people.
+    #[serde(default)]
+    pub description: String,
+    /// Smallest value that makes sense.
+    pub lower: f64,
+    /// Largest value that makes sense.
+    pub upper: f64,
+}
+
+/// The values of a parameter in a set of environments.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Values {
+    /// These values.
+    List(Vec<f64>),
+    /// Equally distant values.
+    Range(Range),
+}
+
+/// Equally distant values of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Range {
+    /// The first value.
+    pub from: f64,
+    /// The last value.
+    pub to: f64,
+    /// How many; one is `from` alone.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub count: usize,
+}
+
+impl Range {
+    /// The value at `position`, below `count`.
+    pub fn value(&self, position: usize) -> f64 {
+        self.from + (self.to - self.from) * position as f64 / (self.count - 1).max(1) as f64
+    }
+}
+
+fn dimensionless() -> String {
+    "1".to_owned()
+}
+
+/// The systems of all equations of this process so far, by their JSON: as static as the built-in ones, and each kept once.
+static SYSTEMS: LazyLock<Mutex<HashMap<String, &'static System>>> = LazyLock::new(Mutex::default);
+
+impl Equations {
+    /// The system that these equations describe. It stays for the life of the process.
+    ///
+    /// # Errors
+    /// Everything wrong with the equations; keys begin inside their table, as in `states.0.derivative`.
+    pub fn system(&self) -> Result<&'static System, Vec<Problem>> {
+        let key = serde_json::to_string(self).unwrap_or_default();
+        let mut systems = SYSTEMS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(system) = systems.get(&key) {
+            return Ok(system);
+        }
+        let mut problems = Problems::default();
+        self.check(&mut problems);
+        let program = self.compile(&mut problems);
+        if !problems.0.is_empty() {
+            return Err(problems.0);
+        }
+        let system: &'static System = Box::leak(Box::new(self.build(program)));
+        systems.insert(key, system);
+        Ok(system)
+    }
+
+    fn compile(&self, problems: &mut Problems) -> Program {
+        let states = self.states.iter().enumerate();
+        let parameters = self.parameters.iter().enumerate();
+        let states = states.map(|(index, state)| (state.name.as_str(), Instruction::State(index)));
+        let parameters = parameters.map(|(index, it)| (it.name.as_str(), Instruction::Parameter(index)));
+        let constants = self.constants.iter().map(|(name, value)| (name.as_str(), Instruction::Number(*value)));
+        let numbers = [("t", Instruction::Time), ("pi", Instruction::Number(std::f64::consts::PI))];
+        let names: Vec<_> = states.chain(parameters).chain(constants).chain(numbers).collect();
+        let mut code = Vec::new();
+        for (index, state) in self.states.iter().enumerate() {
+            match expression::compile(&state.derivative, &names) {
+                Ok(of_state) => code.push(of_state),
+                Err(faults) => {
+                    for Fault { character, found, expected, remedy } in faults {
+                        let found = format!("{found} at character {character} of \"{}\"", state.derivative);
+                        problems.add(format!("states.{index}.derivative"), found, expected, remedy);
+                    }
+                }
+            }
+        }
+        Program::new(code)
+    }
+
+    /// The system, of valid equations.
+    fn build(&self, program: Program) -> System {
+        let channels = self.states.iter().map(|state| Channel {
+            name: kept(&state.name),
+            unit: kept(&state.unit),
+            description: kept(&state.description),
+        });
+        let parameters = self.parameters.iter().map(|it| Parameter {
+            name: kept(&it.name),
+            unit: kept(&it.unit),
+            description: kept(&it.description),
+            lower: it.lower,
+            upper: it.upper,
+        });
+        let environments = self.environments.iter().map(|(name, values)| {
+            let axes = self.parameters.iter().filter_map(|it| values.get(&it.name)).map(Values::axis);
+            EnvironmentSet { name: kept(name), axes: axes.collect::<Vec<_>>().leak() }
+        });
+        let bounds: Vec<[f64; 2]> = self.states.iter().map(|state| state.initial).collect();
+        let initial = move |uniform: &mut dyn FnMut() -> f64, state: &mut [f64]| {
+            for (value, [lower, upper]) in state.iter_mut().zip(&bounds) {
+                *value = lower + (upper - lower) * uniform();
+            }
+        };
+        let preset = Preset {
+            name: "uniform",
+            description: "Initial states uniform between the bounds of each state",
+            initial: Box::leak(Box::new(initial)),
+            environments: environments.collect::<Vec<_>>().leak(),
+        };
+        let equations = self.states.iter().map(|state| format!("d{}/dt = {}", state.name, state.derivative));
+        let equations = equations.collect::<Vec<_>>().join(", ");
+        let description = match self.description.trim_end_matches('.') {
+            "" => equations,
+            description => format!("{description}, {equations}"),
+        };
+        System {
+            name: kept(&self.name),
+            description: description.leak(),
+            time_unit: kept(&self.time_unit),
+            channels: channels.collect::<Vec<_>>().leak(),
+            parameters: parameters.collect::<Vec<_>>().leak(),
+            field: Box::leak(Box::new(move |parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]| {
+                program.derivative(parameters, time, state, derivative);
+            })),
+            horizon: self.horizon,
+            time_step: self.time_step,
+            presets: vec![preset].leak(),
+        }
+    }
+}
+
+fn kept(text: &str) -> &'static str {
+    text.to_owned().leak()
+}
+
+impl Values {
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::List(list) => list.len(),
+            Values::Range(range) => range.count,
+        }
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn axis(&self) -> Axis {
+        match self {
+            Values::List(list) => Axis::Values(list.clone().leak()),
+            Values::Range(Range { from, count: 1, .. }) => Axis::Values(vec![*from].leak()),
+            Values::Range(Range { from, to, count }) => Axis::Uniform { first: *from, last: *to, count: *count },
+        }
+    }
+}

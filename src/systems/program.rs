@@ -1,0 +1,156 @@
+//! The right-hand sides of a user's system as code for a stack machine, for all states at once.
+//!
+//! Evaluation allocates nothing, works in the order in which the expressions are written, and fuses no operations: it
+//! rounds as the same expressions in Rust do.
+
+/// Values that wait for their operators at most.
+pub(super) const DEEPEST: usize = 64;
+
+/// One instruction; it takes its operands from the top of the stack and leaves its result there.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Instruction {
+    Number(f64),
+    Time,
+    State(usize),
+    Parameter(usize),
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Power,
+    /// Multiplies the top by a state, which is what most right-hand sides do.
+    MultiplyState(usize),
+    Negate,
+    Square,
+    Unary(fn(f64) -> f64),
+    Binary(fn(f64, f64) -> f64),
+    /// Moves the value to the derivative of a state.
+    Derivative(usize),
+}
+
+/// An expression, and while it is being read a part of one, as code that leaves one value on the stack.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Code(Vec<Instruction>);
+
+impl std::str::FromStr for Code {
+    type Err = std::num::ParseFloatError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(|number| Code::one(Instruction::Number(number)))
+    }
+}
+
+impl Code {
+    pub(super) fn one(instruction: Instruction) -> Self {
+        Code(vec![instruction])
+    }
+
+    /// `operation` of `self`; done at once where that is a number.
+    pub(super) fn unary(mut self, operation: Instruction) -> Self {
+        self.0.push(operation);
+        self.folded(2)
+    }
+
+    /// `operation` of `self` and `right`; done at once where both are numbers.
+    pub(super) fn binary(mut self, right: Code, operation: Instruction) -> Self {
+        match (operation, right.0.as_slice()) {
+            (Instruction::Power, [Instruction::Number(2.0)]) => return self.unary(Instruction::Square),
+            (Instruction::Multiply, [Instruction::State(state)]) => {
+                self.0.push(Instruction::MultiplyState(*state));
+                return self;
+            }
+            _ => {}
+        }
+        self.0.extend(right.0);
+        self.0.push(operation);
+        self.folded(3)
+    }
+
+    /// The number instead of the code, where that is `length` instructions long and has only numbers.
+    fn folded(self, length: usize) -> Self {
+        let (operands, _) = self.0.split_at(self.0.len() - 1);
+        let constant = operands.iter().all(|operand| matches!(operand, Instruction::Number(_)));
+        if self.0.len() != length || !constant {
+            return self;
+        }
+        let mut value = [0.0];
+        let code = self.0.into_iter().chain([Instruction::Derivative(0)]).collect();
+        Program { code }.derivative(&[], 0.0, &[], &mut value);
+        Code::one(Instruction::Number(value[0]))
+    }
+
+    /// How many values lie on the stack at most.
+    pub(super) fn depth(&self) -> usize {
+        let mut depth = 0_usize;
+        let mut deepest = 0;
+        for instruction in &self.0 {
+            match instruction {
+                Instruction::Number(_) | Instruction::Time | Instruction::State(_) | Instruction::Parameter(_) => {
+                    depth += 1;
+                }
+                Instruction::MultiplyState(_) | Instruction::Negate | Instruction::Square | Instruction::Unary(_) => {}
+                _ => depth -= 1,
+            }
+            deepest = deepest.max(depth);
+        }
+        deepest
+    }
+}
+
+/// `dy/dt = f(t, y; p)` of all states.
+#[derive(Debug)]
+pub(super) struct Program {
+    code: Vec<Instruction>,
+}
+
+impl Program {
+    /// The program that evaluates `right_hand_sides [C]`, each at most [`DEEPEST`] deep.
+    pub(super) fn new(right_hand_sides: Vec<Code>) -> Self {
+        let mut code = Vec::new();
+        for (state, right_hand_side) in right_hand_sides.into_iter().enumerate() {
+            code.extend(right_hand_side.0);
+            code.push(Instruction::Derivative(state));
+        }
+        Program { code }
+    }
+
+    /// Writes `dy/dt [C]` at `parameters [d_p]`, `time` and `state [C]` to `derivative`.
+    pub(super) fn derivative(&self, parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]) {
+        let mut stack = [0.0; DEEPEST];
+        let mut next = 0;
+        for instruction in &self.code {
+            match *instruction {
+                Instruction::Number(number) => push(&mut stack, &mut next, number),
+                Instruction::Time => push(&mut stack, &mut next, time),
+                Instruction::State(index) => push(&mut stack, &mut next, state[index]),
+                Instruction::Parameter(index) => push(&mut stack, &mut next, parameters[index]),
+                Instruction::Add => apply(&mut stack, &mut next, |left, right| left + right),
+                Instruction::Subtract => apply(&mut stack, &mut next, |left, right| left - right),
+                Instruction::Multiply => apply(&mut stack, &mut next, |left, right| left * right),
+                Instruction::Divide => apply(&mut stack, &mut next, |left, right| left / right),
+                Instruction::Power => apply(&mut stack, &mut next, f64::powf),
+                Instruction::Binary(function) => apply(&mut stack, &mut next, function),
+                Instruction::MultiplyState(index) => stack[next - 1] *= state[index],
+                Instruction::Negate => stack[next - 1] = -stack[next - 1],
+                Instruction::Square => stack[next - 1] *= stack[next - 1],
+                Instruction::Unary(function) => stack[next - 1] = function(stack[next - 1]),
+                Instruction::Derivative(index) => {
+                    next -= 1;
+                    derivative[index] = stack[next];
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn push(stack: &mut [f64; DEEPEST], next: &mut usize, value: f64) {
+    stack[*next] = value;
+    *next += 1;
+}
+
+#[inline(always)]
+fn apply(stack: &mut [f64; DEEPEST], next: &mut usize, operation: impl Fn(f64, f64) -> f64) {
+    *next -= 1;
+    stack[*next - 1] = operation(stack[*next - 1], stack[*next]);
+}

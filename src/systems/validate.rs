@@ -1,0 +1,163 @@
+//! Checks of a user's equations that a JSON schema cannot state, but for the expressions themselves.
+
+use std::collections::BTreeMap;
+
+use super::equations::{Equations, ParameterBounds, Range, Values};
+use super::grammar;
+use super::problem::Problems;
+
+/// States, parameters, constants or sets of environments at most.
+pub(super) const MOST_NAMES: usize = 1000;
+/// Values of a parameter in a set of environments, and environments of a set, at most.
+const MOST_ENVIRONMENTS: usize = 100_000;
+
+impl Equations {
+    /// Adds everything wrong with names, numbers and sets of environments.
+    pub(super) fn check(&self, problems: &mut Problems) {
+        self.check_names(problems);
+        self.check_numbers(problems);
+        self.check_environments(problems);
+    }
+
+    /// Names of states, parameters and constants, with their keys.
+    fn names(&self) -> Vec<(String, &str)> {
+        let states = self.states.iter().enumerate();
+        let parameters = self.parameters.iter().enumerate();
+        let states = states.map(|(index, state)| (format!("states.{index}.name"), state.name.as_str()));
+        let parameters = parameters.map(|(index, it)| (format!("parameters.{index}.name"), it.name.as_str()));
+        let constants = self.constants.keys().map(|name| (format!("constants.{name}"), name.as_str()));
+        states.chain(parameters).chain(constants).collect()
+    }
+
+    fn check_names(&self, problems: &mut Problems) {
+        let is_plain = self.name.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && self.name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+        problems.require(
+            is_plain,
+            "name",
+            format!("`{}`", self.name),
+            "letters, digits, `.`, `_` and `-`, a letter or digit first",
+            "rename the system",
+        );
+        for (key, count) in [("states", self.states.len()), ("parameters", self.parameters.len())] {
+            let found = format!("{count} {key}");
+            problems.require((1..=MOST_NAMES).contains(&count), key, found, "1 to 1000", "list each with its name");
+        }
+        problems.require(
+            self.constants.len() <= MOST_NAMES,
+            "constants",
+            format!("{} constants", self.constants.len()),
+            "at most 1000",
+            "write some of them into the expressions",
+        );
+        let mut seen: BTreeMap<&str, String> = BTreeMap::new();
+        for (key, name) in self.names() {
+            let is_word = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if !is_word {
+                problems.add(
+                    key.as_str(),
+                    format!("`{name}`"),
+                    "letters, digits and `_`, no digit first",
+                    "rename it so that expressions can name it",
+                );
+            } else if grammar::functions().contains(&name) {
+                problems.add(key.as_str(), format!("`{name}`, a function"), "a name of its own", "rename it");
+            } else if matches!(name, "t" | "pi") {
+                let meaning = if name == "t" { "the time" } else { "the number" };
+                problems.add(key.as_str(), format!("`{name}`, {meaning}"), "a name of its own", "rename it");
+            }
+            if let Some(other) = seen.get(name) {
+                problems.add(key.as_str(), format!("`{name}`, which {other} is too"), "a name of its own", "rename it");
+            }
+            seen.entry(name).or_insert(key);
+        }
+    }
+
+    fn check_numbers(&self, problems: &mut Problems) {
+        for (key, value) in [("horizon", self.horizon), ("time_step", self.time_step)] {
+            let is_positive = value.is_finite() && value > 0.0;
+            problems.require(
+                is_positive,
+                key,
+                value,
+                "a finite number above zero",
+                "in the unit of time of the system",
+            );
+        }
+        for (name, value) in &self.constants {
+            let key = format!("constants.{name}");
+            problems.require(value.is_finite(), key, value, "a finite number", "write the number itself");
+        }
+        for (index, state) in self.states.iter().enumerate() {
+            let [lower, upper] = state.initial;
+            problems.require(
+                lower.is_finite() && upper.is_finite() && lower <= upper,
+                format!("states.{index}.initial"),
+                format!("[{lower}, {upper}]"),
+                "two finite numbers, the smaller first",
+                "equal numbers fix the initial value",
+            );
+        }
+        for (index, ParameterBounds { name, lower, upper, .. }) in self.parameters.iter().enumerate() {
+            problems.require(
+                lower.is_finite() && upper.is_finite() && lower < upper,
+                format!("parameters.{index}"),
+                format!("`{name}` from {lower} to {upper}"),
+                "finite bounds, `lower` below `upper`",
+                "bounds are there to find slips: choose them generously",
+            );
+        }
+    }
+
+    fn check_environments(&self, problems: &mut Problems) {
+        let known: Vec<&str> = self.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+        for (set, values) in &self.environments {
+            let key = format!("environments.{set}");
+            for name in values.keys().filter(|name| !known.contains(&name.as_str())) {
+                problems.unknown(format!("{key}.{name}"), name, "parameter of the system", &known);
+            }
+            let mut size = 1_usize;
+            for ParameterBounds { name, lower, upper, .. } in &self.parameters {
+                let Some(values) = values.get(name) else {
+                    problems.add(
+                        key.as_str(),
+                        format!("no `{name}`"),
+                        format!("values of each of {}", known.join(", ")),
+                        format!("add `{name} = [...]`"),
+                    );
+                    continue;
+                };
+                let ends = match values {
+                    Values::List(list) => list.clone(),
+                    Values::Range(range) => vec![range.from, range.to],
+                };
+                size = size.saturating_mul(values.len());
+                for value in ends.into_iter().filter(|value| !(*lower..=*upper).contains(value)) {
+                    problems.add(
+                        format!("{key}.{name}"),
+                        value,
+                        format!("numbers from {lower} to {upper}"),
+                        "choose values inside the bounds of the parameter",
+                    );
+                }
+                if let Values::Range(Range { from, to, count }) = values {
+                    problems.require(
+                        from < to && *count >= 2 || from == to && *count == 1,
+                        format!("{key}.{name}"),
+                        format!("{count} values from {from} to {to}"),
+                        "2 values or more in ascending order, or one value",
+                        "exchange or change the ends, or change `count`",
+                    );
+                }
+            }
+            problems.require(
+                (1..=MOST_ENVIRONMENTS).contains(&size),
+                key.as_str(),
+                format!("{size} environments"),
+                "1 to 100000 environments",
+                "change the number of values",
+            );
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Systems that are given by their equations.
+
+use paramill::generate::{Settings, SystemSettings};
+
+use super::{generate, settings, simulate, with_threads};
+
+const LOTKA_VOLTERRA: &str = r#"
+    dataset = "lv-tiny"
+    [system]
+    name = "prey-and-predator"
+    horizon = 10.0
+    time_step = 0.5
+    constants = { alpha = 0.5, gamma = 0.5 }
+    [[system.states]]
+    name = "x"
+    derivative = "alpha * x - beta * x * y"
+    initial = [1.0, 3.0]
+    [[system.states]]
+    name = "y"
+    derivative = "delta * x * y - gamma * y"
+    initial = [1.0, 3.0]
+    [[system.parameters]]
+    name = "beta"
+    lower = 1e-3
+    upper = 10.0
+    [[system.parameters]]
+    name = "delta"
+    lower = 1e-3
+    upper = 10.0
+    [system.environments]
+    train = { beta = [0.5, 0.75, 1.0], delta = [0.5, 0.75, 1.0] }
+    grid = { beta = { from = 0.25, to = 1.25, count = 51 }, delta = { from = 0.25, to = 1.25, count = 51 } }
+    [splits.train]
+    environments = "train"
+    trajectories = 2
+    [splits.grid]
+    environments = "grid"
+    limit = 9
+    trajectories = 1
+"#;
+
+#[test]
+fn the_same_equations_give_the_same_bytes_as_a_built_in_system() {
+    let mut built_in = settings(LOTKA_VOLTERRA);
+    built_in.system = SystemSettings::Named("lotka-volterra".to_owned());
+    let (expected, found) = (simulate(&built_in, 5), simulate(&settings(LOTKA_VOLTERRA), 5));
+    assert_eq!(expected.values().map(Vec::len).sum::<usize>(), 27);
+    assert_eq!(expected, found);
+}
+
+#[test]
+fn a_manifest_alone_is_enough_to_make_the_dataset_again() {
+    let place = tempfile::tempdir().unwrap();
+    let first = with_threads(1, || generate(&settings(LOTKA_VOLTERRA), 7, &place.path().join("first")));
+    let again: Settings = serde_json::from_value(first.provenance.configuration.clone()).unwrap();
+    let second = with_threads(2, || generate(&again, first.provenance.seed.unwrap(), &place.path().join("second")));
+    assert!(!first.files.is_empty());
+    assert_eq!(first, second);
+    let derivative = first.provenance.configuration.pointer("/system/states/0/derivative").unwrap();
+    assert_eq!(derivative, "alpha * x - beta * x * y");
+}
+
+#[test]
+fn time_and_functions_are_those_of_mathematics() {
+    let text = r#"
+        dataset = "d"
+        rtol = 1e-12
+        atol = 1e-12
+        [system]
+        name = "driven"
+        horizon = 3.0
+        time_step = 0.5
+        states = [
+          { name = "rise", derivative = "rate * cos(rate * t)", initial = [0.0, 0.0] },
+          { name = "fall", derivative = "-2 * rate * t * exp(-rate * t^2)", initial = [1.0, 1.0] },
+        ]
+        parameters = [{ name = "rate", lower = 0.1, upper = 2.0 }]
+        [splits.train]
+        environments = [{ rate = 0.7 }]
+        trajectories = 1
+    "#;
+    let simulated = simulate(&settings(text), 0);
+    for trajectory in simulated.values().flatten() {
+        for (sample, time) in trajectory.times.iter().enumerate() {
+            let expected = [(0.7 * time).sin(), (-0.7 * time * time).exp()];
+            for (found, expected) in trajectory.state(sample).iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-10, "{found} {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn everything_wrong_with_equations_is_said_at_once() {
+    let broken = settings(
+        r#"
+        dataset = "d"
+        [system]
+        name = "pen dulum"
+        horizon = 0.0
+        time_step = 1.0
+        constants = { exp = 1.0, x = 2.0, huge = inf }
+        states = [
+          { name = "x", derivative = "v + bta * y", initial = [1.0, 0.0] },
+          { name = "v", derivative = "-sine(x)", initial = [0.0, nan] },
+          { name = "t", derivative = "2 (x + 1)", initial = [0.0, 1.0] },
+          { name = "x", derivative = "x +", initial = [0.0, 1.0] },
+        ]
+        parameters = [{ name = "beta", lower = 0.0, upper = inf }, { name = "1st", lower = 1.0, upper = 0.0 }]
+        environments = { train = { beta = [0.5, -1.0], gama = [1.0] }, grid = { beta = [], 1st = { from = 1.0, to = 0.0, count = 3 } } }
+        [splits.train]
+        environments = "train"
+        trajectories = 1
+        "#,
+    );
+    let lines: Vec<String> = broken.validate().iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!("wrong_equations", lines.join("\n"));
+}
