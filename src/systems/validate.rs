@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::equations::{Equations, ParameterBounds, Range, Values};
 use super::grammar;
 use super::problem::Problems;
+use crate::dataset::RESERVED;
 
 /// States, parameters, constants or sets of environments at most.
 pub(super) const MOST_NAMES: usize = 1000;
@@ -66,6 +67,10 @@ impl Equations {
             } else if matches!(name, "t" | "pi") {
                 let meaning = if name == "t" { "the time" } else { "the number" };
                 problems.add(key.as_str(), format!("`{name}`, {meaning}"), "a name of its own", "rename it");
+            }
+            if RESERVED.contains(&name) && !key.starts_with("constants") {
+                let found = format!("`{name}`, which the dataset format uses itself");
+                problems.add(key.as_str(), found, "a name of its own", "rename it");
             }
             if let Some(other) = seen.get(name) {
                 problems.add(key.as_str(), format!("`{name}`, which {other} is too"), "a name of its own", "rename it");

@@ -105,6 +105,7 @@ fn everything_wrong_with_equations_is_said_at_once() {
           { name = "v", derivative = "-sine(x)", initial = [0.0, nan] },
           { name = "t", derivative = "2 (x + 1)", initial = [0.0, 1.0] },
           { name = "x", derivative = "x +", initial = [0.0, 1.0] },
+          { name = "time", derivative = "1", initial = [0.0, 1.0] },
         ]
         parameters = [{ name = "beta", lower = 0.0, upper = inf }, { name = "1st", lower = 1.0, upper = 0.0 }]
         environments = { train = { beta = [0.5, -1.0], gama = [1.0] }, grid = { beta = [], 1st = { from = 1.0, to = 0.0, count = 3 } } }
