@@ -143,7 +143,7 @@ fn problems_as_json_have_the_fields_of_the_lines() {
 #[test]
 fn help_texts() {
     let root = house(PIPELINE);
-    for name in ["", "run", "check", "show", "schema", "list"] {
+    for name in ["", "run", "check", "show", "schema", "list", "dataset"] {
         let arguments: Vec<&str> = [name, "--help"].into_iter().filter(|argument| !argument.is_empty()).collect();
         let output = paramill(root.path(), &arguments);
         assert_eq!(output.status.code(), Some(0));
@@ -363,7 +363,7 @@ fn a_diff_names_settings_trajectories_and_the_greatest_difference() {
     assert_eq!(seeds.status.code(), Some(3));
     let text = stdout(&seeds);
     assert!(text.contains("provenance.seed: 3 -> 4\n"), "{text}");
-    assert!(text.contains("train: 4 trajectories with other states: train-00000/00000, "), "{text}");
+    assert!(text.contains("train: 4 trajectories with other states: train-00001/00000, "), "{text}");
     assert!(text.contains("train: `x` differs by at most "), "{text}");
     assert!(!text.contains("other times") && !text.contains("other parameters"), "{text}");
     let more = at(&["dataset", "diff", "datasets/one", "datasets/three", "--json"]);

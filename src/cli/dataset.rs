@@ -48,18 +48,18 @@ fn lines(difference: &Difference, a: &Dataset) -> String {
         let lists = [
             ("only in the first", &difference.only_in_a),
             ("only in the second", &difference.only_in_b),
-            ("other parameters", &difference.parameters),
-            ("other times", &difference.times),
-            ("other states", &difference.states),
+            ("with other parameters", &difference.parameters),
+            ("with other times", &difference.times),
+            ("with other states", &difference.states),
         ];
         for (what, names) in lists.into_iter().filter(|(_, names)| !names.is_empty()) {
             let shown = names.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
             let more = if names.len() > MOST_NAMES { ", .." } else { "" };
-            text.push_str(&format!("{split}: {} with {what}: {shown}{more}\n", trajectories(names.len())));
+            text.push_str(&format!("{split}: {} {what}: {shown}{more}\n", trajectories(names.len())));
         }
         for (channel, greatest) in a.manifest().channels.iter().zip(&difference.greatest) {
-            let greatest = number(*greatest);
-            text.push_str(&format!("{split}: `{}` differs by at most {greatest} {}\n", channel.name, channel.unit));
+            let unit = if channel.unit == "1" { String::new() } else { format!(" {}", channel.unit) };
+            text.push_str(&format!("{split}: `{}` differs by at most {}{unit}\n", channel.name, number(*greatest)));
         }
     }
     text
