@@ -143,7 +143,7 @@ fn problems_as_json_have_the_fields_of_the_lines() {
 #[test]
 fn help_texts() {
     let root = house(PIPELINE);
-    for name in ["", "run", "check", "show", "schema", "list"] {
+    for name in ["", "run", "check", "show", "schema", "list", "dataset"] {
         let arguments: Vec<&str> = [name, "--help"].into_iter().filter(|argument| !argument.is_empty()).collect();
         let output = paramill(root.path(), &arguments);
         assert_eq!(output.status.code(), Some(0));
@@ -331,4 +331,63 @@ fn a_system_file_is_shown_checked_and_used_by_its_content() {
     );
     fs::remove_file(&file).unwrap();
     insta::assert_snapshot!("a_system_file_that_is_missing", stderr(&paramill(root.path(), &["check", "pairs.toml"])));
+}
+
+#[test]
+fn a_dataset_is_made_again_from_its_manifest_and_compared() {
+    let root = house(PIPELINE);
+    let at = |arguments: &[&str]| paramill(root.path(), arguments);
+    assert_eq!(at(&["run", "pairs.toml"]).status.code(), Some(0));
+    for threads in ["1", "2"] {
+        let again = at(&["dataset", "regenerate", "datasets/pairs", "--to", threads, "--threads", threads]);
+        assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+        assert_eq!(stdout(&again), format!("{threads}: byte for byte the same as datasets/pairs\n"));
+        let same = at(&["dataset", "diff", "datasets/pairs", threads]);
+        assert_eq!((same.status.code(), stderr(&same)), (Some(0), String::new()));
+        assert_eq!(stdout(&same), "the same: what they hold, and what they say of themselves\n");
+    }
+    let taken = at(&["dataset", "regenerate", "datasets/pairs", "--to", "1"]);
+    assert_eq!(taken.status.code(), Some(2));
+    assert!(stderr(&taken).contains("1: is there already; name a new place with --to"), "{}", stderr(&taken));
+}
+
+#[test]
+fn a_diff_names_settings_trajectories_and_the_greatest_difference() {
+    let root = house(PIPELINE);
+    let at = |arguments: &[&str]| paramill(root.path(), arguments);
+    for (name, set) in [("one", "seed=3"), ("two", "seed=4"), ("three", "generate.splits.train.trajectories=3")] {
+        let name = format!("generate.dataset={name}");
+        assert_eq!(at(&["run", "pairs.toml", "--set", &name, "--set", set]).status.code(), Some(0));
+    }
+    let seeds = at(&["dataset", "diff", "datasets/one", "datasets/two"]);
+    assert_eq!(seeds.status.code(), Some(3));
+    let text = stdout(&seeds);
+    assert!(text.contains("provenance.seed: 3 -> 4\n"), "{text}");
+    assert!(text.contains("train: 4 trajectories with other states: train-00001/00000, "), "{text}");
+    assert!(text.contains("train: `x` differs by at most "), "{text}");
+    assert!(!text.contains("other times") && !text.contains("other parameters"), "{text}");
+    let more = at(&["dataset", "diff", "datasets/one", "datasets/three", "--json"]);
+    assert_eq!(more.status.code(), Some(3));
+    let found: Value = serde_json::from_str(&stdout(&more)).unwrap();
+    let train = &found["difference"]["splits"]["train"];
+    assert_eq!(train["only_in_b"].as_array().unwrap().len(), 2, "{found}");
+    assert_eq!((&train["states"], &found["same"]), (&serde_json::json!([]), &serde_json::json!(false)));
+    assert!(found["difference"]["splits"].get("validation").is_none(), "{found}");
+}
+
+#[test]
+fn only_simulated_datasets_are_made_again() {
+    let root = house(PIPELINE);
+    assert_eq!(paramill(root.path(), &["run", "pairs.toml"]).status.code(), Some(0));
+    let manifest = root.path().join("datasets/pairs/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("\"stage\": \"generate\"", "\"stage\": \"import\"")).unwrap();
+    let refused = paramill(root.path(), &["dataset", "regenerate", "datasets/pairs", "--to", "again"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("dataset `pairs`: found one that the stage `import` made"),
+        "{}",
+        stderr(&refused)
+    );
+    assert!(!root.path().join("again").exists());
 }

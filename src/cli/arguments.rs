@@ -42,6 +42,8 @@ pub enum Command {
     Show(Show),
     Schema(Schema),
     List(List),
+    #[command(subcommand)]
+    Dataset(DatasetCommand),
 }
 
 impl Command {
@@ -53,6 +55,8 @@ impl Command {
             Command::Show(command) => command.json,
             Command::Schema(_) => false,
             Command::List(command) => command.json,
+            Command::Dataset(DatasetCommand::Diff(command)) => command.json,
+            Command::Dataset(DatasetCommand::Regenerate(command)) => command.json,
         }
     }
 }
@@ -172,6 +176,55 @@ pub struct List {
     /// What to list
     pub what: Listed,
     /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Compare datasets, or make one again
+#[derive(Debug, Subcommand)]
+pub enum DatasetCommand {
+    Diff(Diff),
+    Regenerate(Regenerate),
+}
+
+const DIFF_EXAMPLES: &str = "\
+Example:
+  paramill dataset diff datasets/lv-demo datasets/lv-grid
+
+The exit code is 0 if they are the same, 3 if they differ.";
+
+/// Say what differs between two datasets: what they say of themselves, and every trajectory
+#[derive(Debug, Args)]
+#[command(after_help = DIFF_EXAMPLES)]
+pub struct Diff {
+    /// The first dataset
+    pub a: PathBuf,
+    /// The second dataset
+    pub b: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const REGENERATE_EXAMPLES: &str = "\
+Example:
+  paramill dataset regenerate datasets/lv-demo --to /tmp/lv-demo
+
+The exit code is 0 if every byte is the same, 3 if not.";
+
+/// Simulate a dataset again from its manifest alone, and compare it with the original
+#[derive(Debug, Args)]
+#[command(after_help = REGENERATE_EXAMPLES)]
+pub struct Regenerate {
+    /// The dataset
+    pub dataset: PathBuf,
+    /// Where to put it; nothing may be there
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// Threads to compute with [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Print the result, or the error, as one JSON object
     #[arg(long)]
     pub json: bool,
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod check;
+mod dataset;
 mod list;
 mod output;
 mod run;
@@ -36,6 +37,7 @@ pub fn main() -> ExitCode {
         Command::Show(command) => show::show(&command),
         Command::Schema(command) => schema::schema(&command),
         Command::List(command) => list::list(&command),
+        Command::Dataset(command) => dataset::dataset(&command, arguments.quiet),
     };
     ExitCode::from(done.unwrap_or_else(|error| {
         if as_json {

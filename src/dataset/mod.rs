@@ -20,7 +20,9 @@ mod parquet_store;
 mod writer;
 mod reader;
 mod verify;
+mod diff;
 
+pub use diff::{Difference, SplitDifference, diff};
 pub use error::Error;
 pub(crate) use layout::RESERVED;
 pub use manifest::{FileEntry, Manifest, Parent, Provenance, SplitSummary};

@@ -51,6 +51,11 @@ pub enum Error {
         parameters: Vec<f64>,
         source: Box<solve::Error>,
     },
+    /// The dataset cannot be made again from its manifest.
+    #[error(
+        "dataset `{dataset}`: found {found}; expected one that `generate` of this version made, which alone can be made again"
+    )]
+    NotGenerated { dataset: String, found: String },
     /// The dataset could not be written.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
@@ -72,6 +77,23 @@ pub fn run(settings: &Settings, seed: u64, directory: &Path, run: &Run) -> Resul
     let mut writer = Writer::create(directory, simulation.manifest())?;
     simulation.run(run, &mut |split, trajectory| Ok(writer.write(split, trajectory)?))?;
     Ok(writer.finish()?)
+}
+
+/// Makes the dataset that `manifest` describes again, from what it says of itself alone, at `directory`.
+///
+/// # Errors
+/// [`Error::NotGenerated`] for a dataset that was not simulated, or whose manifest has no settings that this version knows; else as [`run`].
+pub fn regenerate(manifest: &Manifest, directory: &Path, run: &Run) -> Result<Manifest, Error> {
+    let Provenance { stage, configuration, seed, .. } = &manifest.provenance;
+    let refused = |found: String| Error::NotGenerated { dataset: manifest.name.clone(), found };
+    let seed = match (stage.as_str(), seed) {
+        ("generate", Some(seed)) => *seed,
+        ("generate", None) => return Err(refused("a manifest without a seed".to_owned())),
+        (other, _) => return Err(refused(format!("one that the stage `{other}` made"))),
+    };
+    let settings: Settings = serde_json::from_value(configuration.clone())
+        .map_err(|error| refused(format!("settings that cannot be read ({error})")))?;
+    self::run(&settings, seed, directory, run)
 }
 
 /// Simulates what `settings` ask for and hands the trajectories to `sink`, split after split, in ascending order of their keys.

@@ -113,7 +113,7 @@ impl Error {
             Error::Dataset(dataset::Error::Io { .. }) | Error::Report(_) => 1,
             Error::Dataset(_) => 3,
             Error::Generate(error) => match error {
-                generate::Error::Invalid(_) => 2,
+                generate::Error::Invalid(_) | generate::Error::NotGenerated { .. } => 2,
                 _ => 3,
             },
             Error::Import(import::Error::Settings(_)) => 2,

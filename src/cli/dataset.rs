@@ -1,0 +1,104 @@
+//! `paramill dataset`.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::arguments::{DatasetCommand, Diff, Regenerate};
+use super::output::{complain, number, print, print_json};
+use super::run::start_threads;
+use super::signals;
+use super::terminal::{Style, Terminal};
+use crate::dataset::{Dataset, Difference, diff};
+use crate::pipeline::Error;
+use crate::{generate, progress};
+
+/// Names printed of one list.
+const MOST_NAMES: usize = 5;
+/// What the exit code is where two datasets differ.
+const DIFFERENT: u8 = 3;
+
+pub fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error> {
+    match command {
+        DatasetCommand::Diff(command) => compare(command),
+        DatasetCommand::Regenerate(command) => regenerate(command, quiet),
+    }
+}
+
+fn compare(command: &Diff) -> Result<u8, Error> {
+    let (a, b) = (Dataset::open(&command.a)?, Dataset::open(&command.b)?);
+    let difference = diff(&a, &b)?;
+    if command.json {
+        print_json(&json!({ "same": difference.is_empty(), "difference": difference }));
+    } else {
+        print(&lines(&difference, &a));
+    }
+    Ok(if difference.is_empty() { 0 } else { DIFFERENT })
+}
+
+fn lines(difference: &Difference, a: &Dataset) -> String {
+    if difference.is_empty() {
+        return "the same: what they hold, and what they say of themselves\n".to_owned();
+    }
+    let mut text = String::new();
+    for (key, a, b) in &difference.manifest {
+        text.push_str(&format!("{key}: {a} -> {b}\n"));
+    }
+    for (split, difference) in &difference.splits {
+        let lists = [
+            ("only in the first", &difference.only_in_a),
+            ("only in the second", &difference.only_in_b),
+            ("with other parameters", &difference.parameters),
+            ("with other times", &difference.times),
+            ("with other states", &difference.states),
+        ];
+        for (what, names) in lists.into_iter().filter(|(_, names)| !names.is_empty()) {
+            let shown = names.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
+            let more = if names.len() > MOST_NAMES { ", .." } else { "" };
+            text.push_str(&format!("{split}: {} {what}: {shown}{more}\n", trajectories(names.len())));
+        }
+        for (channel, greatest) in a.manifest().channels.iter().zip(&difference.greatest) {
+            let unit = if channel.unit == "1" { String::new() } else { format!(" {}", channel.unit) };
+            text.push_str(&format!("{split}: `{}` differs by at most {}{unit}\n", channel.name, number(*greatest)));
+        }
+    }
+    text
+}
+
+fn trajectories(count: usize) -> String {
+    format!("{count} trajector{}", if count == 1 { "y" } else { "ies" })
+}
+
+fn regenerate(command: &Regenerate, quiet: bool) -> Result<u8, Error> {
+    let original = Dataset::open(&command.dataset)?;
+    refuse_existing(&command.to)?;
+    start_threads(command.threads)?;
+    signals::listen();
+    let terminal = Terminal::new(Style::detect(quiet));
+    let handed = progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT };
+    let made = generate::regenerate(original.manifest(), &command.to, &handed);
+    terminal.close();
+    made?;
+    let again = Dataset::open(&command.to)?;
+    let same = again.content_hash() == original.content_hash();
+    if command.json {
+        print_json(&json!({ "dataset": command.to, "same": same }));
+    } else if same {
+        print(&format!("{}: byte for byte the same as {}\n", command.to.display(), command.dataset.display()));
+    } else {
+        let (tool, now) = (&original.manifest().provenance.tool, &again.manifest().provenance.tool);
+        complain(&format!(
+            "{}: not the same as {} (made by {tool}, now {now}); `paramill dataset diff` says what differs",
+            command.to.display(),
+            command.dataset.display()
+        ));
+    }
+    Ok(if same { 0 } else { DIFFERENT })
+}
+
+fn refuse_existing(path: &Path) -> Result<(), Error> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(Error::Usage(format!("{}: is there already; name a new place with --to", path.display()))),
+        Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,152 @@
+//! What differs between two datasets, whatever their files look like.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::{Dataset, Error, IndexEntry};
+use crate::schema::{Split, Trajectory};
+
+/// Trajectories compared at once.
+const BATCH: usize = 256;
+
+/// What differs between the datasets `a` and `b`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Difference {
+    /// What they say of themselves: key, and what either has.
+    pub manifest: Vec<(String, String, String)>,
+    /// What they hold, by split; only splits that differ.
+    pub splits: BTreeMap<Split, SplitDifference>,
+}
+
+/// What differs in one split.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SplitDifference {
+    /// Trajectories, as `environment/trajectory`, that only one has.
+    pub only_in_a: Vec<String>,
+    pub only_in_b: Vec<String>,
+    /// Trajectories of both with other parameters, times, or number of samples.
+    pub parameters: Vec<String>,
+    pub times: Vec<String>,
+    /// Trajectories of both with other states, and per channel the greatest difference of a value; absent where the
+    /// channels themselves differ.
+    pub states: Vec<String>,
+    pub greatest: Vec<f64>,
+}
+
+impl Difference {
+    /// Whether the datasets hold the same and say the same of themselves.
+    pub fn is_empty(&self) -> bool {
+        self.manifest.is_empty() && self.splits.is_empty()
+    }
+}
+
+/// Compares two datasets, trajectory by trajectory, in bounded memory but for their ids.
+///
+/// # Errors
+/// If one of them cannot be read or is not what its manifest states.
+pub fn diff(a: &Dataset, b: &Dataset) -> Result<Difference, Error> {
+    let mut difference = Difference { manifest: manifests(a, b), ..Difference::default() };
+    let splits: BTreeSet<Split> =
+        [a, b].into_iter().flat_map(|dataset| dataset.manifest().splits.keys().copied()).collect();
+    for split in splits {
+        let of_split = compare(a, b, split)?;
+        if of_split != SplitDifference::default() {
+            difference.splits.insert(split, of_split);
+        }
+    }
+    Ok(difference)
+}
+
+fn manifests(a: &Dataset, b: &Dataset) -> Vec<(String, String, String)> {
+    let of = |dataset: &Dataset| {
+        let mut leaves = BTreeMap::new();
+        let mut manifest = serde_json::to_value(dataset.manifest()).unwrap_or_default();
+        // Counts and files follow from the trajectories, which are compared themselves.
+        if let Some(manifest) = manifest.as_object_mut() {
+            manifest.retain(|key, _| key != "splits" && key != "files");
+        }
+        flatten("", &manifest, &mut leaves);
+        leaves
+    };
+    let (a, b) = (of(a), of(b));
+    let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let shown = |value: Option<&String>| value.cloned().unwrap_or_else(|| "(absent)".to_owned());
+    keys.into_iter()
+        .filter(|key| a.get(*key) != b.get(*key))
+        .map(|key| (key.clone(), shown(a.get(key)), shown(b.get(key))))
+        .collect()
+}
+
+/// The values of a tree by their dotted keys.
+fn flatten(key: &str, value: &serde_json::Value, leaves: &mut BTreeMap<String, String>) {
+    let inside = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
+    match value {
+        serde_json::Value::Object(table) => {
+            table.iter().for_each(|(name, value)| flatten(&inside(name), value, leaves));
+        }
+        serde_json::Value::Array(list) => {
+            list.iter().enumerate().for_each(|(index, value)| flatten(&inside(&index.to_string()), value, leaves));
+        }
+        leaf => {
+            leaves.insert(key.to_owned(), leaf.to_string());
+        }
+    }
+}
+
+fn compare(a: &Dataset, b: &Dataset, split: Split) -> Result<SplitDifference, Error> {
+    let (rows_a, rows_b) = (rows(a, split)?, rows(b, split)?);
+    let name = |key: &(String, String)| format!("{}/{}", key.0, key.1);
+    let only = |some: &BTreeMap<_, usize>, others: &BTreeMap<_, usize>| {
+        some.keys().filter(|key| !others.contains_key(*key)).map(name).collect()
+    };
+    let mut difference = SplitDifference {
+        only_in_a: only(&rows_a, &rows_b),
+        only_in_b: only(&rows_b, &rows_a),
+        ..SplitDifference::default()
+    };
+    let same_channels = a.manifest().channels == b.manifest().channels;
+    let mut greatest = vec![0.0_f64; if same_channels { a.manifest().channels.len() } else { 0 }];
+    let common: Vec<(usize, usize)> = rows_a.iter().filter_map(|(key, a)| Some((*a, *rows_b.get(key)?))).collect();
+    for common in common.chunks(BATCH) {
+        let (of_a, of_b): (Vec<usize>, Vec<usize>) = common.iter().copied().unzip();
+        for (a, b) in a.read_rows(split, &of_a)?.iter().zip(&b.read_rows(split, &of_b)?) {
+            trajectories(a, b, &mut difference, &mut greatest);
+        }
+    }
+    if !difference.states.is_empty() {
+        difference.greatest = greatest;
+    }
+    Ok(difference)
+}
+
+/// Row of each trajectory of a split, by environment and trajectory.
+fn rows(dataset: &Dataset, split: Split) -> Result<BTreeMap<(String, String), usize>, Error> {
+    let index = dataset.index(split)?;
+    let key = |(row, IndexEntry { environment, trajectory, .. })| ((environment, trajectory), row);
+    Ok(index.into_iter().enumerate().map(key).collect())
+}
+
+fn trajectories(a: &Trajectory, b: &Trajectory, difference: &mut SplitDifference, greatest: &mut [f64]) {
+    let name = || format!("{}/{}", a.environment, a.trajectory);
+    if a.parameters != b.parameters {
+        difference.parameters.push(name());
+    }
+    if !same(&a.times, &b.times) {
+        difference.times.push(name());
+    }
+    if !same(&a.states, &b.states) {
+        difference.states.push(name());
+        if a.states.len() == b.states.len() && !greatest.is_empty() {
+            for (value, (a, b)) in a.states.iter().zip(&b.states).enumerate() {
+                let channel = value % greatest.len();
+                greatest[channel] = greatest[channel].max((a - b).abs());
+            }
+        }
+    }
+}
+
+/// To the bit, which tells -0 from 0.
+fn same(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}
