@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{Dataset, Error, IndexEntry};
 use crate::schema::{Split, Trajectory};
@@ -60,36 +61,42 @@ pub fn diff(a: &Dataset, b: &Dataset) -> Result<Difference, Error> {
 
 fn manifests(a: &Dataset, b: &Dataset) -> Vec<(String, String, String)> {
     let of = |dataset: &Dataset| {
-        let mut leaves = BTreeMap::new();
         let mut manifest = serde_json::to_value(dataset.manifest()).unwrap_or_default();
         // Counts and files follow from the trajectories, which are compared themselves.
         if let Some(manifest) = manifest.as_object_mut() {
             manifest.retain(|key, _| key != "splits" && key != "files");
         }
-        flatten("", &manifest, &mut leaves);
-        leaves
+        manifest
     };
-    let (a, b) = (of(a), of(b));
-    let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-    let shown = |value: Option<&String>| value.cloned().unwrap_or_else(|| "(absent)".to_owned());
+    changes(&of(a), &of(b))
+}
+
+/// The leaves in which two trees of settings differ: dotted key, old value, new value.
+pub fn changes(old: &Value, new: &Value) -> Vec<(String, String, String)> {
+    let (mut old_leaves, mut new_leaves) = (BTreeMap::new(), BTreeMap::new());
+    leaves(old, "", &mut old_leaves);
+    leaves(new, "", &mut new_leaves);
+    let keys: BTreeSet<&String> = old_leaves.keys().chain(new_leaves.keys()).collect();
+    let said = |leaf: Option<&Value>| leaf.map_or("(absent)".to_owned(), Value::to_string);
     keys.into_iter()
-        .filter(|key| a.get(*key) != b.get(*key))
-        .map(|key| (key.clone(), shown(a.get(key)), shown(b.get(key))))
+        .filter(|key| old_leaves.get(*key) != new_leaves.get(*key))
+        .map(|key| (key.clone(), said(old_leaves.get(key)), said(new_leaves.get(key))))
         .collect()
 }
 
-/// The values of a tree by their dotted keys.
-fn flatten(key: &str, value: &serde_json::Value, leaves: &mut BTreeMap<String, String>) {
-    let inside = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
+fn leaves(value: &Value, at: &str, into: &mut BTreeMap<String, Value>) {
+    let inside = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
     match value {
-        serde_json::Value::Object(table) => {
-            table.iter().for_each(|(name, value)| flatten(&inside(name), value, leaves));
+        Value::Object(table) if !table.is_empty() => {
+            table.iter().for_each(|(key, value)| leaves(value, &inside(key), into));
         }
-        serde_json::Value::Array(list) => {
-            list.iter().enumerate().for_each(|(index, value)| flatten(&inside(&index.to_string()), value, leaves));
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            items.iter().enumerate().for_each(|(index, value)| leaves(value, &inside(&index.to_string()), into));
         }
+        // Null and absent are the same to TOML.
+        Value::Null => {}
         leaf => {
-            leaves.insert(key.to_owned(), leaf.to_string());
+            into.insert(at.to_owned(), leaf.clone());
         }
     }
 }

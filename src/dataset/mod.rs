@@ -22,7 +22,7 @@ mod reader;
 mod verify;
 mod diff;
 
-pub use diff::{Difference, SplitDifference, diff};
+pub use diff::{Difference, SplitDifference, changes, diff};
 pub use error::Error;
 pub(crate) use layout::RESERVED;
 pub use manifest::{FileEntry, Manifest, Parent, Provenance, SplitSummary};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::stage::Stage;
-use crate::dataset::Parent;
+use crate::dataset::{self, Parent};
 use crate::digest::sha256;
 use crate::schema::FormatVersion;
 
@@ -82,34 +82,7 @@ pub fn canonical(value: &Value) -> Value {
 
 /// The leaves in which two settings differ, as `key: old -> new`.
 pub fn differences(old: &Value, new: &Value) -> Vec<String> {
-    let (mut old_leaves, mut new_leaves) = (BTreeMap::new(), BTreeMap::new());
-    leaves(old, "", &mut old_leaves);
-    leaves(new, "", &mut new_leaves);
-    let mut keys: Vec<_> = old_leaves.keys().chain(new_leaves.keys()).collect();
-    keys.sort();
-    keys.dedup();
-    let said = |leaf: Option<&Value>| leaf.map_or("(absent)".to_owned(), Value::to_string);
-    keys.into_iter()
-        .filter(|key| old_leaves.get(*key) != new_leaves.get(*key))
-        .map(|key| format!("{key}: {} -> {}", said(old_leaves.get(key)), said(new_leaves.get(key))))
-        .collect()
-}
-
-fn leaves(value: &Value, at: &str, into: &mut BTreeMap<String, Value>) {
-    let inside = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
-    match value {
-        Value::Object(table) if !table.is_empty() => {
-            table.iter().for_each(|(key, value)| leaves(value, &inside(key), into));
-        }
-        Value::Array(items) if items.iter().any(Value::is_object) => {
-            items.iter().enumerate().for_each(|(index, value)| leaves(value, &inside(&index.to_string()), into));
-        }
-        // Null and absent are the same to TOML.
-        Value::Null => {}
-        leaf => {
-            into.insert(at.to_owned(), leaf.clone());
-        }
-    }
+    dataset::changes(old, new).into_iter().map(|(key, old, new)| format!("{key}: {old} -> {new}")).collect()
 }
 
 fn optional(seed: Option<u64>) -> String {

@@ -23,10 +23,7 @@ pub static LOTKA_VOLTERRA: System = System {
     name: "lotka-volterra",
     description: "Prey and predator, dx/dt = 0.5 x - beta x y, dy/dt = delta x y - 0.5 y",
     time_unit: "1",
-    channels: &[
-        Channel { name: "x", unit: "1", description: "Prey" },
-        Channel { name: "y", unit: "1", description: "Predator" },
-    ],
+    channels: CHANNELS,
     parameters: &[
         Parameter {
             name: "beta",
@@ -62,8 +59,11 @@ pub static LOTKA_VOLTERRA: System = System {
     ],
 };
 
-const TRAIN: Axis = Axis::Values(&[0.5, 0.75, 1.0]);
-const ADAPT: Axis = Axis::Values(&[0.625, 1.125]);
+pub(super) const CHANNELS: &[Channel] =
+    &[Channel { name: "x", unit: "1", description: "Prey" }, Channel { name: "y", unit: "1", description: "Predator" }];
+
+pub(super) const TRAIN: Axis = Axis::Values(&[0.5, 0.75, 1.0]);
+pub(super) const ADAPT: Axis = Axis::Values(&[0.625, 1.125]);
 const GRID: Axis = Axis::Uniform { first: 0.25, last: 1.25, count: 51 };
 
 const ENVIRONMENTS: &[EnvironmentSet] = &[
@@ -73,10 +73,15 @@ const ENVIRONMENTS: &[EnvironmentSet] = &[
 ];
 
 fn field(parameters: &[f64], _: f64, state: &[f64], derivative: &mut [f64]) {
-    let (beta, delta) = (parameters[0], parameters[1]);
+    rates([ALPHA, parameters[0], GAMMA, parameters[1]], state, derivative);
+}
+
+/// Writes `dx/dt` and `dy/dt` to `derivative`.
+#[inline]
+pub(super) fn rates([alpha, beta, gamma, delta]: [f64; 4], state: &[f64], derivative: &mut [f64]) {
     let (x, y) = (state[0], state[1]);
-    derivative[0] = ALPHA * x - beta * x * y;
-    derivative[1] = delta * x * y - GAMMA * y;
+    derivative[0] = alpha * x - beta * x * y;
+    derivative[1] = delta * x * y - gamma * y;
 }
 
 #[cfg(test)]

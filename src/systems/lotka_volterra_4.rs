@@ -12,17 +12,15 @@
 //! not known which values its environments had. The sets here are our own: those of the benchmark with two parameters,
 //! carried over to all four. Its values lie among them (`alpha = gamma = 0.5`), and none of `adapt` among those of `train`.
 
-use super::{Axis, Channel, EnvironmentSet, Parameter, Preset, System};
+use super::lotka_volterra::{ADAPT, CHANNELS, TRAIN, rates};
+use super::{EnvironmentSet, Parameter, Preset, System};
 
 /// The system `lotka-volterra-4`.
 pub static LOTKA_VOLTERRA_4: System = System {
     name: "lotka-volterra-4",
     description: "Prey and predator, dx/dt = alpha x - beta x y, dy/dt = delta x y - gamma y",
     time_unit: "1",
-    channels: &[
-        Channel { name: "x", unit: "1", description: "Prey" },
-        Channel { name: "y", unit: "1", description: "Predator" },
-    ],
+    channels: CHANNELS,
     parameters: &[
         rate("alpha", "Growth rate of the prey"),
         rate("beta", "Loss of prey per encounter with a predator"),
@@ -48,9 +46,6 @@ pub static LOTKA_VOLTERRA_4: System = System {
     ],
 };
 
-const TRAIN: Axis = Axis::Values(&[0.5, 0.75, 1.0]);
-const ADAPT: Axis = Axis::Values(&[0.625, 1.125]);
-
 const ENVIRONMENTS: &[EnvironmentSet] = &[
     EnvironmentSet { name: "train", axes: &[TRAIN, TRAIN, TRAIN, TRAIN] },
     EnvironmentSet { name: "adapt", axes: &[ADAPT, ADAPT, ADAPT, ADAPT] },
@@ -62,9 +57,7 @@ const fn rate(name: &'static str, description: &'static str) -> Parameter {
 
 fn field(parameters: &[f64], _: f64, state: &[f64], derivative: &mut [f64]) {
     let &[alpha, beta, gamma, delta] = parameters else { unreachable!("there are four parameters") };
-    let (x, y) = (state[0], state[1]);
-    derivative[0] = alpha * x - beta * x * y;
-    derivative[1] = delta * x * y - gamma * y;
+    rates([alpha, beta, gamma, delta], state, derivative);
 }
 
 #[cfg(test)]

@@ -31,9 +31,9 @@ impl Fit<'_> {
         }
         let jacobian = self.reference.jacobian(&self.decode(&state.trained), &batch);
         let model = LinearModel::new(self.rule, settings, self.settings.contexts, &state.trained, &jacobian);
-        let (mut damping, mut growth) = state.damping.unwrap_or((settings.damping * model.mean_diagonal(), 2.0));
-        let squares: f64 = jacobian.residuals.iter().map(|r| r * r).sum();
-        let before = squares + self.penalties(&state.trained, found);
+        let (mut damping, mut growth) =
+            state.damping.unwrap_or_else(|| (settings.damping * model.mean_diagonal(), 2.0));
+        let before = model.squares() + self.penalties(&state.trained, found);
         for _ in 0..TRIALS {
             if let Some(Step { trained, decrease }) = model.step(damping) {
                 let squares = self.squares(&trained, &batch);

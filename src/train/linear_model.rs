@@ -111,6 +111,11 @@ impl<'a> LinearModel<'a> {
         }
     }
 
+    /// The sum of squared residuals at `z`.
+    pub fn squares(&self) -> f64 {
+        self.jacobian.residuals.iter().map(|r| r * r).sum()
+    }
+
     /// The mean diagonal of the kernel without penalties.
     pub fn mean_diagonal(&self) -> f64 {
         let shares = Shares { weights: vec![1.0; self.weights_hold.len()], contexts: 1.0 };
@@ -122,9 +127,8 @@ impl<'a> LinearModel<'a> {
         let shares = self.shares(damping);
         let multipliers = self.multipliers(damping, &shares)?;
         let trained = self.moved(&multipliers, &shares);
-        let squares: f64 = self.jacobian.residuals.iter().map(|r| r * r).sum();
         let left: f64 = multipliers.iter().map(|a| (damping * a).powi(2)).sum();
-        let decrease = squares - left + self.released(&trained);
+        let decrease = self.squares() - left + self.released(&trained);
         Some(Step { trained, decrease })
     }
 
