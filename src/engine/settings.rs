@@ -14,6 +14,9 @@ pub enum Solver {
     Rk4,
     /// Kutta's 3/8 rule, fourth order.
     Rk38,
+    /// Dormand and Prince's fifth-order method with a fixed step, six stages.
+    Dopri5,
+    Dop853,
 }
 
 impl Solver {
@@ -22,6 +25,8 @@ impl Solver {
             Solver::Euler => &solve::EULER,
             Solver::Rk4 => &solve::RK4,
             Solver::Rk38 => &solve::RK38,
+            Solver::Dopri5 => &solve::DOPRI5,
+            Solver::Dop853 => &solve::DOP853,
         }
     }
 }
