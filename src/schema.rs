@@ -55,6 +55,52 @@ impl Quantity {
     }
 }
 
+/// A regular periodic grid in space, on which every channel is a field.
+///
+/// A sample's state is then `[C, n_1, .., n_k]`, row-major, with `n_i` the counts of the axes in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Grid {
+    pub axes: Vec<GridAxis>,
+}
+
+/// One axis of a [`Grid`]: points at `0, spacing, .., (count - 1) spacing`, and the next is the first again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GridAxis {
+    /// Name as it stands in files, such as `x`.
+    pub name: String,
+    /// Unit in UDUNITS spelling.
+    pub unit: String,
+    pub count: usize,
+    pub spacing: f64,
+}
+
+/// The shape of one sample's state: `[C]` of an ordinary differential equation, `[C, n_1, .., n_k]` of fields on a grid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateShape {
+    pub channels: usize,
+    /// Points of each axis in space; empty where there is no space.
+    pub space: Vec<usize>,
+}
+
+impl StateShape {
+    pub fn new(channels: usize, grid: Option<&Grid>) -> Self {
+        let space = grid.map_or_else(Vec::new, |grid| grid.axes.iter().map(|axis| axis.count).collect());
+        StateShape { channels, space }
+    }
+
+    /// Points in space of one channel; 1 where there is no space.
+    pub fn points(&self) -> usize {
+        self.space.iter().product()
+    }
+
+    /// Values of a state.
+    pub fn size(&self) -> usize {
+        self.channels * self.points()
+    }
+}
+
 /// The role of a set of trajectories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -107,7 +153,7 @@ pub struct Trajectory {
     pub parameters: Vec<Option<f64>>,
     /// Strictly increasing sample times `[T]`.
     pub times: Vec<f64>,
-    /// Observed states `[T, C]`, row-major, finite.
+    /// Observed states `[T, C]` (`[T, C, n_1, .., n_k]` on a grid), row-major, finite.
     pub states: Vec<f64>,
 }
 

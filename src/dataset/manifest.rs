@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::layout::{CARD, MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
 use super::{Error, Store};
 use crate::digest::sha256;
-use crate::schema::{FormatVersion, Quantity, Split};
+use crate::schema::{FormatVersion, Grid, Quantity, Split, StateShape};
 
 /// The `kind` of a dataset's manifest.
 pub(super) const KIND: &str = "dataset";
@@ -30,6 +30,9 @@ pub struct Manifest {
     /// Unit of all times.
     pub time_unit: String,
     pub channels: Vec<Quantity>,
+    /// Where each channel is a field; absent where there is no space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grid: Option<Grid>,
     pub parameters: Vec<Quantity>,
     /// Tolerance of the data themselves (the solver's `rtol`); absent where it is unknown, as for measurements.
     pub data_tolerance: Option<f64>,
@@ -89,6 +92,11 @@ struct Header {
 }
 
 impl Manifest {
+    /// The shape of one sample's state.
+    pub fn state_shape(&self) -> StateShape {
+        StateShape::new(self.channels.len(), self.grid.as_ref())
+    }
+
     /// Reads and checks the manifest of the dataset in `directory`; also returns the SHA-256 of its bytes.
     ///
     /// # Errors

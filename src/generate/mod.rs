@@ -274,6 +274,7 @@ impl Simulation {
             },
             time_unit: self.system.time_unit.to_owned(),
             channels,
+            grid: None,
             parameters: self.system.parameter_quantities(),
             data_tolerance: Some(*rtol),
             splits: BTreeMap::new(),

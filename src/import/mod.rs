@@ -180,6 +180,7 @@ fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
         },
         time_unit: settings.time_unit.clone(),
         channels: settings.channels.iter().map(|c| quantity(&c.name, &c.unit, &c.description)).collect(),
+        grid: None,
         parameters: settings.parameters.iter().map(|p| quantity(&p.name, &p.unit, &p.description)).collect(),
         data_tolerance: None,
         splits: BTreeMap::new(),
