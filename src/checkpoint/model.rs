@@ -34,7 +34,7 @@ pub struct StoredModel {
 impl StoredModel {
     /// The dynamics model, a function of weights.
     pub fn model(&self) -> Box<dyn Model> {
-        self.manifest.model.build(self.manifest.channels.len())
+        self.manifest.model.build(&self.manifest.state_shape())
     }
 
     /// The adaptation rule.
@@ -49,7 +49,7 @@ impl StoredModel {
     /// If there is no such engine or device.
     pub fn engine(&self, compute: Compute) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
         let manifest = &self.manifest;
-        compute.engine(&manifest.model, manifest.channels.len(), manifest.solver, manifest.precision)
+        compute.engine(&manifest.model, &manifest.state_shape(), manifest.solver, manifest.substeps, manifest.precision)
     }
 
     /// Puts the model in place as `directory`, whole, and fills in its list of files.
@@ -161,6 +161,9 @@ fn read_manifest(directory: &Path) -> Result<(Manifest, String), Error> {
     let d = manifest.channels.len();
     if manifest.scales.len() != d || d == 0 || manifest.context_dimension == 0 {
         return invalid(format!("{} scales for {d} channels", manifest.scales.len()), "one scale a channel");
+    }
+    if let Some((found, expected)) = manifest.model.problem(&manifest.state_shape()) {
+        return invalid(found, expected);
     }
     Ok((manifest, sha256(&bytes)))
 }
