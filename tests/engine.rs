@@ -10,7 +10,7 @@ const CHANNELS: usize = 2;
 /// Times and states of the trajectories of each environment.
 type Observed = Vec<Vec<(Vec<f64>, Vec<f64>)>>;
 
-const SOLVERS: [Solver; 4] = [Solver::Euler, Solver::Rk4, Solver::Rk38, Solver::Dop853];
+const SOLVERS: [Solver; 3] = [Solver::Euler, Solver::Rk4, Solver::Rk38];
 
 /// Every engine, for a perceptron with `layers` layers of width 5.
 fn engines(layers: usize, solver: Solver, precision: Precision) -> Vec<Box<dyn Engine>> {

@@ -166,7 +166,8 @@ impl<'a> Step<'a> {
         let model = settings.model.build(&state);
         let rule = settings.rule.build(model.layout(), settings.adapted_layers, 2);
         let weights = model.layout().size();
-        let (engine, _) = COMPUTE.engine(&settings.model, &state, settings.solver, settings.substeps, Precision::F32)?;
+        let (engine, _) =
+            COMPUTE.engine(&settings.model, &state, settings.solver, settings.substeps, Precision::F32)?;
         let descent = Descent { settings, engine: engine.as_ref(), rule: rule.as_ref(), weights, context_dimension: 2 };
         let mut times = Vec::with_capacity(STEPS);
         for _ in 0..STEPS {

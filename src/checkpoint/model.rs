@@ -52,6 +52,20 @@ impl StoredModel {
         compute.engine(&manifest.model, &manifest.state_shape(), manifest.solver, manifest.substeps, manifest.precision)
     }
 
+    /// The same with one step from sample to sample, where the model takes several.
+    ///
+    /// # Errors
+    /// As [`StoredModel::engine`].
+    pub fn coarse_engine(&self, compute: Compute) -> Result<Option<Box<dyn Engine>>, ComputeError> {
+        let manifest = &self.manifest;
+        if manifest.substeps == 1 {
+            return Ok(None);
+        }
+        let (engine, _) =
+            compute.engine(&manifest.model, &manifest.state_shape(), manifest.solver, 1, manifest.precision)?;
+        Ok(Some(engine))
+    }
+
     /// Puts the model in place as `directory`, whole, and fills in its list of files.
     ///
     /// # Errors

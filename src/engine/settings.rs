@@ -14,10 +14,6 @@ pub enum Solver {
     Rk4,
     /// Kutta's 3/8 rule, fourth order.
     Rk38,
-    /// Dormand and Prince's fifth-order method, six stages.
-    Dopri5,
-    /// Dormand and Prince's eighth-order method, twelve stages.
-    Dop853,
 }
 
 impl Solver {
@@ -27,8 +23,6 @@ impl Solver {
             Solver::Euler => &solve::EULER,
             Solver::Rk4 => &solve::RK4,
             Solver::Rk38 => &solve::RK38,
-            Solver::Dopri5 => &solve::DOPRI5,
-            Solver::Dop853 => &solve::DOP853,
         };
         // Leaked: a method lives as long as the process, and there are few.
         if substeps == 1 { one } else { Box::leak(Box::new(one.repeated(substeps))) }

@@ -5,19 +5,23 @@
 //! `(J'J/n + mu I + lambda D) s = -(J'r/n + mu xi)`, `D = diag(J'J/n + mu I)`; shared weights stay as they are.
 //!
 //! The damping `lambda` of each environment follows its own gain ratio (Nielsen 1999, "Damping parameter in Marquardt's
-//! method"). With the l2 norm this iterates the closed form of CoDA's Proposition 2 (Kirchmeyer et al., ICML 2022).
+//! method"). Where the model takes several steps from sample to sample, a rough fit with one comes first, and the fit goes
+//! on from there. With the l2 norm this iterates the closed form of CoDA's Proposition 2 (Kirchmeyer et al., ICML 2022).
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
 use super::{Settings, Status};
-use crate::engine::{Batch, Engine, Segment, Tangents};
+use crate::checkpoint::StoredModel;
+use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents};
 use crate::schema::Trajectory;
 
 /// Damping at the start, relative to the diagonal.
 const INITIAL_DAMPING: f64 = 1e-3;
 /// Damping beyond which no step can help any more.
 const GREATEST_DAMPING: f64 = 1e12;
+/// Tolerance of a rough fit, at least.
+const COARSE_TOLERANCE: f64 = 1e-3;
 
 /// The observed trajectories of one environment, in the model's own units.
 #[derive(Clone, Debug)]
@@ -57,26 +61,57 @@ fn padded_batch(channels: usize, supports: &[Support], environments: usize) -> B
     Batch::new(channels, &segments, (1, 1))
 }
 
-/// Fits the context `[d]` of every environment; `basis [1 + d, P]`. The result of an environment depends on no other one.
-pub fn adapt(
-    engine: &dyn Engine,
-    basis: &[f64],
+/// What contexts are fitted with.
+pub struct Adapter<'a> {
+    settings: &'a Settings,
+    pub engine: Box<dyn Engine>,
+    /// One step from sample to sample, where the model takes several: it finds where to start.
+    coarse: Option<Box<dyn Engine>>,
+    /// `[1 + d, P]`.
+    basis: Vec<f64>,
     d: usize,
-    channels: usize,
-    supports: &[Support],
-    settings: &Settings,
-) -> Vec<Adaptation> {
-    let together = engine.environments_per_batch();
-    let tangents = engine.tangents(basis, d);
-    supports
-        .par_chunks(together)
-        .flat_map_iter(|chunk| {
-            let batch = padded_batch(channels, chunk, together);
-            Chunk { tangents: tangents.as_ref(), d, batch: &batch, settings }.fit(chunk)
-        })
-        .collect()
+    /// Values of a state.
+    values: usize,
 }
 
+impl<'a> Adapter<'a> {
+    /// For the contexts of `model`.
+    ///
+    /// # Errors
+    /// If there is no such engine or device.
+    pub fn new(settings: &'a Settings, compute: Compute, model: &StoredModel) -> Result<Self, ComputeError> {
+        Ok(Adapter {
+            settings,
+            engine: model.engine(compute)?.0,
+            coarse: model.coarse_engine(compute)?,
+            basis: model.rule().basis(&model.shared),
+            d: model.manifest.context_dimension,
+            values: model.manifest.state_shape().size(),
+        })
+    }
+
+    /// Fits the context `[d]` of every environment. The result of an environment depends on no other one.
+    pub fn adapt(&self, supports: &[Support]) -> Vec<Adaptation> {
+        let together = self.engine.environments_per_batch();
+        let tangents = self.engine.tangents(&self.basis, self.d);
+        let coarse = self.coarse.as_ref().map(|coarse| coarse.tangents(&self.basis, self.d));
+        let rough =
+            Settings { tolerance: f64::max(self.settings.tolerance, COARSE_TOLERANCE), ..self.settings.clone() };
+        supports
+            .par_chunks(together)
+            .flat_map_iter(|supports| {
+                let batch = &padded_batch(self.values, supports, together);
+                let chunk = Chunk { tangents: tangents.as_ref(), d: self.d, batch, settings: self.settings };
+                let zero = vec![0.0; together * self.d];
+                let Some(coarse) = &coarse else { return chunk.fit(supports, &zero) };
+                let rough = Chunk { tangents: coarse.as_ref(), settings: &rough, ..chunk }.fit(supports, &zero);
+                chunk.go_on(supports, &zero, rough)
+            })
+            .collect()
+    }
+}
+
+#[derive(Clone, Copy)]
 struct Chunk<'a> {
     tangents: &'a dyn Tangents,
     d: usize,
@@ -110,16 +145,36 @@ struct Walk {
 }
 
 impl Chunk<'_> {
-    fn fit(&self, supports: &[Support]) -> Vec<Adaptation> {
-        let zero = vec![0.0; self.batch.environments * self.d];
-        let (mut predictions, tangents) = self.tangents.roll_out(&zero, self.batch);
+    /// Fits from where a rough fit ended, and from `zero` where that came to nothing.
+    fn go_on(&self, supports: &[Support], zero: &[f64], rough: Vec<Adaptation>) -> Vec<Adaptation> {
+        let mut start = zero.to_vec();
+        for (start, rough) in start.chunks_exact_mut(self.d).zip(&rough) {
+            if rough.context.iter().all(|xi| xi.is_finite()) {
+                start.copy_from_slice(&rough.context);
+            }
+        }
+        let mut fitted = self.fit(supports, &start);
+        if fitted.iter().any(|it| it.status != Status::Ok) {
+            for (it, again) in fitted.iter_mut().zip(self.fit(supports, zero)) {
+                if it.status != Status::Ok {
+                    *it = again;
+                }
+            }
+        }
+        fitted.iter_mut().zip(&rough).for_each(|(it, rough)| it.iterations += rough.iterations);
+        fitted
+    }
+
+    /// Fits from the contexts `start [E, d]`.
+    fn fit(&self, supports: &[Support], start: &[f64]) -> Vec<Adaptation> {
+        let (mut predictions, tangents) = self.tangents.roll_out(start, self.batch);
         let mut walks: Vec<Walk> = supports
             .iter()
             .enumerate()
-            .map(|(e, support)| Walk::begin(self.point(e, &zero, &predictions, &tangents), support.points()))
+            .map(|(e, support)| Walk::begin(self.point(e, start, &predictions, &tangents), support.points()))
             .collect();
         while walks.iter().any(|walk| walk.end.is_none()) {
-            let mut contexts = zero.clone();
+            let mut contexts = start.to_vec();
             let mut steps = Vec::with_capacity(walks.len());
             for (e, walk) in walks.iter().enumerate() {
                 let step = if walk.end.is_none() { walk.step(self.settings.context_penalty) } else { None };
@@ -193,7 +248,7 @@ impl Walk {
             let reason = format!("{points} observed values for {d} context dimensions");
             Some((Status::TooFewPoints, reason))
         } else if start.cost.is_infinite() {
-            Some((Status::Diverged, "the rollout with context zero is not finite".to_owned()))
+            Some((Status::Diverged, "the rollout with the context that the fit starts from is not finite".to_owned()))
         } else {
             None
         };

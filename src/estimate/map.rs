@@ -45,10 +45,7 @@ pub fn run(
             supports[place].trajectories.push(trajectory);
         }
     }
-    let (engine, _) = model.engine(compute)?;
-    let basis = model.rule().basis(&model.shared);
-    let adaptations =
-        adapt::adapt(engine.as_ref(), &basis, manifest.context_dimension, scales.len(), &supports, estimate);
+    let adaptations = adapt::Adapter::new(estimate, compute, model)?.adapt(&supports);
     let mut fitted = Vec::new();
     for ((id, parameters), adaptation) in known.into_iter().zip(adaptations) {
         if adaptation.context.iter().all(|xi| xi.is_finite()) {

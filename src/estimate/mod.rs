@@ -32,7 +32,7 @@ use stream::Observed;
 
 use crate::checkpoint::{self, ChannelScale, StoredModel};
 use crate::dataset::{self, Dataset, IndexEntry};
-use crate::engine::{Batch, Compute, ComputeError, Engine, Segment};
+use crate::engine::{Batch, Compute, ComputeError, Segment};
 use crate::progress::{Event, Run};
 use crate::schema::{Split, Trajectory};
 use crate::train;
@@ -150,12 +150,9 @@ fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result<(), Error>
 }
 
 struct Estimator<'a> {
-    settings: &'a Settings,
     dataset: &'a Dataset,
     model: &'a StoredModel,
-    engine: Box<dyn Engine>,
-    /// `[1 + d, P]`.
-    basis: Vec<f64>,
+    adapter: adapt::Adapter<'a>,
     hull: Hull,
     /// Rows of held-out trajectories of adapted environments.
     held_out: BTreeMap<String, Vec<usize>>,
@@ -174,11 +171,9 @@ impl<'a> Estimator<'a> {
         let points = known.filter_map(|it| it.parameters.iter().copied().collect::<Option<Vec<f64>>>()).collect();
         let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
         Ok(Estimator {
-            settings,
             dataset,
             model,
-            engine: model.engine(compute)?.0,
-            basis: model.rule().basis(&model.shared),
+            adapter: adapt::Adapter::new(settings, compute, model)?,
             hull: Hull::new(points),
             scales: model.manifest.scales_of_state(),
             held_out,
@@ -193,9 +188,7 @@ impl<'a> Estimator<'a> {
             environments.push((id, parameters));
             supports.push(Support { trajectories: self.scaled(trajectories.into_iter()) });
         }
-        let d = self.model.manifest.context_dimension;
-        let adaptations =
-            adapt::adapt(self.engine.as_ref(), &self.basis, d, self.scales.len(), &supports, self.settings);
+        let adaptations = self.adapter.adapt(&supports);
         environments
             .into_par_iter()
             .zip(&supports)
@@ -292,12 +285,12 @@ impl<'a> Estimator<'a> {
     }
 
     fn add_error(&self, context: &[f64], trajectories: &[Trajectory], error: &mut evaluation::SquaredError) {
-        let mut weights = vec![0.0; self.basis.len() / (1 + context.len())];
+        let mut weights = vec![0.0; self.model.model().layout().size()];
         self.model.rule().decode(&self.model.shared, context, &mut weights);
         let segments: Vec<Segment> =
             trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states }).collect();
         let batch = Batch::new(self.scales.len(), &[segments], (0, 0));
-        error.add(&self.engine.predict(&weights, &batch), &batch, &self.scales);
+        error.add(&self.adapter.engine.predict(&weights, &batch), &batch, &self.scales);
     }
 }
 

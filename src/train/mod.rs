@@ -125,7 +125,8 @@ pub fn run(
     }
     let model = settings.model.build(&state);
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
-    let (engine, device) = compute.engine(&settings.model, &state, settings.solver, settings.substeps, settings.precision)?;
+    let (engine, device) =
+        compute.engine(&settings.model, &state, settings.solver, settings.substeps, settings.precision)?;
     let initial_contexts = match settings.contexts {
         Contexts::Learned => vec![0.0; environments.len() * context_dimension],
         Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)
