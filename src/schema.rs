@@ -99,6 +99,11 @@ impl StateShape {
     pub fn size(&self) -> usize {
         self.channels * self.points()
     }
+
+    /// The values `[n_1, .., n_k]` of channel `c` in each of `states [T, C, n_1, .., n_k]`.
+    pub fn channel<'a>(&self, states: &'a [f64], c: usize) -> impl Iterator<Item = &'a [f64]> + use<'a> {
+        states.chunks_exact(self.points().max(1)).skip(c).step_by(self.channels)
+    }
 }
 
 /// The role of a set of trajectories.

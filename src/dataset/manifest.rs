@@ -7,10 +7,11 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::check::trajectory_problems;
 use super::layout::{CARD, MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
 use super::{Error, Store};
 use crate::digest::sha256;
-use crate::schema::{FormatVersion, Grid, Quantity, Split, StateShape};
+use crate::schema::{FormatVersion, Grid, GridAxis, Quantity, Split, StateShape, Trajectory};
 
 /// The `kind` of a dataset's manifest.
 pub(super) const KIND: &str = "dataset";
@@ -97,6 +98,11 @@ impl Manifest {
         StateShape::new(self.channels.len(), self.grid.as_ref())
     }
 
+    /// What is wrong with a trajectory of this dataset; a sentence each.
+    pub(super) fn trajectory_problems(&self, trajectory: &Trajectory) -> Vec<String> {
+        trajectory_problems(trajectory, &self.channels, self.grid.as_ref(), &self.parameters)
+    }
+
     /// Reads and checks the manifest of the dataset in `directory`; also returns the SHA-256 of its bytes.
     ///
     /// # Errors
@@ -166,10 +172,11 @@ impl Manifest {
         }
         let mut seen: BTreeMap<&str, String> =
             RESERVED.iter().map(|name| (*name, "a name that the format uses itself".to_owned())).collect();
-        let channels = self.channels.iter().map(|quantity| ("channel", quantity));
-        let parameters = self.parameters.iter().map(|quantity| ("parameter", quantity));
-        for (role, quantity) in channels.chain(parameters) {
-            let name = quantity.name.as_str();
+        let channels = self.channels.iter().map(|it| ("channel", &it.name, [&it.unit, &it.description]));
+        let parameters = self.parameters.iter().map(|it| ("parameter", &it.name, [&it.unit, &it.description]));
+        let axes = self.grid.iter().flat_map(|grid| &grid.axes).map(|it| ("axis", &it.name, [&it.unit, &it.unit]));
+        for (role, name, texts) in channels.chain(parameters).chain(axes) {
+            let name = name.as_str();
             if name.is_empty()
                 || name == "."
                 || name.trim() != name
@@ -179,7 +186,7 @@ impl Manifest {
                     "{role} name {name:?} cannot be a column; expected text without `/`, control characters or space at its ends"
                 ));
             }
-            if quantity.unit.contains('\0') || quantity.description.contains('\0') {
+            if texts.iter().any(|text| text.contains('\0')) {
                 problems.push(format!("{role} `{name}` has a NUL character in its unit or description; expected text"));
             }
             match seen.get(name) {
@@ -189,6 +196,7 @@ impl Manifest {
                 }
             }
         }
+        problems.extend(self.grid.iter().flat_map(grid_problems));
         problems
     }
 
@@ -236,6 +244,29 @@ impl Manifest {
     pub(super) fn file(&self, path: &str) -> Option<&FileEntry> {
         self.files.iter().find(|entry| entry.path == path)
     }
+}
+
+/// Points of a grid at most: a state of one channel then takes half a gigabyte.
+const MOST_POINTS: usize = 1 << 26;
+
+fn grid_problems(grid: &Grid) -> Vec<String> {
+    let mut problems = Vec::new();
+    if !(1..=3).contains(&grid.axes.len()) {
+        problems.push(format!("`grid` has {} axes; expected one to three, or no grid", grid.axes.len()));
+    }
+    for GridAxis { name, count, spacing, .. } in &grid.axes {
+        if *count == 0 {
+            problems.push(format!("axis `{name}` has no point; expected at least one"));
+        }
+        if !(spacing.is_finite() && *spacing > 0.0) {
+            problems.push(format!("axis `{name}` has spacing {spacing}; expected a positive number"));
+        }
+    }
+    let points = grid.axes.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.count));
+    if points.is_none_or(|points| points > MOST_POINTS) {
+        problems.push(format!("`grid` has too many points; expected {MOST_POINTS} at most"));
+    }
+    problems
 }
 
 impl SplitSummary {

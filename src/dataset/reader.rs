@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::check::{order_problem, trajectory_problems};
+use super::check::{order_problem};
 use super::hdf5_store::OpenSplit;
 use super::layout::{CARD, MANIFEST, file_problem};
 use super::{Error, Manifest, SplitSummary, Store, parquet_store};
@@ -226,7 +226,7 @@ impl Dataset {
 
     fn check(&self, split: Split, store: Store, trajectories: &[Trajectory]) -> Result<(), Error> {
         for trajectory in trajectories {
-            let problems = trajectory_problems(trajectory, &self.manifest.channels, &self.manifest.parameters);
+            let problems = self.manifest.trajectory_problems(trajectory);
             if !problems.is_empty() {
                 return Error::trajectory(&self.place(split, store), split, trajectory, problems);
             }

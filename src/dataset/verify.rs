@@ -7,7 +7,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
+use super::check::{Population, order_problem, parameters_problem};
 use super::hdf5_store::OpenSplit;
 use super::layout::{MANIFEST, file_problem};
 use super::reader::{counts_problem, index_problems};
@@ -224,7 +224,7 @@ impl Verification<'_> {
 
     fn trajectories(&mut self, relative: &str, trajectories: &[Trajectory]) {
         for trajectory in trajectories {
-            for problem in trajectory_problems(trajectory, &self.manifest.channels, &self.manifest.parameters) {
+            for problem in self.manifest.trajectory_problems(trajectory) {
                 self.problem(relative, format!("{}: {problem}", place(trajectory)));
             }
         }
@@ -295,12 +295,11 @@ fn differences(expected: &Trajectory, found: &Trajectory, manifest: &Manifest) -
         differences.push(format!("time of sample {t} is {} and not {}", found.times[t], expected.times[t]));
     }
     for (c, channel) in manifest.channels.iter().enumerate() {
-        let column = |trajectory: &Trajectory| {
-            trajectory.states.iter().skip(c).step_by(manifest.channels.len()).copied().collect::<Vec<_>>()
-        };
-        let (expected, found) = (column(expected), column(found));
-        if let Some(t) = expected.iter().zip(&found).position(differs) {
-            differences.push(format!("`{}` at sample {t} is {} and not {}", channel.name, found[t], expected[t]));
+        let state = manifest.state_shape();
+        let samples = state.channel(&expected.states, c).zip(state.channel(&found.states, c)).enumerate();
+        let mut pairs = samples.flat_map(|(t, (expected, found))| expected.iter().zip(found).map(move |it| (t, it)));
+        if let Some((t, (expected, found))) = pairs.find(|(_, (expected, found))| differs((expected, found))) {
+            differences.push(format!("`{}` at sample {t} is {found} and not {expected}", channel.name));
         }
     }
     differences

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
+use super::check::{Population, order_problem, parameters_problem};
 use super::layout::{CARD, MANIFEST, data_file, file_entry};
 use super::manifest::KIND;
 use super::parquet_store::Shard;
@@ -78,7 +78,7 @@ impl Writer {
     /// # Errors
     /// If the trajectory breaks a rule of the format (every rule it breaks), or a file cannot be written.
     pub fn write(&mut self, split: Split, trajectory: &Trajectory) -> Result<(), Error> {
-        let mut problems = trajectory_problems(trajectory, &self.manifest.channels, &self.manifest.parameters);
+        let mut problems = self.manifest.trajectory_problems(trajectory);
         let previous = self.open.as_ref().filter(|open| open.split == split).and_then(OpenSplit::last);
         problems.extend(order_problem(previous.map(Trajectory::key), trajectory.key()));
         if self.ended.contains(&split) {
