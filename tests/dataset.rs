@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{manifest, ragged, shared_grid, trajectory, write};
+use common::{fields, manifest, ragged, shared_grid, trajectory, write};
 use paramill::dataset::{Dataset, Error, IndexEntry, Manifest, Store, Writer, verify};
-use paramill::schema::{Quantity, Split, Trajectory};
+use paramill::schema::{GridAxis, Quantity, Split, Trajectory};
 use proptest::prelude::*;
 
 const STORES: [Store; 2] = [Store::Hdf5, Store::Parquet];
@@ -92,6 +92,44 @@ fn both_stores_return_what_was_written() {
         .map(|row| Trajectory { states: row.states.iter().step_by(2).copied().collect(), parameters: vec![], ..row })
         .collect();
     conforms(bare, &rows);
+}
+
+#[test]
+fn fields_on_a_grid_come_back_from_both_stores() {
+    for own_times in [false, true] {
+        let (manifest, rows) = fields(5, own_times);
+        conforms(manifest, &rows);
+    }
+    let (mut manifest, mut rows) = fields(1, false);
+    manifest.grid.as_mut().unwrap().axes.truncate(1);
+    rows.iter_mut().for_each(|row| row.states.truncate(row.len() * 2 * 3));
+    conforms(manifest, &rows);
+}
+
+#[test]
+fn a_grid_that_cannot_be_is_refused_with_every_reason() {
+    let root = tempfile::tempdir().unwrap();
+    let (sound, rows) = fields(1, false);
+    let refused = |edit: &dyn Fn(&mut Vec<GridAxis>), parts: &[&str]| {
+        let mut manifest = sound.clone();
+        edit(&mut manifest.grid.as_mut().unwrap().axes);
+        let error = Writer::create(&root.path().join("set"), manifest).err().unwrap().to_string();
+        for part in parts {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    };
+    refused(&|axes| axes.clear(), &["0 axes"]);
+    refused(&|axes| axes[0].count = 0, &["`east` has no point"]);
+    refused(&|axes| axes[1].count = usize::MAX, &["too many points"]);
+    refused(&|axes| axes[0].spacing = f64::NAN, &["spacing NaN"]);
+    refused(
+        &|axes| (axes[0].name, axes[1].name) = ("x".to_owned(), "t0_fields".to_owned()),
+        &["axis `x` collides with another quantity, the channel `x`", "axis `t0_fields` collides"],
+    );
+    let mut writer = Writer::create(&root.path().join("set"), sound.clone()).unwrap();
+    let short = Trajectory { states: rows[0].states[1..].to_vec(), ..rows[0].clone() };
+    let error = writer.write(Split::Train, &short).unwrap_err().to_string();
+    assert!(error.contains("119 state values; expected 120 (5 samples of 2 channels on 12 points)"), "{error}");
 }
 
 #[test]

@@ -135,13 +135,7 @@ fn rows(dataset: &Dataset, split: Split) -> Result<BTreeMap<(String, String), us
     Ok(index.into_iter().enumerate().map(key).collect())
 }
 
-fn trajectories(
-    a: &Trajectory,
-    b: &Trajectory,
-    points: usize,
-    difference: &mut SplitDifference,
-    greatest: &mut [f64],
-) {
+fn trajectories(a: &Trajectory, b: &Trajectory, points: usize, difference: &mut SplitDifference, greatest: &mut [f64]) {
     let name = || format!("{}/{}", a.environment, a.trajectory);
     if a.parameters != b.parameters {
         difference.parameters.push(name());

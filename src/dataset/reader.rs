@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::check::{order_problem};
+use super::check::order_problem;
 use super::hdf5_store::OpenSplit;
 use super::layout::{CARD, MANIFEST, file_problem};
 use super::{Error, Manifest, SplitSummary, Store, parquet_store};

@@ -7,7 +7,7 @@ use paramill::dataset::{Dataset, Error, Store, verify};
 use paramill::schema::{Split, Trajectory};
 use sha2::{Digest, Sha256};
 
-use super::common::{manifest, ragged, write};
+use super::common::{manifest, ragged, shared_grid, write};
 use super::{STORES, assert_same, streamed};
 
 /// Edits the manifest's JSON, and sets sizes and digests to those of the files as they now are.
@@ -106,7 +106,7 @@ fn a_wrong_manifest_is_named_with_every_problem() {
     };
     expect(&sound.replacen("\"kind\"", "\"kind", 1), &["manifest.json:6:"]);
     expect(&sound.replacen("\"time_unit\": \"s\"", "\"time_unit\": 3", 1), &["manifest.json:", "integer `3`"]);
-    expect(&sound.replacen("\"major\": 1", "\"major\": 2", 1), &["format is 2.0", "1.x"]);
+    expect(&sound.replacen("\"major\": 2", "\"major\": 3", 1), &["format is 3.0", "2.x"]);
     expect(&sound.replacen("\"dataset\"", "\"model\"", 1), &["kind is `model`"]);
     let broken = sound
         .replacen("data/train-00000-of-00001.parquet", "../train.parquet", 1)
@@ -175,6 +175,50 @@ fn hdf5_that_refers_to_other_files_is_refused() {
         builder.shape((5, 5)).create("x").unwrap();
     });
     assert!(found.iter().all(|found| found.contains("`x` is virtual")), "{found:?}");
+}
+
+/// Two links deep as well as in the root group.
+#[test]
+fn links_in_any_group_are_refused() {
+    let found = tampered(&shared_grid(2), |file, _| {
+        file.link_soft("/x", "scalars/again").unwrap();
+        file.link_external("other.h5", "x", "boundary_conditions/point_periodic/mask2").unwrap();
+    });
+    for part in [
+        "`scalars/again` is a link of type Soft",
+        "`boundary_conditions/point_periodic/mask2` is a link of type External",
+    ] {
+        assert!(found.iter().all(|found| found.contains(part)), "{part}: {found:?}");
+    }
+}
+
+/// A few kilobytes that claim eight tebibytes are refused before anything is read.
+#[test]
+fn a_claim_that_the_file_cannot_hold_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    write(&directory, manifest(), &[(Split::Train, shared_grid(1))]);
+    let samples = 1_usize << 40;
+    let file = hdf5_metno::File::open_rw(directory.join("hdf5/train.h5")).unwrap();
+    for name in ["x", "y", "time"] {
+        file.unlink(name).unwrap();
+    }
+    for name in ["x", "y"] {
+        let builder = file.new_dataset::<f64>().chunk((1, 1 << 20, 1)).deflate(4);
+        builder.shape((2, samples, 1)).create(name).unwrap();
+    }
+    file.new_dataset::<f64>().chunk(1 << 20).deflate(4).shape(samples).create("time").unwrap();
+    drop(file);
+    restate(&directory, |json| {
+        let split = &mut json["splits"]["train"];
+        (split["samples"], split["shortest"], split["longest"]) =
+            ((2 * samples).into(), samples.into(), samples.into());
+    });
+    let error = Dataset::open(&directory).unwrap().read(Split::Train).unwrap_err().to_string();
+    for part in ["`x` claims 17592186044416 bytes", "`time` claims"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert!(verify(&directory).iter().any(|problem| problem.contains("claims")), "{:?}", verify(&directory));
 }
 
 #[test]

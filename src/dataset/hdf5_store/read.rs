@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor, VarLenUnicode};
-use hdf5_metno::{Dataset, File, Hyperslab, IndexType, IterationOrder, LinkType, SliceOrIndex};
+use hdf5_metno::{Dataset, File, Group, Hyperslab, IndexType, IterationOrder, LinkType, SliceOrIndex};
 use ndarray::IxDyn;
 
 use crate::dataset::layout::{ENVIRONMENT_ID, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
@@ -21,11 +21,17 @@ pub(in crate::dataset) struct OpenSplit {
     /// One variable `[B, T, n_1, .., n_k]` a channel.
     channels: Vec<Dataset>,
     state: StateShape,
+    /// Lengths of the axes of a channel beyond `B` and `T`.
+    space: Vec<usize>,
     longest: usize,
 }
 
 /// Bytes that a stored byte can stand for at most: deflate's limit is 1032.
 const GREATEST_DEFLATION: u64 = 1040;
+
+/// Groups within groups that are looked into: The Well's boundary conditions have one more than the others. A group that holds itself
+/// would otherwise have no end.
+const GREATEST_DEPTH: usize = 2;
 
 enum Time {
     /// The times `[T]` of every trajectory.
@@ -66,14 +72,15 @@ impl OpenSplit {
             variables.check(&parameter.name, &float, &[rows], &mut problems);
         }
         let state = manifest.state_shape();
-        let shape: Vec<usize> = [rows, longest].into_iter().chain(state.space.iter().copied()).collect();
+        let own_times = file.link_exists(SAMPLE);
+        let space = if state.space.is_empty() && !own_times { vec![1] } else { state.space.clone() };
+        let shape: Vec<usize> = [rows, longest].into_iter().chain(space.iter().copied()).collect();
         for channel in &manifest.channels {
             variables.check(&channel.name, &float, &shape, &mut problems);
         }
         for axis in manifest.grid.iter().flat_map(|grid| &grid.axes) {
             variables.check(&axis.name, &float, &[axis.count], &mut problems);
         }
-        let own_times = file.link_exists(SAMPLE);
         if own_times {
             variables.check(SAMPLE, &integer, &[longest], &mut problems);
             variables.check(TIME, &float, &[rows, longest], &mut problems);
@@ -93,7 +100,7 @@ impl OpenSplit {
         let channels =
             manifest.channels.iter().map(|channel| variables.open(&channel.name)).collect::<Result<_, _>>()?;
         let index = variables.index(manifest, &counts, longest)?;
-        Ok(OpenSplit { path: path.to_owned(), index, time, channels, state, longest })
+        Ok(OpenSplit { path: path.to_owned(), index, time, channels, state, space, longest })
     }
 
     /// The trajectories of these rows, as they stand in the file; the rows are within the index.
@@ -135,7 +142,7 @@ impl OpenSplit {
 
     /// The values `[rows, samples, n_1, .., n_k]` of a channel.
     fn fields(&self, variable: &Dataset, rows: Range<usize>, samples: usize) -> Result<Vec<f64>, Error> {
-        let space = self.state.space.iter().map(|count| 0..*count);
+        let space = self.space.iter().map(|count| 0..*count);
         let slices: Vec<SliceOrIndex> = [rows, 0..samples].into_iter().chain(space).map(SliceOrIndex::from).collect();
         let values = variable.read_slice::<f64, _, IxDyn>(Hyperslab::from(slices)).map_err(Error::hdf5(&self.path))?;
         Ok(values.into_raw_vec_and_offset().0)
@@ -178,11 +185,24 @@ struct Variables<'a> {
 impl Variables<'_> {
     /// Links that leave the file or point elsewhere in it; checked before anything is opened through a link.
     fn link_problems(&self) -> Result<Vec<String>, Error> {
-        let links = self.file.links(IndexType::Name, IterationOrder::Increasing).map_err(Error::hdf5(self.path))?;
-        let indirect = links.into_iter().filter(|(_, info)| info.link_type != LinkType::Hard);
-        Ok(indirect
-            .map(|(name, info)| format!("`{name}` is a link of type {:?}; expected only hard links", info.link_type))
-            .collect())
+        let mut problems = Vec::new();
+        let mut groups: Vec<Group> = vec![self.file.as_group().map_err(Error::hdf5(self.path))?];
+        while let Some(group) = groups.pop() {
+            for (name, info) in
+                group.links(IndexType::Name, IterationOrder::Increasing).map_err(Error::hdf5(self.path))?
+            {
+                let place = format!("{}/{name}", group.name().trim_end_matches('/')).trim_start_matches('/').to_owned();
+                if info.link_type != LinkType::Hard {
+                    problems
+                        .push(format!("`{place}` is a link of type {:?}; expected only hard links", info.link_type));
+                } else if place.matches('/').count() < GREATEST_DEPTH
+                    && let Ok(inner) = group.group(&name)
+                {
+                    groups.push(inner);
+                }
+            }
+        }
+        Ok(problems)
     }
 
     fn open(&self, name: &str) -> Result<Dataset, Error> {

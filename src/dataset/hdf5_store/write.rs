@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hdf5_metno::plist::dataset_create::AttrCreationOrder;
 use hdf5_metno::plist::file_create::LinkCreationOrder;
 use hdf5_metno::types::VarLenUnicode;
-use hdf5_metno::{Dataset, DatasetBuilder, Error, File, FileBuilder, Location, Result, sync::sync};
+use hdf5_metno::{Dataset, DatasetBuilder, Error, File, FileBuilder, Group, Location, Result, sync::sync};
 use hdf5_metno_sys::h5f::H5Fget_file_image;
 use hdf5_metno_sys::h5i::hid_t;
-use ndarray::{Array1, Array2, ArrayD};
+use ndarray::{Array1, Array2, ArrayD, Axis};
 
-use super::FORMAT_ATTRIBUTE;
+use super::{FORMAT_ATTRIBUTE, the_well};
 use crate::dataset::Manifest;
-use crate::dataset::layout::{ENVIRONMENT_ID, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
+use crate::dataset::layout::{ENVIRONMENT_ID, POINT, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
 use crate::schema::{FormatVersion, Quantity, Split, StateShape, Trajectory};
 
 /// Values of a chunk of a `[B, T]` variable, at most (128 KiB).
@@ -84,12 +84,23 @@ pub(in crate::dataset) fn image(manifest: &Manifest, split: Split, rows: &[Traje
         describe(&scale.dataset, &Quantity::new(&axis.name, &axis.unit, "place on the axis; periodic"))?;
         scales.push(scale);
     }
+    if shared && manifest.grid.is_none() {
+        let point = Scale::new(&file, POINT, &Array1::from_elem(1, 0.0))?;
+        describe(&point.dataset, &Quantity::new(POINT, "1", "the state has no space"))?;
+        scales.push(point);
+    }
     let scales: Vec<&Scale> = scales.iter().collect();
     let state = manifest.state_shape();
     for (c, channel) in manifest.channels.iter().enumerate() {
-        let values = padded_fields(rows, longest, &state, c);
+        let mut values = padded_fields(rows, longest, &state, c);
+        if values.ndim() < scales.len() {
+            values.insert_axis_inplace(Axis(2));
+        }
         let values = gridded(&file, &channel.name, &values, &scales)?;
         describe(&values, channel)?;
+    }
+    if shared {
+        the_well::add(&file, manifest, rows.len())?;
     }
     file.flush()?;
     bytes_of(&file)
@@ -128,8 +139,9 @@ fn padded(rows: &[Trajectory], longest: usize, value: impl Fn(&Trajectory, usize
     })
 }
 
-fn builder(file: &File) -> DatasetBuilder {
-    file.new_dataset_builder()
+pub(super) fn builder(group: &Group) -> DatasetBuilder {
+    group
+        .new_dataset_builder()
         .obj_track_times(false)
         .attr_creation_order(AttrCreationOrder::Tracked)
         .char_encoding(hdf5_metno::plist::link_create::CharEncoding::Utf8)
@@ -180,11 +192,11 @@ fn fill_attribute(variable: &Dataset) -> Result<()> {
     variable.new_attr::<f64>().shape([1]).create("_FillValue")?.write_raw(&[f64::NAN])
 }
 
-fn string(text: &str) -> Result<VarLenUnicode> {
+pub(super) fn string(text: &str) -> Result<VarLenUnicode> {
     VarLenUnicode::from_str(text).map_err(|error| Error::Internal(format!("{text:?}: {error}")))
 }
 
-fn text(location: &Location, name: &str, value: &str) -> Result<()> {
+pub(super) fn text(location: &Location, name: &str, value: &str) -> Result<()> {
     location.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&string(value)?)
 }
 

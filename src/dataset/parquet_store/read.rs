@@ -121,7 +121,9 @@ impl Decoder {
                 };
                 let points = self.state.points().max(1);
                 let states = trajectory.states.chunks_exact_mut(points).skip(c).step_by(channels.len());
-                states.zip(values.values().chunks_exact(points)).for_each(|(state, value)| state.copy_from_slice(value));
+                states
+                    .zip(values.values().chunks_exact(points))
+                    .for_each(|(state, value)| state.copy_from_slice(value));
             }
             Error::trajectory(&self.path, self.split, &trajectory, problems)?;
             rows.push(trajectory);

@@ -41,7 +41,14 @@ impl Shard {
         let properties = properties(&schema, split).map_err(Error::parquet(path))?;
         let writer = ArrowWriter::try_new(BufWriter::new(file), schema.clone(), Some(properties))
             .map_err(Error::parquet(path))?;
-        Ok(Shard { path: path.to_owned(), writer, schema, state: manifest.state_shape(), pending: Vec::new(), pending_values: 0 })
+        Ok(Shard {
+            path: path.to_owned(),
+            writer,
+            schema,
+            state: manifest.state_shape(),
+            pending: Vec::new(),
+            pending_values: 0,
+        })
     }
 
     /// Appends one trajectory, which has been checked.
@@ -98,11 +105,7 @@ fn properties(schema: &Schema, split: Split) -> parquet::errors::Result<WriterPr
     Ok(properties.build())
 }
 
-fn record_batch(
-    schema: &Arc<Schema>,
-    state: &StateShape,
-    rows: &[Trajectory],
-) -> parquet::errors::Result<RecordBatch> {
+fn record_batch(schema: &Arc<Schema>, state: &StateShape, rows: &[Trajectory]) -> parquet::errors::Result<RecordBatch> {
     let parameters = rows.first().map_or(0, |row| row.parameters.len());
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
     for id in [|row: &Trajectory| row.environment.clone(), |row: &Trajectory| row.trajectory.clone()] {
