@@ -14,6 +14,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+pub(super) type Complex = [f64; 2];
+
 /// A complex field `[n, n]` in two parts.
 #[derive(Clone)]
 pub(super) struct Field {
@@ -33,7 +35,7 @@ pub(super) struct Fourier {
     n: usize,
     architecture: Arch,
     /// `exp(-2 pi i k / n)`, `k < n`.
-    roots: Vec<[f64; 2]>,
+    roots: Vec<Complex>,
     scratch: Field,
 }
 
@@ -71,7 +73,7 @@ type Parts<'a> = [&'a mut Vec<f64>; 2];
 
 struct Transform<'a> {
     n: usize,
-    roots: &'a [[f64; 2]],
+    roots: &'a [Complex],
     x: Parts<'a>,
     scratch: Parts<'a>,
 }
@@ -120,55 +122,67 @@ struct Stage {
 impl Stage {
     /// `y[4p + m] = w^m sum_l (-i)^(l m) x[p + l parts]`, `w = exp(-2 pi i turn p / n)`, `l, m = 0 .. 3`.
     #[inline(always)]
-    fn four<S: Simd>(self, simd: S, roots: &[[f64; 2]], x: [&[f64]; 2], y: [&mut [f64]; 2]) {
+    fn four<S: Simd>(self, simd: S, roots: &[Complex], [x_re, x_im]: [&[f64]; 2], [y_re, y_im]: [&mut [f64]; 2]) {
         let Stage { parts, width, turn } = self;
-        let [x_re, x_im] = x.map(|part| S::as_simd_f64s(part).0);
-        let [y_re, y_im] = y.map(|part| S::as_mut_simd_f64s(part).0);
+        let (x_re, x_im) = (S::as_simd_f64s(x_re).0, S::as_simd_f64s(x_im).0);
+        let (y_re, y_im) = (S::as_mut_simd_f64s(y_re).0, S::as_mut_simd_f64s(y_im).0);
         let width = width / S::F64_LANES;
         for p in 0..parts {
-            let [w_1, w_2, w_3] = [1, 2, 3].map(|m| roots[m * turn * p].map(|part| simd.splat_f64s(part)));
+            let w_1 = splat(simd, roots[turn * p]);
+            let w_2 = splat(simd, roots[2 * turn * p]);
+            let w_3 = splat(simd, roots[3 * turn * p]);
             let (re, im) = (blocks(x_re, p, parts, width), blocks(x_im, p, parts, width));
             let (to_re, to_im) = (&mut y_re[4 * p * width..][..4 * width], &mut y_im[4 * p * width..][..4 * width]);
             for q in 0..width {
-                let [a, b, c, d] = [0, 1, 2, 3].map(|l| [re[l][q], im[l][q]]);
-                let (sum_ac, difference_ac) = (add(simd, a, c), subtract(simd, a, c));
+                let (a, b) = ([re[0][q], im[0][q]], [re[1][q], im[1][q]]);
+                let (c, d) = ([re[2][q], im[2][q]], [re[3][q], im[3][q]]);
+                let (sum_ac, [re_ac, im_ac]) = (add(simd, a, c), subtract(simd, a, c));
                 let (sum_bd, [re_bd, im_bd]) = (add(simd, b, d), subtract(simd, b, d));
                 // `(a - c) - i (b - d)` and `(a - c) + i (b - d)`.
-                let [re_ac, im_ac] = difference_ac;
                 let less = [simd.add_f64s(re_ac, im_bd), simd.sub_f64s(im_ac, re_bd)];
                 let more = [simd.sub_f64s(re_ac, im_bd), simd.add_f64s(im_ac, re_bd)];
-                let results = [
-                    add(simd, sum_ac, sum_bd),
-                    multiply(simd, w_1, less),
-                    multiply(simd, w_2, subtract(simd, sum_ac, sum_bd)),
-                    multiply(simd, w_3, more),
-                ];
-                for (m, [result_re, result_im]) in results.into_iter().enumerate() {
-                    to_re[m * width + q] = result_re;
-                    to_im[m * width + q] = result_im;
-                }
+                [to_re[q], to_im[q]] = add(simd, sum_ac, sum_bd);
+                [to_re[width + q], to_im[width + q]] = multiply(simd, w_1, less);
+                [to_re[2 * width + q], to_im[2 * width + q]] = multiply(simd, w_2, subtract(simd, sum_ac, sum_bd));
+                [to_re[3 * width + q], to_im[3 * width + q]] = multiply(simd, w_3, more);
             }
         }
     }
 
     /// `y[m] = x[0] + (-1)^m x[1]`: the last stage, which turns nothing.
     #[inline(always)]
-    fn two<S: Simd>(self, simd: S, x: [&[f64]; 2], y: [&mut [f64]; 2]) {
-        for (x, y) in x.into_iter().zip(y) {
-            let (x, y) = (S::as_simd_f64s(x).0, S::as_mut_simd_f64s(y).0);
-            let ((a, b), (sum, difference)) = (x.split_at(x.len() / 2), y.split_at_mut(x.len() / 2));
-            for (((a, b), sum), difference) in a.iter().zip(b).zip(sum).zip(difference) {
-                *sum = simd.add_f64s(*a, *b);
-                *difference = simd.sub_f64s(*a, *b);
-            }
-        }
+    fn two<S: Simd>(self, simd: S, [x_re, x_im]: [&[f64]; 2], [y_re, y_im]: [&mut [f64]; 2]) {
+        halves(simd, x_re, y_re);
+        halves(simd, x_im, y_im);
+    }
+}
+
+/// Sum and difference of the halves of `x`.
+#[inline(always)]
+fn halves<S: Simd>(simd: S, x: &[f64], y: &mut [f64]) {
+    let (x, y) = (S::as_simd_f64s(x).0, S::as_mut_simd_f64s(y).0);
+    let ((a, b), (sum, difference)) = (x.split_at(x.len() / 2), y.split_at_mut(x.len() / 2));
+    for (((a, b), sum), difference) in a.iter().zip(b).zip(sum).zip(difference) {
+        *sum = simd.add_f64s(*a, *b);
+        *difference = simd.sub_f64s(*a, *b);
     }
 }
 
 /// Blocks `p`, `p + parts`, `p + 2 parts` and `p + 3 parts`.
 #[inline(always)]
 fn blocks<T>(x: &[T], p: usize, parts: usize, width: usize) -> [&[T]; 4] {
-    [0, 1, 2, 3].map(|l| &x[(p + l * parts) * width..][..width])
+    let (first, step) = (p * width, parts * width);
+    [
+        &x[first..][..width],
+        &x[first + step..][..width],
+        &x[first + 2 * step..][..width],
+        &x[first + 3 * step..][..width],
+    ]
+}
+
+#[inline(always)]
+fn splat<S: Simd>(simd: S, [re, im]: Complex) -> [S::f64s; 2] {
+    [simd.splat_f64s(re), simd.splat_f64s(im)]
 }
 
 #[inline(always)]
@@ -189,23 +203,19 @@ fn multiply<S: Simd>(simd: S, [a_re, a_im]: [S::f64s; 2], [b_re, b_im]: [S::f64s
     ]
 }
 
-/// Edge of the squares in which a matrix is transposed.
-const BLOCK: usize = 8;
-
-/// `to[j, i] = from[i, j]`, both `[n, n]`, `n` a multiple of [`BLOCK`].
+/// `to[j, i] = from[i, j]`, both `[n, n]`, `n` a multiple of 8: in blocks of 8 x 8, each held in registers.
 #[inline(always)]
 fn transpose(n: usize, from: &[f64], to: &mut [f64]) {
-    for i in (0..n).step_by(BLOCK) {
-        for j in (0..n).step_by(BLOCK) {
-            let mut block = [[0.0; BLOCK]; BLOCK];
-            for (row, values) in block.iter_mut().enumerate() {
-                values.copy_from_slice(&from[(i + row) * n + j..][..BLOCK]);
+    let (from, to, blocks) = (from.as_chunks::<8>().0, to.as_chunks_mut::<8>().0, n / 8);
+    for i in 0..blocks {
+        for j in 0..blocks {
+            let mut block = [[0.0; 8]; 8];
+            for (k, row) in block.iter_mut().enumerate() {
+                *row = from[(8 * i + k) * blocks + j];
             }
-            for column in 0..BLOCK {
-                let values = &mut to[(j + column) * n + i..][..BLOCK];
-                for (value, row) in values.iter_mut().zip(&block) {
-                    *value = row[column];
-                }
+            let [a, b, c, d, e, f, g, h] = block;
+            for k in 0..8 {
+                to[(8 * j + k) * blocks + i] = [a[k], b[k], c[k], d[k], e[k], f[k], g[k], h[k]];
             }
         }
     }

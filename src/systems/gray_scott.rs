@@ -135,3 +135,71 @@ fn laplacian([above, row, below]: [&[f64; POINTS]; 3]) -> [f64; POINTS] {
     }
     laplacian
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::f64::consts::TAU;
+
+    /// `lap(a)` by the nine neighbours.
+    fn nine_points(a: &[f64], i: usize, j: usize) -> f64 {
+        let at = |rows: usize, columns: usize| a[(i + rows) % POINTS * POINTS + (j + columns) % POINTS];
+        let back = POINTS - 1;
+        let sides = at(0, 1) + at(0, back) + at(1, 0) + at(back, 0);
+        let corners = at(1, 1) + at(1, back) + at(back, 1) + at(back, back);
+        0.5 * sides + 0.25 * corners - 3.0 * a[i * POINTS + j]
+    }
+
+    #[test]
+    fn the_field_is_that_of_the_equations_at_every_point() {
+        let points = POINTS * POINTS;
+        let state: Vec<f64> = (0..2 * points).map(|k| 0.5 + 0.4 * ((k * k) as f64).sin()).collect();
+        let mut derivative = vec![f64::NAN; state.len()];
+        let (feed, kill, spacing) = (0.03, 0.06, 2.0);
+        field(spacing, &[feed, kill], &state, &mut derivative);
+        let (u, v) = state.split_at(points);
+        for place in 0..points {
+            let (i, j) = (place / POINTS, place % POINTS);
+            let reaction = u[place] * v[place] * v[place];
+            let laplacian = [u, v].map(|a| nine_points(a, i, j) / (spacing * spacing));
+            let du = DIFFUSION[0] * laplacian[0] - reaction + feed * (1.0 - u[place]);
+            let dv = DIFFUSION[1] * laplacian[1] + reaction - (feed + kill) * v[place];
+            assert!((derivative[place] - du).abs() < 1e-14, "du at {i}, {j}");
+            assert!((derivative[points + place] - dv).abs() < 1e-14, "dv at {i}, {j}");
+        }
+    }
+
+    #[test]
+    fn a_long_wave_decays_as_the_continuous_laplacian_says() {
+        let wave: Vec<f64> = (0..POINTS * POINTS).map(|place| (TAU * (place % POINTS) as f64 / 32.0).cos()).collect();
+        let exact = -(TAU / POINTS as f64).powi(2);
+        assert!((nine_points(&wave, 5, 0) / exact - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn squares_stand_anywhere_and_nowhere_else_is_anything() {
+        let mut draws = [0.99, 0.0, 0.5, 0.5, 0.1, 0.3].into_iter();
+        let mut state = vec![f64::NAN; 2 * POINTS * POINTS];
+        initial(3, REACTED, FED, &mut || draws.next().unwrap(), &mut state);
+        let (u, v) = state.split_at(POINTS * POINTS);
+        assert_eq!(u.iter().filter(|value| **value == 0.0).count(), 27);
+        assert_eq!(u.iter().filter(|value| **value == 0.95).count(), POINTS * POINTS - 27);
+        for (row, column) in [(31, 0), (0, 2), (1, 1), (16, 16), (18, 18), (3, 9)] {
+            assert_eq!((u[row * POINTS + column], v[row * POINTS + column]), (0.0, 1.0), "{row}, {column}");
+        }
+    }
+
+    #[test]
+    fn sets_are_those_of_the_benchmark() {
+        let sizes = |name| {
+            let preset = GRAY_SCOTT.preset(name).unwrap();
+            preset.environments.iter().map(|set| (set.name, set.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes("paper"), [("train", 4), ("adapt", 4), ("grid", 2601)]);
+        assert_eq!(sizes("as-printed"), sizes("paper"));
+        let paper = GRAY_SCOTT.preset("paper").unwrap();
+        assert_eq!(paper.environment_set("train").unwrap().parameters(1), [0.030, 0.062]);
+        assert_eq!(paper.environment_set("adapt").unwrap().parameters(2), [0.036, 0.059]);
+        assert_eq!(paper.environment_set("grid").unwrap().parameters(2600), [0.0435, 0.064]);
+    }
+}

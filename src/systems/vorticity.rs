@@ -3,7 +3,7 @@
 //! ```text
 //! dw/dt = -v . grad(w) + nu lap(w) + f,      v = (d psi/dy, -d psi/dx),   lap(psi) = -w
 //! v . grad(w) = Im(D^2 z^2) / 2,             z = v_x + i v_y,   D = d/dx - i d/dy
-//! w_k = W_k' given by  (1 + h nu q/2) W_k' = (1 - h nu q/2) W_k + h ((1 + r/2) N_k - (r/2) N_k^before),   q = |2 pi k|^2
+//! (1 + h nu q/2) W_k' = (1 - h nu q/2) W_k + h ((1 + r/2) N_k - (r/2) N_k^before),   q = |2 pi k|^2
 //! ```
 //!
 //! `w [n, n]` at `x = i/n`, `y = j/n`; `W_k` its Fourier coefficients, `k = (k_x, k_y)`; `N` advection and force; `h` step, `r` its ratio
@@ -18,7 +18,7 @@
 
 use std::f64::consts::TAU;
 
-use super::fourier::{Field, Fourier};
+use super::fourier::{Complex, Field, Fourier};
 use crate::solve::{Error, Work};
 
 /// An integrator for one grid and force, with its memory; nothing is allocated while it runs.
@@ -36,8 +36,6 @@ pub(super) struct Vorticity {
     step_before: f64,
 }
 
-type Complex = [f64; 2];
-
 /// One of the wave vectors of which `k` or `-k` is kept in memory, for `W_-k` is the conjugate of `W_k`.
 struct Mode {
     /// Places of `k` and of `-k` in a spectrum.
@@ -47,7 +45,7 @@ struct Mode {
     square: f64,
     /// Takes `W_k` to the coefficient of `z`; negated, the conjugate of `W_k` to that at `-k`.
     velocity: Complex,
-    /// Takes the transform of `z^2` to `4 n^2` times the coefficient of `D^2 z^2 / 4`, over `n^2`.
+    /// Takes the transform of `z^2` (that is `n^2` times its coefficient) to the coefficient of `D^2 z^2 / 4`.
     advection: Complex,
 }
 
@@ -199,4 +197,129 @@ fn modes(n: usize) -> Vec<Mode> {
 #[inline(always)]
 fn product([a_re, a_im]: Complex, [b_re, b_im]: Complex) -> Complex {
     [a_re * b_re - a_im * b_im, a_re * b_im + a_im * b_re]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const N: usize = 32;
+
+    fn wave(k_x: f64, k_y: f64) -> Vec<f64> {
+        let phase = |place: usize| TAU * (k_x * (place / N) as f64 + k_y * (place % N) as f64) / N as f64;
+        (0..N * N).map(|place| 1.5 * phase(place).cos() - 0.5 * phase(place).sin()).collect()
+    }
+
+    /// Waves that act on one another.
+    fn waves() -> Vec<f64> {
+        let [a, b, c] = [wave(1.0, 2.0), wave(-3.0, 1.0), wave(0.0, -4.0)];
+        (0..N * N).map(|place| a[place] + b[place] + 0.5 * c[place]).collect()
+    }
+
+    fn unforced(vorticity: &[f64]) -> Vorticity {
+        let mut flow = Vorticity::new(N, &vec![0.0; N * N]);
+        flow.set(vorticity);
+        flow
+    }
+
+    fn state(flow: &mut Vorticity) -> Vec<f64> {
+        let mut state = vec![f64::NAN; N * N];
+        flow.get(&mut state);
+        state
+    }
+
+    fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+        a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn the_state_comes_back_as_it_was_set_but_for_its_mean_and_short_waves() {
+        let kept = waves();
+        let short = wave(11.0, 0.0);
+        let vorticity: Vec<f64> = kept.iter().zip(&short).map(|(kept, short)| 0.3 + kept + short).collect();
+        assert!(largest_difference(&state(&mut unforced(&vorticity)), &kept) < 1e-13);
+    }
+
+    /// One wave does not act on itself.
+    #[test]
+    fn one_wave_decays_at_its_rate() {
+        let (nu, start) = (1e-3, wave(3.0, -2.0));
+        let mut flow = unforced(&start);
+        flow.advance(2.0, 1e-3, nu);
+        let factor = (-nu * TAU * TAU * 13.0 * 2.0_f64).exp();
+        let expected: Vec<f64> = start.iter().map(|value| factor * value).collect();
+        let error = largest_difference(&state(&mut flow), &expected);
+        assert!(error < 1e-7, "{error:e}");
+    }
+
+    #[test]
+    fn a_steady_force_is_balanced_by_viscosity() {
+        let (nu, force) = (0.05, wave(1.0, 1.0));
+        let mut flow = Vorticity::new(N, &force);
+        flow.set(&vec![0.0; N * N]);
+        flow.advance(20.0, 0.01, nu);
+        let expected: Vec<f64> = force.iter().map(|value| value / (nu * 2.0 * TAU * TAU)).collect();
+        assert!(largest_difference(&state(&mut flow), &expected) < 1e-12);
+    }
+
+    /// Energy `sum |W_k|^2 / |2 pi k|^2` and enstrophy `sum |W_k|^2`, halves apart.
+    fn invariants(flow: &Vorticity) -> [f64; 2] {
+        let power = |[re, im]: &Complex| re * re + im * im;
+        let terms = flow.modes.iter().zip(&flow.coefficients).map(|(mode, w)| [power(w) / mode.square, power(w)]);
+        terms.fold([0.0; 2], |sum, term| [sum[0] + term[0], sum[1] + term[1]])
+    }
+
+    /// Advection without aliases keeps both; what is lost is the integrator's, and falls as the square of its step or faster.
+    #[test]
+    fn without_viscosity_and_force_energy_and_enstrophy_are_kept() {
+        let mut losses = [[0.0; 2]; 2];
+        for (losses, step) in losses.iter_mut().zip([1e-2, 2.5e-3]) {
+            let mut flow = unforced(&waves());
+            let before = invariants(&flow);
+            flow.advance(2.0, step, 0.0);
+            let after = invariants(&flow);
+            *losses = [0, 1].map(|which| (after[which] / before[which] - 1.0).abs());
+        }
+        for which in 0..2 {
+            assert!(losses[1][which] < 1e-4 && losses[1][which] * 10.0 < losses[0][which], "{losses:?}");
+        }
+        assert!(largest_difference(&waves(), &state(&mut moved(1e-2, 2.0))) > 0.5, "nothing moves");
+    }
+
+    fn moved(step: f64, duration: f64) -> Vorticity {
+        let mut flow = unforced(&waves());
+        flow.advance(duration, step, 1e-3);
+        flow
+    }
+
+    #[test]
+    fn the_error_falls_as_the_square_of_the_step() {
+        let finest = state(&mut moved(2.5e-4, 1.0));
+        let errors = [8e-3, 4e-3, 2e-3].map(|step| largest_difference(&state(&mut moved(step, 1.0)), &finest));
+        for pair in errors.windows(2) {
+            let order = (pair[0] / pair[1]).log2();
+            assert!((1.9..2.2).contains(&order), "{errors:?}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_the_step_costs_no_order() {
+        let finest = state(&mut moved(2.5e-4, 1.0));
+        let uneven = |step: f64| {
+            let mut flow = moved(step, 0.3);
+            flow.advance(0.3, 0.7 * step, 1e-3);
+            flow.advance(0.4, step, 1e-3);
+            largest_difference(&state(&mut flow), &finest)
+        };
+        let order = (uneven(8e-3) / uneven(4e-3)).log2();
+        assert!(order > 1.8, "{order}");
+    }
+
+    #[test]
+    fn a_flow_too_fast_for_the_step_is_refused() {
+        let fast: Vec<f64> = waves().iter().map(|value| 1e4 * value).collect();
+        let mut states = vec![0.0; 2 * N * N];
+        let refused = unforced(&fast).integrate(1e-4, &fast, &[0.0, 5.0], 0.1, &mut states);
+        assert!(matches!(refused, Err(Error::NotFinite { time: 5.0, .. })), "{refused:?}");
+    }
 }
