@@ -193,8 +193,12 @@ fn initial_states_of_the_oscillator_fill_their_box() {
 
 #[test]
 fn solvers_agree_within_the_tolerance() {
-    let run =
-        |solver, tolerance| simulate(&Settings { solver, rtol: tolerance, atol: tolerance, ..settings(SETTINGS) }, 8);
+    let run = |solver, tolerance| {
+        simulate(
+            &Settings { solver: Some(solver), rtol: Some(tolerance), atol: Some(tolerance), ..settings(SETTINGS) },
+            8,
+        )
+    };
     let fine = run(Solver::Dop853, 1e-13);
     for solver in [Solver::Dopri5, Solver::Tsit5, Solver::Dop853] {
         let coarse = run(solver, 1e-9);
@@ -257,7 +261,7 @@ fn a_failed_integration_names_the_trajectory() {
     let place = tempfile::tempdir().unwrap();
     let interrupt = Interrupt::new();
     let run = Run { observer: &Silent, interrupt: &interrupt };
-    let settings = Settings { max_steps: 2, ..settings(SETTINGS) };
+    let settings = Settings { max_steps: Some(2), ..settings(SETTINGS) };
     let errors = [1, 2].map(|threads| {
         with_threads(threads, || generate::run(&settings, 0, &place.path().join("d"), &run).unwrap_err().to_string())
     });

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use paramill::solve::{self, Adaptive, DOP853, Embedded, Error, ErrorEstimate, Field, Tableau, Tolerance, Work};
-use paramill::systems;
+use paramill::systems::{self, Dynamics};
 use proptest::prelude::*;
 use serde::Deserialize;
 
@@ -190,8 +190,10 @@ struct ReferenceTrajectory {
 }
 
 fn lotka_volterra(parameters: [f64; 2]) -> impl FnMut(f64, &[f64], &mut [f64]) {
-    let system = systems::find("lotka-volterra").unwrap();
-    move |time, state, derivative| (system.field)(&parameters, time, state, derivative)
+    let Dynamics::Field(field) = systems::find("lotka-volterra").unwrap().presets[0].dynamics else {
+        panic!("lotka-volterra is a field");
+    };
+    move |time, state, derivative| field(&parameters, time, state, derivative)
 }
 
 /// The reference is good to about 1e-12. Its worst error beside the cost shows whether a change makes a solver better.

@@ -1,10 +1,13 @@
-//! Every system of ordinary differential equations against SciPy, at a known cost.
+//! Every system against SciPy or NumPy, at a known cost.
 
 use std::fmt::Write;
 
 use paramill::solve::{Adaptive, DOP853, Tolerance, Work};
-use paramill::systems;
+use paramill::systems::{self, Dynamics, VectorField};
 use serde::Deserialize;
+
+#[path = "systems/fields.rs"]
+mod fields;
 
 /// Written by `reference/make.py`, which says how far its own two solvers differ.
 #[derive(Deserialize)]
@@ -26,6 +29,14 @@ const REFERENCES: [(&str, &str); 3] = [
     ("lotka-volterra-4", include_str!("reference/lotka_volterra_4.json")),
 ];
 
+/// The vector field of a system under one of its presets.
+fn field_of(system: &str, preset: &str) -> VectorField {
+    match systems::find(system).and_then(|system| system.preset(preset)).map(|preset| preset.dynamics) {
+        Some(Dynamics::Field(field)) => field,
+        _ => panic!("{system} has no field under {preset}"),
+    }
+}
+
 /// The default tolerance of datasets, 1e-9 a step, keeps whole trajectories within 1e-7 of the reference. A rise of the
 /// counts of steps tells of a stiffer field; many rejected ones, of a step held back by stability.
 #[test]
@@ -35,6 +46,7 @@ fn trajectories_agree_with_scipy_at_a_known_cost() {
         let reference: Reference = serde_json::from_str(reference).unwrap();
         assert!(reference.disagreement < 1e-10, "{name}: the reference is good to {:e} only", reference.disagreement);
         let system = systems::find(name).unwrap();
+        let field = field_of(name, "paper");
         let channels = system.channels.len();
         let tolerance = Tolerance { rtol: 1e-9, atol: 1e-9, max_steps: 10_000 };
         let mut integrator = Adaptive::new(&DOP853, channels, tolerance).unwrap();
@@ -45,7 +57,7 @@ fn trajectories_agree_with_scipy_at_a_known_cost() {
             let expected = case.states.concat();
             let mut states = vec![f64::NAN; expected.len()];
             let field = &mut |time: f64, state: &[f64], derivative: &mut [f64]| {
-                (system.field)(&case.parameters, time, state, derivative);
+                field(&case.parameters, time, state, derivative);
             };
             let work = integrator.integrate(field, &expected[..channels], &reference.times, &mut states).unwrap();
             let error = states.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);

@@ -18,7 +18,7 @@ use crate::progress::{Event, Run};
 use crate::random::Stream;
 use crate::schema::{FormatVersion, Split, Trajectory};
 use crate::solve::{self, Adaptive, Work};
-use crate::systems::{Preset, System};
+use crate::systems::{Dynamics, Preset, Stepper, System, VectorField};
 
 mod settings;
 mod validate;
@@ -33,8 +33,9 @@ pub use crate::systems::{Problem, Range};
 use environments::Environment;
 use observation::Key;
 
-/// Trajectories simulated between two looks at the interrupt, and held in memory at once.
+/// Most trajectories, and about as many values, that are simulated before they are written.
 const CHUNK: usize = 512;
+const CHUNK_VALUES: usize = 1 << 18;
 
 /// Why a dataset was not generated.
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +119,8 @@ struct Simulation {
     preset: &'static Preset,
     environments: BTreeMap<Split, Vec<Environment>>,
     times: Vec<f64>,
+    /// Values of a state.
+    size: usize,
     seed: u64,
 }
 
@@ -137,7 +140,8 @@ impl Simulation {
         let settings = settings.resolved(system);
         let horizon = settings.horizon.unwrap_or(system.horizon);
         let times = sample_times(horizon, settings.time_step.unwrap_or(system.time_step));
-        Ok(Simulation { settings, system, preset, environments, times, seed })
+        let size = system.state_shape(preset).size();
+        Ok(Simulation { settings, system, preset, environments, times, size, seed })
     }
 
     fn run(&self, run: &Run, sink: &mut dyn FnMut(Split, &Trajectory) -> Result<(), Error>) -> Result<(), Error> {
@@ -147,18 +151,19 @@ impl Simulation {
         run.emit(Event::Begin { what, total: Some(total as u64), unit: "trajectories" });
         let mut done = 0;
         let mut work = Work::default();
+        let chunk = (CHUNK_VALUES / (self.size * self.times.len())).max(4 * rayon::current_num_threads()).min(CHUNK);
         for (&split, list) in &self.environments {
             let per_environment = trajectories(&split);
             let jobs = list.len() * per_environment;
-            for first in (0..jobs).step_by(CHUNK) {
-                if let Some(signal) = run.interrupt.requested() {
-                    return Err(Error::Interrupted { signal });
-                }
-                let simulated: Vec<Result<(Trajectory, Work), Error>> = (first..jobs.min(first + CHUNK))
+            for first in (0..jobs).step_by(chunk) {
+                let simulated: Vec<Result<(Trajectory, Work), Error>> = (first..jobs.min(first + chunk))
                     .into_par_iter()
                     .map_init(
                         || self.integrator(),
                         |integrator, job| {
+                            if let Some(signal) = run.interrupt.requested() {
+                                return Err(Error::Interrupted { signal });
+                            }
                             let (environment, index) = (&list[job / per_environment], job % per_environment);
                             self.trajectory(integrator, split, environment, index)
                         },
@@ -175,7 +180,7 @@ impl Simulation {
         }
         run.emit(Event::Note(format!(
             "{}: {done} trajectories took {} steps, {} rejected steps and {} evaluations of the field",
-            self.settings.solver.tableau().name,
+            self.method(),
             work.accepted,
             work.rejected,
             work.evaluations
@@ -184,21 +189,34 @@ impl Simulation {
         Ok(())
     }
 
-    fn integrator(&self) -> Result<Adaptive, solve::Error> {
-        Adaptive::new(self.settings.solver.tableau(), self.system.channels.len(), self.settings.tolerance())
+    /// The name of the method of integration, for people.
+    fn method(&self) -> &'static str {
+        match self.preset.dynamics {
+            Dynamics::Field(_) => self.settings.solver.unwrap_or_default().tableau().name,
+            Dynamics::Stepper(stepper) => stepper.name,
+        }
+    }
+
+    fn integrator(&self) -> Result<Integrator, solve::Error> {
+        Ok(match self.preset.dynamics {
+            Dynamics::Field(field) => {
+                let tableau = self.settings.solver.unwrap_or_default().tableau();
+                Integrator::Adaptive(field, Box::new(Adaptive::new(tableau, self.size, self.settings.tolerance())?))
+            }
+            Dynamics::Stepper(stepper) => Integrator::Fixed(stepper, self.settings.inner_step.unwrap_or(stepper.step)),
+        })
     }
 
     fn trajectory(
         &self,
-        integrator: &mut Result<Adaptive, solve::Error>,
+        integrator: &mut Result<Integrator, solve::Error>,
         split: Split,
         environment: &Environment,
         index: usize,
     ) -> Result<(Trajectory, Work), Error> {
-        let channels = self.system.channels.len();
         let id = format!("{index:05}");
         let mut stream = Stream::new(self.seed, split.name(), &[environment.index as u64, index as u64]);
-        let mut initial = vec![0.0; channels];
+        let mut initial = vec![0.0; self.size];
         (self.preset.initial)(&mut || stream.unit(), &mut initial);
         let time_step = self.settings.time_step.unwrap_or(self.system.time_step);
         let key = Key { seed: self.seed, split, environment: environment.index, trajectory: index };
@@ -207,12 +225,9 @@ impl Simulation {
             Some(observation) => observation.times(key, &self.times, time_step),
             None => self.times.clone(),
         };
-        let mut states = vec![0.0; times.len() * channels];
-        let field = &mut |time: f64, state: &[f64], derivative: &mut [f64]| {
-            (self.system.field)(&environment.parameters, time, state, derivative);
-        };
+        let mut states = vec![0.0; times.len() * self.size];
         let integrated = match integrator {
-            Ok(integrator) => integrator.integrate(field, &initial, &times, &mut states),
+            Ok(integrator) => integrator.integrate(&environment.parameters, &initial, &times, &mut states),
             Err(error) => Err(error.clone()),
         };
         let work = integrated.map_err(|source| Error::Integration {
@@ -242,9 +257,11 @@ impl Simulation {
         dropped.into_iter().all(|dropped| dropped != channel)
     }
 
-    /// `states [T, C]` without the dropped channels.
+    /// States `[T, C]` (`[T, C, n_1, .., n_k]` on a grid) without the dropped channels.
     fn recorded_channels(&self, states: Vec<f64>) -> Vec<f64> {
-        let is_recorded: Vec<bool> = self.system.channels.iter().map(|it| self.is_recorded(it.name)).collect();
+        let points = self.size / self.system.channels.len();
+        let of_channels = self.system.channels.iter().map(|it| self.is_recorded(it.name));
+        let is_recorded: Vec<bool> = of_channels.flat_map(|it| std::iter::repeat_n(it, points)).collect();
         if is_recorded.iter().all(|&is_recorded| is_recorded) {
             return states;
         }
@@ -253,7 +270,11 @@ impl Simulation {
     }
 
     fn manifest(&self) -> Manifest {
-        let Settings { dataset, license, rtol, .. } = &self.settings;
+        let Settings { dataset, license, .. } = &self.settings;
+        let tolerance = match self.preset.dynamics {
+            Dynamics::Field(_) => self.settings.tolerance().rtol,
+            Dynamics::Stepper(stepper) => stepper.error_at(self.settings.inner_step.unwrap_or(stepper.step)),
+        };
         let mut channels = self.system.channel_quantities();
         channels.retain(|channel| self.is_recorded(&channel.name));
         Manifest {
@@ -274,11 +295,38 @@ impl Simulation {
             },
             time_unit: self.system.time_unit.to_owned(),
             channels,
-            grid: None,
+            grid: self.preset.grid(),
             parameters: self.system.parameter_quantities(),
-            data_tolerance: Some(*rtol),
+            data_tolerance: Some(tolerance),
             splits: BTreeMap::new(),
             files: Vec::new(),
+        }
+    }
+}
+
+/// What integrates the trajectories of a thread.
+enum Integrator {
+    Adaptive(VectorField, Box<Adaptive>),
+    Fixed(&'static Stepper, f64),
+}
+
+impl Integrator {
+    /// From `initial` at `times[0]`, writes the states at `times [T]`.
+    fn integrate(
+        &mut self,
+        parameters: &[f64],
+        initial: &[f64],
+        times: &[f64],
+        states: &mut [f64],
+    ) -> Result<Work, solve::Error> {
+        match self {
+            Integrator::Adaptive(field, adaptive) => {
+                let field = &mut |time: f64, state: &[f64], derivative: &mut [f64]| {
+                    field(parameters, time, state, derivative);
+                };
+                adaptive.integrate(field, initial, times, states)
+            }
+            Integrator::Fixed(stepper, step) => (stepper.integrate)(parameters, initial, times, *step, states),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! value       z_kc = y_c(t_k) + n_kc hypot(noise_c, relative_noise_c |y_c(t_k)|)      n_kc standard normal
 //! ```
 //!
-//! `y [C]` states, `k` sample, `c` channel, `dt` sampling interval. A sample is missing with probability `missing`; the first
+//! `y [C]` states, `k` sample, `c` channel, `dt` sampling interval; on a grid every point has noise of its own. A sample is missing with probability `missing`; the first
 //! and the last never are. A rollout starts at the first sample, noise and all, as it does with measured data.
 //!
 //! Times, missing samples and noise have streams of their own, keyed by (seed, split, environment, trajectory): setting one
@@ -99,7 +99,8 @@ impl Observation {
         moved(times, self.irregular_times * time_step, key.stream("times"))
     }
 
-    /// Of `states [T, C]` at `times [T]` what is recorded: times and states of the samples that are not missing.
+    /// Of `states [T, C]` (`[T, C, n_1, .., n_k]` on a grid) at `times [T]` what is recorded: times and states of the samples that
+    /// are not missing.
     pub(super) fn record(
         &self,
         key: Key,
@@ -108,12 +109,14 @@ impl Observation {
         states: &[f64],
         time_step: f64,
     ) -> (Vec<f64>, Vec<f64>) {
+        let size = states.len() / times.len();
+        let of_channels = channels.iter().map(|channel| (self.noise.of(channel), self.relative_noise.of(channel)));
         let deviations: Vec<(f64, f64)> =
-            channels.iter().map(|channel| (self.noise.of(channel), self.relative_noise.of(channel))).collect();
+            of_channels.flat_map(|of_channel| std::iter::repeat_n(of_channel, size / channels.len())).collect();
         let (mut missing, mut noise) = (key.stream("missing"), key.stream("noise"));
         let recorded = moved(times, self.jitter * time_step, key.stream("jitter"));
         let (mut kept_times, mut kept_states) = (Vec::new(), Vec::new());
-        for (sample, (time, state)) in recorded.iter().zip(states.chunks_exact(channels.len())).enumerate() {
+        for (sample, (time, state)) in recorded.iter().zip(states.chunks_exact(size)).enumerate() {
             // Draws are made for every sample, so that those of one do not depend on what is missing.
             let is_missing = missing.unit() < self.missing;
             let noisy = state.iter().zip(&deviations).map(|(value, (absolute, relative))| {

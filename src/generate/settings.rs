@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Observation;
 use crate::schema::Split;
 use crate::solve::{DOP853, DOPRI5, TSIT5, Tableau, Tolerance};
-use crate::systems::{self, Equations, Preset, Problem, Problems, Range, System};
+use crate::systems::{self, Dynamics, Equations, Preset, Problem, Problems, Range, System};
 
 /// What to simulate, and how precisely.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,21 +28,26 @@ pub struct Settings {
     /// SPDX expression of the dataset's licence.
     #[serde(default = "default_license")]
     pub license: String,
-    /// Adaptive method of integration.
-    #[serde(default)]
-    pub solver: Solver,
-    /// Error of a solver step allowed relative to the state.
-    #[serde(default = "default_tolerance")]
+    /// Adaptive method of integration; `dop853` where absent. Not for systems with an integrator of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Solver")]
+    pub solver: Option<Solver>,
+    /// Error of an adaptive step allowed relative to the state; 1e-9 where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1e-14, max = 0.1))]
-    pub rtol: f64,
-    /// Error of a solver step allowed beside that, in the unit of the state.
-    #[serde(default = "default_tolerance")]
+    pub rtol: Option<f64>,
+    /// Error of an adaptive step allowed beside that, in the unit of the state; 1e-9 where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
-    pub atol: f64,
-    /// Solver steps after which a trajectory is given up.
-    #[serde(default = "default_max_steps")]
+    pub atol: Option<f64>,
+    /// Adaptive steps after which a trajectory is given up; 100000 where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
-    pub max_steps: u64,
+    pub max_steps: Option<u64>,
+    /// Longest step of a system with an integrator of its own (navier-stokes), which is then fixed. The system's own where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub inner_step: Option<f64>,
     /// Horizon `T`; samples lie at `0, dt, .., T - dt`. The system's own where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
@@ -150,32 +155,38 @@ impl Settings {
         }
     }
 
-    /// The same settings with the system's preset, horizon and time step where these have none.
+    /// The same settings with everything filled in that was left to `system` or to defaults.
     pub fn resolved(&self, system: &System) -> Settings {
-        Settings {
+        let mut settings = Settings {
             preset: self.preset.clone().or_else(|| system.presets.first().map(|preset| preset.name.to_owned())),
             horizon: Some(self.horizon.unwrap_or(system.horizon)),
             time_step: Some(self.time_step.unwrap_or(system.time_step)),
             ..self.clone()
+        };
+        match self.find_preset(system).map(|preset| preset.dynamics) {
+            Some(Dynamics::Field(_)) => {
+                let Tolerance { rtol, atol, max_steps } = self.tolerance();
+                settings.solver = Some(self.solver.unwrap_or_default());
+                (settings.rtol, settings.atol, settings.max_steps) = (Some(rtol), Some(atol), Some(max_steps));
+            }
+            Some(Dynamics::Stepper(stepper)) => settings.inner_step = Some(self.inner_step.unwrap_or(stepper.step)),
+            None => {}
         }
+        settings
     }
 
-    /// What one integration may err and cost.
+    /// What one adaptive integration may err and cost.
     pub fn tolerance(&self) -> Tolerance {
-        Tolerance { rtol: self.rtol, atol: self.atol, max_steps: self.max_steps }
+        Tolerance {
+            rtol: self.rtol.unwrap_or(1e-9),
+            atol: self.atol.unwrap_or(1e-9),
+            max_steps: self.max_steps.unwrap_or(100_000),
+        }
     }
 }
 
 fn default_license() -> String {
     "MIT OR Apache-2.0".to_owned()
-}
-
-fn default_tolerance() -> f64 {
-    1e-9
-}
-
-fn default_max_steps() -> u64 {
-    100_000
 }
 
 /// A map's derived schema does not say which keys it takes.

@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use super::environments::{partner, select};
 use super::{Environments, Settings, SplitSettings, sample_count};
 use crate::schema::Split;
-use crate::systems::{Parameter, Preset, Problem, Problems, Range, System};
+use crate::solve::Tolerance;
+use crate::systems::{Dynamics, Parameter, Preset, Problem, Problems, Range, System};
 
 /// The most environments in a set, trajectories of an environment, and samples of a trajectory: ids have five digits.
 const MOST: usize = 100_000;
+
+/// The shortest inner step.
+const LEAST_STEP: f64 = 1e-7;
 
 impl Settings {
     /// Everything wrong with the settings; empty if they can be run.
@@ -31,6 +35,9 @@ impl Settings {
             let known: Vec<&str> = system.presets.iter().map(|preset| preset.name).collect();
             problems.unknown("preset", name, "preset of the system", &known);
         }
+        if let Some(preset) = preset {
+            self.check_integration(system, preset.dynamics, &mut problems);
+        }
         for (&split, settings) in &self.splits {
             self.check_split(system, preset, split, settings, &mut problems);
         }
@@ -49,27 +56,67 @@ impl Settings {
             "rename the dataset; its name is also that of a directory",
         );
         problems.require(
-            (1e-14..=0.1).contains(&self.rtol),
-            "rtol",
-            self.rtol,
-            "a number from 1e-14 to 0.1",
-            "1e-9 suits data that models are measured against",
-        );
-        problems.require(
-            self.atol.is_finite() && self.atol >= 0.0,
-            "atol",
-            self.atol,
-            "a finite number, zero or more",
-            "1e-9 suits states of order one",
-        );
-        problems.require(self.max_steps >= 1, "max_steps", self.max_steps, "at least 1", "100000 suits most systems");
-        problems.require(
             !self.splits.is_empty(),
             "splits",
             "none",
             "at least one split",
             "add a table such as [generate.splits.train]",
         );
+    }
+
+    /// Settings of adaptive integration and of fixed steps, and that each stands only where it means something.
+    fn check_integration(&self, system: &System, dynamics: Dynamics, problems: &mut Problems) {
+        let Tolerance { rtol, atol, max_steps } = self.tolerance();
+        problems.require(
+            (1e-14..=0.1).contains(&rtol),
+            "rtol",
+            rtol,
+            "a number from 1e-14 to 0.1",
+            "1e-9 suits data that models are measured against",
+        );
+        problems.require(
+            atol.is_finite() && atol >= 0.0,
+            "atol",
+            atol,
+            "a finite number, zero or more",
+            "1e-9 suits states of order one",
+        );
+        problems.require(max_steps >= 1, "max_steps", max_steps, "at least 1", "100000 suits most systems");
+        let adaptive = [
+            ("solver", self.solver.is_some()),
+            ("rtol", self.rtol.is_some()),
+            ("atol", self.atol.is_some()),
+            ("max_steps", self.max_steps.is_some()),
+        ];
+        match dynamics {
+            Dynamics::Field(_) if self.inner_step.is_none() => {}
+            Dynamics::Field(_) => problems.add(
+                "inner_step",
+                "a fixed step",
+                format!("none: `{}` is integrated adaptively", system.name),
+                "remove it; `rtol` and `atol` say how precisely",
+            ),
+            Dynamics::Stepper(stepper) => {
+                for (key, _) in adaptive.into_iter().filter(|(_, is_set)| *is_set) {
+                    problems.add(
+                        key,
+                        "a setting of adaptive integration",
+                        format!("none: `{}` has fixed steps ({})", system.name, stepper.name),
+                        "remove it; `inner_step` says how long steps are",
+                    );
+                }
+                let step = self.inner_step.unwrap_or(stepper.step);
+                let longest = self.time_step.unwrap_or(system.time_step);
+                if !(LEAST_STEP..=longest).contains(&step) {
+                    problems.add(
+                        "inner_step",
+                        step,
+                        format!("a number from {LEAST_STEP} to the sampling interval, {longest}"),
+                        format!("{} is the system's own", stepper.step),
+                    );
+                }
+            }
+        }
     }
 
     fn check_times(&self, system: &System, problems: &mut Problems) {

@@ -6,7 +6,7 @@
 //! dt'   = dt clamp(0.9 err^(-0.7/q) last^(0.4/q), 0.2, 10),    q = error_order + 1
 //! ```
 //!
-//! `y [C]` state, `t` time, `k_i` stages and `e_i` weights of the [`Tableau`], `last` the error of the step before (at least
+//! `y [C]` state (`C` the values of all fields on a grid), `t` time, `k_i` stages and `e_i` weights of the [`Tableau`], `last` the error of the step before (at least
 //! 1e-4). A step with `err > 1` is rejected and tried again with `dt clamp(0.9 err^(-1/q), 0.2, 1)`; the step after it does
 //! not grow. Values at sample times come from the continuous extension.
 //! Source: Hairer, Noersett, Wanner I, section II.4 (norm, starting step), and K. Gustafsson, Control-theoretic techniques
@@ -51,19 +51,30 @@ pub enum Error {
     Times { index: usize, before: f64, found: f64 },
     /// The field gives no number, however small the step.
     #[error(
-        "the derivative is not finite near time {time}, state {state:?}; check the parameters and the initial state"
+        "the derivative is not finite near time {time}, state {}; check the parameters and the initial state",
+        brief(.state)
     )]
     NotFinite { time: f64, state: Vec<f64> },
     /// No step that changes the time meets the tolerance.
     #[error(
-        "the step shrank to {dt:e} at time {time}, state {state:?}; the system is stiff or singular there, or the tolerance too tight"
+        "the step shrank to {dt:e} at time {time}, state {}; the system is stiff or singular there, or the tolerance too tight",
+        brief(.state)
     )]
     StepUnderflow { time: f64, state: Vec<f64>, dt: f64 },
     /// The limit on steps is reached.
     #[error(
-        "{limit} steps led only to time {time} of {end}, state {state:?}; loosen the tolerance or shorten the horizon"
+        "{limit} steps led only to time {time} of {end}, state {}; loosen the tolerance or shorten the horizon",
+        brief(.state)
     )]
     TooManySteps { limit: u64, time: f64, end: f64, state: Vec<f64> },
+}
+
+/// The state, or its beginning where it is long.
+fn brief(state: &[f64]) -> String {
+    match state.get(..8) {
+        Some(first) if state.len() > 8 => format!("{first:?} and {} values more", state.len() - 8),
+        _ => format!("{state:?}"),
+    }
 }
 
 /// A vector field in plain memory: `field(t, y, dy)` writes the derivative at `(t, y)` to `dy`.
@@ -227,32 +238,44 @@ impl Adaptive {
         if !all_finite(&self.next) || !all_finite(&self.stages[derivative]) {
             return f64::INFINITY;
         }
-        let size = |weights: &[f64]| {
-            self.mean_square(|channel| {
-                weights.iter().enumerate().map(|(stage, weight)| weight * self.stages[stage * c + channel]).sum()
-            })
-        };
         match self.embedded.error {
-            ErrorEstimate::Single(weights) => step.dt * size(weights).sqrt(),
+            ErrorEstimate::Single(weights) => step.dt * self.estimate(weights).sqrt(),
             ErrorEstimate::Pair { fifth, third } => {
-                let (fifth, third) = (size(fifth), size(third));
+                let (fifth, third) = (self.estimate(fifth), self.estimate(third));
                 if fifth == 0.0 { 0.0 } else { step.dt * fifth / (fifth + 0.01 * third).sqrt() }
             }
         }
     }
 
-    /// Mean over the channels of `(value / scale)^2`, where `scale` is the error allowed.
-    fn mean_square(&self, value: impl Fn(usize) -> f64) -> f64 {
-        let Tolerance { rtol, atol, .. } = self.tolerance;
-        let sum: f64 = (0..self.channels)
-            .map(|channel| {
-                let magnitude = self.state[channel].abs().max(self.next[channel].abs());
-                // A channel that rests at zero has no error, and is not to divide by zero where atol is zero.
-                let scale = (atol + rtol * magnitude).max(f64::MIN_POSITIVE);
-                (value(channel) / scale).powi(2)
-            })
-            .sum();
-        sum / self.channels as f64
+    /// Mean over the state of `(value / scale)^2` of `sum_i weights_i k_i`.
+    fn estimate(&mut self, weights: &[f64]) -> f64 {
+        self.argument.fill(0.0);
+        accumulate(1.0, weights, &self.stages, &mut self.argument);
+        self.mean_square(&self.argument)
+    }
+
+    /// Mean over the state of `(value / scale)^2`, where `scale` is the error allowed.
+    fn mean_square(&self, values: &[f64]) -> f64 {
+        let Adaptive { state, next, tolerance, .. } = self;
+        // As many sums as a vector has places, whatever the processor's: the order of additions is then the same on all.
+        let mut sums = [0.0; 8];
+        if values.len() < LONG {
+            add_squares(*tolerance, values, state, next, &mut sums);
+        } else {
+            pulp::Arch::new().dispatch(
+                #[inline(always)]
+                || {
+                    let (values, values_left) = values.as_chunks::<8>();
+                    let (state, state_left) = state.as_chunks::<8>();
+                    let (next, next_left) = next.as_chunks::<8>();
+                    for ((values, state), next) in values.iter().zip(state).zip(next) {
+                        add_squares(*tolerance, values, state, next, &mut sums);
+                    }
+                    add_squares(*tolerance, values_left, state_left, next_left, &mut sums);
+                },
+            );
+        }
+        sums.iter().sum::<f64>() / values.len() as f64
     }
 
     /// Writes the samples in `(time, after]` and returns the index of the first one later.
@@ -298,12 +321,16 @@ impl Adaptive {
         let c = self.channels;
         let span = end - start;
         self.next.copy_from_slice(&self.state);
-        let size = self.mean_square(|channel| self.state[channel]).sqrt();
-        let slope = span * self.mean_square(|channel| self.stages[channel]).sqrt();
+        let size = self.mean_square(&self.state).sqrt();
+        let slope = span * self.mean_square(&self.stages[..c]).sqrt();
         let guess = if size < 1e-5 || slope < 1e-5 { 1e-6 } else { (0.01 * size / slope).min(1.0) };
         let step = Step { time: start, dt: guess * span, after: start + guess * span };
         self.evaluate(1, 1.0, &[1.0], step, field);
-        let bend = span * self.mean_square(|channel| self.stages[c + channel] - self.stages[channel]).sqrt() / guess;
+        let (before, after) = self.stages.split_at(c);
+        for ((change, after), before) in self.argument.iter_mut().zip(after).zip(before) {
+            *change = after - before;
+        }
+        let bend = span * self.mean_square(&self.argument).sqrt() / guess;
         if !bend.is_finite() {
             return guess * span;
         }
@@ -313,16 +340,60 @@ impl Adaptive {
     }
 }
 
+/// States of at least so many values are worth the vectors of the processor.
+const LONG: usize = 64;
+/// Values that stay in registers while the stages are added.
+const BLOCK: usize = 32;
+
 /// `out = state + dt sum_i weights_i stages_i`.
 fn combine(state: &[f64], dt: f64, weights: &[f64], stages: &[f64], out: &mut [f64]) {
     out.copy_from_slice(state);
-    for (weight, stage) in weights.iter().zip(stages.chunks_exact(state.len())) {
-        if *weight != 0.0 {
-            let weight = dt * weight;
-            for (value, slope) in out.iter_mut().zip(stage) {
-                *value += weight * slope;
-            }
+    accumulate(dt, weights, stages, out);
+}
+
+/// `out += dt sum_i weights_i stages_i`.
+fn accumulate(dt: f64, weights: &[f64], stages: &[f64], out: &mut [f64]) {
+    let size = out.len();
+    let terms = weights.iter().zip(stages.chunks_exact(size)).filter(|(weight, _)| **weight != 0.0);
+    if size < LONG {
+        for (weight, stage) in terms {
+            add_scaled(dt * weight, stage, out);
         }
+        return;
+    }
+    pulp::Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
+            for (weight, stage) in terms.clone() {
+                add_scaled(dt * weight, &stage[size - rest.len()..], rest);
+            }
+            for (index, block) in blocks.iter_mut().enumerate() {
+                let mut sums = *block;
+                for (weight, stage) in terms.clone() {
+                    add_scaled(dt * weight, &stage[index * BLOCK..][..BLOCK], &mut sums);
+                }
+                *block = sums;
+            }
+        },
+    );
+}
+
+#[inline(always)]
+fn add_scaled(weight: f64, stage: &[f64], out: &mut [f64]) {
+    for (value, slope) in out.iter_mut().zip(stage) {
+        *value += weight * slope;
+    }
+}
+
+/// Adds `(value / scale)^2` to `sums`, in turn.
+#[inline(always)]
+fn add_squares(tolerance: Tolerance, values: &[f64], state: &[f64], next: &[f64], sums: &mut [f64; 8]) {
+    for (index, ((value, before), after)) in values.iter().zip(state).zip(next).enumerate() {
+        let magnitude = before.abs().max(after.abs());
+        // A channel that rests at zero has no error, and is not to divide by zero where atol is zero.
+        let scale = (tolerance.atol + tolerance.rtol * magnitude).max(f64::MIN_POSITIVE);
+        sums[index % 8] += (value / scale).powi(2);
     }
 }
 

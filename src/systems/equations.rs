@@ -18,7 +18,7 @@ use super::grammar::Fault;
 use super::problem::{Problem, Problems};
 use super::program::{Instruction, Program};
 use super::validate::MOST_NAMES;
-use super::{Axis, Channel, EnvironmentSet, Parameter, Preset, System};
+use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
 
 /// A system of ordinary differential equations.
 ///
@@ -205,9 +205,14 @@ impl Equations {
                 *value = lower + (upper - lower) * uniform();
             }
         };
+        let field = move |parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]| {
+            program.derivative(parameters, time, state, derivative);
+        };
         let preset = Preset {
             name: "uniform",
             description: "Initial states uniform between the bounds of each state",
+            space: &[],
+            dynamics: Dynamics::Field(Box::leak(Box::new(field))),
             initial: Box::leak(Box::new(initial)),
             environments: environments.collect::<Vec<_>>().leak(),
         };
@@ -223,9 +228,6 @@ impl Equations {
             time_unit: kept(&self.time_unit),
             channels: channels.collect::<Vec<_>>().leak(),
             parameters: parameters.collect::<Vec<_>>().leak(),
-            field: Box::leak(Box::new(move |parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]| {
-                program.derivative(parameters, time, state, derivative);
-            })),
             horizon: self.horizon,
             time_step: self.time_step,
             presets: vec![preset].leak(),

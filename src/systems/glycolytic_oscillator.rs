@@ -21,7 +21,7 @@
 //! Explicit methods cope: for accuracy alone Dormand-Prince 8(5,3) takes 68 steps on the 20 samples at a tolerance of 1e-9,
 //! where some 15 would be stable, and rejects two in a hundred.
 
-use super::{Axis, Channel, EnvironmentSet, Parameter, Preset, System};
+use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
 
 /// `J0`, mmol/L/min.
 const INFLOW: f64 = 2.5;
@@ -79,12 +79,13 @@ pub static GLYCOLYTIC_OSCILLATOR: System = System {
             upper: 10.0,
         },
     ],
-    field: &field,
     horizon: 1.0,
     time_step: 0.05,
     presets: &[Preset {
         name: "paper",
         description: "Initial states uniform on the box of Daniels and Nemenman",
+        space: &[],
+        dynamics: Dynamics::Field(&field),
         initial: &|uniform, state| {
             for (value, (lower, upper)) in state.iter_mut().zip(INITIAL) {
                 *value = lower + (upper - lower) * uniform();

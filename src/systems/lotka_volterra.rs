@@ -13,7 +13,7 @@
 //! 2022, appendix on Lotka-Volterra: `alpha = gamma = 0.5`, `beta` and `delta` differ between environments. Initial states
 //! are uniform on `[1, 3]^2` in its text (preset `paper`) and on `[1, 2]^2` in its published experiments (`lv-narrow`).
 
-use super::{Axis, Channel, EnvironmentSet, Parameter, Preset, System};
+use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
 
 const ALPHA: f64 = 0.5;
 const GAMMA: f64 = 0.5;
@@ -40,19 +40,22 @@ pub static LOTKA_VOLTERRA: System = System {
             upper: 10.0,
         },
     ],
-    field: &field,
     horizon: 10.0,
     time_step: 0.5,
     presets: &[
         Preset {
             name: "paper",
             description: "Initial states uniform on [1, 3]^2",
+            space: &[],
+            dynamics: Dynamics::Field(&field),
             initial: &|uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform()),
             environments: ENVIRONMENTS,
         },
         Preset {
             name: "lv-narrow",
             description: "Initial states uniform on [1, 2]^2",
+            space: &[],
+            dynamics: Dynamics::Field(&field),
             initial: &|uniform, state| state.fill_with(|| 1.0 + uniform()),
             environments: ENVIRONMENTS,
         },
@@ -72,7 +75,7 @@ const ENVIRONMENTS: &[EnvironmentSet] = &[
     EnvironmentSet { name: "grid", axes: &[GRID, GRID] },
 ];
 
-fn field(parameters: &[f64], _: f64, state: &[f64], derivative: &mut [f64]) {
+pub(super) fn field(parameters: &[f64], _: f64, state: &[f64], derivative: &mut [f64]) {
     rates([ALPHA, parameters[0], GAMMA, parameters[1]], state, derivative);
 }
 

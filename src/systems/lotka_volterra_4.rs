@@ -13,7 +13,7 @@
 //! carried over to all four. Its values lie among them (`alpha = gamma = 0.5`), and none of `adapt` among those of `train`.
 
 use super::lotka_volterra::{ADAPT, CHANNELS, TRAIN, rates};
-use super::{EnvironmentSet, Parameter, Preset, System};
+use super::{Dynamics, EnvironmentSet, Parameter, Preset, System};
 
 /// The system `lotka-volterra-4`.
 pub static LOTKA_VOLTERRA_4: System = System {
@@ -27,19 +27,22 @@ pub static LOTKA_VOLTERRA_4: System = System {
         rate("gamma", "Death rate of the predator"),
         rate("delta", "Gain of predators per encounter with prey"),
     ],
-    field: &field,
     horizon: 10.0,
     time_step: 0.5,
     presets: &[
         Preset {
             name: "paper",
             description: "Initial states uniform on [1, 3]^2; which environments the paper had is not known",
+            space: &[],
+            dynamics: Dynamics::Field(&field),
             initial: &|uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform()),
             environments: ENVIRONMENTS,
         },
         Preset {
             name: "lv-narrow",
             description: "Initial states uniform on [1, 2]^2; which environments the paper had is not known",
+            space: &[],
+            dynamics: Dynamics::Field(&field),
             initial: &|uniform, state| state.fill_with(|| 1.0 + uniform()),
             environments: ENVIRONMENTS,
         },
@@ -63,14 +66,14 @@ fn field(parameters: &[f64], _: f64, state: &[f64], derivative: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::systems::find;
+    use crate::systems::lotka_volterra;
 
     #[test]
     fn is_the_benchmark_where_alpha_and_gamma_are_a_half() {
         let state = [1.7, 2.3];
         let (mut four, mut two) = ([f64::NAN; 2], [f64::NAN; 2]);
         field(&[0.5, 0.7, 0.5, 0.9], 3.0, &state, &mut four);
-        (find("lotka-volterra").unwrap().field)(&[0.7, 0.9], 3.0, &state, &mut two);
+        lotka_volterra::field(&[0.7, 0.9], 3.0, &state, &mut two);
         assert_eq!(four, two);
     }
 

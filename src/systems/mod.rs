@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use crate::schema::Quantity;
+use crate::schema::{Grid, GridAxis, Quantity, StateShape};
+use crate::solve::{self, Work};
 
 mod problem;
 mod program;
@@ -12,9 +13,15 @@ mod expression;
 mod equations;
 mod validate;
 
+mod fourier;
+mod random_field;
+mod vorticity;
+
 mod glycolytic_oscillator;
+mod gray_scott;
 mod lotka_volterra;
 mod lotka_volterra_4;
+mod navier_stokes;
 
 pub use equations::{Equations, ParameterBounds, Range, StateEquation, Values};
 pub use problem::Problem;
@@ -25,10 +32,12 @@ pub fn all() -> &'static [&'static System] {
     &ALL
 }
 
-static ALL: [&System; 3] = [
+static ALL: [&System; 5] = [
     &glycolytic_oscillator::GLYCOLYTIC_OSCILLATOR,
+    &gray_scott::GRAY_SCOTT,
     &lotka_volterra::LOTKA_VOLTERRA,
     &lotka_volterra_4::LOTKA_VOLTERRA_4,
+    &navier_stokes::NAVIER_STOKES,
 ];
 
 /// The built-in system of that name.
@@ -36,7 +45,8 @@ pub fn find(name: &str) -> Option<&'static System> {
     all().iter().copied().find(|system| system.name == name)
 }
 
-/// A family of ordinary differential equations `dy/dt = f(t, y; p)`, `y [C]`, `p [d_p]`.
+/// A family of equations `dy/dt = f(t, y; p)`, `p [d_p]`: ordinary ones, `y [C]`, or partial ones on a grid,
+/// `y [C, n_1, .., n_k]`, flat and row-major.
 pub struct System {
     /// The name used in settings.
     pub name: &'static str,
@@ -44,12 +54,10 @@ pub struct System {
     pub description: &'static str,
     /// Unit of time in UDUNITS spelling.
     pub time_unit: &'static str,
-    /// The state `[C]`.
+    /// The quantities of the state `[C]`.
     pub channels: &'static [Channel],
     /// What differs between environments `[d_p]`.
     pub parameters: &'static [Parameter],
-    /// Writes `dy/dt [C]` to `derivative`.
-    pub field: VectorField,
     /// Horizon `T` of a trajectory unless settings say otherwise; samples lie at `0, dt, .., T - dt`.
     pub horizon: f64,
     /// Sampling interval `dt` unless settings say otherwise.
@@ -58,10 +66,37 @@ pub struct System {
     pub presets: &'static [Preset],
 }
 
-/// `field(p, t, y, dy)`: parameters `[d_p]`, time, state `[C]`, derivative `[C]` to be written.
+/// How a state moves on.
+#[derive(Clone, Copy)]
+pub enum Dynamics {
+    /// By a vector field, which is integrated adaptively to a tolerance.
+    Field(VectorField),
+    /// By an integrator of its own, whose steps are fixed.
+    Stepper(&'static Stepper),
+}
+
+/// `field(p, t, y, dy)`: parameters `[d_p]`, time, state, derivative of the same shape to be written.
 pub type VectorField = &'static (dyn Fn(&[f64], f64, &[f64], &mut [f64]) + Sync);
 
-/// `initial(uniform, y)`: writes an initial state `[C]` drawn with `uniform`, which gives independent draws from `[0, 1)`.
+/// An integrator with a fixed step, of one system.
+pub struct Stepper {
+    /// The method, for people.
+    pub name: &'static str,
+    /// Longest step unless settings say otherwise; each sampling interval is cut into equal ones.
+    pub step: f64,
+    /// The error falls as the step to this power.
+    pub order: i32,
+    /// Relative error of a trajectory's last sample at `step` (root mean squares over the benchmark), measured by halving it.
+    pub error: f64,
+    /// Integrates one trajectory.
+    pub integrate: Integrate,
+}
+
+/// `integrate(p, y, times, step, states)`: from the state `y` at `times[0]` with parameters `[d_p]` and steps of at most `step`,
+/// writes the states at `times [T]`.
+pub type Integrate = &'static (dyn Fn(&[f64], &[f64], &[f64], f64, &mut [f64]) -> Result<Work, solve::Error> + Sync);
+
+/// `initial(uniform, y)`: writes an initial state drawn with `uniform`, which gives independent draws from `[0, 1)`.
 pub type InitialLaw = &'static (dyn Fn(&mut dyn FnMut() -> f64, &mut [f64]) + Sync);
 
 /// One entry of the state.
@@ -90,12 +125,29 @@ pub struct Parameter {
     pub upper: f64,
 }
 
-/// A variant of a benchmark: how trajectories start, and which environments there are.
+/// One axis of a regular periodic grid in space; see [`GridAxis`].
+#[derive(Clone, Copy, Debug)]
+pub struct SpaceAxis {
+    /// The name used in files.
+    pub name: &'static str,
+    /// Unit in UDUNITS spelling.
+    pub unit: &'static str,
+    /// How many points.
+    pub count: usize,
+    /// Distance of two neighbours.
+    pub spacing: f64,
+}
+
+/// A variant of a benchmark: where and how trajectories start and move on, and which environments there are.
 pub struct Preset {
     /// The name used in settings.
     pub name: &'static str,
     /// One sentence for people.
     pub description: &'static str,
+    /// The grid on which channels are fields; empty where there is no space.
+    pub space: &'static [SpaceAxis],
+    /// How a state moves on.
+    pub dynamics: Dynamics,
     /// Draws an initial state.
     pub initial: InitialLaw,
     /// Named sets of environments.
@@ -144,6 +196,11 @@ impl System {
         self.channels.iter().map(|channel| Quantity::new(channel.name, channel.unit, channel.description)).collect()
     }
 
+    /// The shape of a state under `preset`.
+    pub fn state_shape(&self, preset: &Preset) -> StateShape {
+        StateShape::new(self.channels.len(), preset.grid().as_ref())
+    }
+
     /// The parameters as a manifest states them.
     pub fn parameter_quantities(&self) -> Vec<Quantity> {
         self.parameters
@@ -153,7 +210,25 @@ impl System {
     }
 }
 
+impl Stepper {
+    /// The relative error expected of trajectories at `step`.
+    pub fn error_at(&self, step: f64) -> f64 {
+        self.error * (step / self.step).powi(self.order)
+    }
+}
+
 impl Preset {
+    /// The grid as a manifest states it; `None` where there is no space.
+    pub fn grid(&self) -> Option<Grid> {
+        let axis = |axis: &SpaceAxis| GridAxis {
+            name: axis.name.to_owned(),
+            unit: axis.unit.to_owned(),
+            count: axis.count,
+            spacing: axis.spacing,
+        };
+        (!self.space.is_empty()).then(|| Grid { axes: self.space.iter().map(axis).collect() })
+    }
+
     /// The set of environments of that name.
     pub fn environment_set(&self, name: &str) -> Option<&'static EnvironmentSet> {
         self.environments.iter().find(|set| set.name == name)

@@ -1,0 +1,205 @@
+//! Gray-Scott: two substances that react and diffuse on a periodic square.
+//!
+//! ```text
+//! du/dt = D_u lap(u) - u v^2 + F (1 - u)
+//! dv/dt = D_v lap(v) + u v^2 - (F + k) v
+//! lap(a)_ij = (S_i S_j a / 4 - 4 a)_ij / dx^2,     (S_i a)_ij = a_{i-1,j} + 2 a_ij + a_{i+1,j}
+//! ```
+//!
+//! `u`, `v [32, 32]` concentrations at distances `dx`; `F` feed rate, `k` kill rate, which differ between environments; the benchmark
+//! states no units. `S_j` is as `S_i` along the other axis, so the Laplacian has nine points: -3 at the centre, 1/2 at the four
+//! sides and 1/4 at the corners.
+//!
+//! Source: M. Kirchmeyer, Y. Yin et al., Generalizing to New Physical Systems via Context-Informed Dynamics Model, ICML
+//! 2022, appendix on Gray-Scott, after J. Pearson, Complex patterns in a simple system, Science 261, 1993. Its text (preset
+//! `as-printed`) and its published experiments (`paper`) differ in rates, distances and initial fields. Here squares may
+//! cross the edge, which means nothing on a periodic grid; in the published experiments they do not.
+
+use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, SpaceAxis, System};
+
+const POINTS: usize = 32;
+const DIFFUSION: [f64; 2] = [0.2097, 0.105];
+const SQUARES: usize = 3;
+
+/// `u` and `v` in and out of the squares.
+const FED: [f64; 2] = [0.95, 0.05];
+const REACTED: [f64; 2] = [0.0, 1.0];
+
+/// The system `gray-scott`.
+pub static GRAY_SCOTT: System = System {
+    name: "gray-scott",
+    description: "Reaction and diffusion of two substances on a periodic square, 32 x 32 points, rates F and k vary",
+    time_unit: "1",
+    channels: &[
+        Channel { name: "u", unit: "1", description: "Concentration of the substance that is fed" },
+        Channel { name: "v", unit: "1", description: "Concentration of the substance that converts it" },
+    ],
+    parameters: &[rate("F", "Feed rate"), rate("k", "Kill rate")],
+    horizon: 400.0,
+    time_step: 40.0,
+    presets: &[
+        Preset {
+            name: "paper",
+            description: "Three squares of 3 x 3 points at (u, v) = (0, 1) in a background at (0.95, 0.05), dx = 1",
+            space: &[axis("x", 1.0), axis("y", 1.0)],
+            dynamics: Dynamics::Field(&|rates, _, state, derivative| field(1.0, rates, state, derivative)),
+            initial: &|uniform, state| initial(3, REACTED, FED, uniform, state),
+            environments: &[
+                EnvironmentSet { name: "train", axes: &[Axis::Values(&[0.030, 0.039]), TRAIN_KILL] },
+                EnvironmentSet { name: "adapt", axes: &[Axis::Values(&[0.033, 0.036]), Axis::Values(&[0.059, 0.061])] },
+                GRID,
+            ],
+        },
+        Preset {
+            name: "as-printed",
+            description: "The text with its misprints: three squares of 2 x 2 points at (u, v) = (0.95, 0.05) in a background at (0, 1), \
+                          dx = 2, rates ten times as large",
+            space: &[axis("x", 2.0), axis("y", 2.0)],
+            dynamics: Dynamics::Field(&|rates, _, state, derivative| field(2.0, rates, state, derivative)),
+            initial: &|uniform, state| initial(2, FED, REACTED, uniform, state),
+            environments: &[
+                EnvironmentSet { name: "train", axes: &[Axis::Values(&[0.30, 0.39]), TRAIN_KILL] },
+                EnvironmentSet { name: "adapt", axes: &[Axis::Values(&[0.33, 0.36]), Axis::Values(&[0.59, 0.61])] },
+                GRID,
+            ],
+        },
+    ],
+};
+
+/// The text has these rates right.
+const TRAIN_KILL: Axis = Axis::Values(&[0.058, 0.062]);
+const GRID: EnvironmentSet = EnvironmentSet {
+    name: "grid",
+    axes: &[
+        Axis::Uniform { first: 0.0225, last: 0.0435, count: 51 },
+        Axis::Uniform { first: 0.056, last: 0.064, count: 51 },
+    ],
+};
+
+const fn rate(name: &'static str, description: &'static str) -> Parameter {
+    Parameter { name, unit: "1", description, lower: 1e-3, upper: 1.0 }
+}
+
+const fn axis(name: &'static str, spacing: f64) -> SpaceAxis {
+    SpaceAxis { name, unit: "1", count: POINTS, spacing }
+}
+
+/// Squares of `edge` points at `inside`, anywhere on the grid, in a background at `outside`.
+fn initial(edge: usize, inside: [f64; 2], outside: [f64; 2], uniform: &mut dyn FnMut() -> f64, state: &mut [f64]) {
+    let corners = [(); SQUARES].map(|()| [(); 2].map(|()| (uniform() * POINTS as f64) as usize));
+    for (channel, field) in state.chunks_exact_mut(POINTS * POINTS).enumerate() {
+        field.fill(outside[channel]);
+        for [row, column] in corners {
+            for place in 0..edge * edge {
+                let (i, j) = ((row + place / edge) % POINTS, (column + place % edge) % POINTS);
+                field[i * POINTS + j] = inside[channel];
+            }
+        }
+    }
+}
+
+fn field(spacing: f64, rates: &[f64], state: &[f64], derivative: &mut [f64]) {
+    let (feed, kill) = (rates[0], rates[1]);
+    let diffusion = DIFFUSION.map(|diffusion| diffusion / (spacing * spacing));
+    pulp::Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let (u, v) = state.as_chunks::<POINTS>().0.split_at(POINTS);
+            let (du, dv) = derivative.as_chunks_mut::<POINTS>().0.split_at_mut(POINTS);
+            for i in 0..POINTS {
+                let neighbours = [(i + POINTS - 1) % POINTS, i, (i + 1) % POINTS];
+                let [diffused_u, diffused_v] = [u, v].map(|field| laplacian(neighbours.map(|row| &field[row])));
+                for j in 0..POINTS {
+                    let (u, v) = (u[i][j], v[i][j]);
+                    let reaction = u * v * v;
+                    du[i][j] = diffusion[0] * diffused_u[j] - reaction + feed * (1.0 - u);
+                    dv[i][j] = diffusion[1] * diffused_v[j] + reaction - (feed + kill) * v;
+                }
+            }
+        },
+    );
+}
+
+/// `dx^2 lap(a)` of the middle one of three neighbouring rows.
+#[inline(always)]
+fn laplacian([above, row, below]: [&[f64; POINTS]; 3]) -> [f64; POINTS] {
+    // `S_i a`, with the last value before the first and the first one after the last.
+    let mut sums = [0.0; POINTS + 2];
+    for j in 0..POINTS {
+        sums[j + 1] = above[j] + 2.0 * row[j] + below[j];
+    }
+    (sums[0], sums[POINTS + 1]) = (sums[POINTS], sums[1]);
+    let mut laplacian = [0.0; POINTS];
+    for j in 0..POINTS {
+        laplacian[j] = 0.25 * (sums[j] + 2.0 * sums[j + 1] + sums[j + 2]) - 4.0 * row[j];
+    }
+    laplacian
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::f64::consts::TAU;
+
+    /// `lap(a)` by the nine neighbours.
+    fn nine_points(a: &[f64], i: usize, j: usize) -> f64 {
+        let at = |rows: usize, columns: usize| a[(i + rows) % POINTS * POINTS + (j + columns) % POINTS];
+        let back = POINTS - 1;
+        let sides = at(0, 1) + at(0, back) + at(1, 0) + at(back, 0);
+        let corners = at(1, 1) + at(1, back) + at(back, 1) + at(back, back);
+        0.5 * sides + 0.25 * corners - 3.0 * a[i * POINTS + j]
+    }
+
+    #[test]
+    fn the_field_is_that_of_the_equations_at_every_point() {
+        let points = POINTS * POINTS;
+        let state: Vec<f64> = (0..2 * points).map(|k| 0.5 + 0.4 * ((k * k) as f64).sin()).collect();
+        let mut derivative = vec![f64::NAN; state.len()];
+        let (feed, kill, spacing) = (0.03, 0.06, 2.0);
+        field(spacing, &[feed, kill], &state, &mut derivative);
+        let (u, v) = state.split_at(points);
+        for place in 0..points {
+            let (i, j) = (place / POINTS, place % POINTS);
+            let reaction = u[place] * v[place] * v[place];
+            let laplacian = [u, v].map(|a| nine_points(a, i, j) / (spacing * spacing));
+            let du = DIFFUSION[0] * laplacian[0] - reaction + feed * (1.0 - u[place]);
+            let dv = DIFFUSION[1] * laplacian[1] + reaction - (feed + kill) * v[place];
+            assert!((derivative[place] - du).abs() < 1e-14, "du at {i}, {j}");
+            assert!((derivative[points + place] - dv).abs() < 1e-14, "dv at {i}, {j}");
+        }
+    }
+
+    #[test]
+    fn a_long_wave_decays_as_the_continuous_laplacian_says() {
+        let wave: Vec<f64> = (0..POINTS * POINTS).map(|place| (TAU * (place % POINTS) as f64 / 32.0).cos()).collect();
+        let exact = -(TAU / POINTS as f64).powi(2);
+        assert!((nine_points(&wave, 5, 0) / exact - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn squares_stand_anywhere_and_nowhere_else_is_anything() {
+        let mut draws = [0.99, 0.0, 0.5, 0.5, 0.1, 0.3].into_iter();
+        let mut state = vec![f64::NAN; 2 * POINTS * POINTS];
+        initial(3, REACTED, FED, &mut || draws.next().unwrap(), &mut state);
+        let (u, v) = state.split_at(POINTS * POINTS);
+        assert_eq!(u.iter().filter(|value| **value == 0.0).count(), 27);
+        assert_eq!(u.iter().filter(|value| **value == 0.95).count(), POINTS * POINTS - 27);
+        for (row, column) in [(31, 0), (0, 2), (1, 1), (16, 16), (18, 18), (3, 9)] {
+            assert_eq!((u[row * POINTS + column], v[row * POINTS + column]), (0.0, 1.0), "{row}, {column}");
+        }
+    }
+
+    #[test]
+    fn sets_are_those_of_the_benchmark() {
+        let sizes = |name| {
+            let preset = GRAY_SCOTT.preset(name).unwrap();
+            preset.environments.iter().map(|set| (set.name, set.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes("paper"), [("train", 4), ("adapt", 4), ("grid", 2601)]);
+        assert_eq!(sizes("as-printed"), sizes("paper"));
+        let paper = GRAY_SCOTT.preset("paper").unwrap();
+        assert_eq!(paper.environment_set("train").unwrap().parameters(1), [0.030, 0.062]);
+        assert_eq!(paper.environment_set("adapt").unwrap().parameters(2), [0.036, 0.059]);
+        assert_eq!(paper.environment_set("grid").unwrap().parameters(2600), [0.0435, 0.064]);
+    }
+}

@@ -1,0 +1,78 @@
+//! Navier-Stokes: vorticity of a forced flow on the periodic unit square.
+//!
+//! ```text
+//! dw/dt = -v . grad(w) + nu lap(w) + f,   div v = 0,   w = curl v
+//! f = 0.1 (sin(2 pi (x + y)) + cos(2 pi (x + y)))
+//! ```
+//!
+//! `w [32, 32]` vorticity, `v` velocity, `nu` viscosity, which differs between environments; the benchmark states no units.
+//! The integrator is [`super::vorticity`]'s. A trajectory starts from a Gaussian random field ([`super::random_field`], alpha 2.5,
+//! tau 7) that has moved on for 30 units of time at `nu = 8e-4`, whatever its own viscosity.
+//!
+//! Source: M. Kirchmeyer, Y. Yin et al., Generalizing to New Physical Systems via Context-Informed Dynamics Model, ICML
+//! 2022, appendix on Navier-Stokes, after Z. Li et al., ICLR 2021.
+
+use std::f64::consts::TAU;
+
+use super::random_field::RandomField;
+use super::vorticity::Vorticity;
+use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, SpaceAxis, Stepper, System};
+
+const POINTS: usize = 32;
+/// Step of the integrator, in the initial law always.
+const STEP: f64 = 1e-3;
+const BURN_IN: f64 = 30.0;
+const BURN_IN_VISCOSITY: f64 = 8e-4;
+const INITIAL: RandomField = RandomField { smoothness: 2.5, inverse_length: 7.0 };
+
+/// The system `navier-stokes`.
+pub static NAVIER_STOKES: System = System {
+    name: "navier-stokes",
+    description: "Vorticity of a forced flow on a periodic square, 32 x 32 points, viscosity nu varies",
+    time_unit: "1",
+    channels: &[Channel { name: "w", unit: "1", description: "Vorticity" }],
+    parameters: &[Parameter { name: "nu", unit: "1", description: "Viscosity", lower: 1e-4, upper: 1.0 }],
+    horizon: 10.0,
+    time_step: 1.0,
+    presets: &[Preset {
+        name: "paper",
+        description: "Initial vorticity a Gaussian random field after 30 units of time at nu = 8e-4",
+        space: &[axis("x"), axis("y")],
+        dynamics: Dynamics::Stepper(&STEPPER),
+        initial: &|uniform, vorticity| {
+            INITIAL.draw(POINTS, uniform, vorticity);
+            let mut flow = Vorticity::new(POINTS, &force());
+            flow.set(vorticity);
+            flow.advance(BURN_IN, STEP, BURN_IN_VISCOSITY);
+            flow.get(vorticity);
+        },
+        environments: &[
+            EnvironmentSet { name: "train", axes: &[Axis::Values(&[8e-4, 9e-4, 10e-4, 11e-4, 12e-4])] },
+            EnvironmentSet { name: "adapt", axes: &[Axis::Values(&[8.5e-4, 9.5e-4, 10.5e-4, 11.5e-4])] },
+            EnvironmentSet { name: "grid", axes: &[Axis::Uniform { first: 0.6e-3, last: 1.4e-3, count: 81 }] },
+        ],
+    }],
+};
+
+static STEPPER: Stepper = Stepper {
+    name: "pseudo-spectral, Crank-Nicolson and Adams-Bashforth of order 2",
+    step: STEP,
+    order: 2,
+    error: 1e-6,
+    integrate: &|parameters, initial, times, step, states| {
+        Vorticity::new(POINTS, &force()).integrate(parameters[0], initial, times, step, states)
+    },
+};
+
+const fn axis(name: &'static str) -> SpaceAxis {
+    SpaceAxis { name, unit: "1", count: POINTS, spacing: 1.0 / POINTS as f64 }
+}
+
+/// `f [32, 32]`.
+fn force() -> Vec<f64> {
+    let value = |place: usize| {
+        let (sine, cosine) = (TAU * (place / POINTS + place % POINTS) as f64 / POINTS as f64).sin_cos();
+        0.1 * (sine + cosine)
+    };
+    (0..POINTS * POINTS).map(value).collect()
+}
