@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{fields, manifest, ragged, shared_grid, trajectory, write};
+use common::{fields, manifest, ragged, reseal, shared_grid, trajectory, write};
 use paramill::dataset::{Dataset, Error, IndexEntry, Manifest, Store, Writer, verify};
 use paramill::schema::{GridAxis, Quantity, Split, Trajectory};
 use proptest::prelude::*;
@@ -372,6 +372,7 @@ fn a_large_split_lies_in_shards_and_reads_as_one() {
         (file.bytes, file.sha256) = (path.metadata().unwrap().len(), paramill::digest::sha256_of_file(&path).unwrap());
     }
     fs::write(directory.join("manifest.json"), serde_json::to_vec(&exchanged).unwrap()).unwrap();
+    reseal(&directory);
     let dataset = Dataset::open(&directory).unwrap();
     let error = streamed(&dataset, Split::Grid, Store::Parquet, 10_000).unwrap_err().to_string();
     assert!(error.contains("expected ascending"), "{error}");
@@ -380,6 +381,7 @@ fn a_large_split_lies_in_shards_and_reads_as_one() {
     // A shard that the manifest does not list.
     exchanged.files.retain(|file| !file.path.starts_with("data/grid-00002"));
     fs::write(directory.join("manifest.json"), serde_json::to_vec(&exchanged).unwrap()).unwrap();
+    reseal(&directory);
     let error = Dataset::open(&directory).err().unwrap().to_string();
     assert!(error.contains("`data/grid-00002-of-00004.parquet` is not listed"), "{error}");
 }

@@ -9,6 +9,9 @@ use crate::schema::Split;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 pub(super) const CARD: &str = "README.md";
+pub(super) const CROISSANT: &str = "croissant.json";
+/// Digests of the files that describe the dataset.
+pub(super) const SUMS: &str = "SHA256SUMS";
 
 /// Names that the stores use beside the quantities of a dataset.
 pub(super) const ENVIRONMENT: &str = "environment";

@@ -1,15 +1,14 @@
 //! `manifest.json` of a dataset.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::trajectory_problems;
-use super::layout::{CARD, MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
-use super::{Error, Store};
+use super::layout::{MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
+use super::{Error, Store, seal};
 use crate::digest::sha256;
 use crate::schema::{FormatVersion, Grid, GridAxis, Quantity, Split, StateShape, Trajectory};
 
@@ -76,7 +75,7 @@ pub struct SplitSummary {
     pub longest: usize,
 }
 
-/// One file of the directory.
+/// One data file of the directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileEntry {
     /// Relative, with `/`, inside the directory.
@@ -109,7 +108,7 @@ impl Manifest {
     /// If it cannot be read, is not JSON of this form (with line and column), or breaks a rule (all that it breaks).
     pub(super) fn load(directory: &Path) -> Result<(Manifest, String), Error> {
         let path = directory.join(MANIFEST);
-        let bytes = fs::read(&path).map_err(Error::io(&path))?;
+        let bytes = seal::read_manifest(directory)?;
         let manifest = Manifest::parse(&path, &bytes)?;
         Error::problems(&path, manifest.problems())?;
         Ok((manifest, sha256(&bytes)))
@@ -201,7 +200,7 @@ impl Manifest {
     }
 
     fn file_problems(&self, problems: &mut Vec<String>) {
-        let mut expected: BTreeSet<String> = [CARD.to_owned()].into();
+        let mut expected = BTreeSet::new();
         for split in self.splits.keys() {
             let files = [Store::Hdf5, Store::Parquet].map(|store| self.data_files(*split, store));
             expected.extend(files.into_iter().flatten());
@@ -211,9 +210,7 @@ impl Manifest {
             if let Some(problem) = path_problem(path) {
                 problems.push(format!("file path {path:?} {problem}; expected a relative path inside the directory"));
             } else if !expected.contains(path) {
-                problems.push(format!(
-                    "file `{path}` is listed; expected the card and the HDF5 and Parquet files of each split"
-                ));
+                problems.push(format!("file `{path}` is listed; expected the HDF5 and Parquet files of each split"));
             }
             if !listed.insert(path.as_str()) {
                 problems.push(format!("file `{path}` is listed twice; expected it once"));

@@ -21,7 +21,7 @@ const INITIAL_DAMPING: f64 = 1e-3;
 /// Damping beyond which no step can help any more.
 const GREATEST_DAMPING: f64 = 1e12;
 /// Tolerance of a rough fit, at least.
-const COARSE_TOLERANCE: f64 = 1e-3;
+const COARSE_TOLERANCE: f64 = 1e-2;
 
 /// The observed trajectories of one environment, in the model's own units.
 #[derive(Clone, Debug)]
@@ -141,6 +141,8 @@ struct Walk {
     /// Factor of the next increase of the damping.
     growth: f64,
     iterations: usize,
+    /// Length of the step that led here, if one did.
+    length: Option<f64>,
     end: Option<(Status, String)>,
 }
 
@@ -167,7 +169,8 @@ impl Chunk<'_> {
 
     /// Fits from the contexts `start [E, d]`.
     fn fit(&self, supports: &[Support], start: &[f64]) -> Vec<Adaptation> {
-        let (mut predictions, tangents) = self.tangents.roll_out(start, self.batch);
+        let size = self.batch.values_per_environment();
+        let (mut predictions, mut tangents) = self.tangents.roll_out(start, self.batch);
         let mut walks: Vec<Walk> = supports
             .iter()
             .enumerate()
@@ -182,26 +185,46 @@ impl Chunk<'_> {
                 contexts[e * self.d..(e + 1) * self.d].copy_from_slice(candidate.as_slice());
                 steps.push(step);
             }
-            let (candidates, tangents) = self.tangents.roll_out(&contexts, self.batch);
-            let size = self.batch.values_per_environment();
+            // A last step is so short that predictions follow their tangents: it needs no rollout.
+            for (e, (walk, step)) in walks.iter_mut().zip(&steps).enumerate() {
+                if let Some(step) = step.as_ref().filter(|step| walk.is_last(step, self.settings)) {
+                    self.follow_tangents(e, step, &mut predictions, &tangents);
+                    let last = self.point(e, &contexts, &predictions, &tangents);
+                    walk.finish_with(last);
+                }
+            }
+            if walks.iter().all(|walk| walk.end.is_some()) {
+                break;
+            }
+            let (candidates, of_candidates) = self.tangents.roll_out(&contexts, self.batch);
             for (e, (walk, step)) in walks.iter_mut().zip(steps).enumerate() {
                 if walk.end.is_some() {
                     continue;
                 }
-                let candidate = self.point(e, &contexts, &candidates, &tangents);
+                let candidate = self.point(e, &contexts, &candidates, &of_candidates);
                 if walk.advance(step, candidate, self.settings) {
                     let range = e * size..(e + 1) * size;
                     predictions[range.clone()].copy_from_slice(&candidates[range]);
+                    let range = e * size * self.d..(e + 1) * size * self.d;
+                    tangents[range.clone()].copy_from_slice(&of_candidates[range]);
                 }
             }
         }
-        let size = self.batch.values_per_environment();
         walks
             .into_iter()
             .zip(supports)
             .enumerate()
             .map(|(e, (walk, support))| walk.finish(support, &predictions[e * size..(e + 1) * size], self.batch))
             .collect()
+    }
+
+    /// Moves the predictions of environment `e` along their tangents.
+    fn follow_tangents(&self, e: usize, step: &DVector<f64>, predictions: &mut [f64], tangents: &[f64]) {
+        let size = self.batch.values_per_environment();
+        let rows = tangents.chunks_exact(self.d).skip(e * size);
+        for (prediction, row) in predictions[e * size..(e + 1) * size].iter_mut().zip(rows) {
+            *prediction += row.iter().zip(step.iter()).map(|(tangent, step)| tangent * step).sum::<f64>();
+        }
     }
 
     /// Reduces the residuals and tangents of environment `e`.
@@ -252,7 +275,7 @@ impl Walk {
         } else {
             None
         };
-        Walk { points, best: start, damping: INITIAL_DAMPING, growth: 2.0, iterations: 0, end }
+        Walk { points, best: start, damping: INITIAL_DAMPING, growth: 2.0, iterations: 0, length: None, end }
     }
 
     /// The damped step, or none where the equations are singular even so.
@@ -266,6 +289,29 @@ impl Walk {
         Some(-matrix.cholesky()?.solve(&self.best.gradient)).filter(|step| step.iter().all(|s| s.is_finite()))
     }
 
+    /// Decrease of the cost that the quadratic model promises: `-(2 g's + s'H s)`.
+    fn promise(&self, step: &DVector<f64>, penalty: f64) -> f64 {
+        let curvature = (&self.best.normal * step + penalty * step).dot(step);
+        -(2.0 * self.best.gradient.dot(step) + curvature)
+    }
+
+    /// Whether the step is short, promises little, or makes the next one short, which shrinks by as much as this one did.
+    fn is_last(&self, step: &DVector<f64>, settings: &Settings) -> bool {
+        let short = settings.tolerance * ((&self.best.context + step).norm() + settings.tolerance);
+        let length = step.norm();
+        let next = self.length.map_or(length, |before| length * (length / before).min(1.0));
+        length <= short
+            || next <= short
+            || self.promise(step, settings.context_penalty) <= settings.tolerance * self.best.cost
+    }
+
+    /// Ends at `last`.
+    fn finish_with(&mut self, last: Point) {
+        self.iterations += 1;
+        self.best = last;
+        self.end = Some((Status::Ok, String::new()));
+    }
+
     /// Takes the candidate or stays, and decides whether this was the end. True if the candidate was taken.
     fn advance(&mut self, step: Option<DVector<f64>>, candidate: Point, settings: &Settings) -> bool {
         self.iterations += 1;
@@ -273,13 +319,10 @@ impl Walk {
             self.end = Some((Status::NotConverged, "the trajectories do not determine the context".to_owned()));
             return false;
         };
-        // Decrease that the quadratic model promises: -(2 g's + s'(H)s), H s = -(g + lambda D s).
-        let curvature = (&self.best.normal * &step + settings.context_penalty * &step).dot(&step);
-        let promised = -(2.0 * self.best.gradient.dot(&step) + curvature);
+        let promised = self.promise(&step, settings.context_penalty);
         let decrease = self.best.cost - candidate.cost;
-        let small_step = step.norm() <= settings.tolerance * (candidate.context.norm() + settings.tolerance);
-        let small_promise = promised <= settings.tolerance * self.best.cost;
         let taken = decrease >= 0.0;
+        self.length = taken.then(|| step.norm());
         if taken {
             let gain = decrease / promised.max(f64::MIN_POSITIVE);
             self.damping *= f64::max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0).powi(3));
@@ -289,9 +332,7 @@ impl Walk {
             self.damping *= self.growth;
             self.growth *= 2.0;
         }
-        if small_step || small_promise {
-            self.end = Some((Status::Ok, String::new()));
-        } else if self.damping > GREATEST_DAMPING {
+        if self.damping > GREATEST_DAMPING {
             self.end = Some((Status::NotConverged, "no step decreases the error any more".to_owned()));
         } else if self.iterations >= settings.iterations {
             let reason = format!("stopped at the limit of {} iterations", settings.iterations);

@@ -85,6 +85,16 @@ pub fn fields(environments: usize, own_times: bool) -> (Manifest, Vec<Trajectory
     (manifest, rows)
 }
 
+/// Records manifest, card and Croissant description of a dataset as they now are.
+pub fn reseal(directory: &Path) {
+    let line = |name: &str| {
+        let digest = paramill::digest::sha256_of_file(&directory.join(name)).unwrap();
+        format!("{digest}  {name}\n")
+    };
+    let text: String = ["manifest.json", "README.md", "croissant.json"].map(line).concat();
+    std::fs::write(directory.join("SHA256SUMS"), text).unwrap();
+}
+
 /// Writes the splits to `directory`.
 pub fn write(directory: &Path, manifest: Manifest, splits: &[(Split, Vec<Trajectory>)]) -> Manifest {
     let mut writer = Writer::create(directory, manifest).unwrap();

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use paramill::dataset::{Dataset, Error, Store, verify};
+use paramill::dataset::{Dataset, Error, Store, seal, verify};
+use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};
 use sha2::{Digest, Sha256};
 
-use super::common::{manifest, ragged, shared_grid, write};
+use super::common::{manifest, ragged, reseal, shared_grid, write};
 use super::{STORES, assert_same, streamed};
 
 /// Edits the manifest's JSON, and sets sizes and digests to those of the files as they now are.
@@ -22,6 +23,93 @@ fn restate(directory: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
     }
     edit(&mut json);
     fs::write(path, serde_json::to_vec_pretty(&json).unwrap()).unwrap();
+    reseal(directory);
+}
+
+/// Every file below `directory`, by its relative path.
+fn all_files(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = super::files(directory).keys().map(|path| path.to_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
+}
+
+/// `verify` finds that the file `name` is damaged, and whoever would read it refuses.
+fn assert_found_and_refused(directory: &Path, name: &str, damage: &str) {
+    let problems = verify(directory);
+    assert!(problems.iter().any(|problem| problem.contains(name)), "{name}, {damage}: {problems:?}");
+    let read = |store| Dataset::open(directory).and_then(|dataset| streamed(&dataset, Split::Train, store, 2));
+    for (store, other_folder) in [(Store::Hdf5, "data/"), (Store::Parquet, "hdf5/")] {
+        assert!(read(store).is_err() || name.starts_with(other_folder), "{name}, {damage}: {store:?} reads on");
+    }
+}
+
+#[test]
+fn any_flipped_bit_and_any_truncation_is_found_and_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    write(&directory, manifest(), &[(Split::Train, shared_grid(3))]);
+    let names = all_files(&directory);
+    assert_eq!(
+        names,
+        [
+            "README.md",
+            "SHA256SUMS",
+            "croissant.json",
+            "data/train-00000-of-00001.parquet",
+            "hdf5/train.h5",
+            "manifest.json"
+        ]
+    );
+    let mut stream = Stream::new(3, "flips", &[]);
+    let mut below = |count: usize| (stream.unit() * count as f64) as usize;
+    for flip in 0..200 {
+        let name = &names[flip % names.len()];
+        let path = directory.join(name);
+        let sound = fs::read(&path).unwrap();
+        let (byte, bit) = (below(sound.len()), below(8));
+        let mut damaged = sound.clone();
+        damaged[byte] ^= 1 << bit;
+        fs::write(&path, &damaged).unwrap();
+        assert_found_and_refused(&directory, name, &format!("bit {bit} of byte {byte}"));
+        fs::write(&path, sound).unwrap();
+    }
+    for name in &names {
+        let path = directory.join(name);
+        let sound = fs::read(&path).unwrap();
+        fs::write(&path, &sound[..sound.len() - 1]).unwrap();
+        assert_found_and_refused(&directory, name, "one byte less");
+        fs::write(&path, sound).unwrap();
+    }
+    assert_eq!(verify(&directory), Vec::<String>::new());
+}
+
+#[test]
+fn an_edited_card_is_recorded_and_nothing_else_is() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    write(&directory, manifest(), &[(Split::Train, ragged())]);
+    let identity = Dataset::open(&directory).unwrap().content_hash().to_owned();
+    fs::write(directory.join("README.md"), "# Mine\n").unwrap();
+    let refused = Dataset::open(&directory).err().unwrap().to_string();
+    assert!(refused.contains("`README.md`") && refused.contains("paramill dataset seal"), "{refused}");
+    seal(&directory).unwrap();
+    assert_eq!(Dataset::open(&directory).unwrap().content_hash(), identity);
+    assert_eq!(verify(&directory), Vec::<String>::new());
+
+    let croissant = directory.join("croissant.json");
+    let text = fs::read_to_string(&croissant).unwrap();
+    fs::write(&croissant, text.replace("Two species", "Ten species")).unwrap();
+    let refused = seal(&directory).unwrap_err().to_string();
+    assert!(refused.contains("`croissant.json`"), "{refused}");
+
+    for (missing, found) in [("SHA256SUMS", "no `SHA256SUMS`"), ("manifest.json", "no `manifest.json`")] {
+        fs::remove_file(directory.join(missing)).unwrap();
+        for error in [Dataset::open(&directory).err().unwrap(), seal(&directory).unwrap_err()] {
+            assert!(error.to_string().contains(found), "{error}");
+        }
+    }
+    let nowhere = Dataset::open(&root.path().join("nowhere")).err().unwrap().to_string();
+    assert!(nowhere.contains("no such directory"), "{nowhere}");
 }
 
 #[test]
@@ -57,7 +145,7 @@ fn a_truncated_missing_or_extra_file_is_found() {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("set");
     let written = write(&directory, manifest(), &[(Split::Train, ragged())]);
-    for entry in written.files.iter().filter(|entry| entry.path != "README.md") {
+    for entry in &written.files {
         let path = directory.join(&entry.path);
         let sound = fs::read(&path).unwrap();
         fs::write(&path, &sound[..sound.len() - 1]).unwrap();
@@ -98,6 +186,7 @@ fn a_wrong_manifest_is_named_with_every_problem() {
     let sound = fs::read_to_string(directory.join("manifest.json")).unwrap();
     let expect = |text: &str, parts: &[&str]| {
         fs::write(directory.join("manifest.json"), text).unwrap();
+        reseal(&directory);
         for found in [Dataset::open(&directory).err().unwrap().to_string(), verify(&directory).join("; ")] {
             for part in parts {
                 assert!(found.contains(part), "{part}: {found}");
