@@ -4,6 +4,8 @@
 mod common;
 #[path = "dataset/damage.rs"]
 mod damage;
+#[path = "dataset/hostile.rs"]
+mod hostile;
 
 use std::collections::BTreeMap;
 use std::fs;
