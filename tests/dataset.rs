@@ -108,6 +108,15 @@ fn fields_on_a_grid_come_back_from_both_stores() {
     conforms(manifest, &rows);
 }
 
+/// Nothing compresses better: the bounds on what a file can hold must let it pass.
+#[test]
+fn fields_of_zeros_come_back_from_both_stores() {
+    let (mut manifest, mut rows) = fields(2, false);
+    manifest.grid.as_mut().unwrap().axes.iter_mut().for_each(|axis| axis.count = 128);
+    rows.iter_mut().for_each(|row| row.states = vec![0.0; row.len() * 2 * 128 * 128]);
+    conforms(manifest, &rows);
+}
+
 #[test]
 fn a_grid_that_cannot_be_is_refused_with_every_reason() {
     let root = tempfile::tempdir().unwrap();
