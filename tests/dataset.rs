@@ -4,6 +4,8 @@
 mod common;
 #[path = "dataset/damage.rs"]
 mod damage;
+#[path = "dataset/hostile.rs"]
+mod hostile;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -103,6 +105,15 @@ fn fields_on_a_grid_come_back_from_both_stores() {
     let (mut manifest, mut rows) = fields(1, false);
     manifest.grid.as_mut().unwrap().axes.truncate(1);
     rows.iter_mut().for_each(|row| row.states.truncate(row.len() * 2 * 3));
+    conforms(manifest, &rows);
+}
+
+/// Nothing compresses better: the bounds on what a file can hold must let it pass.
+#[test]
+fn fields_of_zeros_come_back_from_both_stores() {
+    let (mut manifest, mut rows) = fields(2, false);
+    manifest.grid.as_mut().unwrap().axes.iter_mut().for_each(|axis| axis.count = 128);
+    rows.iter_mut().for_each(|row| row.states = vec![0.0; row.len() * 2 * 128 * 128]);
     conforms(manifest, &rows);
 }
 

@@ -12,7 +12,7 @@ use super::common::{manifest, ragged, reseal, shared_grid, write};
 use super::{STORES, assert_same, streamed};
 
 /// Edits the manifest's JSON, and sets sizes and digests to those of the files as they now are.
-fn restate(directory: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
+pub(super) fn restate(directory: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
     let path = directory.join("manifest.json");
     let mut json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     for entry in json["files"].as_array_mut().unwrap() {
@@ -224,7 +224,7 @@ fn a_newer_minor_version_is_read() {
 }
 
 /// Changes the HDF5 file of a sound dataset with libhdf5, digests following, and returns what reader and verify say.
-fn tampered(rows: &[Trajectory], tamper: impl FnOnce(&hdf5_metno::File, &Path)) -> [String; 2] {
+pub(super) fn tampered(rows: &[Trajectory], tamper: impl FnOnce(&hdf5_metno::File, &Path)) -> [String; 2] {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("set");
     write(&directory, manifest(), &[(Split::Train, rows.to_vec())]);

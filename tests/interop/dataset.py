@@ -186,4 +186,5 @@ def main():
     print(f"{len(expected['splits'])} splits are the same in every tool")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use hdf5_metno::dataset::Layout;
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor, VarLenUnicode};
-use hdf5_metno::{Dataset, File, Group, Hyperslab, IndexType, IterationOrder, LinkType, SliceOrIndex};
+use hdf5_metno::{Dataset, File, Hyperslab, SliceOrIndex};
 use ndarray::IxDyn;
 
+use super::reach::reach_problems;
 use crate::dataset::layout::{ENVIRONMENT_ID, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
 use crate::dataset::{Error, IndexEntry, Manifest};
 use crate::schema::{Split, StateShape, Trajectory};
@@ -29,10 +29,6 @@ pub(in crate::dataset) struct OpenSplit {
 /// Bytes that a stored byte can stand for at most: deflate's limit is 1032.
 const GREATEST_DEFLATION: u64 = 1040;
 
-/// Groups within groups that are looked into: The Well's boundary conditions have one more than the others. A group that holds itself
-/// would otherwise have no end.
-const GREATEST_DEPTH: usize = 2;
-
 enum Time {
     /// The times `[T]` of every trajectory.
     Shared(Vec<f64>),
@@ -49,8 +45,7 @@ impl OpenSplit {
     pub(in crate::dataset) fn open(path: &Path, manifest: &Manifest, split: Split) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::hdf5(path))?;
         let variables = Variables { path, file: &file };
-        let mut problems = variables.link_problems()?;
-        Error::problems(path, problems)?;
+        Error::problems(path, reach_problems(path, &file)?)?;
 
         let summary = manifest.splits.get(&split).cloned().unwrap_or_default();
         let (rows, longest) = match manifest.shards(split) {
@@ -63,7 +58,7 @@ impl OpenSplit {
         };
         let float = TypeDescriptor::Float(FloatSize::U8);
         let integer = TypeDescriptor::Integer(IntSize::U8);
-        problems = Vec::new();
+        let mut problems = Vec::new();
         variables.check(TRAJECTORY, &integer, &[rows], &mut problems);
         for id in [ENVIRONMENT_ID, TRAJECTORY_ID] {
             variables.check(id, &TypeDescriptor::VarLenUnicode, &[rows], &mut problems);
@@ -183,28 +178,6 @@ struct Variables<'a> {
 }
 
 impl Variables<'_> {
-    /// Links that leave the file or point elsewhere in it; checked before anything is opened through a link.
-    fn link_problems(&self) -> Result<Vec<String>, Error> {
-        let mut problems = Vec::new();
-        let mut groups: Vec<Group> = vec![self.file.as_group().map_err(Error::hdf5(self.path))?];
-        while let Some(group) = groups.pop() {
-            for (name, info) in
-                group.links(IndexType::Name, IterationOrder::Increasing).map_err(Error::hdf5(self.path))?
-            {
-                let place = format!("{}/{name}", group.name().trim_end_matches('/')).trim_start_matches('/').to_owned();
-                if info.link_type != LinkType::Hard {
-                    problems
-                        .push(format!("`{place}` is a link of type {:?}; expected only hard links", info.link_type));
-                } else if place.matches('/').count() < GREATEST_DEPTH
-                    && let Ok(inner) = group.group(&name)
-                {
-                    groups.push(inner);
-                }
-            }
-        }
-        Ok(problems)
-    }
-
     fn open(&self, name: &str) -> Result<Dataset, Error> {
         self.file.dataset(name).map_err(Error::hdf5(self.path))
     }
@@ -246,16 +219,6 @@ impl Variables<'_> {
                 "variable `{name}` claims {claimed} bytes, of which {} are stored; expected no more than they can hold ({most})",
                 variable.storage_size()
             ));
-        }
-        match variable.dcpl().and_then(|plist| Ok((plist.get_layout()?, plist.get_external()?))) {
-            Ok((Layout::Virtual, _)) => {
-                problems.push(format!("variable `{name}` is virtual; expected its values in this file"));
-            }
-            Ok((_, external)) if !external.is_empty() => {
-                problems.push(format!("variable `{name}` has external storage; expected its values in this file"));
-            }
-            Ok(_) => {}
-            Err(error) => problems.push(format!("variable `{name}` has no readable layout: {error}")),
         }
     }
 

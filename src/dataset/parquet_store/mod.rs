@@ -20,6 +20,7 @@ use super::Manifest;
 use super::layout::{ENVIRONMENT, TIME, TRAJECTORY};
 use crate::schema::Quantity;
 
+mod claims;
 mod read;
 mod write;
 

@@ -8,6 +8,7 @@ use arrow_array::types::Float64Type;
 use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use super::claims::claim_problems;
 use super::schema;
 use crate::dataset::{Error, Manifest};
 use crate::schema::{Split, StateShape, Trajectory};
@@ -23,6 +24,7 @@ pub(in crate::dataset) fn stream(
     batch: usize,
 ) -> Result<impl Iterator<Item = Result<Vec<Trajectory>, Error>> + Send + use<>, Error> {
     let file = File::open(path).map_err(Error::io(path))?;
+    let pages = file.try_clone().map_err(Error::io(path))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
     let rows = manifest.splits.get(&split).map_or(0, |summary| summary.trajectories);
     let mut problems = Vec::new();
@@ -57,6 +59,8 @@ pub(in crate::dataset) fn stream(
         ));
     }
     Error::problems(path, problems)?;
+    let claims = claim_problems(&pages, builder.metadata(), manifest, split).map_err(Error::parquet(path))?;
+    Error::problems(path, claims)?;
     let decoder = Decoder {
         path: path.to_owned(),
         split,
