@@ -55,7 +55,8 @@ fn python_reads_both_copies_of_fields() {
 
 /// What the scripts print of two splits, the first of which has common times.
 const SAME: &str = "2 splits are the same in every tool\n\
-                    2 splits are the same in every loader, 1 of them in The Well's\n";
+                    2 splits are the same in every loader, 1 of them in The Well's\n\
+                    2 splits are the same in mlcroissant\n";
 
 /// Writes a dataset, and has Python compare it with what was to be written.
 fn read_in_python(directory: &Path, manifest: &Manifest, splits: &[(Split, Vec<Trajectory>)]) -> String {
@@ -73,7 +74,7 @@ fn read_in_python(directory: &Path, manifest: &Manifest, splits: &[(Split, Vec<T
         "channels": manifest.channels, "grid": manifest.grid, "parameters": manifest.parameters, "splits": splits });
     let path = directory.with_extension("json");
     std::fs::write(&path, expected.to_string()).unwrap();
-    run("dataset.py", &path) + &run("loaders.py", &path)
+    ["dataset.py", "loaders.py", "croissant.py"].map(|script| run(script, &path)).concat()
 }
 
 /// Nine pairs of species and a few to estimate.
