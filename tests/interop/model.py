@@ -85,8 +85,8 @@ def check_table(path, manifest, d):
     return rows
 
 
-def close(found, expected, place):
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11, err_msg=place)
+def close(found, expected, place, rtol=1e-9):
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-11, err_msg=place)
 
 
 def main():
@@ -112,8 +112,9 @@ def main():
             states = roll_out(field, observed[name]["time"], (truth[0] - centre) / scale) * scale + centre
             close(states.ravel(), predictions[name], place)
             error = (states - truth)[1:]
-            close(np.sqrt(np.mean(error**2)), row["trajectory_rmse"], place)
-            close(100 * np.mean(np.abs(error / truth[1:])), row["trajectory_mape"], place)
+            # The last step of a fit follows the tangents: its errors are those of the rollout but for the square of that step.
+            close(np.sqrt(np.mean(error**2)), row["trajectory_rmse"], place, 1e-6)
+            close(100 * np.mean(np.abs(error / truth[1:])), row["trajectory_mape"], place, 1e-6)
             parameters = [parameter["name"] for parameter in manifest["parameters"]]
             close(mapped(parameter_map, context), [row[parameter] for parameter in parameters], place)
             for parameter in parameters:
