@@ -2,6 +2,8 @@
 
 #[path = "common/dataset.rs"]
 mod common;
+#[path = "dataset/combine.rs"]
+mod combine;
 #[path = "dataset/damage.rs"]
 mod damage;
 #[path = "dataset/hostile.rs"]

@@ -58,7 +58,13 @@ impl Command {
             Command::Dataset(DatasetCommand::Diff(command)) => command.json,
             Command::Dataset(DatasetCommand::Regenerate(command)) => command.json,
             Command::Dataset(DatasetCommand::Verify(command)) => command.json,
-            Command::Dataset(DatasetCommand::Seal(_)) => false,
+            Command::Dataset(DatasetCommand::Show(command)) => command.json,
+            Command::Dataset(
+                DatasetCommand::Seal(_)
+                | DatasetCommand::Merge(_)
+                | DatasetCommand::Split(_)
+                | DatasetCommand::Export(_),
+            ) => false,
         }
     }
 }
@@ -182,11 +188,15 @@ pub struct List {
     pub json: bool,
 }
 
-/// Verify datasets, compare them, or make one again
+/// Look into datasets, verify, compare, merge, split and export them, or make one again
 #[derive(Debug, Subcommand)]
 pub enum DatasetCommand {
+    Show(ShowDataset),
     Verify(Check),
     Seal(Seal),
+    Merge(Merge),
+    Split(SplitDataset),
+    Export(Export),
     Diff(Diff),
     Regenerate(Regenerate),
 }
@@ -203,6 +213,82 @@ Readers refuse a dataset whose README.md is not as it was recorded; everything e
 pub struct Seal {
     /// The dataset
     pub dataset: PathBuf,
+}
+
+const SHOW_DATASET_EXAMPLES: &str = "\
+Examples:
+  paramill dataset show datasets/lv-demo
+  paramill dataset show datasets/lv-demo --plot trajectories.svg";
+
+/// Show what a dataset says of itself, the ranges of its channels, and how its parameters cover theirs
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_DATASET_EXAMPLES)]
+pub struct ShowDataset {
+    /// The dataset
+    pub dataset: PathBuf,
+    /// Draw some trajectories of its first split (of fields: their means in space), as .svg or .png
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const MERGE_EXAMPLES: &str = "\
+Example:
+  paramill dataset merge datasets/spring datasets/autumn --to datasets/year
+
+The datasets have the same channels, parameters, grid and units, and no trajectory in common.";
+
+/// Make one dataset of several; every trajectory stays as it is, to the bit
+#[derive(Debug, Args)]
+#[command(after_help = MERGE_EXAMPLES)]
+pub struct Merge {
+    /// The datasets
+    #[arg(required = true, num_args = 2..)]
+    pub datasets: Vec<PathBuf>,
+    /// Where to put the whole; nothing may be there
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+}
+
+const SPLIT_DATASET_EXAMPLES: &str = "\
+Example:
+  paramill dataset split datasets/lv-demo --environments train-000,train-001 --to datasets/two --rest datasets/others";
+
+/// Make one or two datasets of some environments and of all others; every trajectory stays as it is, to the bit
+#[derive(Debug, Args)]
+#[command(after_help = SPLIT_DATASET_EXAMPLES)]
+pub struct SplitDataset {
+    /// The dataset
+    pub dataset: PathBuf,
+    /// Ids of environments, in whatever split they are
+    #[arg(long, value_name = "ID,ID..", value_delimiter = ',', required = true)]
+    pub environments: Vec<String>,
+    /// Where to put these environments; nothing may be there
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// Where to put all others; nothing may be there
+    #[arg(long, value_name = "DIR")]
+    pub rest: Option<PathBuf>,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Example:
+  paramill dataset export datasets/lv-demo --to /tmp/lv-demo-csv
+
+No export is needed for other tools: hdf5/*.h5 of a dataset opens in netCDF4, xarray and The Well's loader, data/*.parquet in polars, duckdb
+and the Hugging Face library.";
+
+/// Write a dataset as CSV: one file a split, one row a sample (of fields: a row a sample and point)
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub struct Export {
+    /// The dataset
+    pub dataset: PathBuf,
+    /// The directory to write SPLIT.csv into; nothing may be there
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
 }
 
 const DIFF_EXAMPLES: &str = "\

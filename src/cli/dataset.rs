@@ -1,16 +1,18 @@
 //! `paramill dataset`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::json;
 
-use super::arguments::{DatasetCommand, Diff, Regenerate};
+use super::arguments::{DatasetCommand, Diff, Export, Merge, Regenerate, SplitDataset};
 use super::check::check;
 use super::output::{complain, number, print, print_json};
 use super::run::start_threads;
+use super::show::show_dataset;
 use super::signals;
 use super::terminal::{Style, Terminal};
-use crate::dataset::{Dataset, Difference, diff, seal};
+use crate::dataset::{Dataset, Difference, Manifest, diff, export_csv, merge, seal, select};
 use crate::pipeline::Error;
 use crate::{generate, progress};
 
@@ -21,7 +23,11 @@ const DIFFERENT: u8 = 3;
 
 pub fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error> {
     match command {
+        DatasetCommand::Show(command) => show_dataset(command),
         DatasetCommand::Verify(command) => check(command),
+        DatasetCommand::Merge(command) => merge_all(command),
+        DatasetCommand::Split(command) => split(command),
+        DatasetCommand::Export(command) => export(command),
         DatasetCommand::Seal(command) => {
             seal(&command.dataset)?;
             print(&format!("{}: README.md is recorded\n", command.dataset.display()));
@@ -30,6 +36,44 @@ pub fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error> {
         DatasetCommand::Diff(command) => compare(command),
         DatasetCommand::Regenerate(command) => regenerate(command, quiet),
     }
+}
+
+fn merge_all(command: &Merge) -> Result<u8, Error> {
+    refuse_existing(&command.to)?;
+    let datasets = command.datasets.iter().map(|path| Dataset::open(path)).collect::<Result<Vec<_>, _>>()?;
+    print(&made(&merge(&datasets, &command.to)?, &command.to));
+    Ok(0)
+}
+
+fn split(command: &SplitDataset) -> Result<u8, Error> {
+    let dataset = Dataset::open(&command.dataset)?;
+    let ids: BTreeSet<String> = command.environments.iter().cloned().collect();
+    let sides = [(Some(&command.to), true), (command.rest.as_ref(), false)];
+    let sides: Vec<_> = sides.into_iter().filter_map(|(path, inside)| Some((path?, inside))).collect();
+    sides.iter().try_for_each(|(path, _)| refuse_existing(path))?;
+    if command.rest.as_ref() == Some(&command.to) {
+        return Err(Error::Usage(format!("--rest {}: is the place of --to; name another", command.to.display())));
+    }
+    for (path, inside) in sides {
+        print(&made(&select(&dataset, &ids, inside, path)?, path));
+    }
+    Ok(0)
+}
+
+fn export(command: &Export) -> Result<u8, Error> {
+    refuse_existing(&command.to)?;
+    let dataset = Dataset::open(&command.dataset)?;
+    export_csv(&dataset, &command.to)?;
+    let files: Vec<String> = dataset.manifest().splits.keys().map(|split| format!("{split}.csv")).collect();
+    print(&format!("{}: {}\n", command.to.display(), files.join(", ")));
+    Ok(0)
+}
+
+/// What a new dataset holds, in a line.
+fn made(manifest: &Manifest, path: &Path) -> String {
+    let splits =
+        manifest.splits.iter().map(|(split, summary)| format!("{split} {}", trajectories(summary.trajectories)));
+    format!("{}: {}\n", path.display(), splits.collect::<Vec<_>>().join(", "))
 }
 
 fn compare(command: &Diff) -> Result<u8, Error> {

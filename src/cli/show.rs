@@ -1,15 +1,17 @@
 //! `paramill show`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::arguments::Show;
-use super::output::{print, print_json, table};
-use crate::dataset::Manifest;
+use super::arguments::{Show, ShowDataset};
+use super::output::{number, print, print_json, table};
+use crate::dataset::{Dataset, Manifest, Range, SplitSurvey, survey};
 use crate::pipeline::{Error, Locations, Plan, load_system};
-use crate::schema::Quantity;
+use crate::report::{MOST_TRAJECTORIES, draw_trajectories};
+use crate::schema::{Quantity, Split, Trajectory};
 use crate::systems::{Equations, Values};
 
 pub fn show(command: &Show) -> Result<u8, Error> {
@@ -59,6 +61,64 @@ pub fn read_manifest(directory: &Path) -> Result<Value, Error> {
         Some(Value::String(_)) => Ok(manifest),
         _ => Err(unrecognised("a manifest.json that does not say its `kind`".to_owned())),
     }
+}
+
+/// `paramill dataset show`.
+pub fn show_dataset(command: &ShowDataset) -> Result<u8, Error> {
+    if let Some(path) =
+        command.plot.as_ref().filter(|path| !path.extension().is_some_and(|it| it == "svg" || it == "png"))
+    {
+        return Err(Error::Usage(format!(
+            "--plot {}: is no .svg or .png; name a file that ends in one",
+            path.display()
+        )));
+    }
+    let dataset = Dataset::open(&command.dataset)?;
+    let surveys = survey(&dataset)?;
+    if let Some(path) = &command.plot {
+        let drawn = draw_trajectories(dataset.manifest(), &spread(&dataset)?, path);
+        drawn.map_err(Error::Report)?;
+    }
+    if command.json {
+        print_json(&json!({ "manifest": dataset.manifest(), "splits": surveys }));
+    } else {
+        print(&format!("{}\n{}", dataset_card(dataset.manifest()), ranges(dataset.manifest(), &surveys)));
+    }
+    Ok(0)
+}
+
+/// The first trajectories of a few environments, from all over the first split.
+fn spread(dataset: &Dataset) -> Result<Vec<Trajectory>, Error> {
+    let Some(&split) = dataset.manifest().splits.keys().next() else { return Ok(Vec::new()) };
+    let mut firsts: Vec<(usize, String)> =
+        dataset.index(split)?.into_iter().map(|entry| entry.environment).enumerate().collect();
+    firsts.dedup_by(|(_, later), (_, earlier)| later == earlier);
+    let shown = firsts.len().min(MOST_TRAJECTORIES);
+    let rows: Vec<usize> = (0..shown).map(|i| firsts[i * firsts.len() / shown].0).collect();
+    Ok(dataset.read_rows(split, &rows)?)
+}
+
+/// Ranges of time, channels and parameters, by split.
+fn ranges(dataset: &Manifest, surveys: &BTreeMap<Split, SplitSurvey>) -> String {
+    let shown = |value: Option<f64>| value.map_or_else(String::new, number);
+    let cells = |split: &Split, name: &str, unit: &str, range: &Range| {
+        vec![split.to_string(), name.to_owned(), unit.to_owned(), shown(range.least), shown(range.greatest)]
+    };
+    let mut samples = vec![["split", "range of", "unit", "least", "greatest"].map(str::to_owned).to_vec()];
+    let header = ["split", "coverage of", "unit", "least", "greatest", "distinct", "unknown"];
+    let mut coverage = vec![header.map(str::to_owned).to_vec()];
+    for (split, survey) in surveys {
+        samples.push(cells(split, "time", &dataset.time_unit, &survey.times));
+        let channels = dataset.channels.iter().zip(&survey.channels);
+        samples.extend(channels.map(|(channel, range)| cells(split, &channel.name, &channel.unit, range)));
+        coverage.extend(dataset.parameters.iter().zip(&survey.parameters).map(|(parameter, it)| {
+            let mut row = cells(split, &parameter.name, &parameter.unit, &it.range);
+            row.extend([it.distinct.to_string(), it.unknown.to_string()]);
+            row
+        }));
+    }
+    let coverage = if dataset.parameters.is_empty() { String::new() } else { format!("\n{}", table(&coverage)) };
+    format!("{}{coverage}", table(&samples))
 }
 
 fn dataset_card(dataset: &Manifest) -> String {

@@ -45,7 +45,7 @@ pub struct Manifest {
 pub struct Provenance {
     /// `paramill` and its version.
     pub tool: String,
-    /// `generate`, `import`, `train` or `estimate`.
+    /// `generate`, `import`, `merge`, `split`, `train` or `estimate`.
     pub stage: String,
     /// The effective settings of the stage, every default filled in.
     pub configuration: serde_json::Value,

@@ -25,13 +25,19 @@ mod writer;
 mod reader;
 mod verify;
 mod diff;
+mod combine;
+mod survey;
+mod export;
 
+pub use combine::{merge, select};
 pub use diff::{Difference, SplitDifference, changes, diff};
 pub use error::Error;
+pub use export::export_csv;
 pub(crate) use layout::RESERVED;
 pub use manifest::{FileEntry, Manifest, Parent, Provenance, SplitSummary};
 pub use reader::{Batches, Dataset, IndexEntry};
 pub use seal::seal;
+pub use survey::{Coverage, Range, SplitSurvey, survey};
 pub use verify::verify;
 pub use writer::Writer;
 

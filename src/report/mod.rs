@@ -29,7 +29,10 @@ mod number;
 mod page;
 mod plot;
 mod png;
+mod samples;
 mod tables;
+
+pub use samples::{MOST_TRAJECTORIES, draw_trajectories};
 
 /// What goes wrong with a report.
 #[derive(Debug, thiserror::Error)]

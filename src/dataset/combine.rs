@@ -1,0 +1,166 @@
+//! Datasets made of others: several as one, and some environments of one. Trajectories are copied to the bit, so neither changes any.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::json;
+
+use super::check::{Population, parameters_problem};
+use super::{Dataset, Error, Manifest, Parent, Provenance, Writer};
+use crate::schema::{FormatVersion, Split};
+
+/// Trajectories held in memory at once.
+const BATCH: usize = 64;
+
+/// Where the trajectories of a dataset to be come from: by split, then by (environment, trajectory), which is the order they are written in.
+type Rows<'a> = BTreeMap<Split, BTreeMap<(String, String), (&'a Dataset, usize)>>;
+
+/// Writes all trajectories of `datasets` as one dataset, whatever order they are given in.
+///
+/// # Errors
+/// Every way in which they do not fit together: other channels, parameters, grids or units of time, a trajectory in two of them, an environment
+/// with two sets of parameters; and errors of reading and writing.
+pub fn merge(datasets: &[Dataset], directory: &Path) -> Result<Manifest, Error> {
+    let mut sources: Vec<&Dataset> = datasets.iter().collect();
+    sources.sort_by_key(|source| (&source.manifest().name, source.content_hash()));
+    let Some((first, others)) = sources.split_first() else {
+        return Err(Error::invalid(directory, "no dataset to merge", "two or more"));
+    };
+    let mut problems: Vec<String> = others.iter().flat_map(|other| misfits(first, other)).collect();
+    let mut rows = Rows::new();
+    let mut environments = BTreeMap::new();
+    for &source in &sources {
+        for &split in source.manifest().splits.keys() {
+            for (row, entry) in source.index(split)?.into_iter().enumerate() {
+                let here = source.directory().display();
+                let place = format!("{here}: split `{split}`, environment `{}`", entry.environment);
+                let environment = (Population::of(split), entry.environment.clone());
+                let (known, of) = environments.entry(environment).or_insert_with(|| (entry.parameters.clone(), source));
+                let problem =
+                    (!std::ptr::eq(*of, source)).then(|| parameters_problem(known, &entry.parameters)).flatten();
+                problems.extend(problem.map(|problem| format!("{place}: {problem} in {}", of.directory().display())));
+                let key = (entry.environment, entry.trajectory);
+                if let Some((other, _)) = rows.entry(split).or_default().insert(key.clone(), (source, row)) {
+                    let other = other.directory().display();
+                    problems.push(format!(
+                        "{place}, trajectory `{}`: stands in {other} too; expected it in one dataset",
+                        key.1
+                    ));
+                }
+            }
+        }
+    }
+    Error::problems(directory, problems)?;
+    let manifests = || sources.iter().map(|source| source.manifest());
+    let licenses: BTreeSet<&str> = manifests().map(|it| it.license.as_str()).collect();
+    let descriptions: BTreeSet<&str> = manifests().map(|it| it.description.as_str()).collect();
+    let seed = first.manifest().provenance.seed;
+    let manifest = Manifest {
+        description: join(descriptions, " "),
+        license: if licenses.contains("unknown") { "unknown".to_owned() } else { join(licenses, " AND ") },
+        provenance: Provenance {
+            tool: tool(),
+            stage: "merge".to_owned(),
+            configuration: json!({ "sources": manifests().map(|it| json!(it.provenance)).collect::<Vec<_>>() }),
+            seed: seed.filter(|_| manifests().all(|it| it.provenance.seed == seed)),
+            parents: sources.iter().map(|source| parent(source)).collect(),
+        },
+        data_tolerance: manifests().map(|it| it.data_tolerance).reduce(|a, b| Some(a?.max(b?))).flatten(),
+        ..described(first.manifest(), directory)
+    };
+    copy(rows, manifest, directory)
+}
+
+/// Writes the environments of `dataset` with one of these `ids` (if `inside`) or with none of them (if not) as a dataset.
+///
+/// # Errors
+/// Every id that no environment has; no environment left over; and errors of reading and writing.
+pub fn select(dataset: &Dataset, ids: &BTreeSet<String>, inside: bool, directory: &Path) -> Result<Manifest, Error> {
+    let mut rows = Rows::new();
+    let mut unknown = ids.clone();
+    for &split in dataset.manifest().splits.keys() {
+        for (row, entry) in dataset.index(split)?.into_iter().enumerate() {
+            unknown.remove(&entry.environment);
+            if ids.contains(&entry.environment) == inside {
+                rows.entry(split).or_default().insert((entry.environment, entry.trajectory), (dataset, row));
+            }
+        }
+    }
+    let mut problems: Vec<String> = unknown
+        .iter()
+        .map(|id| {
+            format!("no environment has the id `{id}`; expected ids that are in the dataset (the column `environment`)")
+        })
+        .collect();
+    if problems.is_empty() && rows.is_empty() {
+        let which = if inside { "asked for" } else { "left over" };
+        problems.push(format!("no environment is {which}; expected at least one"));
+    }
+    Error::problems(dataset.directory(), problems)?;
+    let manifest = Manifest {
+        provenance: Provenance {
+            tool: tool(),
+            stage: "split".to_owned(),
+            configuration: json!({
+                "environments": ids,
+                "inside": inside,
+                "source": dataset.manifest().provenance,
+            }),
+            seed: dataset.manifest().provenance.seed,
+            parents: vec![parent(dataset)],
+        },
+        ..described(dataset.manifest(), directory)
+    };
+    copy(rows, manifest, directory)
+}
+
+/// The description of `source`, for a dataset that will stand at `directory` and has its name.
+fn described(source: &Manifest, directory: &Path) -> Manifest {
+    let name = directory.file_name().map_or_else(|| source.name.clone(), |name| name.to_string_lossy().into_owned());
+    Manifest { format: FormatVersion::CURRENT, name, splits: BTreeMap::new(), files: Vec::new(), ..source.clone() }
+}
+
+fn tool() -> String {
+    concat!("paramill ", env!("CARGO_PKG_VERSION")).to_owned()
+}
+
+fn parent(source: &Dataset) -> Parent {
+    Parent { name: source.manifest().name.clone(), sha256: source.content_hash().to_owned() }
+}
+
+fn join(texts: BTreeSet<&str>, between: &str) -> String {
+    texts.into_iter().collect::<Vec<_>>().join(between)
+}
+
+/// What `other` has that cannot stand beside `first`.
+fn misfits(first: &Dataset, other: &Dataset) -> Vec<String> {
+    let (of_first, of_other) = (first.manifest(), other.manifest());
+    let keys = [
+        ("time_unit", json!(of_first.time_unit), json!(of_other.time_unit)),
+        ("channels", json!(of_first.channels), json!(of_other.channels)),
+        ("grid", json!(of_first.grid), json!(of_other.grid)),
+        ("parameters", json!(of_first.parameters), json!(of_other.parameters)),
+    ];
+    let place = other.directory().display();
+    let expected = first.directory().display();
+    keys.into_iter()
+        .flat_map(|(key, a, b)| super::changes(&json!({ key: a }), &json!({ key: b })))
+        .map(|(key, a, b)| format!("{place}: `{key}` is {b}; expected {a} as in {expected}"))
+        .collect()
+}
+
+fn copy(rows: Rows, manifest: Manifest, directory: &Path) -> Result<Manifest, Error> {
+    let mut writer = Writer::create(directory, manifest)?;
+    for (split, rows) in rows {
+        let rows: Vec<(&Dataset, usize)> = rows.into_values().collect();
+        for run in rows.chunk_by(|(a, _), (b, _)| std::ptr::eq(*a, *b)) {
+            for batch in run.chunks(BATCH) {
+                let wanted: Vec<usize> = batch.iter().map(|(_, row)| *row).collect();
+                for trajectory in batch[0].0.read_rows(split, &wanted)? {
+                    writer.write(split, &trajectory)?;
+                }
+            }
+        }
+    }
+    writer.finish()
+}

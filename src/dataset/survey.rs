@@ -1,0 +1,90 @@
+//! What a dataset holds in figures: ranges of its channels, and how its parameters cover theirs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::{Dataset, Error, Store};
+use crate::schema::Split;
+
+/// Trajectories held in memory at once.
+const BATCH: usize = 64;
+
+/// Least and greatest of some values; no numbers where there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Range {
+    pub least: Option<f64>,
+    pub greatest: Option<f64>,
+}
+
+impl Range {
+    fn add(&mut self, values: &[f64]) {
+        for &value in values {
+            self.least = Some(self.least.map_or(value, |least| least.min(value)));
+            self.greatest = Some(self.greatest.map_or(value, |greatest| greatest.max(value)));
+        }
+    }
+}
+
+/// The values of a parameter over the environments of a split.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Coverage {
+    #[serde(flatten)]
+    pub range: Range,
+    /// Different values.
+    pub distinct: usize,
+    /// Environments where it is not known.
+    pub unknown: usize,
+}
+
+/// A split in figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SplitSurvey {
+    pub times: Range,
+    /// One a channel, in the order of the manifest.
+    pub channels: Vec<Range>,
+    /// One a parameter, in the order of the manifest.
+    pub parameters: Vec<Coverage>,
+}
+
+/// Reads all of `dataset`, a few trajectories at a time.
+///
+/// # Errors
+/// If it cannot be read or is not what its manifest states.
+pub fn survey(dataset: &Dataset) -> Result<BTreeMap<Split, SplitSurvey>, Error> {
+    let manifest = dataset.manifest();
+    let shape = manifest.state_shape();
+    let mut surveys = BTreeMap::new();
+    for &split in manifest.splits.keys() {
+        let mut survey =
+            SplitSurvey { channels: vec![Range::default(); manifest.channels.len()], ..SplitSurvey::default() };
+        let mut values = vec![BTreeSet::new(); manifest.parameters.len()];
+        let mut coverage = vec![Coverage::default(); manifest.parameters.len()];
+        let mut environment = None;
+        for batch in dataset.batches(split, Store::Hdf5, BATCH)? {
+            for trajectory in batch? {
+                survey.times.add(&trajectory.times);
+                for (c, range) in survey.channels.iter_mut().enumerate() {
+                    shape.channel(&trajectory.states, c).for_each(|values| range.add(values));
+                }
+                if environment.as_ref() == Some(&trajectory.environment) {
+                    continue;
+                }
+                for ((value, coverage), values) in trajectory.parameters.iter().zip(&mut coverage).zip(&mut values) {
+                    match value {
+                        Some(value) => {
+                            coverage.range.add(&[*value]);
+                            values.insert(value.to_bits());
+                        }
+                        None => coverage.unknown += 1,
+                    }
+                }
+                environment = Some(trajectory.environment);
+            }
+        }
+        coverage.iter_mut().zip(&values).for_each(|(coverage, values)| coverage.distinct = values.len());
+        survey.parameters = coverage;
+        surveys.insert(split, survey);
+    }
+    Ok(surveys)
+}
