@@ -12,6 +12,9 @@ use crate::schema::{FormatVersion, Split};
 /// Trajectories held in memory at once.
 const BATCH: usize = 64;
 
+/// Problems named at most.
+const MOST_PROBLEMS: usize = 20;
+
 /// Where the trajectories of a dataset to be come from: by split, then by (environment, trajectory), which is the order they are written in.
 type Rows<'a> = BTreeMap<Split, BTreeMap<(String, String), (&'a Dataset, usize)>>;
 
@@ -21,40 +24,47 @@ type Rows<'a> = BTreeMap<Split, BTreeMap<(String, String), (&'a Dataset, usize)>
 /// Every way in which they do not fit together: other channels, parameters, grids or units of time, a trajectory in two of them, an environment
 /// with two sets of parameters; and errors of reading and writing.
 pub fn merge(datasets: &[Dataset], directory: &Path) -> Result<Manifest, Error> {
-    let mut sources: Vec<&Dataset> = datasets.iter().collect();
-    sources.sort_by_key(|source| (&source.manifest().name, source.content_hash()));
-    let Some((first, others)) = sources.split_first() else {
+    let Some((first, others)) = datasets.split_first() else {
         return Err(Error::invalid(directory, "no dataset to merge", "two or more"));
     };
     let mut problems: Vec<String> = others.iter().flat_map(|other| misfits(first, other)).collect();
     let mut rows = Rows::new();
     let mut environments = BTreeMap::new();
-    for &source in &sources {
+    for source in datasets {
+        let here = source.directory().display();
         for &split in source.manifest().splits.keys() {
             for (row, entry) in source.index(split)?.into_iter().enumerate() {
-                let here = source.directory().display();
                 let place = format!("{here}: split `{split}`, environment `{}`", entry.environment);
-                let environment = (Population::of(split), entry.environment.clone());
-                let (known, of) = environments.entry(environment).or_insert_with(|| (entry.parameters.clone(), source));
-                let problem =
-                    (!std::ptr::eq(*of, source)).then(|| parameters_problem(known, &entry.parameters)).flatten();
-                problems.extend(problem.map(|problem| format!("{place}: {problem} in {}", of.directory().display())));
+                let known = environments
+                    .entry((Population::of(split), entry.environment.clone()))
+                    .or_insert_with(|| (entry.parameters.clone(), source));
+                if let Some(problem) = parameters_problem(&known.0, &entry.parameters) {
+                    problems.push(format!("{place}: {problem} in {}", known.1.directory().display()));
+                    *known = (entry.parameters, source); // which then fits the environment's next trajectory
+                }
                 let key = (entry.environment, entry.trajectory);
-                if let Some((other, _)) = rows.entry(split).or_default().insert(key.clone(), (source, row)) {
+                let trajectory = key.1.clone();
+                if let Some((other, _)) = rows.entry(split).or_default().insert(key, (source, row)) {
                     let other = other.directory().display();
                     problems.push(format!(
-                        "{place}, trajectory `{}`: stands in {other} too; expected it in one dataset",
-                        key.1
+                        "{place}, trajectory `{trajectory}`: stands in {other} too; expected it in one dataset"
                     ));
                 }
             }
         }
     }
+    if problems.len() > MOST_PROBLEMS {
+        let more = problems.len() - MOST_PROBLEMS;
+        problems.truncate(MOST_PROBLEMS);
+        problems.push(format!("and {more} more"));
+    }
     Error::problems(directory, problems)?;
+    let mut sources: Vec<&Dataset> = datasets.iter().collect();
+    sources.sort_by_key(|source| (&source.manifest().name, source.content_hash()));
     let manifests = || sources.iter().map(|source| source.manifest());
     let licenses: BTreeSet<&str> = manifests().map(|it| it.license.as_str()).collect();
     let descriptions: BTreeSet<&str> = manifests().map(|it| it.description.as_str()).collect();
-    let seed = first.manifest().provenance.seed;
+    let seed = sources[0].manifest().provenance.seed;
     let manifest = Manifest {
         description: join(descriptions, " "),
         license: if licenses.contains("unknown") { "unknown".to_owned() } else { join(licenses, " AND ") },

@@ -31,7 +31,12 @@ fn merging_and_splitting_are_inverse_and_change_no_bit() {
         .iter()
         .map(|id| trajectory(id, "0", &[Some(3.0), None], &[0.0, 1.0, 2.0]))
         .collect();
-    let two = put(root, "two", other, &[(Split::Train, rows.clone()), (Split::Test, rows[1..].to_vec())]);
+    let two = put(
+        root,
+        "two",
+        other,
+        &[(Split::Train, rows.clone()), (Split::Test, vec![trajectory("zebra", "1", &[Some(3.0), None], &[0.0, 1.0])])],
+    );
 
     let hashes = [one.content_hash().to_owned(), two.content_hash().to_owned()];
     let sources = [two, one];
