@@ -11,6 +11,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 TORCH := 2.11.0
+# Its loader alone is tested, with the torch of libtorch: its own requirements would bring torch with CUDA once more.
+THE_WELL := 1.2.0
 PIP := python3 -m pip --disable-pip-version-check
 PIP_INSTALL := install --quiet --root-user-action=ignore
 # With an NVIDIA driver, libtorch comes with its CUDA libraries; without, only with the two stubs that its CPU part links to.
@@ -46,6 +48,7 @@ setup: .tools/torch-$(TORCH)-$(CUDA) .tools/cmake/cmake/data/bin/cmake
 	@echo "fetching the Python packages of the interop tests into .tools/venv"
 	@rm -rf .tools/venv && mkdir -p .tools && python3 -m venv --without-pip .tools/venv
 	@$(PIP) --python .tools/venv/bin/python $(PIP_INSTALL) -r tests/interop/requirements.txt
+	@$(PIP) --python .tools/venv/bin/python $(PIP_INSTALL) --no-deps the_well==$(THE_WELL)
 	@touch $@
 
 build: setup

@@ -35,7 +35,7 @@ fn rates(threads: usize) {
     let (a, b) = (matrix(), matrix());
     for (what, environments, rows) in [("9 x 4 rows", 9, 4), ("18 x 32 rows", 18, 32)] {
         let networks = LAYERS.map(|layers| Mlp::new(2, layers, WIDTH));
-        let engines = networks.each_ref().map(|model| Native::<f32>::new(model, Solver::Rk4.tableau()));
+        let engines = networks.each_ref().map(|model| Native::<f32>::new(model, Solver::Rk4.tableau(1)));
         let weights = networks.each_ref().map(|model| weights(model, environments));
         // Multiply-adds of a 64 x 64 layer, three times over, for each row, step and stage.
         let operations = (2 * 3 * WIDTH * WIDTH * environments * rows * (SAMPLES - 1) * 4) as f64;

@@ -17,7 +17,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// The format that this build writes, for datasets, models and estimates alike.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 1, minor: 0 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 2, minor: 0 };
 
     /// Whether this build can read a directory of format `self`.
     pub fn is_readable(self) -> bool {
@@ -98,6 +98,11 @@ impl StateShape {
     /// Values of a state.
     pub fn size(&self) -> usize {
         self.channels * self.points()
+    }
+
+    /// The values `[n_1, .., n_k]` of channel `c` in each of `states [T, C, n_1, .., n_k]`.
+    pub fn channel<'a>(&self, states: &'a [f64], c: usize) -> impl Iterator<Item = &'a [f64]> + use<'a> {
+        states.chunks_exact(self.points().max(1)).skip(c).step_by(self.channels)
     }
 }
 

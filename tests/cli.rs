@@ -210,6 +210,12 @@ fn a_dataset_is_made_once_shown_and_checked() {
     let damaged = paramill(root.path(), &["check", "datasets/pairs"]);
     assert_eq!(damaged.status.code(), Some(3), "{}", stderr(&damaged));
     assert!(stderr(&damaged).contains("README.md"), "{}", stderr(&damaged));
+    let sealed = paramill(root.path(), &["dataset", "seal", "datasets/pairs"]);
+    assert_eq!(stdout(&sealed), "datasets/pairs: README.md is recorded\n");
+    let verified = paramill(root.path(), &["dataset", "verify", "datasets/pairs"]);
+    assert_eq!(stdout(&verified), "datasets/pairs: no problems\n");
+    let missing = paramill(root.path(), &["dataset", "diff", "datasets/pairs", "datasets/nothing"]);
+    assert_eq!(missing.status.code(), Some(3), "{}", stderr(&missing));
 }
 
 #[test]
@@ -382,6 +388,10 @@ fn only_simulated_datasets_are_made_again() {
     let manifest = root.path().join("datasets/pairs/manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, text.replace("\"stage\": \"generate\"", "\"stage\": \"import\"")).unwrap();
+    let sums = root.path().join("datasets/pairs/SHA256SUMS");
+    let of_manifest = format!("{}  manifest.json", paramill::digest::sha256_of_file(&manifest).unwrap());
+    let sealed = fs::read_to_string(&sums).unwrap();
+    fs::write(&sums, sealed.replace(sealed.lines().next().unwrap(), &of_manifest)).unwrap();
     let refused = paramill(root.path(), &["dataset", "regenerate", "datasets/pairs", "--to", "again"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(

@@ -4,14 +4,16 @@
 mod common;
 #[path = "dataset/damage.rs"]
 mod damage;
+#[path = "dataset/hostile.rs"]
+mod hostile;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{manifest, ragged, shared_grid, trajectory, write};
+use common::{fields, manifest, ragged, reseal, shared_grid, trajectory, write};
 use paramill::dataset::{Dataset, Error, IndexEntry, Manifest, Store, Writer, verify};
-use paramill::schema::{Quantity, Split, Trajectory};
+use paramill::schema::{GridAxis, Quantity, Split, Trajectory};
 use proptest::prelude::*;
 
 const STORES: [Store; 2] = [Store::Hdf5, Store::Parquet];
@@ -95,6 +97,58 @@ fn both_stores_return_what_was_written() {
 }
 
 #[test]
+fn fields_on_a_grid_come_back_from_both_stores() {
+    for own_times in [false, true] {
+        let (manifest, rows) = fields(5, own_times);
+        conforms(manifest, &rows);
+    }
+    let (mut manifest, mut rows) = fields(2, true);
+    let up = GridAxis { name: "up".to_owned(), unit: "m".to_owned(), count: 2, spacing: 0.5 };
+    manifest.grid.as_mut().unwrap().axes.push(up);
+    rows.iter_mut().for_each(|row| row.states = row.states.repeat(2));
+    conforms(manifest, &rows);
+    let (mut manifest, mut rows) = fields(1, false);
+    manifest.grid.as_mut().unwrap().axes.truncate(1);
+    rows.iter_mut().for_each(|row| row.states.truncate(row.len() * 2 * 3));
+    conforms(manifest, &rows);
+}
+
+/// Nothing compresses better: the bounds on what a file can hold must let it pass.
+#[test]
+fn fields_of_zeros_come_back_from_both_stores() {
+    let (mut manifest, mut rows) = fields(2, false);
+    manifest.grid.as_mut().unwrap().axes.iter_mut().for_each(|axis| axis.count = 128);
+    rows.iter_mut().for_each(|row| row.states = vec![0.0; row.len() * 2 * 128 * 128]);
+    conforms(manifest, &rows);
+}
+
+#[test]
+fn a_grid_that_cannot_be_is_refused_with_every_reason() {
+    let root = tempfile::tempdir().unwrap();
+    let (sound, rows) = fields(1, false);
+    let refused = |edit: &dyn Fn(&mut Vec<GridAxis>), parts: &[&str]| {
+        let mut manifest = sound.clone();
+        edit(&mut manifest.grid.as_mut().unwrap().axes);
+        let error = Writer::create(&root.path().join("set"), manifest).err().unwrap().to_string();
+        for part in parts {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    };
+    refused(&|axes| axes.clear(), &["0 axes"]);
+    refused(&|axes| axes[0].count = 0, &["`east` has no point"]);
+    refused(&|axes| axes[1].count = usize::MAX, &["too many points"]);
+    refused(&|axes| axes[0].spacing = f64::NAN, &["spacing NaN"]);
+    refused(
+        &|axes| (axes[0].name, axes[1].name) = ("x".to_owned(), "t0_fields".to_owned()),
+        &["axis `x` collides with another quantity, the channel `x`", "axis `t0_fields` collides"],
+    );
+    let mut writer = Writer::create(&root.path().join("set"), sound.clone()).unwrap();
+    let short = Trajectory { states: rows[0].states[1..].to_vec(), ..rows[0].clone() };
+    let error = writer.write(Split::Train, &short).unwrap_err().to_string();
+    assert!(error.contains("119 state values; expected 120 (5 samples of 2 channels on 12 points)"), "{error}");
+}
+
+#[test]
 fn odd_names_are_columns_in_both_stores() {
     let mut odd = manifest();
     odd.channels = vec![Quantity::new("K.1", "m s-1", "dotted"), Quantity::new("k.1 (θ)", "°C", "")];
@@ -135,7 +189,7 @@ fn the_same_input_gives_the_same_bytes_later() {
     write(&root.path().join("two"), manifest(), &splits);
     let (one, two) = (files(&root.path().join("one")), files(&root.path().join("two")));
     assert_eq!(one.keys().collect::<Vec<_>>(), two.keys().collect::<Vec<_>>());
-    assert_eq!(one.len(), 6);
+    assert_eq!(one.len(), 8);
     for (path, bytes) in &one {
         assert!(*bytes == two[path], "{} differs", path.display());
     }
@@ -304,7 +358,7 @@ fn a_large_split_lies_in_shards_and_reads_as_one() {
         .chain((0..4).map(|shard| format!("hdf5/grid-{shard:05}-of-00004.h5")))
         .chain(["hdf5/train.h5".to_owned()])
         .collect();
-    assert_eq!(listed[1..], expected);
+    assert_eq!(listed, expected);
     assert_eq!(fs::read_dir(directory.join("data")).unwrap().count(), 5);
     assert_eq!(verify(&directory), Vec::<String>::new());
 
@@ -334,6 +388,7 @@ fn a_large_split_lies_in_shards_and_reads_as_one() {
         (file.bytes, file.sha256) = (path.metadata().unwrap().len(), paramill::digest::sha256_of_file(&path).unwrap());
     }
     fs::write(directory.join("manifest.json"), serde_json::to_vec(&exchanged).unwrap()).unwrap();
+    reseal(&directory);
     let dataset = Dataset::open(&directory).unwrap();
     let error = streamed(&dataset, Split::Grid, Store::Parquet, 10_000).unwrap_err().to_string();
     assert!(error.contains("expected ascending"), "{error}");
@@ -342,6 +397,7 @@ fn a_large_split_lies_in_shards_and_reads_as_one() {
     // A shard that the manifest does not list.
     exchanged.files.retain(|file| !file.path.starts_with("data/grid-00002"));
     fs::write(directory.join("manifest.json"), serde_json::to_vec(&exchanged).unwrap()).unwrap();
+    reseal(&directory);
     let error = Dataset::open(&directory).err().unwrap().to_string();
     assert!(error.contains("`data/grid-00002-of-00004.parquet` is not listed"), "{error}");
 }

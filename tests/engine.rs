@@ -16,10 +16,10 @@ const SOLVERS: [Solver; 3] = [Solver::Euler, Solver::Rk4, Solver::Rk38];
 fn engines(layers: usize, solver: Solver, precision: Precision) -> Vec<Box<dyn Engine>> {
     let model = Mlp::new(CHANNELS, layers, 5);
     let native: Box<dyn Engine> = match precision {
-        Precision::F32 => Box::new(Native::<f32>::new(&model, solver.tableau())),
-        Precision::F64 => Box::new(Native::<f64>::new(&model, solver.tableau())),
+        Precision::F32 => Box::new(Native::<f32>::new(&model, solver.tableau(1))),
+        Precision::F64 => Box::new(Native::<f64>::new(&model, solver.tableau(1))),
     };
-    vec![Box::new(Torch::new(Box::new(model), solver.tableau(), tch::Device::Cpu, precision)), native]
+    vec![Box::new(Torch::new(Box::new(model), solver.tableau(1), tch::Device::Cpu, precision, false)), native]
 }
 
 /// What a test checks, for every engine, solver and depth in double precision.
@@ -106,12 +106,13 @@ fn engines_give_the_same_answers() {
             let predicted = engine.predict(weights, &batch);
             [vec![loss], gradient, predicted, predictions, tangents, jacobian.residuals, jacobian.rows]
         };
-        let torch =
-            |precision| Torch::new(Box::new(Mlp::new(CHANNELS, 4, 64)), solver.tableau(), tch::Device::Cpu, precision);
+        let torch = |precision| {
+            Torch::new(Box::new(Mlp::new(CHANNELS, 4, 64)), solver.tableau(1), tch::Device::Cpu, precision, false)
+        };
         let reference = answers(&torch(Precision::F64));
-        let native_64 = answers(&Native::<f64>::new(&model, solver.tableau()));
+        let native_64 = answers(&Native::<f64>::new(&model, solver.tableau(1)));
         let (native_32, torch_32) =
-            (answers(&Native::<f32>::new(&model, solver.tableau())), answers(&torch(Precision::F32)));
+            (answers(&Native::<f32>::new(&model, solver.tableau(1))), answers(&torch(Precision::F32)));
         for (answer, expected) in reference.iter().enumerate() {
             // Padding counts for nothing: only observed values are compared.
             let masked = |values: &[f64]| -> Vec<f64> {
@@ -134,7 +135,7 @@ fn an_environment_does_not_depend_on_its_neighbours_or_its_place() {
     basis.extend((0..2 * basis.len()).map(|_| 0.03 * stream.normal()));
     let observed: Observed = (0..5).map(|_| observed(&mut stream)[0].clone()).collect();
     let contexts: Vec<f64> = (0..10).map(|_| stream.normal()).collect();
-    let engine = Native::<f32>::new(&model, Solver::Rk4.tableau());
+    let engine = Native::<f32>::new(&model, Solver::Rk4.tableau(1));
     let tangents = engine.tangents(&basis, 2);
     let (all, all_tangents) = tangents.roll_out(&contexts, &batch(&observed, (0, 0)));
     for e in 0..5 {

@@ -230,6 +230,33 @@ fn fewer_values_than_context_dimensions_are_too_few_and_fewer_iterations_do_not_
     assert_eq!(ends, [too_few, (Status::NotConverged, 38, "stopped at the limit of 1 iterations")]);
 }
 
+/// A model of several steps between samples is first fitted with one: where the fit ends, its own error is least.
+#[test]
+fn a_fit_that_began_roughly_ends_at_the_minimum_of_the_models_own_error() {
+    let Trained { dataset, directory, .. } = &*TRAINED;
+    let mut model = StoredModel::read(directory).unwrap();
+    model.manifest.substeps = 3;
+    let squares = |row: &Row, context: &[f64]| {
+        let (observed, predicted) =
+            estimate::portrait(NATIVE, dataset, &model, Split::Grid, &row.environment, context).unwrap();
+        observed.states.iter().zip(&predicted).map(|(y, z)| (y - z) * (y - z)).sum::<f64>()
+    };
+    let rows = rows(dataset, &model, Split::Grid);
+    let one_step = self::rows(dataset, &TRAINED.model, Split::Grid);
+    assert!(rows.iter().zip(&one_step).any(|(three, one)| (three.context[0] - one.context[0]).abs() > 1e-4));
+    for row in rows.iter().filter(|row| row.in_hull == Some(true)) {
+        assert_eq!(row.status, Status::Ok, "{}: {}", row.environment, row.reason);
+        let least = squares(row, &row.context);
+        for k in 0..2 {
+            for step in [-0.02, 0.02] {
+                let mut context = row.context.clone();
+                context[k] += step;
+                assert!(squares(row, &context) > least, "{}: {k} {step}", row.environment);
+            }
+        }
+    }
+}
+
 #[test]
 fn files_do_not_depend_on_the_number_of_threads() {
     let Trained { dataset, model, .. } = &*TRAINED;

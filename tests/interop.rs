@@ -8,8 +8,9 @@ mod model;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{manifest, ragged, shared_grid, write};
+use common::{fields, manifest, ragged, shared_grid, write};
 use model::{NATIVE, generate, map, silently, train, train_settings};
+use paramill::dataset::Manifest;
 use paramill::estimate::{self, read_rows};
 use paramill::schema::{Split, Trajectory};
 use serde_json::json;
@@ -41,7 +42,25 @@ fn python_reads_both_copies_of_a_dataset() {
     manifest.channels[1].name = "θ.2 (y)".to_owned();
     manifest.parameters[0].name = "length".to_owned();
     let splits = [(Split::Train, shared_grid(4)), (Split::Adapt, ragged())];
-    write(&directory, manifest.clone(), &splits);
+    assert_eq!(read_in_python(&directory, &manifest, &splits), SAME);
+}
+
+#[test]
+fn python_reads_both_copies_of_fields() {
+    let root = tempfile::tempdir().unwrap();
+    let (manifest, rows) = fields(3, false);
+    let splits = [(Split::Train, rows), (Split::Adapt, fields(4, true).1)];
+    assert_eq!(read_in_python(&root.path().join("set"), &manifest, &splits), SAME);
+}
+
+/// What the scripts print of two splits, the first of which has common times.
+const SAME: &str = "2 splits are the same in every tool\n\
+                    2 splits are the same in every loader, 1 of them in The Well's\n\
+                    2 splits are the same in mlcroissant\n";
+
+/// Writes a dataset, and has Python compare it with what was to be written.
+fn read_in_python(directory: &Path, manifest: &Manifest, splits: &[(Split, Vec<Trajectory>)]) -> String {
+    write(directory, manifest.clone(), splits);
 
     let row = |row: &Trajectory| {
         json!({ "environment": row.environment, "trajectory": row.trajectory, "parameters": row.parameters,
@@ -52,10 +71,10 @@ fn python_reads_both_copies_of_a_dataset() {
         .map(|(split, rows)| (split.name().to_owned(), rows.iter().map(row).collect::<Vec<_>>().into()))
         .collect();
     let expected = json!({ "directory": directory, "name": manifest.name, "time_unit": manifest.time_unit,
-        "channels": manifest.channels, "parameters": manifest.parameters, "splits": splits });
-    let path = root.path().join("expected.json");
+        "channels": manifest.channels, "grid": manifest.grid, "parameters": manifest.parameters, "splits": splits });
+    let path = directory.with_extension("json");
     std::fs::write(&path, expected.to_string()).unwrap();
-    assert_eq!(run("dataset.py", &path), "2 splits are the same in every tool\n");
+    ["dataset.py", "loaders.py", "croissant.py"].map(|script| run(script, &path)).concat()
 }
 
 /// Nine pairs of species and a few to estimate.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use paramill::estimate::{ParameterEstimate, Row, Status};
 use paramill::report::{Input, LossPoint, Portrait, Published, Summary, TrainingEnvironment, write};
-use paramill::schema::Quantity;
+use paramill::schema::{Grid, GridAxis, Quantity};
 use resvg::usvg::roxmltree::Document;
 
 /// Deterministic numbers in `[0, 1)` (a linear congruential generator; quality does not matter here).
@@ -48,6 +48,7 @@ fn empty() -> Input {
         summary: Summary::default(),
         time_unit: "1".to_owned(),
         channels: Vec::new(),
+        grid: None,
         parameters: Vec::new(),
         training: Vec::new(),
         estimates: Vec::new(),
@@ -183,6 +184,7 @@ fn grid() -> Input {
         },
         time_unit: "1".to_owned(),
         channels: vec![Quantity::new("x", "1", "prey"), Quantity::new("y", "1", "predators")],
+        grid: None,
         parameters: vec![Quantity::new("beta", "1", "predation"), Quantity::new("delta", "1", "growth of predators")],
         training,
         estimates,
@@ -255,6 +257,7 @@ fn balls() -> Input {
         },
         time_unit: "s".to_owned(),
         channels: vec![Quantity::new("height", "m", "above the river")],
+        grid: None,
         parameters: vec![Quantity::new("area_per_mass", "m2 kg-1", "cross-section over mass")],
         training,
         estimates,
@@ -312,6 +315,30 @@ fn oscillator() -> Input {
         parameters: names.map(|name| Quantity::new(name, "1", "")).to_vec(),
         estimates,
         portraits,
+        ..empty()
+    }
+}
+
+/// Two fields on 12 x 8 points; one portrait is too short.
+fn waves() -> Input {
+    let axis = |name: &str, count| GridAxis { name: name.to_owned(), unit: "m".to_owned(), count, spacing: 1.0 };
+    let wave = |slip: f64| -> Vec<f64> {
+        let values = (0..3 * 2 * 12 * 8).map(|i| (f64::from(i % 96) * 0.13 + f64::from(i / 96) + slip).sin());
+        values.collect()
+    };
+    let portrait = |title: &str, prediction| Portrait {
+        title: title.to_owned(),
+        times: vec![0.0, 1.0, 2.0],
+        truth: wave(0.0),
+        prediction,
+    };
+    let mut broken = wave(0.0);
+    broken[5 * 96..].fill(f64::NAN);
+    Input {
+        title: "Waves".to_owned(),
+        channels: vec![Quantity::new("u", "1", "inhibitor"), Quantity::new("v", "1", "activator")],
+        grid: Some(Grid { axes: vec![axis("x", 12), axis("y", 8)] }),
+        portraits: vec![portrait("F = 1", wave(0.2)), portrait("F = 2", broken), portrait("F = 3", vec![1.0])],
         ..empty()
     }
 }
@@ -491,6 +518,19 @@ fn a_few_scattered_environments_are_points_on_the_map() {
     let picture = report.text("parameter-error-map.svg");
     assert_eq!(picture.matches("class=\"p-ring\"").count(), 4);
     assert!(report.files(".svg").contains(&"estimates.svg".to_owned()));
+}
+
+#[test]
+fn fields_are_shown_as_pictures_of_each_channel() {
+    let report = Report::of("waves", &waves());
+    report.check();
+    assert_eq!(report.files(".svg"), ["fields.svg"]);
+    let picture = report.text("fields.svg");
+    for (title, rows) in [("F = 1", 2), ("F = 2", 2), ("F = 3", 0)] {
+        assert_eq!(picture.matches(&format!(">{title}: ")).count(), rows, "{title}");
+    }
+    // Where a prediction is not a number its place stays empty, and so does that of the difference.
+    assert_eq!(picture.matches("class=\"p-void\"").count(), 4 * 4);
 }
 
 #[test]

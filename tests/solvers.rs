@@ -281,3 +281,23 @@ proptest! {
         }
     }
 }
+
+/// A repeated method is the method, step after step.
+#[test]
+fn a_repeated_method_takes_its_steps_one_after_the_other() {
+    for tableau in solve::ALL {
+        let (dt, count) = (0.3, 3);
+        let once = solve::step_at(
+            &tableau.repeated(count),
+            &mut |c, y: &Vec<f64>| field(0.2 + c * dt, y),
+            &vec![1.0, 0.5],
+            &dt,
+        );
+        let part = dt / count as f64;
+        let steps = (0..count).fold(vec![1.0, 0.5], |state, step| {
+            let time = 0.2 + step as f64 * part;
+            solve::step_at(tableau, &mut |c, y: &Vec<f64>| field(time + c * part, y), &state, &part)
+        });
+        assert!(distance(&once, &steps) < 1e-14, "{}: {once:?} and {steps:?}", tableau.name);
+    }
+}

@@ -13,7 +13,7 @@ use common::{manifest, shared_grid, write};
 use model::{FOUR_PAIRS, Listener, NATIVE, TORCH, files, generate, silently, train, train_settings};
 use paramill::checkpoint::{StopReason, StoredModel, TrainingState, TrainingStore};
 use paramill::dataset::Dataset;
-use paramill::schema::Split;
+use paramill::schema::{Split, StateShape};
 use paramill::train::{Contexts, Error, Settings};
 
 /// Twelve steps of Adam and four of Gauss-Newton; checkpoints fall between looks at the validation split.
@@ -142,7 +142,10 @@ fn a_diverging_training_keeps_the_last_good_checkpoint() {
 
 /// The newest checkpoint of a perceptron of three layers of width eight on `FOUR_PAIRS`.
 fn load(store: &TrainingStore, dataset: &Dataset) -> TrainingState {
-    let weights = paramill::models::Settings::Mlp { layers: 3, width: 8 }.build(2).layout().size();
+    let weights = paramill::models::Settings::Mlp { layers: 3, width: 8 }
+        .build(&StateShape { channels: 2, space: Vec::new() })
+        .layout()
+        .size();
     let d = dataset.manifest().parameters.len();
     let environments = dataset.manifest().splits[&Split::Train].environments;
     let (state, broken) = store.load((1 + d) * weights + environments * d).unwrap();

@@ -24,7 +24,7 @@ use paramill::engine::{Batch, Compute, DeviceChoice, EngineChoice, Precision, Se
 use paramill::estimate;
 use paramill::progress::{Interrupt, Run, Silent};
 use paramill::random::Stream;
-use paramill::schema::{Split, Trajectory};
+use paramill::schema::{Split, StateShape, Trajectory};
 use paramill::train::{self, Descent, Moving};
 
 use machine::{Failure, load, machine, median, peer_median, python, spread};
@@ -150,7 +150,7 @@ impl<'a> Step<'a> {
             .map(|of_one| of_one.iter().map(segment).collect())
             .collect();
         let settings = train::Settings::default();
-        let (model, d) = (settings.model.build(channels), 2);
+        let (model, d) = (settings.model.build(&StateShape::new(channels, None)), 2);
         let rule = settings.rule.build(model.layout(), settings.adapted_layers, d);
         let weights = model.initial_weights(&mut Stream::new(0, "initial-weights", &[]));
         let mut trained = rule.initial_shared(weights, 0.1, &mut Stream::new(0, "initial-shared", &[]));
@@ -162,10 +162,12 @@ impl<'a> Step<'a> {
     /// Median of a turn.
     fn milliseconds(&mut self) -> Result<f64, Failure> {
         let settings = &self.settings;
-        let model = settings.model.build(self.channels);
+        let state = StateShape::new(self.channels, None);
+        let model = settings.model.build(&state);
         let rule = settings.rule.build(model.layout(), settings.adapted_layers, 2);
         let weights = model.layout().size();
-        let (engine, _) = COMPUTE.engine(&settings.model, self.channels, settings.solver, Precision::F32)?;
+        let (engine, _) =
+            COMPUTE.engine(&settings.model, &state, settings.solver, settings.substeps, Precision::F32)?;
         let descent = Descent { settings, engine: engine.as_ref(), rule: rule.as_ref(), weights, context_dimension: 2 };
         let mut times = Vec::with_capacity(STEPS);
         for _ in 0..STEPS {

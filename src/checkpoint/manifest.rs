@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{FileEntry, Provenance};
-use crate::schema::{FormatVersion, Quantity};
+use crate::schema::{FormatVersion, Grid, Quantity, StateShape};
 use crate::{engine, models, rules};
 
 /// What a model says of itself.
@@ -19,10 +19,16 @@ pub struct Manifest {
     pub rule: rules::Kind,
     pub adapted_layers: models::AdaptedLayers,
     pub solver: engine::Solver,
+    /// Steps of the solver from sample to sample.
+    #[serde(default = "one")]
+    pub substeps: usize,
     pub precision: engine::Precision,
     pub context_dimension: usize,
     pub time_unit: String,
     pub channels: Vec<Quantity>,
+    /// Where each channel is a field; absent where there is no space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grid: Option<Grid>,
     pub parameters: Vec<Quantity>,
     /// One a channel: the model sees `(value - centre) / scale`.
     pub scales: Vec<ChannelScale>,
@@ -32,6 +38,27 @@ pub struct Manifest {
     /// Tolerance of the data it was trained on.
     pub data_tolerance: Option<f64>,
     pub files: Vec<FileEntry>,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl Manifest {
+    /// The shape of one sample's state.
+    pub fn state_shape(&self) -> StateShape {
+        StateShape::new(self.channels.len(), self.grid.as_ref())
+    }
+
+    /// The scale of each value of a state.
+    pub fn scales_of_state(&self) -> Vec<ChannelScale> {
+        scales_of_state(&self.scales, &self.state_shape())
+    }
+}
+
+/// The scale of each value of a state `[C, ..]`, given one a channel.
+pub fn scales_of_state(scales: &[ChannelScale], state: &StateShape) -> Vec<ChannelScale> {
+    scales.iter().flat_map(|&scale| std::iter::repeat_n(scale, state.points())).collect()
 }
 
 /// Affine scaling of a channel.

@@ -34,7 +34,7 @@ pub struct StoredModel {
 impl StoredModel {
     /// The dynamics model, a function of weights.
     pub fn model(&self) -> Box<dyn Model> {
-        self.manifest.model.build(self.manifest.channels.len())
+        self.manifest.model.build(&self.manifest.state_shape())
     }
 
     /// The adaptation rule.
@@ -49,7 +49,21 @@ impl StoredModel {
     /// If there is no such engine or device.
     pub fn engine(&self, compute: Compute) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
         let manifest = &self.manifest;
-        compute.engine(&manifest.model, manifest.channels.len(), manifest.solver, manifest.precision)
+        compute.engine(&manifest.model, &manifest.state_shape(), manifest.solver, manifest.substeps, manifest.precision)
+    }
+
+    /// The same with one step from sample to sample, where the model takes several.
+    ///
+    /// # Errors
+    /// As [`StoredModel::engine`].
+    pub fn coarse_engine(&self, compute: Compute) -> Result<Option<Box<dyn Engine>>, ComputeError> {
+        let manifest = &self.manifest;
+        if manifest.substeps == 1 {
+            return Ok(None);
+        }
+        let (engine, _) =
+            compute.engine(&manifest.model, &manifest.state_shape(), manifest.solver, 1, manifest.precision)?;
+        Ok(Some(engine))
     }
 
     /// Puts the model in place as `directory`, whole, and fills in its list of files.
@@ -161,6 +175,9 @@ fn read_manifest(directory: &Path) -> Result<(Manifest, String), Error> {
     let d = manifest.channels.len();
     if manifest.scales.len() != d || d == 0 || manifest.context_dimension == 0 {
         return invalid(format!("{} scales for {d} channels", manifest.scales.len()), "one scale a channel");
+    }
+    if let Some((found, expected)) = manifest.model.problem(&manifest.state_shape()) {
+        return invalid(found, expected);
     }
     Ok((manifest, sha256(&bytes)))
 }

@@ -57,6 +57,8 @@ impl Command {
             Command::List(command) => command.json,
             Command::Dataset(DatasetCommand::Diff(command)) => command.json,
             Command::Dataset(DatasetCommand::Regenerate(command)) => command.json,
+            Command::Dataset(DatasetCommand::Verify(command)) => command.json,
+            Command::Dataset(DatasetCommand::Seal(_)) => false,
         }
     }
 }
@@ -180,11 +182,27 @@ pub struct List {
     pub json: bool,
 }
 
-/// Compare datasets, or make one again
+/// Verify datasets, compare them, or make one again
 #[derive(Debug, Subcommand)]
 pub enum DatasetCommand {
+    Verify(Check),
+    Seal(Seal),
     Diff(Diff),
     Regenerate(Regenerate),
+}
+
+const SEAL_EXAMPLES: &str = "\
+Example:
+  paramill dataset seal datasets/lv-demo
+
+Readers refuse a dataset whose README.md is not as it was recorded; everything else must be as it was written.";
+
+/// Record README.md of a dataset as it now is, after an edit
+#[derive(Debug, Args)]
+#[command(after_help = SEAL_EXAMPLES)]
+pub struct Seal {
+    /// The dataset
+    pub dataset: PathBuf,
 }
 
 const DIFF_EXAMPLES: &str = "\

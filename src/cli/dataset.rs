@@ -5,11 +5,12 @@ use std::path::Path;
 use serde_json::json;
 
 use super::arguments::{DatasetCommand, Diff, Regenerate};
+use super::check::check;
 use super::output::{complain, number, print, print_json};
 use super::run::start_threads;
 use super::signals;
 use super::terminal::{Style, Terminal};
-use crate::dataset::{Dataset, Difference, diff};
+use crate::dataset::{Dataset, Difference, diff, seal};
 use crate::pipeline::Error;
 use crate::{generate, progress};
 
@@ -20,6 +21,12 @@ const DIFFERENT: u8 = 3;
 
 pub fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error> {
     match command {
+        DatasetCommand::Verify(command) => check(command),
+        DatasetCommand::Seal(command) => {
+            seal(&command.dataset)?;
+            print(&format!("{}: README.md is recorded\n", command.dataset.display()));
+            Ok(0)
+        }
         DatasetCommand::Diff(command) => compare(command),
         DatasetCommand::Regenerate(command) => regenerate(command, quiet),
     }

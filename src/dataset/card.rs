@@ -103,7 +103,9 @@ fn making(manifest: &Manifest, card: &mut String) {
         }
         None => card.push_str(". The error of the data is not known"),
     }
-    card.push_str(". `manifest.json` holds this, and a SHA-256 of every file.\n");
+    card.push_str(
+        ". `manifest.json` holds this and a SHA-256 of every data file, `SHA256SUMS` that of the manifest.\n",
+    );
     if !provenance.parents.is_empty() {
         card.push_str("\nMade from:\n\n");
         for parent in &provenance.parents {

@@ -1,11 +1,12 @@
 //! The rules that a trajectory keeps, whoever wrote it: the writer refuses what breaks them, and so does the reader.
 
-use crate::schema::{Quantity, Split, Trajectory};
+use crate::schema::{Grid, Quantity, Split, StateShape, Trajectory};
 
-/// What is wrong with a trajectory of a dataset with these channels and parameters; a sentence each.
+/// What is wrong with a trajectory of a dataset with these channels, this grid and these parameters; a sentence each.
 pub(super) fn trajectory_problems(
     trajectory: &Trajectory,
     channels: &[Quantity],
+    grid: Option<&Grid>,
     parameters: &[Quantity],
 ) -> Vec<String> {
     let mut problems = Vec::new();
@@ -36,23 +37,26 @@ pub(super) fn trajectory_problems(
             trajectory.times[t]
         ));
     }
-    let expected = trajectory.len() * channels.len();
+    let state = StateShape::new(channels.len(), grid);
+    let expected = trajectory.len() * state.size();
     if trajectory.states.len() != expected {
         problems.push(format!(
-            "{} state values; expected {expected} ({} samples of {} channels)",
+            "{} state values; expected {expected} ({} samples of {} channels{})",
             trajectory.states.len(),
             trajectory.len(),
-            channels.len()
+            channels.len(),
+            if state.points() == 1 { String::new() } else { format!(" on {} points", state.points()) }
         ));
         return problems;
     }
     for (c, channel) in channels.iter().enumerate() {
-        let mut bad = (0..trajectory.len()).filter(|t| !trajectory.states[t * channels.len() + c].is_finite());
-        if let Some(t) = bad.next() {
+        let bad = |values: &[f64]| values.iter().copied().find(|value| !value.is_finite());
+        let samples = state.channel(&trajectory.states, c).enumerate();
+        let mut bad = samples.filter_map(|(t, values)| Some((t, bad(values)?)));
+        if let Some((t, value)) = bad.next() {
             problems.push(format!(
-                "channel `{}` is {} at sample {t} (and at {} more); expected finite numbers",
+                "channel `{}` is {value} at sample {t} (and at {} more); expected finite numbers",
                 channel.name,
-                trajectory.states[t * channels.len() + c],
                 bad.count()
             ));
         }
@@ -133,7 +137,7 @@ mod tests {
             times: vec![0.0, 1.0, 1.0],
             states: vec![0.0, 1.0, f64::NAN, 2.0, f64::INFINITY, 3.0],
         };
-        let problems = trajectory_problems(&trajectory, &channels, &parameters);
+        let problems = trajectory_problems(&trajectory, &channels, None, &parameters);
         for part in
             ["environment id is empty", "control character", "`k` is inf", "of sample 2", "`x` is NaN at sample 1"]
         {

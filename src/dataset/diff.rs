@@ -112,13 +112,14 @@ fn compare(a: &Dataset, b: &Dataset, split: Split) -> Result<SplitDifference, Er
         only_in_b: only(&rows_b, &rows_a),
         ..SplitDifference::default()
     };
-    let same_channels = a.manifest().channels == b.manifest().channels;
+    let points = a.manifest().state_shape().points();
+    let same_channels = a.manifest().channels == b.manifest().channels && a.manifest().grid == b.manifest().grid;
     let mut greatest = vec![0.0_f64; if same_channels { a.manifest().channels.len() } else { 0 }];
     let common: Vec<(usize, usize)> = rows_a.iter().filter_map(|(key, a)| Some((*a, *rows_b.get(key)?))).collect();
     for common in common.chunks(BATCH) {
         let (of_a, of_b): (Vec<usize>, Vec<usize>) = common.iter().copied().unzip();
         for (a, b) in a.read_rows(split, &of_a)?.iter().zip(&b.read_rows(split, &of_b)?) {
-            trajectories(a, b, &mut difference, &mut greatest);
+            trajectories(a, b, points, &mut difference, &mut greatest);
         }
     }
     if !difference.states.is_empty() {
@@ -134,7 +135,7 @@ fn rows(dataset: &Dataset, split: Split) -> Result<BTreeMap<(String, String), us
     Ok(index.into_iter().enumerate().map(key).collect())
 }
 
-fn trajectories(a: &Trajectory, b: &Trajectory, difference: &mut SplitDifference, greatest: &mut [f64]) {
+fn trajectories(a: &Trajectory, b: &Trajectory, points: usize, difference: &mut SplitDifference, greatest: &mut [f64]) {
     let name = || format!("{}/{}", a.environment, a.trajectory);
     if a.parameters != b.parameters {
         difference.parameters.push(name());
@@ -146,7 +147,7 @@ fn trajectories(a: &Trajectory, b: &Trajectory, difference: &mut SplitDifference
         difference.states.push(name());
         if a.states.len() == b.states.len() && !greatest.is_empty() {
             for (value, (a, b)) in a.states.iter().zip(&b.states).enumerate() {
-                let channel = value % greatest.len();
+                let channel = value / points % greatest.len();
                 greatest[channel] = greatest[channel].max((a - b).abs());
             }
         }

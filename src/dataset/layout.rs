@@ -2,12 +2,16 @@
 
 use std::path::{Component, Path};
 
+use super::hdf5_store::GROUPS;
 use super::{Error, FileEntry, Store};
 use crate::digest::sha256_of_file;
 use crate::schema::Split;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 pub(super) const CARD: &str = "README.md";
+pub(super) const CROISSANT: &str = "croissant.json";
+/// Digests of the files that describe the dataset.
+pub(super) const SUMS: &str = "SHA256SUMS";
 
 /// Names that the stores use beside the quantities of a dataset.
 pub(super) const ENVIRONMENT: &str = "environment";
@@ -17,8 +21,24 @@ pub(super) const SAMPLE: &str = "sample";
 pub(super) const SAMPLE_COUNT: &str = "sample_count";
 pub(super) const ENVIRONMENT_ID: &str = "environment_id";
 pub(super) const TRAJECTORY_ID: &str = "trajectory_id";
-pub(crate) const RESERVED: [&str; 7] =
-    [ENVIRONMENT, TRAJECTORY, TIME, SAMPLE, SAMPLE_COUNT, ENVIRONMENT_ID, TRAJECTORY_ID];
+/// The axis of the one point that a state without space stands on, where a layout asks for an axis.
+pub(super) const POINT: &str = "point";
+pub(crate) const RESERVED: [&str; 14] = [
+    ENVIRONMENT,
+    TRAJECTORY,
+    TIME,
+    SAMPLE,
+    SAMPLE_COUNT,
+    ENVIRONMENT_ID,
+    TRAJECTORY_ID,
+    POINT,
+    GROUPS[0],
+    GROUPS[1],
+    GROUPS[2],
+    GROUPS[3],
+    GROUPS[4],
+    GROUPS[5],
+];
 
 /// Relative path of one shard of a split's copy in `store`.
 pub(super) fn data_file(split: Split, store: Store, shard: usize, shards: usize) -> String {

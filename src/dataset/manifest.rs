@@ -1,16 +1,16 @@
 //! `manifest.json` of a dataset.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::layout::{CARD, MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
-use super::{Error, Store};
+use super::check::trajectory_problems;
+use super::layout::{MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
+use super::{Error, Store, seal};
 use crate::digest::sha256;
-use crate::schema::{FormatVersion, Grid, Quantity, Split, StateShape};
+use crate::schema::{FormatVersion, Grid, GridAxis, Quantity, Split, StateShape, Trajectory};
 
 /// The `kind` of a dataset's manifest.
 pub(super) const KIND: &str = "dataset";
@@ -75,7 +75,7 @@ pub struct SplitSummary {
     pub longest: usize,
 }
 
-/// One file of the directory.
+/// One data file of the directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileEntry {
     /// Relative, with `/`, inside the directory.
@@ -97,13 +97,18 @@ impl Manifest {
         StateShape::new(self.channels.len(), self.grid.as_ref())
     }
 
+    /// What is wrong with a trajectory of this dataset; a sentence each.
+    pub(super) fn trajectory_problems(&self, trajectory: &Trajectory) -> Vec<String> {
+        trajectory_problems(trajectory, &self.channels, self.grid.as_ref(), &self.parameters)
+    }
+
     /// Reads and checks the manifest of the dataset in `directory`; also returns the SHA-256 of its bytes.
     ///
     /// # Errors
     /// If it cannot be read, is not JSON of this form (with line and column), or breaks a rule (all that it breaks).
     pub(super) fn load(directory: &Path) -> Result<(Manifest, String), Error> {
         let path = directory.join(MANIFEST);
-        let bytes = fs::read(&path).map_err(Error::io(&path))?;
+        let bytes = seal::read_manifest(directory)?;
         let manifest = Manifest::parse(&path, &bytes)?;
         Error::problems(&path, manifest.problems())?;
         Ok((manifest, sha256(&bytes)))
@@ -166,10 +171,11 @@ impl Manifest {
         }
         let mut seen: BTreeMap<&str, String> =
             RESERVED.iter().map(|name| (*name, "a name that the format uses itself".to_owned())).collect();
-        let channels = self.channels.iter().map(|quantity| ("channel", quantity));
-        let parameters = self.parameters.iter().map(|quantity| ("parameter", quantity));
-        for (role, quantity) in channels.chain(parameters) {
-            let name = quantity.name.as_str();
+        let channels = self.channels.iter().map(|it| ("channel", &it.name, [&it.unit, &it.description]));
+        let parameters = self.parameters.iter().map(|it| ("parameter", &it.name, [&it.unit, &it.description]));
+        let axes = self.grid.iter().flat_map(|grid| &grid.axes).map(|it| ("axis", &it.name, [&it.unit, &it.unit]));
+        for (role, name, texts) in channels.chain(parameters).chain(axes) {
+            let name = name.as_str();
             if name.is_empty()
                 || name == "."
                 || name.trim() != name
@@ -179,7 +185,7 @@ impl Manifest {
                     "{role} name {name:?} cannot be a column; expected text without `/`, control characters or space at its ends"
                 ));
             }
-            if quantity.unit.contains('\0') || quantity.description.contains('\0') {
+            if texts.iter().any(|text| text.contains('\0')) {
                 problems.push(format!("{role} `{name}` has a NUL character in its unit or description; expected text"));
             }
             match seen.get(name) {
@@ -189,11 +195,12 @@ impl Manifest {
                 }
             }
         }
+        problems.extend(self.grid.iter().flat_map(grid_problems));
         problems
     }
 
     fn file_problems(&self, problems: &mut Vec<String>) {
-        let mut expected: BTreeSet<String> = [CARD.to_owned()].into();
+        let mut expected = BTreeSet::new();
         for split in self.splits.keys() {
             let files = [Store::Hdf5, Store::Parquet].map(|store| self.data_files(*split, store));
             expected.extend(files.into_iter().flatten());
@@ -203,9 +210,7 @@ impl Manifest {
             if let Some(problem) = path_problem(path) {
                 problems.push(format!("file path {path:?} {problem}; expected a relative path inside the directory"));
             } else if !expected.contains(path) {
-                problems.push(format!(
-                    "file `{path}` is listed; expected the card and the HDF5 and Parquet files of each split"
-                ));
+                problems.push(format!("file `{path}` is listed; expected the HDF5 and Parquet files of each split"));
             }
             if !listed.insert(path.as_str()) {
                 problems.push(format!("file `{path}` is listed twice; expected it once"));
@@ -236,6 +241,29 @@ impl Manifest {
     pub(super) fn file(&self, path: &str) -> Option<&FileEntry> {
         self.files.iter().find(|entry| entry.path == path)
     }
+}
+
+/// Points of a grid at most: a state of one channel then takes half a gigabyte.
+const MOST_POINTS: usize = 1 << 26;
+
+fn grid_problems(grid: &Grid) -> Vec<String> {
+    let mut problems = Vec::new();
+    if !(1..=3).contains(&grid.axes.len()) {
+        problems.push(format!("`grid` has {} axes; expected one to three, or no grid", grid.axes.len()));
+    }
+    for GridAxis { name, count, spacing, .. } in &grid.axes {
+        if *count == 0 {
+            problems.push(format!("axis `{name}` has no point; expected at least one"));
+        }
+        if !(spacing.is_finite() && *spacing > 0.0) {
+            problems.push(format!("axis `{name}` has spacing {spacing}; expected a positive number"));
+        }
+    }
+    let points = grid.axes.iter().try_fold(1_usize, |points, axis| points.checked_mul(axis.count));
+    if points.is_none_or(|points| points > MOST_POINTS) {
+        problems.push(format!("`grid` has too many points; expected {MOST_POINTS} at most"));
+    }
+    problems
 }
 
 impl SplitSummary {

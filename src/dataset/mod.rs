@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! datasets/NAME/
-//!   manifest.json                          what it is, what made it, a SHA-256 per file (written last)
+//!   manifest.json                          what it is, what made it, a SHA-256 of each data file
 //!   README.md                              the card
+//!   croissant.json                         the same for machines, as Croissant 1.1
+//!   SHA256SUMS                             digests of these three (written last)
 //!   data/train-00000-of-00001.parquet      one row a trajectory, list columns
 //!   hdf5/train.h5                          one file a split, opens in xarray
 //!   data/grid-00000-of-00003.parquet       a large split has several files in both copies, cut at the same rows
@@ -15,6 +17,8 @@ mod layout;
 mod manifest;
 mod check;
 mod card;
+mod croissant;
+mod seal;
 mod hdf5_store;
 mod parquet_store;
 mod writer;
@@ -27,6 +31,7 @@ pub use error::Error;
 pub(crate) use layout::RESERVED;
 pub use manifest::{FileEntry, Manifest, Parent, Provenance, SplitSummary};
 pub use reader::{Batches, Dataset, IndexEntry};
+pub use seal::seal;
 pub use verify::verify;
 pub use writer::Writer;
 

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::check::{order_problem, trajectory_problems};
+use super::check::order_problem;
 use super::hdf5_store::OpenSplit;
-use super::layout::{CARD, MANIFEST, file_problem};
+use super::layout::{MANIFEST, file_problem};
 use super::{Error, Manifest, SplitSummary, Store, parquet_store};
 use crate::digest::sha256_of_file;
 use crate::schema::{Split, Trajectory};
@@ -48,14 +48,14 @@ pub struct Dataset {
 
 impl Dataset {
     /// Opens the dataset in `directory`: reads and checks its manifest and that its files are there with the right
-    /// sizes. The card is for people: it may have been edited.
+    /// sizes. What describes it must be as it was written, the card too: an edit is recorded with [`super::seal`].
     ///
     /// # Errors
     /// Everything that is wrong with the manifest; or, where nothing is, everything that is wrong with the files.
     pub fn open(directory: &Path) -> Result<Self, Error> {
         let (manifest, content_hash) = Manifest::load(directory)?;
-        let data_files = manifest.files.iter().filter(|entry| entry.path != CARD);
-        Error::problems(directory, data_files.filter_map(|entry| file_problem(directory, entry)).collect())?;
+        let files = manifest.files.iter();
+        Error::problems(directory, files.filter_map(|entry| file_problem(directory, entry)).collect())?;
         Ok(Dataset {
             directory: directory.to_owned(),
             manifest,
@@ -226,7 +226,7 @@ impl Dataset {
 
     fn check(&self, split: Split, store: Store, trajectories: &[Trajectory]) -> Result<(), Error> {
         for trajectory in trajectories {
-            let problems = trajectory_problems(trajectory, &self.manifest.channels, &self.manifest.parameters);
+            let problems = self.manifest.trajectory_problems(trajectory);
             if !problems.is_empty() {
                 return Error::trajectory(&self.place(split, store), split, trajectory, problems);
             }

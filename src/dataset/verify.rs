@@ -7,14 +7,16 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
+use super::check::{Population, order_problem, parameters_problem};
 use super::hdf5_store::OpenSplit;
-use super::layout::{MANIFEST, file_problem};
+use super::layout::{CARD, CROISSANT, MANIFEST, SUMS, file_problem};
 use super::reader::{counts_problem, index_problems};
-use super::{Error, Manifest, SplitSummary, Store, parquet_store};
+use super::{Error, Manifest, SplitSummary, Store, parquet_store, seal};
 use crate::digest::sha256_of_file;
 use crate::schema::{Split, Trajectory};
 
+/// Files that describe the dataset, which its manifest does not list.
+const DESCRIPTIONS: [&str; 4] = [MANIFEST, CARD, CROISSANT, SUMS];
 /// Trajectories compared at a time.
 const BATCH: usize = 64;
 
@@ -22,6 +24,15 @@ const BATCH: usize = 64;
 /// trajectory twice. Returns every problem found, a sentence each that names file and place; none if the dataset is
 /// sound.
 pub fn verify(directory: &Path) -> Vec<String> {
+    let sealed = match seal::problems(directory) {
+        Ok(problems) => problems,
+        Err(error) => return vec![error.to_string()],
+    };
+    let of_sealed = sealed.iter().map(|(name, problem)| format!("{}: {problem}", directory.join(name).display()));
+    let of_sealed: Vec<String> = of_sealed.collect();
+    if sealed.iter().any(|(name, _)| *name == MANIFEST) {
+        return of_sealed;
+    }
     let path = directory.join(MANIFEST);
     let manifest = match fs::read(&path).map_err(Error::io(&path)).and_then(|bytes| Manifest::parse(&path, &bytes)) {
         Ok(manifest) => manifest,
@@ -34,7 +45,7 @@ pub fn verify(directory: &Path) -> Vec<String> {
     let mut verification = Verification {
         directory,
         manifest: &manifest,
-        problems: Vec::new(),
+        problems: of_sealed,
         unsound: BTreeSet::new(),
         environments: BTreeMap::new(),
         places: BTreeMap::new(),
@@ -107,7 +118,7 @@ impl Verification<'_> {
             let relative = format!("{prefix}{}", name.to_string_lossy());
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 self.extra_files(&entry.path(), &format!("{relative}/"));
-            } else if relative != MANIFEST && self.manifest.file(&relative).is_none() {
+            } else if !DESCRIPTIONS.contains(&relative.as_str()) && self.manifest.file(&relative).is_none() {
                 self.problem(&relative, "is not listed in the manifest; expected only listed files");
             }
         }
@@ -224,7 +235,7 @@ impl Verification<'_> {
 
     fn trajectories(&mut self, relative: &str, trajectories: &[Trajectory]) {
         for trajectory in trajectories {
-            for problem in trajectory_problems(trajectory, &self.manifest.channels, &self.manifest.parameters) {
+            for problem in self.manifest.trajectory_problems(trajectory) {
                 self.problem(relative, format!("{}: {problem}", place(trajectory)));
             }
         }
@@ -295,12 +306,11 @@ fn differences(expected: &Trajectory, found: &Trajectory, manifest: &Manifest) -
         differences.push(format!("time of sample {t} is {} and not {}", found.times[t], expected.times[t]));
     }
     for (c, channel) in manifest.channels.iter().enumerate() {
-        let column = |trajectory: &Trajectory| {
-            trajectory.states.iter().skip(c).step_by(manifest.channels.len()).copied().collect::<Vec<_>>()
-        };
-        let (expected, found) = (column(expected), column(found));
-        if let Some(t) = expected.iter().zip(&found).position(differs) {
-            differences.push(format!("`{}` at sample {t} is {} and not {}", channel.name, found[t], expected[t]));
+        let state = manifest.state_shape();
+        let samples = state.channel(&expected.states, c).zip(state.channel(&found.states, c)).enumerate();
+        let mut pairs = samples.flat_map(|(t, (expected, found))| expected.iter().zip(found).map(move |it| (t, it)));
+        if let Some((t, (expected, found))) = pairs.find(|(_, (expected, found))| differs((expected, found))) {
+            differences.push(format!("`{}` at sample {t} is {found} and not {expected}", channel.name));
         }
     }
     differences

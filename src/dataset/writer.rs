@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
-use super::layout::{CARD, MANIFEST, data_file, file_entry};
+use super::check::{Population, order_problem, parameters_problem};
+use super::layout::{CARD, CROISSANT, MANIFEST, data_file, file_entry};
 use super::manifest::KIND;
 use super::parquet_store::Shard;
-use super::{Error, Manifest, SplitSummary, Store, card, hdf5_store};
+use super::{Error, Manifest, SplitSummary, Store, card, croissant, hdf5_store, seal};
 use crate::atomic::Directory;
 use crate::schema::{FormatVersion, Split, Trajectory};
 
@@ -78,7 +78,7 @@ impl Writer {
     /// # Errors
     /// If the trajectory breaks a rule of the format (every rule it breaks), or a file cannot be written.
     pub fn write(&mut self, split: Split, trajectory: &Trajectory) -> Result<(), Error> {
-        let mut problems = trajectory_problems(trajectory, &self.manifest.channels, &self.manifest.parameters);
+        let mut problems = self.manifest.trajectory_problems(trajectory);
         let previous = self.open.as_ref().filter(|open| open.split == split).and_then(OpenSplit::last);
         problems.extend(order_problem(previous.map(Trajectory::key), trajectory.key()));
         if self.ended.contains(&split) {
@@ -120,7 +120,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Completes both copies, the card and the manifest, and puts the dataset in place, replacing what stood there.
+    /// Completes both copies and what describes them, and puts the dataset in place, replacing what stood there.
     ///
     /// # Errors
     /// If no trajectory was written, or a file cannot be written; the place is then unchanged.
@@ -133,10 +133,11 @@ impl Writer {
                 "at least one split with trajectories",
             ));
         }
-        let path = self.directory.path().join(CARD);
-        fs::write(&path, card::text(&self.manifest)).map_err(Error::io(&path))?;
-        self.list(CARD)?;
         self.manifest.files.sort_by(|a, b| a.path.cmp(&b.path));
+        for (name, text) in [(CARD, card::text(&self.manifest)), (CROISSANT, croissant::text(&self.manifest))] {
+            let path = self.directory.path().join(name);
+            fs::write(&path, text).map_err(Error::io(&path))?;
+        }
         let path = self.directory.path().join(MANIFEST);
         let mut json = serde_json::to_vec_pretty(&self.manifest).map_err(|error| Error::Json {
             path: path.clone(),
@@ -146,6 +147,7 @@ impl Writer {
         })?;
         json.push(b'\n');
         fs::write(&path, json).map_err(Error::io(&path))?;
+        seal::write(self.directory.path())?;
         self.directory.publish().map_err(Error::io(&self.target))?;
         Ok(self.manifest)
     }

@@ -1,6 +1,6 @@
 //! A padded batch of observed segments, in the model's own units.
 
-/// `E` environments with `B` rows each; a row is an observed segment of up to `L` steps with `C` channels.
+/// `E` environments with `B` rows each; a row is an observed segment of up to `L` steps with `C` values a state.
 ///
 /// A row starts at `initial` and is compared with `targets` after each step of length `dt`. Where a row is shorter than
 /// `L`, or an environment has fewer rows than `B`, `dt` and `mask` are zero: padding moves nothing and counts for nothing.
@@ -73,6 +73,24 @@ impl Batch {
         let range = first * channels..first * channels + observed.len();
         self.targets[range.clone()].copy_from_slice(observed);
         self.mask[range].fill(1.0);
+    }
+
+    /// The batch of environment `e` alone.
+    pub fn environment(&self, e: usize) -> Batch {
+        let part = |values: &[f64]| {
+            let each = values.len() / self.environments.max(1);
+            values[e * each..(e + 1) * each].to_vec()
+        };
+        Batch {
+            environments: 1,
+            rows: self.rows,
+            steps: self.steps,
+            channels: self.channels,
+            initial: part(&self.initial),
+            dt: part(&self.dt),
+            targets: part(&self.targets),
+            mask: part(&self.mask),
+        }
     }
 
     /// Observed values that are compared, over the whole batch.

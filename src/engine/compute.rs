@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::{DeviceChoice, DeviceError, Engine, Native, Precision, Solver, Torch};
 use crate::models;
+use crate::schema::StateShape;
 
 /// Which engine the user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,18 +36,19 @@ pub enum ComputeError {
 }
 
 impl Compute {
-    /// The engine for a model of states of `channels` values, and the device that it computes on.
+    /// The engine for a model of states of that shape, and the device that it computes on.
     ///
     /// # Errors
     /// If the device is not there, or the engine does not compute on it.
     pub fn engine(
         self,
         model: &models::Settings,
-        channels: usize,
+        state: &StateShape,
         solver: Solver,
+        substeps: usize,
         precision: Precision,
     ) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
-        let perceptron = model.perceptron(channels).filter(|_| self.engine != EngineChoice::Torch);
+        let perceptron = model.perceptron(state).filter(|_| self.engine != EngineChoice::Torch);
         let device = match self.device {
             DeviceChoice::Auto if perceptron.is_some() || self.engine == EngineChoice::Native => tch::Device::Cpu,
             choice => choice.resolve()?,
@@ -54,11 +56,11 @@ impl Compute {
         if self.engine == EngineChoice::Native && device != tch::Device::Cpu {
             return Err(ComputeError::NativeDevice { device: super::device_name(device) });
         }
-        let tableau = solver.tableau();
+        let tableau = solver.tableau(substeps);
         let engine: Box<dyn Engine> = match (perceptron.filter(|_| device == tch::Device::Cpu), precision) {
             (Some(perceptron), Precision::F32) => Box::new(Native::<f32>::new(&perceptron, tableau)),
             (Some(perceptron), Precision::F64) => Box::new(Native::<f64>::new(&perceptron, tableau)),
-            (None, _) => Box::new(Torch::new(model.build(channels), tableau, device, precision)),
+            (None, _) => Box::new(Torch::new(model.build(state), tableau, device, precision, !state.space.is_empty())),
         };
         Ok((engine, device))
     }

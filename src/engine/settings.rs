@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::solve::{self, Tableau};
 
-/// Fixed-step method, one step from sample to sample.
+/// Fixed-step method from sample to sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Solver {
@@ -14,20 +14,18 @@ pub enum Solver {
     Rk4,
     /// Kutta's 3/8 rule, fourth order.
     Rk38,
-    /// Dormand and Prince's fifth-order method with a fixed step, six stages.
-    Dopri5,
-    Dop853,
 }
 
 impl Solver {
-    pub fn tableau(self) -> &'static Tableau {
-        match self {
+    /// The method that takes `substeps` equal steps of this one at a time.
+    pub fn tableau(self, substeps: usize) -> &'static Tableau {
+        let one = match self {
             Solver::Euler => &solve::EULER,
             Solver::Rk4 => &solve::RK4,
             Solver::Rk38 => &solve::RK38,
-            Solver::Dopri5 => &solve::DOPRI5,
-            Solver::Dop853 => &solve::DOP853,
-        }
+        };
+        // Leaked: a method lives as long as the process, and there are few.
+        if substeps == 1 { one } else { Box::leak(Box::new(one.repeated(substeps))) }
     }
 }
 

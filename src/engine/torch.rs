@@ -1,5 +1,6 @@
 //! The engine on libtorch: autograd through the rollout, on the CPU or on a CUDA device.
 
+use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
 use super::{Batch, Engine, Jacobian, Precision, Tangents};
@@ -12,6 +13,8 @@ pub struct Torch {
     tableau: &'static Tableau,
     device: Device,
     kind: Kind,
+    /// Fields on the CPU are large tensors: each environment is then a task of its own, whatever the number of threads.
+    apart: bool,
 }
 
 /// Rows with one step each.
@@ -49,8 +52,14 @@ fn weighted_sum<'a>(mut terms: impl Iterator<Item = (f64, &'a Tensor)>) -> Tenso
 }
 
 impl Torch {
-    /// An engine for `model` on `device`, computing in `precision`.
-    pub fn new(model: Box<dyn Model>, tableau: &'static Tableau, device: Device, precision: Precision) -> Self {
+    /// An engine for `model` on `device`, computing in `precision`; `fields` says whether its states are fields in space.
+    pub fn new(
+        model: Box<dyn Model>,
+        tableau: &'static Tableau,
+        device: Device,
+        precision: Precision,
+        fields: bool,
+    ) -> Self {
         let kind = match precision {
             Precision::F32 => Kind::Float,
             Precision::F64 => Kind::Double,
@@ -58,7 +67,7 @@ impl Torch {
         if device == Device::Cpu {
             tch::set_num_threads(1); // small tensors gain nothing from more, and environments are spread over threads outside
         }
-        Torch { model, tableau, device, kind }
+        Torch { model, tableau, device, kind, apart: fields && device == Device::Cpu }
     }
 
     fn tensor(&self, values: &[f64], shape: &[usize]) -> Tensor {
@@ -84,6 +93,17 @@ impl Torch {
         }
         Tensor::stack(&states, 2)
     }
+
+    /// The sum of squared residuals over `count`, and its gradient.
+    fn squares_and_gradient(&self, weights: &[f64], batch: &Batch, count: f64) -> (f64, Vec<f64>) {
+        let shape = [batch.environments, batch.rows, batch.steps, batch.channels];
+        let weights = self.weights(weights).set_requires_grad(true);
+        let difference = self.roll_out(&weights, batch) - self.tensor(&batch.targets, &shape);
+        let masked = difference * self.tensor(&batch.mask, &shape);
+        let loss = masked.square().sum(None::<Kind>) / count;
+        loss.backward();
+        (loss.double_value(&[]), to_vec(&weights.grad()))
+    }
 }
 
 impl Engine for Torch {
@@ -92,17 +112,24 @@ impl Engine for Torch {
     }
 
     fn predict(&self, weights: &[f64], batch: &Batch) -> Vec<f64> {
-        tch::no_grad(|| to_vec(&self.roll_out(&self.weights(weights), batch)))
+        let predict =
+            |weights: &[f64], batch: &Batch| tch::no_grad(|| to_vec(&self.roll_out(&self.weights(weights), batch)));
+        if !self.apart {
+            return predict(weights, batch);
+        }
+        let parts = weights.par_chunks(self.model.layout().size()).enumerate().with_max_len(1);
+        parts.flat_map_iter(|(e, weights)| predict(weights, &batch.environment(e))).collect()
     }
 
     fn loss_and_gradient(&self, weights: &[f64], batch: &Batch) -> (f64, Vec<f64>) {
-        let shape = [batch.environments, batch.rows, batch.steps, batch.channels];
-        let weights = self.weights(weights).set_requires_grad(true);
-        let difference = self.roll_out(&weights, batch) - self.tensor(&batch.targets, &shape);
-        let masked = difference * self.tensor(&batch.mask, &shape);
-        let loss = masked.square().sum(None::<Kind>) / batch.count();
-        loss.backward();
-        (loss.double_value(&[]), to_vec(&weights.grad()))
+        let count = batch.count();
+        if !self.apart {
+            return self.squares_and_gradient(weights, batch, count);
+        }
+        let parts = weights.par_chunks(self.model.layout().size()).enumerate().with_max_len(1);
+        let parts: Vec<(f64, Vec<f64>)> =
+            parts.map(|(e, weights)| self.squares_and_gradient(weights, &batch.environment(e), count)).collect();
+        (parts.iter().map(|part| part.0).sum(), parts.into_iter().flat_map(|part| part.1).collect())
     }
 
     /// One backward pass a residual: exact, and slow.
@@ -124,7 +151,7 @@ impl Engine for Torch {
     }
 
     fn environments_per_batch(&self) -> usize {
-        64
+        if self.apart { 1 } else { 64 }
     }
 
     fn tangents<'a>(&'a self, basis: &[f64], context_dimension: usize) -> Box<dyn Tangents + 'a> {

@@ -5,19 +5,23 @@
 //! `(J'J/n + mu I + lambda D) s = -(J'r/n + mu xi)`, `D = diag(J'J/n + mu I)`; shared weights stay as they are.
 //!
 //! The damping `lambda` of each environment follows its own gain ratio (Nielsen 1999, "Damping parameter in Marquardt's
-//! method"). With the l2 norm this iterates the closed form of CoDA's Proposition 2 (Kirchmeyer et al., ICML 2022).
+//! method"). Where the model takes several steps from sample to sample, a rough fit with one comes first, and the fit goes
+//! on from there. With the l2 norm this iterates the closed form of CoDA's Proposition 2 (Kirchmeyer et al., ICML 2022).
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
 use super::{Settings, Status};
-use crate::engine::{Batch, Engine, Segment, Tangents};
+use crate::checkpoint::StoredModel;
+use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents};
 use crate::schema::Trajectory;
 
 /// Damping at the start, relative to the diagonal.
 const INITIAL_DAMPING: f64 = 1e-3;
 /// Damping beyond which no step can help any more.
 const GREATEST_DAMPING: f64 = 1e12;
+/// Tolerance of a rough fit, at least.
+const COARSE_TOLERANCE: f64 = 1e-2;
 
 /// The observed trajectories of one environment, in the model's own units.
 #[derive(Clone, Debug)]
@@ -57,26 +61,57 @@ fn padded_batch(channels: usize, supports: &[Support], environments: usize) -> B
     Batch::new(channels, &segments, (1, 1))
 }
 
-/// Fits the context `[d]` of every environment; `basis [1 + d, P]`. The result of an environment depends on no other one.
-pub fn adapt(
-    engine: &dyn Engine,
-    basis: &[f64],
+/// What contexts are fitted with.
+pub struct Adapter<'a> {
+    settings: &'a Settings,
+    pub engine: Box<dyn Engine>,
+    /// One step from sample to sample, where the model takes several: it finds where to start.
+    coarse: Option<Box<dyn Engine>>,
+    /// `[1 + d, P]`.
+    basis: Vec<f64>,
     d: usize,
-    channels: usize,
-    supports: &[Support],
-    settings: &Settings,
-) -> Vec<Adaptation> {
-    let together = engine.environments_per_batch();
-    let tangents = engine.tangents(basis, d);
-    supports
-        .par_chunks(together)
-        .flat_map_iter(|chunk| {
-            let batch = padded_batch(channels, chunk, together);
-            Chunk { tangents: tangents.as_ref(), d, batch: &batch, settings }.fit(chunk)
-        })
-        .collect()
+    /// Values of a state.
+    values: usize,
 }
 
+impl<'a> Adapter<'a> {
+    /// For the contexts of `model`.
+    ///
+    /// # Errors
+    /// If there is no such engine or device.
+    pub fn new(settings: &'a Settings, compute: Compute, model: &StoredModel) -> Result<Self, ComputeError> {
+        Ok(Adapter {
+            settings,
+            engine: model.engine(compute)?.0,
+            coarse: model.coarse_engine(compute)?,
+            basis: model.rule().basis(&model.shared),
+            d: model.manifest.context_dimension,
+            values: model.manifest.state_shape().size(),
+        })
+    }
+
+    /// Fits the context `[d]` of every environment. The result of an environment depends on no other one.
+    pub fn adapt(&self, supports: &[Support]) -> Vec<Adaptation> {
+        let together = self.engine.environments_per_batch();
+        let tangents = self.engine.tangents(&self.basis, self.d);
+        let coarse = self.coarse.as_ref().map(|coarse| coarse.tangents(&self.basis, self.d));
+        let rough =
+            Settings { tolerance: f64::max(self.settings.tolerance, COARSE_TOLERANCE), ..self.settings.clone() };
+        supports
+            .par_chunks(together)
+            .flat_map_iter(|supports| {
+                let batch = &padded_batch(self.values, supports, together);
+                let chunk = Chunk { tangents: tangents.as_ref(), d: self.d, batch, settings: self.settings };
+                let zero = vec![0.0; together * self.d];
+                let Some(coarse) = &coarse else { return chunk.fit(supports, &zero) };
+                let rough = Chunk { tangents: coarse.as_ref(), settings: &rough, ..chunk }.fit(supports, &zero);
+                chunk.go_on(supports, &zero, rough)
+            })
+            .collect()
+    }
+}
+
+#[derive(Clone, Copy)]
 struct Chunk<'a> {
     tangents: &'a dyn Tangents,
     d: usize,
@@ -106,20 +141,43 @@ struct Walk {
     /// Factor of the next increase of the damping.
     growth: f64,
     iterations: usize,
+    /// Length of the step that led here, if one did.
+    length: Option<f64>,
     end: Option<(Status, String)>,
 }
 
 impl Chunk<'_> {
-    fn fit(&self, supports: &[Support]) -> Vec<Adaptation> {
-        let zero = vec![0.0; self.batch.environments * self.d];
-        let (mut predictions, tangents) = self.tangents.roll_out(&zero, self.batch);
+    /// Fits from where a rough fit ended, and from `zero` where that came to nothing.
+    fn go_on(&self, supports: &[Support], zero: &[f64], rough: Vec<Adaptation>) -> Vec<Adaptation> {
+        let mut start = zero.to_vec();
+        for (start, rough) in start.chunks_exact_mut(self.d).zip(&rough) {
+            if rough.context.iter().all(|xi| xi.is_finite()) {
+                start.copy_from_slice(&rough.context);
+            }
+        }
+        let mut fitted = self.fit(supports, &start);
+        if fitted.iter().any(|it| it.status != Status::Ok) {
+            for (it, again) in fitted.iter_mut().zip(self.fit(supports, zero)) {
+                if it.status != Status::Ok {
+                    *it = again;
+                }
+            }
+        }
+        fitted.iter_mut().zip(&rough).for_each(|(it, rough)| it.iterations += rough.iterations);
+        fitted
+    }
+
+    /// Fits from the contexts `start [E, d]`.
+    fn fit(&self, supports: &[Support], start: &[f64]) -> Vec<Adaptation> {
+        let size = self.batch.values_per_environment();
+        let (mut predictions, mut tangents) = self.tangents.roll_out(start, self.batch);
         let mut walks: Vec<Walk> = supports
             .iter()
             .enumerate()
-            .map(|(e, support)| Walk::begin(self.point(e, &zero, &predictions, &tangents), support.points()))
+            .map(|(e, support)| Walk::begin(self.point(e, start, &predictions, &tangents), support.points()))
             .collect();
         while walks.iter().any(|walk| walk.end.is_none()) {
-            let mut contexts = zero.clone();
+            let mut contexts = start.to_vec();
             let mut steps = Vec::with_capacity(walks.len());
             for (e, walk) in walks.iter().enumerate() {
                 let step = if walk.end.is_none() { walk.step(self.settings.context_penalty) } else { None };
@@ -127,26 +185,46 @@ impl Chunk<'_> {
                 contexts[e * self.d..(e + 1) * self.d].copy_from_slice(candidate.as_slice());
                 steps.push(step);
             }
-            let (candidates, tangents) = self.tangents.roll_out(&contexts, self.batch);
-            let size = self.batch.values_per_environment();
+            // A last step is so short that predictions follow their tangents: it needs no rollout.
+            for (e, (walk, step)) in walks.iter_mut().zip(&steps).enumerate() {
+                if let Some(step) = step.as_ref().filter(|step| walk.is_last(step, self.settings)) {
+                    self.follow_tangents(e, step, &mut predictions, &tangents);
+                    let last = self.point(e, &contexts, &predictions, &tangents);
+                    walk.finish_with(last);
+                }
+            }
+            if walks.iter().all(|walk| walk.end.is_some()) {
+                break;
+            }
+            let (candidates, of_candidates) = self.tangents.roll_out(&contexts, self.batch);
             for (e, (walk, step)) in walks.iter_mut().zip(steps).enumerate() {
                 if walk.end.is_some() {
                     continue;
                 }
-                let candidate = self.point(e, &contexts, &candidates, &tangents);
+                let candidate = self.point(e, &contexts, &candidates, &of_candidates);
                 if walk.advance(step, candidate, self.settings) {
                     let range = e * size..(e + 1) * size;
                     predictions[range.clone()].copy_from_slice(&candidates[range]);
+                    let range = e * size * self.d..(e + 1) * size * self.d;
+                    tangents[range.clone()].copy_from_slice(&of_candidates[range]);
                 }
             }
         }
-        let size = self.batch.values_per_environment();
         walks
             .into_iter()
             .zip(supports)
             .enumerate()
             .map(|(e, (walk, support))| walk.finish(support, &predictions[e * size..(e + 1) * size], self.batch))
             .collect()
+    }
+
+    /// Moves the predictions of environment `e` along their tangents.
+    fn follow_tangents(&self, e: usize, step: &DVector<f64>, predictions: &mut [f64], tangents: &[f64]) {
+        let size = self.batch.values_per_environment();
+        let rows = tangents.chunks_exact(self.d).skip(e * size);
+        for (prediction, row) in predictions[e * size..(e + 1) * size].iter_mut().zip(rows) {
+            *prediction += row.iter().zip(step.iter()).map(|(tangent, step)| tangent * step).sum::<f64>();
+        }
     }
 
     /// Reduces the residuals and tangents of environment `e`.
@@ -193,11 +271,11 @@ impl Walk {
             let reason = format!("{points} observed values for {d} context dimensions");
             Some((Status::TooFewPoints, reason))
         } else if start.cost.is_infinite() {
-            Some((Status::Diverged, "the rollout with context zero is not finite".to_owned()))
+            Some((Status::Diverged, "the rollout with the context that the fit starts from is not finite".to_owned()))
         } else {
             None
         };
-        Walk { points, best: start, damping: INITIAL_DAMPING, growth: 2.0, iterations: 0, end }
+        Walk { points, best: start, damping: INITIAL_DAMPING, growth: 2.0, iterations: 0, length: None, end }
     }
 
     /// The damped step, or none where the equations are singular even so.
@@ -211,6 +289,29 @@ impl Walk {
         Some(-matrix.cholesky()?.solve(&self.best.gradient)).filter(|step| step.iter().all(|s| s.is_finite()))
     }
 
+    /// Decrease of the cost that the quadratic model promises: `-(2 g's + s'H s)`.
+    fn promise(&self, step: &DVector<f64>, penalty: f64) -> f64 {
+        let curvature = (&self.best.normal * step + penalty * step).dot(step);
+        -(2.0 * self.best.gradient.dot(step) + curvature)
+    }
+
+    /// Whether the step is short, promises little, or makes the next one short, which shrinks by as much as this one did.
+    fn is_last(&self, step: &DVector<f64>, settings: &Settings) -> bool {
+        let short = settings.tolerance * ((&self.best.context + step).norm() + settings.tolerance);
+        let length = step.norm();
+        let next = self.length.map_or(length, |before| length * (length / before).min(1.0));
+        length <= short
+            || next <= short
+            || self.promise(step, settings.context_penalty) <= settings.tolerance * self.best.cost
+    }
+
+    /// Ends at `last`.
+    fn finish_with(&mut self, last: Point) {
+        self.iterations += 1;
+        self.best = last;
+        self.end = Some((Status::Ok, String::new()));
+    }
+
     /// Takes the candidate or stays, and decides whether this was the end. True if the candidate was taken.
     fn advance(&mut self, step: Option<DVector<f64>>, candidate: Point, settings: &Settings) -> bool {
         self.iterations += 1;
@@ -218,13 +319,10 @@ impl Walk {
             self.end = Some((Status::NotConverged, "the trajectories do not determine the context".to_owned()));
             return false;
         };
-        // Decrease that the quadratic model promises: -(2 g's + s'(H)s), H s = -(g + lambda D s).
-        let curvature = (&self.best.normal * &step + settings.context_penalty * &step).dot(&step);
-        let promised = -(2.0 * self.best.gradient.dot(&step) + curvature);
+        let promised = self.promise(&step, settings.context_penalty);
         let decrease = self.best.cost - candidate.cost;
-        let small_step = step.norm() <= settings.tolerance * (candidate.context.norm() + settings.tolerance);
-        let small_promise = promised <= settings.tolerance * self.best.cost;
         let taken = decrease >= 0.0;
+        self.length = taken.then(|| step.norm());
         if taken {
             let gain = decrease / promised.max(f64::MIN_POSITIVE);
             self.damping *= f64::max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0).powi(3));
@@ -234,9 +332,7 @@ impl Walk {
             self.damping *= self.growth;
             self.growth *= 2.0;
         }
-        if small_step || small_promise {
-            self.end = Some((Status::Ok, String::new()));
-        } else if self.damping > GREATEST_DAMPING {
+        if self.damping > GREATEST_DAMPING {
             self.end = Some((Status::NotConverged, "no step decreases the error any more".to_owned()));
         } else if self.iterations >= settings.iterations {
             let reason = format!("stopped at the limit of {} iterations", settings.iterations);

@@ -37,17 +37,15 @@ pub fn run(
         run.emit(Event::Note("no training environment has known parameters: there is no map".to_owned()));
         return Ok(None);
     }
+    let scales = manifest.scales_of_state();
     let mut supports: Vec<Support> = known.iter().map(|_| Support { trajectories: Vec::new() }).collect();
     for mut trajectory in dataset.read(Split::Train)? {
         if let Ok(place) = known.binary_search_by(|(id, _)| (*id).cmp(trajectory.environment.as_str())) {
-            train::scale(&mut trajectory, &manifest.scales);
+            train::scale(&mut trajectory, &scales);
             supports[place].trajectories.push(trajectory);
         }
     }
-    let (engine, _) = model.engine(compute)?;
-    let basis = model.rule().basis(&model.shared);
-    let adaptations =
-        adapt::adapt(engine.as_ref(), &basis, manifest.context_dimension, manifest.channels.len(), &supports, estimate);
+    let adaptations = adapt::Adapter::new(estimate, compute, model)?.adapt(&supports);
     let mut fitted = Vec::new();
     for ((id, parameters), adaptation) in known.into_iter().zip(adaptations) {
         if adaptation.context.iter().all(|xi| xi.is_finite()) {

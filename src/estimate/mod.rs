@@ -30,9 +30,9 @@ use rayon::prelude::*;
 
 use stream::Observed;
 
-use crate::checkpoint::{self, StoredModel};
+use crate::checkpoint::{self, ChannelScale, StoredModel};
 use crate::dataset::{self, Dataset, IndexEntry};
-use crate::engine::{Batch, Compute, ComputeError, Engine, Segment};
+use crate::engine::{Batch, Compute, ComputeError, Segment};
 use crate::progress::{Event, Run};
 use crate::schema::{Split, Trajectory};
 use crate::train;
@@ -150,15 +150,14 @@ fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result<(), Error>
 }
 
 struct Estimator<'a> {
-    settings: &'a Settings,
     dataset: &'a Dataset,
     model: &'a StoredModel,
-    engine: Box<dyn Engine>,
-    /// `[1 + d, P]`.
-    basis: Vec<f64>,
+    adapter: adapt::Adapter<'a>,
     hull: Hull,
     /// Rows of held-out trajectories of adapted environments.
     held_out: BTreeMap<String, Vec<usize>>,
+    /// One a value of a state.
+    scales: Vec<ChannelScale>,
 }
 
 impl<'a> Estimator<'a> {
@@ -172,12 +171,11 @@ impl<'a> Estimator<'a> {
         let points = known.filter_map(|it| it.parameters.iter().copied().collect::<Option<Vec<f64>>>()).collect();
         let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
         Ok(Estimator {
-            settings,
             dataset,
             model,
-            engine: model.engine(compute)?.0,
-            basis: model.rule().basis(&model.shared),
+            adapter: adapt::Adapter::new(settings, compute, model)?,
             hull: Hull::new(points),
+            scales: model.manifest.scales_of_state(),
             held_out,
         })
     }
@@ -190,9 +188,7 @@ impl<'a> Estimator<'a> {
             environments.push((id, parameters));
             supports.push(Support { trajectories: self.scaled(trajectories.into_iter()) });
         }
-        let d = self.model.manifest.context_dimension;
-        let channels = self.model.manifest.channels.len();
-        let adaptations = adapt::adapt(self.engine.as_ref(), &self.basis, d, channels, &supports, self.settings);
+        let adaptations = self.adapter.adapt(&supports);
         environments
             .into_par_iter()
             .zip(&supports)
@@ -208,10 +204,9 @@ impl<'a> Estimator<'a> {
     }
 
     fn scaled(&self, trajectories: impl Iterator<Item = Trajectory>) -> Vec<Trajectory> {
-        let scales = &self.model.manifest.scales;
         trajectories
             .map(|mut trajectory| {
-                train::scale(&mut trajectory, scales);
+                train::scale(&mut trajectory, &self.scales);
                 trajectory
             })
             .collect()
@@ -226,7 +221,7 @@ impl<'a> Estimator<'a> {
         test_mse: Option<f64>,
     ) -> Row {
         let adapt::Adaptation { context, covariance, predictions, mut status, mut reason, iterations } = adaptation;
-        let errors = evaluation::FitErrors::new(support, &predictions, &self.model.manifest.scales);
+        let errors = evaluation::FitErrors::new(support, &predictions, &self.scales);
         let (values, jacobian, of_map) = match &self.model.map {
             Some(map) => (map.apply(&context), map.jacobian(&context), map.variance(&context)),
             None => {
@@ -290,13 +285,12 @@ impl<'a> Estimator<'a> {
     }
 
     fn add_error(&self, context: &[f64], trajectories: &[Trajectory], error: &mut evaluation::SquaredError) {
-        let scales = &self.model.manifest.scales;
-        let mut weights = vec![0.0; self.basis.len() / (1 + context.len())];
+        let mut weights = vec![0.0; self.model.model().layout().size()];
         self.model.rule().decode(&self.model.shared, context, &mut weights);
         let segments: Vec<Segment> =
             trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states }).collect();
-        let batch = Batch::new(scales.len(), &[segments], (0, 0));
-        error.add(&self.engine.predict(&weights, &batch), &batch, scales);
+        let batch = Batch::new(self.scales.len(), &[segments], (0, 0));
+        error.add(&self.adapter.engine.predict(&weights, &batch), &batch, &self.scales);
     }
 }
 
@@ -319,9 +313,9 @@ pub fn portrait(
         expected: "the dataset that the estimates were made from".to_owned(),
     })?;
     let observed = dataset.read_rows(split, &[row])?.remove(0);
-    let scales = &model.manifest.scales;
+    let scales = model.manifest.scales_of_state();
     let mut scaled = observed.clone();
-    train::scale(&mut scaled, scales);
+    train::scale(&mut scaled, &scales);
     let rule = model.rule();
     let mut weights = vec![0.0; model.model().layout().size()];
     rule.decode(&model.shared, context, &mut weights);
@@ -329,7 +323,7 @@ pub fn portrait(
     let batch = Batch::new(scales.len(), &[vec![segment]], (0, 0));
     let mut prediction = observed.state(0).to_vec();
     for state in model.engine(compute)?.0.predict(&weights, &batch).chunks_exact(scales.len()) {
-        prediction.extend(state.iter().zip(scales).map(|(value, scale)| value * scale.scale + scale.centre));
+        prediction.extend(state.iter().zip(&scales).map(|(value, scale)| value * scale.scale + scale.centre));
     }
     Ok((observed, prediction))
 }

@@ -37,6 +37,7 @@ pub fn input(plan: &Plan, dataset: &Dataset, model: &StoredModel, context: &Cont
         summary: summary(plan, model, &estimates.evaluation, context),
         time_unit: dataset.manifest().time_unit.clone(),
         channels: dataset.manifest().channels.clone(),
+        grid: dataset.manifest().grid.clone(),
         parameters: dataset.manifest().parameters.clone(),
         training: training(model),
         estimates: rows.into_iter().map(|(_, row)| row).collect(),

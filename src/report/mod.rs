@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic;
 use crate::estimate::Row;
-use crate::schema::Quantity;
+use crate::schema::{Grid, Quantity};
 
 mod axis;
 mod canvas;
@@ -132,9 +132,9 @@ pub struct Portrait {
     pub title: String,
     /// `[T]`.
     pub times: Vec<f64>,
-    /// `[T, C]`.
+    /// `[T, C]`, on a grid `[T, C, n_1, .., n_k]`.
     pub truth: Vec<f64>,
-    /// `[T, C]`.
+    /// As `truth`.
     pub prediction: Vec<f64>,
 }
 
@@ -165,6 +165,8 @@ pub struct Input {
     pub summary: Summary,
     pub time_unit: String,
     pub channels: Vec<Quantity>,
+    /// Where each channel is a field; none where there is no space.
+    pub grid: Option<Grid>,
     pub parameters: Vec<Quantity>,
     pub training: Vec<TrainingEnvironment>,
     /// Estimated environments, in ascending order of their id; of very many only some, and then `summary` counts more.

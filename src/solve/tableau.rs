@@ -25,6 +25,37 @@ pub struct Tableau {
     pub embedded: Option<Embedded>,
 }
 
+impl Tableau {
+    /// The method whose step is `count` steps of this one, each `1 / count` as long: its stages are theirs, one after the other.
+    ///
+    /// Its coefficients are leaked, as a tableau is data that outlives all that use it.
+    ///
+    /// # Panics
+    /// If `count` is zero.
+    pub fn repeated(&self, count: usize) -> Tableau {
+        assert!(count > 0, "a step consists of at least one");
+        let part = 1.0 / count as f64;
+        let scaled = |row: &[f64]| row.iter().map(|a| a * part).collect::<Vec<f64>>();
+        let (mut nodes, mut stages) = (Vec::new(), Vec::<&'static [f64]>::new());
+        let mut before = Vec::new();
+        for step in 0..count {
+            for (node, row) in self.nodes.iter().zip(self.stages) {
+                nodes.push((step as f64 + node) * part);
+                stages.push([before.clone(), scaled(row)].concat().leak());
+            }
+            before.extend(scaled(self.weights));
+        }
+        Tableau {
+            name: self.name,
+            order: self.order,
+            nodes: nodes.leak(),
+            stages: stages.leak(),
+            weights: before.leak(),
+            embedded: None,
+        }
+    }
+}
+
 /// The error estimate and the continuous extension of a method with `s` stages.
 ///
 /// Stage `s + 1` is always the derivative at `y'`, which is the first stage of the next step; the extension may ask for

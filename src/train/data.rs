@@ -16,6 +16,7 @@ const READ_AHEAD: usize = 256;
 pub struct SplitData<'a> {
     dataset: &'a Dataset,
     split: Split,
+    /// One a value of a state.
     scales: Vec<ChannelScale>,
     /// Rows of the split, by environment in the order of the model's contexts.
     rows: Vec<Vec<usize>>,
@@ -170,7 +171,7 @@ pub fn draw_restarts(seed: u64, step: u64, row: usize, length: usize, probabilit
     (1..length.saturating_sub(1)).filter(|_| stream.unit() < probability).collect()
 }
 
-/// Scales a trajectory to the model's own units.
+/// Scales a trajectory to the model's own units; `scales` has one a value of a state.
 pub fn scale(trajectory: &mut Trajectory, scales: &[ChannelScale]) {
     for state in trajectory.states.chunks_exact_mut(scales.len()) {
         state.iter_mut().zip(scales).for_each(|(value, scale)| *value = (*value - scale.centre) / scale.scale);
@@ -198,19 +199,23 @@ pub fn environments(dataset: &Dataset) -> Result<Vec<Environment>, Error> {
 /// # Errors
 /// Any error of reading.
 pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<ChannelScale>, Error> {
-    let channels = dataset.manifest().channels.len();
+    let shape = dataset.manifest().state_shape();
+    let (channels, points) = (shape.channels, shape.points());
     if scaling == Scaling::None {
         return Ok(vec![ChannelScale { centre: 0.0, scale: 1.0 }; channels]);
     }
     // Welford's running mean and sum of squares.
     let (mut count, mut mean, mut squares) = (0.0, vec![0.0; channels], vec![0.0; channels]);
     for batch in dataset.batches(Split::Train, crate::dataset::Store::Parquet, READ_AHEAD)? {
-        for state in batch?.iter().flat_map(|trajectory| trajectory.states.chunks_exact(channels)) {
-            count += 1.0;
-            for c in 0..channels {
-                let difference = state[c] - mean[c];
-                mean[c] += difference / count;
-                squares[c] += difference * (state[c] - mean[c]);
+        for state in batch?.iter().flat_map(|trajectory| trajectory.states.chunks_exact(shape.size())) {
+            for point in 0..points {
+                count += 1.0;
+                for c in 0..channels {
+                    let value = state[c * points + point];
+                    let difference = value - mean[c];
+                    mean[c] += difference / count;
+                    squares[c] += difference * (value - mean[c]);
+                }
             }
         }
     }

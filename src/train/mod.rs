@@ -19,7 +19,7 @@ pub use data::scale;
 pub use descent::{Descent, Moving};
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
-use crate::checkpoint::{self, Manifest, StoredModel, TrainingStore, TrainingSummary};
+use crate::checkpoint::{self, Manifest, StoredModel, TrainingStore, TrainingSummary, scales_of_state};
 use crate::dataset::{self, Dataset, Parent, Provenance};
 use crate::digest::sha256;
 use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, device_name};
@@ -66,6 +66,8 @@ pub enum Error {
          correct the data, or give the channel in a larger unit"
     )]
     TooLarge { dataset: PathBuf, channel: String },
+    #[error("{dataset}: train.model is for {expected}; found {found}; choose another of `paramill list models`")]
+    UnsuitableModel { dataset: PathBuf, found: String, expected: &'static str },
     #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
     Interrupted { signal: i32, step: u64, checkpoint: PathBuf },
 }
@@ -107,7 +109,8 @@ pub fn run(
         }
     }
     let budget = settings.memory_budget_mib * (1 << 20);
-    let open = |split| data::SplitData::open(dataset, split, &environments, &scales, budget);
+    let of_state = scales_of_state(&scales, &manifest.state_shape());
+    let open = |split| data::SplitData::open(dataset, split, &environments, &of_state, budget);
     let (train, validation) = (open(Split::Train)?, open(Split::Validation)?);
     if !train.is_held() {
         run.emit(Event::Note(format!(
@@ -116,10 +119,14 @@ pub fn run(
         )));
     }
 
-    let model = settings.model.build(manifest.channels.len());
+    let state = manifest.state_shape();
+    if let Some((found, expected)) = settings.model.problem(&state) {
+        return Err(Error::UnsuitableModel { dataset: dataset.directory().to_owned(), found, expected });
+    }
+    let model = settings.model.build(&state);
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
-    let channels = manifest.channels.len();
-    let (engine, device) = compute.engine(&settings.model, channels, settings.solver, settings.precision)?;
+    let (engine, device) =
+        compute.engine(&settings.model, &state, settings.solver, settings.substeps, settings.precision)?;
     let initial_contexts = match settings.contexts {
         Contexts::Learned => vec![0.0; environments.len() * context_dimension],
         Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)
@@ -127,7 +134,7 @@ pub fn run(
     };
     // Jacobians row by row suit no device but the CPU.
     let on_cpu = Compute { device: DeviceChoice::Cpu, ..compute };
-    let (reference, _) = on_cpu.engine(&settings.model, channels, settings.solver, Precision::F64)?;
+    let (reference, _) = on_cpu.engine(&settings.model, &state, settings.solver, settings.substeps, Precision::F64)?;
     let configuration = serde_json::to_value(settings).expect("settings are plain data");
     let store = TrainingStore::new(directory, &fingerprint(&configuration, seed, dataset.content_hash()));
     let fit = fit::Fit {
@@ -166,10 +173,12 @@ pub fn run(
             rule: settings.rule,
             adapted_layers: settings.adapted_layers,
             solver: settings.solver,
+            substeps: settings.substeps,
             precision: settings.precision,
             context_dimension,
             time_unit: manifest.time_unit.clone(),
             channels: manifest.channels.clone(),
+            grid: manifest.grid.clone(),
             parameters: manifest.parameters.clone(),
             scales,
             environments,

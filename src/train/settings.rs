@@ -24,8 +24,11 @@ pub struct Settings {
     #[schemars(range(min = 0))]
     pub locality_penalty: f64,
     pub model: models::Settings,
-    /// Integrates the model from sample to sample, one step each.
+    /// Integrates the model from sample to sample.
     pub solver: Solver,
+    /// Equal steps of the solver from sample to sample.
+    #[schemars(range(min = 1, max = 64))]
+    pub substeps: usize,
     /// How channels are scaled before the model sees them.
     pub scaling: Scaling,
     /// Arithmetic of rollouts and gradients.
@@ -75,6 +78,7 @@ impl Default for Settings {
             locality_penalty: 1e-6,
             model: models::Settings::default(),
             solver: Solver::Rk4,
+            substeps: 1,
             scaling: Scaling::None,
             precision: Precision::F32,
             contexts: Contexts::Learned,

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use paramill::dataset::{Manifest, Provenance, Writer};
-use paramill::schema::{FormatVersion, Quantity, Split, Trajectory};
+use paramill::schema::{FormatVersion, Grid, GridAxis, Quantity, Split, Trajectory};
 
 /// A manifest with channels `x`, `y` and parameters `beta`, `delta`.
 pub fn manifest() -> Manifest {
@@ -68,6 +68,31 @@ pub fn ragged() -> Vec<Trajectory> {
     rows[0].states = vec![-0.0, 0.0, 5e-324, f64::MAX];
     rows.sort_by(|a, b| a.key().cmp(&b.key()));
     rows
+}
+
+/// Fields `x`, `y` on 3 x 4 points, `environments` times two trajectories, at the same times or each at its own.
+pub fn fields(environments: usize, own_times: bool) -> (Manifest, Vec<Trajectory>) {
+    let mut manifest = manifest();
+    let axis = |name: &str, count| GridAxis { name: name.to_owned(), unit: "m".to_owned(), count, spacing: 0.25 };
+    manifest.grid = Some(Grid { axes: vec![axis("east", 3), axis("north", 4)] });
+    let mut rows = shared_grid(environments);
+    for (index, row) in rows.iter_mut().enumerate() {
+        if own_times {
+            row.times.truncate(2 + index % 3);
+        }
+        row.states = (0..row.times.len() * 24).map(|i| (i as f64 * 0.7 + index as f64).sin()).collect();
+    }
+    (manifest, rows)
+}
+
+/// Records manifest, card and Croissant description of a dataset as they now are.
+pub fn reseal(directory: &Path) {
+    let line = |name: &str| {
+        let digest = paramill::digest::sha256_of_file(&directory.join(name)).unwrap();
+        format!("{digest}  {name}\n")
+    };
+    let text: String = ["manifest.json", "README.md", "croissant.json"].map(line).concat();
+    std::fs::write(directory.join("SHA256SUMS"), text).unwrap();
 }
 
 /// Writes the splits to `directory`.

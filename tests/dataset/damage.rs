@@ -3,15 +3,16 @@
 use std::fs;
 use std::path::Path;
 
-use paramill::dataset::{Dataset, Error, Store, verify};
+use paramill::dataset::{Dataset, Error, Store, seal, verify};
+use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};
 use sha2::{Digest, Sha256};
 
-use super::common::{manifest, ragged, write};
+use super::common::{manifest, ragged, reseal, shared_grid, write};
 use super::{STORES, assert_same, streamed};
 
 /// Edits the manifest's JSON, and sets sizes and digests to those of the files as they now are.
-fn restate(directory: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
+pub(super) fn restate(directory: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
     let path = directory.join("manifest.json");
     let mut json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     for entry in json["files"].as_array_mut().unwrap() {
@@ -22,6 +23,93 @@ fn restate(directory: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
     }
     edit(&mut json);
     fs::write(path, serde_json::to_vec_pretty(&json).unwrap()).unwrap();
+    reseal(directory);
+}
+
+/// Every file below `directory`, by its relative path.
+fn all_files(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = super::files(directory).keys().map(|path| path.to_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
+}
+
+/// `verify` finds that the file `name` is damaged, and whoever would read it refuses.
+fn assert_found_and_refused(directory: &Path, name: &str, damage: &str) {
+    let problems = verify(directory);
+    assert!(problems.iter().any(|problem| problem.contains(name)), "{name}, {damage}: {problems:?}");
+    let read = |store| Dataset::open(directory).and_then(|dataset| streamed(&dataset, Split::Train, store, 2));
+    for (store, other_folder) in [(Store::Hdf5, "data/"), (Store::Parquet, "hdf5/")] {
+        assert!(read(store).is_err() || name.starts_with(other_folder), "{name}, {damage}: {store:?} reads on");
+    }
+}
+
+#[test]
+fn any_flipped_bit_and_any_truncation_is_found_and_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    write(&directory, manifest(), &[(Split::Train, shared_grid(3))]);
+    let names = all_files(&directory);
+    assert_eq!(
+        names,
+        [
+            "README.md",
+            "SHA256SUMS",
+            "croissant.json",
+            "data/train-00000-of-00001.parquet",
+            "hdf5/train.h5",
+            "manifest.json"
+        ]
+    );
+    let mut stream = Stream::new(3, "flips", &[]);
+    let mut below = |count: usize| (stream.unit() * count as f64) as usize;
+    for flip in 0..200 {
+        let name = &names[flip % names.len()];
+        let path = directory.join(name);
+        let sound = fs::read(&path).unwrap();
+        let (byte, bit) = (below(sound.len()), below(8));
+        let mut damaged = sound.clone();
+        damaged[byte] ^= 1 << bit;
+        fs::write(&path, &damaged).unwrap();
+        assert_found_and_refused(&directory, name, &format!("bit {bit} of byte {byte}"));
+        fs::write(&path, sound).unwrap();
+    }
+    for name in &names {
+        let path = directory.join(name);
+        let sound = fs::read(&path).unwrap();
+        fs::write(&path, &sound[..sound.len() - 1]).unwrap();
+        assert_found_and_refused(&directory, name, "one byte less");
+        fs::write(&path, sound).unwrap();
+    }
+    assert_eq!(verify(&directory), Vec::<String>::new());
+}
+
+#[test]
+fn an_edited_card_is_recorded_and_nothing_else_is() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    write(&directory, manifest(), &[(Split::Train, ragged())]);
+    let identity = Dataset::open(&directory).unwrap().content_hash().to_owned();
+    fs::write(directory.join("README.md"), "# Mine\n").unwrap();
+    let refused = Dataset::open(&directory).err().unwrap().to_string();
+    assert!(refused.contains("`README.md`") && refused.contains("paramill dataset seal"), "{refused}");
+    seal(&directory).unwrap();
+    assert_eq!(Dataset::open(&directory).unwrap().content_hash(), identity);
+    assert_eq!(verify(&directory), Vec::<String>::new());
+
+    let croissant = directory.join("croissant.json");
+    let text = fs::read_to_string(&croissant).unwrap();
+    fs::write(&croissant, text.replace("Two species", "Ten species")).unwrap();
+    let refused = seal(&directory).unwrap_err().to_string();
+    assert!(refused.contains("`croissant.json`"), "{refused}");
+
+    for (missing, found) in [("SHA256SUMS", "no `SHA256SUMS`"), ("manifest.json", "no `manifest.json`")] {
+        fs::remove_file(directory.join(missing)).unwrap();
+        for error in [Dataset::open(&directory).err().unwrap(), seal(&directory).unwrap_err()] {
+            assert!(error.to_string().contains(found), "{error}");
+        }
+    }
+    let nowhere = Dataset::open(&root.path().join("nowhere")).err().unwrap().to_string();
+    assert!(nowhere.contains("no such directory"), "{nowhere}");
 }
 
 #[test]
@@ -57,7 +145,7 @@ fn a_truncated_missing_or_extra_file_is_found() {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("set");
     let written = write(&directory, manifest(), &[(Split::Train, ragged())]);
-    for entry in written.files.iter().filter(|entry| entry.path != "README.md") {
+    for entry in &written.files {
         let path = directory.join(&entry.path);
         let sound = fs::read(&path).unwrap();
         fs::write(&path, &sound[..sound.len() - 1]).unwrap();
@@ -98,6 +186,7 @@ fn a_wrong_manifest_is_named_with_every_problem() {
     let sound = fs::read_to_string(directory.join("manifest.json")).unwrap();
     let expect = |text: &str, parts: &[&str]| {
         fs::write(directory.join("manifest.json"), text).unwrap();
+        reseal(&directory);
         for found in [Dataset::open(&directory).err().unwrap().to_string(), verify(&directory).join("; ")] {
             for part in parts {
                 assert!(found.contains(part), "{part}: {found}");
@@ -106,7 +195,7 @@ fn a_wrong_manifest_is_named_with_every_problem() {
     };
     expect(&sound.replacen("\"kind\"", "\"kind", 1), &["manifest.json:6:"]);
     expect(&sound.replacen("\"time_unit\": \"s\"", "\"time_unit\": 3", 1), &["manifest.json:", "integer `3`"]);
-    expect(&sound.replacen("\"major\": 1", "\"major\": 2", 1), &["format is 2.0", "1.x"]);
+    expect(&sound.replacen("\"major\": 2", "\"major\": 3", 1), &["format is 3.0", "2.x"]);
     expect(&sound.replacen("\"dataset\"", "\"model\"", 1), &["kind is `model`"]);
     let broken = sound
         .replacen("data/train-00000-of-00001.parquet", "../train.parquet", 1)
@@ -135,7 +224,7 @@ fn a_newer_minor_version_is_read() {
 }
 
 /// Changes the HDF5 file of a sound dataset with libhdf5, digests following, and returns what reader and verify say.
-fn tampered(rows: &[Trajectory], tamper: impl FnOnce(&hdf5_metno::File, &Path)) -> [String; 2] {
+pub(super) fn tampered(rows: &[Trajectory], tamper: impl FnOnce(&hdf5_metno::File, &Path)) -> [String; 2] {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("set");
     write(&directory, manifest(), &[(Split::Train, rows.to_vec())]);
@@ -175,6 +264,50 @@ fn hdf5_that_refers_to_other_files_is_refused() {
         builder.shape((5, 5)).create("x").unwrap();
     });
     assert!(found.iter().all(|found| found.contains("`x` is virtual")), "{found:?}");
+}
+
+/// Two links deep as well as in the root group.
+#[test]
+fn links_in_any_group_are_refused() {
+    let found = tampered(&shared_grid(2), |file, _| {
+        file.link_soft("/x", "scalars/again").unwrap();
+        file.link_external("other.h5", "x", "boundary_conditions/point_periodic/mask2").unwrap();
+    });
+    for part in [
+        "`scalars/again` is a link of type Soft",
+        "`boundary_conditions/point_periodic/mask2` is a link of type External",
+    ] {
+        assert!(found.iter().all(|found| found.contains(part)), "{part}: {found:?}");
+    }
+}
+
+/// A few kilobytes that claim eight tebibytes are refused before anything is read.
+#[test]
+fn a_claim_that_the_file_cannot_hold_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let directory = root.path().join("set");
+    write(&directory, manifest(), &[(Split::Train, shared_grid(1))]);
+    let samples = 1_usize << 40;
+    let file = hdf5_metno::File::open_rw(directory.join("hdf5/train.h5")).unwrap();
+    for name in ["x", "y", "time"] {
+        file.unlink(name).unwrap();
+    }
+    for name in ["x", "y"] {
+        let builder = file.new_dataset::<f64>().chunk((1, 1 << 20, 1)).deflate(4);
+        builder.shape((2, samples, 1)).create(name).unwrap();
+    }
+    file.new_dataset::<f64>().chunk(1 << 20).deflate(4).shape(samples).create("time").unwrap();
+    drop(file);
+    restate(&directory, |json| {
+        let split = &mut json["splits"]["train"];
+        (split["samples"], split["shortest"], split["longest"]) =
+            ((2 * samples).into(), samples.into(), samples.into());
+    });
+    let error = Dataset::open(&directory).unwrap().read(Split::Train).unwrap_err().to_string();
+    for part in ["`x` claims 17592186044416 bytes", "`time` claims"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert!(verify(&directory).iter().any(|problem| problem.contains("claims")), "{:?}", verify(&directory));
 }
 
 #[test]

@@ -22,7 +22,9 @@ def bits(value):
 
 
 def same(found, expected, place):
-    found, expected = list(map(float, found)), list(map(float, expected))
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    assert found.shape == expected.shape, f"{place}: shape {found.shape} and not {expected.shape}"
+    found, expected = found.ravel().tolist(), expected.ravel().tolist()
     assert [*map(bits, found)] == [*map(bits, expected)], f"{place}: {found} and not {expected}"
 
 
@@ -33,13 +35,24 @@ def same_parameter(found, expected, place):
         same([found], [expected], place)
 
 
-def columns(row, channels):
-    return {name: row["states"][c :: len(channels)] for c, name in enumerate(channels)}
+def columns(row, expected):
+    """The values of each channel, `[T]` or `[T, n_1, ..]`."""
+    channels = [quantity["name"] for quantity in expected["channels"]]
+    states = np.reshape(row["states"], [len(row["times"]), len(channels), *space(expected)])
+    return {name: states[:, c] for c, name in enumerate(channels)}
+
+
+def space(expected):
+    return [axis["count"] for axis in (expected["grid"] or {"axes": []})["axes"]]
+
+
+def is_shared(rows):
+    return all(row["times"] == rows[0]["times"] for row in rows)
 
 
 def check_parquet(path, split, expected):
     table = pyarrow.parquet.read_table(path)
-    assert pyarrow.parquet.read_metadata(path).metadata[b"paramill.format"] == b"1.0"
+    assert pyarrow.parquet.read_metadata(path).metadata[b"paramill.format"] == b"2.0"
     assert pyarrow.parquet.read_metadata(path).metadata[b"paramill.split"] == split.encode()
     for quantity in expected["channels"] + expected["parameters"]:
         metadata = table.schema.field(quantity["name"]).metadata
@@ -51,7 +64,6 @@ def check_parquet(path, split, expected):
 
 
 def check_rows(rows, split, expected, place):
-    channels = [quantity["name"] for quantity in expected["channels"]]
     assert len(rows) == len(expected["splits"][split]), place
     for found, row in zip(rows, expected["splits"][split]):
         at = f"{place}, {row['environment']}, {row['trajectory']}"
@@ -59,26 +71,32 @@ def check_rows(rows, split, expected, place):
         same(found["time"], row["times"], at)
         for quantity, value in zip(expected["parameters"], row["parameters"]):
             same_parameter(found[quantity["name"]], value, at)
-        for name, values in columns(row, channels).items():
+        for name, values in columns(row, expected).items():
             same(found[name], values, f"{at}, {name}")
 
 
 def check_xarray(path, engine, split, expected):
     rows = expected["splits"][split]
-    shared = all(row["times"] == rows[0]["times"] for row in rows)
+    shared = is_shared(rows)
+    axes = [axis["name"] for axis in (expected["grid"] or {"axes": []})["axes"]]
     with xarray.open_dataset(path, engine=engine) as found:
         assert found.attrs["Conventions"] == "CF-1.11"
-        assert found.attrs["paramill_format"] == "1.0"
+        assert found.attrs["paramill_format"] == "2.0"
         assert found.attrs["title"] == f"{expected['name']}: {split}"
         assert found["time"].dims == (("time",) if shared else ("trajectory", "sample")), found["time"].dims
         assert found["time"].attrs["units"] == expected["time_unit"]
         along = "time" if shared else "sample"
         for quantity in expected["channels"] + expected["parameters"]:
             variable = found[quantity["name"]]
-            dimensions = ("trajectory", along) if quantity in expected["channels"] else ("trajectory",)
+            dimensions = ("trajectory",)
+            if quantity in expected["channels"]:
+                dimensions = ("trajectory", along, *(axes or (["point"] if shared else [])))
             assert variable.dims == dimensions and variable.dtype == np.float64, variable
             assert variable.attrs["units"] == quantity["unit"], variable
             assert variable.attrs["long_name"] == quantity.get("description", quantity["name"]), variable
+        for axis in (expected["grid"] or {"axes": []})["axes"]:
+            assert found[axis["name"]].attrs["units"] == axis["unit"]
+            same(found[axis["name"]].values, [i * axis["spacing"] for i in range(axis["count"])], axis["name"])
         listed = []
         for b, row in enumerate(rows):
             length = len(row["times"])
@@ -95,6 +113,8 @@ def check_xarray(path, engine, split, expected):
                 record[quantity["name"]] = float(found[quantity["name"]].values[b])
             for quantity in expected["channels"]:
                 values = found[quantity["name"]].values[b]
+                if shared and not axes:
+                    values = values[:, 0]
                 assert np.isnan(values[length:]).all()
                 record[quantity["name"]] = values[:length]
             listed.append(record)
@@ -111,10 +131,47 @@ def check_h5py(path, split, expected):
             assert variable.dims[0].keys() == ["trajectory"], name
         for b, row in enumerate(expected["splits"][split]):
             assert file["environment_id"].asstr()[b] == row["environment"]
-            for name, values in columns(row, channels).items():
-                same(file[name][b, : len(row["times"])], values, f"h5py, {split}, {row['trajectory']}, {name}")
+            for name, values in columns(row, expected).items():
+                found = np.reshape(file[name][b, : len(row["times"])], values.shape)
+                same(found, values, f"h5py, {split}, {row['trajectory']}, {name}")
+        assert ("dimensions" in file) == is_shared(expected["splits"][split])
+        if "dimensions" in file:
+            check_well(file, split, expected)
     with netCDF4.Dataset(path) as file:
         assert file.dimensions["trajectory"].size == len(expected["splits"][split])
+
+
+def check_well(file, split, expected):
+    """Reads what the loader of The Well reads, in its order."""
+    rows = expected["splits"][split]
+    axes = [axis["name"] for axis in (expected["grid"] or {"axes": []})["axes"]] or ["point"]
+    assert file.attrs["grid_type"] == "cartesian" and file.attrs["dataset_name"] == expected["name"]
+    assert file.attrs["n_trajectories"] == len(rows) and file.attrs["n_spatial_dims"] == len(axes)
+    assert list(file.attrs["simulation_parameters"]) == []
+    assert list(file["dimensions"].attrs["spatial_dims"]) == axes
+    same(file["dimensions"]["time"][:], rows[0]["times"], "The Well's time")
+    for name in [*axes, "time"]:
+        dimension = file["dimensions"][name]
+        assert not dimension.attrs["sample_varying"] and dimension.attrs["time_varying"] == (name == "time"), name
+    channels = [quantity["name"] for quantity in expected["channels"]]
+    names = [list(file[f"t{order}_fields"].attrs["field_names"]) for order in range(3)]
+    assert names == [channels, [], []], names
+    for c, name in enumerate(channels):
+        field = file["t0_fields"][name]
+        assert field == file[name], f"{name} is stored twice"
+        assert field.attrs["sample_varying"] and field.attrs["time_varying"]
+        assert list(field.attrs["dim_varying"]) == [True] * len(axes) and field.ndim == 2 + len(axes)
+    parameters = [quantity["name"] for quantity in expected["parameters"]]
+    assert list(file["scalars"].attrs["field_names"]) == parameters
+    for k, name in enumerate(parameters):
+        scalar = file["scalars"][name]
+        assert scalar.attrs["sample_varying"] and not scalar.attrs["time_varying"]
+        same(scalar[:], [row["parameters"][k] for row in rows], f"The Well's {name}")
+    for name in axes:
+        condition = file["boundary_conditions"][f"{name}_periodic"]
+        assert condition.attrs["bc_type"] == "periodic" and list(condition.attrs["associated_dims"]) == [name]
+        mask = condition["mask"][:]
+        assert mask.dtype == bool and mask[0] and mask[-1] and not mask[1:-1].any()
 
 
 def main():
@@ -129,4 +186,5 @@ def main():
     print(f"{len(expected['splits'])} splits are the same in every tool")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -7,15 +7,20 @@
 //! | `trajectory` | `[B]`, dimension scale | int64: 0, 1, .. |
 //! | `environment_id`, `trajectory_id` | `[B]` | variable-length UTF-8 |
 //! | each parameter | `[B]` | float64, NaN where unknown |
-//! | each channel | `[B, T]` | float64, NaN after a trajectory's end |
+//! | each channel | `[B, T]`, on a grid `[B, T, n_1, .., n_k]` | float64, NaN after a trajectory's end |
+//! | each axis of a grid | `[n_i]`, dimension scale | float64: 0, spacing, 2 spacing, .. |
 //!
-//! If all trajectories have the same times (bit for bit), `time` is a dimension scale `[T]`. If not, `sample` is a
+//! If all trajectories have the same times (bit for bit), `time` is a dimension scale `[T]`, and the groups of [`the_well`] stand beside
+//! the variables; without a grid a channel is then `[B, T, 1]`, on the one point of the axis `point`. If not, `sample` is a
 //! dimension scale `[T]` (int64), `time` is `[B, T]` (NaN after the end), and `sample_count` is `[B]` (int64).
 
+mod reach;
 mod read;
+mod the_well;
 mod write;
 
 pub(super) use read::OpenSplit;
+pub(super) use the_well::GROUPS;
 pub(super) use write::image;
 
 /// Root attribute that states the format version.

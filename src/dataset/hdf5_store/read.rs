@@ -3,13 +3,14 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use hdf5_metno::dataset::Layout;
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor, VarLenUnicode};
-use hdf5_metno::{Dataset, File, IndexType, IterationOrder, LinkType};
+use hdf5_metno::{Dataset, File, Hyperslab, SliceOrIndex};
+use ndarray::IxDyn;
 
+use super::reach::reach_problems;
 use crate::dataset::layout::{ENVIRONMENT_ID, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
 use crate::dataset::{Error, IndexEntry, Manifest};
-use crate::schema::{Split, Trajectory};
+use crate::schema::{Split, StateShape, Trajectory};
 
 /// An open HDF5 file (one shard) of a split, whose structure has been checked against the manifest.
 pub(in crate::dataset) struct OpenSplit {
@@ -17,10 +18,16 @@ pub(in crate::dataset) struct OpenSplit {
     /// The trajectories without their samples, in stored order.
     pub(in crate::dataset) index: Vec<IndexEntry>,
     time: Time,
-    /// One variable `[B, T]` a channel.
+    /// One variable `[B, T, n_1, .., n_k]` a channel.
     channels: Vec<Dataset>,
+    state: StateShape,
+    /// Lengths of the axes of a channel beyond `B` and `T`.
+    space: Vec<usize>,
     longest: usize,
 }
+
+/// Bytes that a stored byte can stand for at most: deflate's limit is 1032.
+const GREATEST_DEFLATION: u64 = 1040;
 
 enum Time {
     /// The times `[T]` of every trajectory.
@@ -38,8 +45,7 @@ impl OpenSplit {
     pub(in crate::dataset) fn open(path: &Path, manifest: &Manifest, split: Split) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::hdf5(path))?;
         let variables = Variables { path, file: &file };
-        let mut problems = variables.link_problems()?;
-        Error::problems(path, problems)?;
+        Error::problems(path, reach_problems(path, &file)?)?;
 
         let summary = manifest.splits.get(&split).cloned().unwrap_or_default();
         let (rows, longest) = match manifest.shards(split) {
@@ -52,7 +58,7 @@ impl OpenSplit {
         };
         let float = TypeDescriptor::Float(FloatSize::U8);
         let integer = TypeDescriptor::Integer(IntSize::U8);
-        problems = Vec::new();
+        let mut problems = Vec::new();
         variables.check(TRAJECTORY, &integer, &[rows], &mut problems);
         for id in [ENVIRONMENT_ID, TRAJECTORY_ID] {
             variables.check(id, &TypeDescriptor::VarLenUnicode, &[rows], &mut problems);
@@ -60,10 +66,16 @@ impl OpenSplit {
         for parameter in &manifest.parameters {
             variables.check(&parameter.name, &float, &[rows], &mut problems);
         }
-        for channel in &manifest.channels {
-            variables.check(&channel.name, &float, &[rows, longest], &mut problems);
-        }
+        let state = manifest.state_shape();
         let own_times = file.link_exists(SAMPLE);
+        let space = if state.space.is_empty() && !own_times { vec![1] } else { state.space.clone() };
+        let shape: Vec<usize> = [rows, longest].into_iter().chain(space.iter().copied()).collect();
+        for channel in &manifest.channels {
+            variables.check(&channel.name, &float, &shape, &mut problems);
+        }
+        for axis in manifest.grid.iter().flat_map(|grid| &grid.axes) {
+            variables.check(&axis.name, &float, &[axis.count], &mut problems);
+        }
         if own_times {
             variables.check(SAMPLE, &integer, &[longest], &mut problems);
             variables.check(TIME, &float, &[rows, longest], &mut problems);
@@ -83,7 +95,7 @@ impl OpenSplit {
         let channels =
             manifest.channels.iter().map(|channel| variables.open(&channel.name)).collect::<Result<_, _>>()?;
         let index = variables.index(manifest, &counts, longest)?;
-        Ok(OpenSplit { path: path.to_owned(), index, time, channels, longest })
+        Ok(OpenSplit { path: path.to_owned(), index, time, channels, state, space, longest })
     }
 
     /// The trajectories of these rows, as they stand in the file; the rows are within the index.
@@ -100,7 +112,7 @@ impl OpenSplit {
                 trajectory: entry.trajectory.clone(),
                 parameters: entry.parameters.clone(),
                 times: Vec::new(),
-                states: vec![0.0; entry.samples * self.channels.len()],
+                states: vec![0.0; entry.samples * self.state.size()],
             })
             .collect();
         match &self.time {
@@ -112,28 +124,40 @@ impl OpenSplit {
                 }
             }
         }
+        let points = self.state.points().max(1);
         for (c, variable) in self.channels.iter().enumerate() {
-            let values = slab(variable)?;
-            for (trajectory, values) in trajectories.iter_mut().zip(values.outer_iter()) {
-                let column = trajectory.states.iter_mut().skip(c).step_by(self.channels.len());
-                column.zip(values).for_each(|(state, value)| *state = *value);
+            let values = self.fields(variable, rows.clone(), longest)?;
+            for (trajectory, values) in trajectories.iter_mut().zip(values.chunks((longest * points).max(1))) {
+                let states = trajectory.states.chunks_exact_mut(points).skip(c).step_by(self.channels.len());
+                states.zip(values.chunks_exact(points)).for_each(|(state, value)| state.copy_from_slice(value));
             }
         }
         Ok(trajectories)
     }
 
+    /// The values `[rows, samples, n_1, .., n_k]` of a channel.
+    fn fields(&self, variable: &Dataset, rows: Range<usize>, samples: usize) -> Result<Vec<f64>, Error> {
+        let space = self.space.iter().map(|count| 0..*count);
+        let slices: Vec<SliceOrIndex> = [rows, 0..samples].into_iter().chain(space).map(SliceOrIndex::from).collect();
+        let values = variable.read_slice::<f64, _, IxDyn>(Hyperslab::from(slices)).map_err(Error::hdf5(&self.path))?;
+        Ok(values.into_raw_vec_and_offset().0)
+    }
+
     /// What stands after the ends of the trajectories of these rows where only NaN should; a sentence each.
     pub(in crate::dataset) fn padding_problems(&self, rows: Range<usize>) -> Result<Vec<String>, Error> {
-        let own_times = match &self.time {
-            Time::Shared(_) => None,
-            Time::Own(variable) => Some(variable),
-        };
+        let mut variables: Vec<(&Dataset, usize, Vec<f64>)> = Vec::new();
+        for variable in &self.channels {
+            let values = self.fields(variable, rows.clone(), self.longest)?;
+            variables.push((variable, self.state.points(), values));
+        }
+        if let Time::Own(variable) = &self.time {
+            let slab = variable.read_slice_2d::<f64, _>((rows.clone(), 0..self.longest));
+            variables.push((variable, 1, slab.map_err(Error::hdf5(&self.path))?.into_raw_vec_and_offset().0));
+        }
         let mut problems = Vec::new();
-        for variable in self.channels.iter().chain(own_times) {
-            let slab =
-                variable.read_slice_2d::<f64, _>((rows.clone(), 0..self.longest)).map_err(Error::hdf5(&self.path))?;
-            for (entry, values) in self.index[rows.clone()].iter().zip(slab.outer_iter()) {
-                if values.iter().skip(entry.samples).any(|value| !value.is_nan()) {
+        for (variable, points, values) in variables {
+            for (entry, values) in self.index[rows.clone()].iter().zip(values.chunks((self.longest * points).max(1))) {
+                if values.iter().skip(entry.samples * points).any(|value| !value.is_nan()) {
                     problems.push(format!(
                         "environment `{}`, trajectory `{}`: variable `{}` has values after the last sample; expected NaN",
                         entry.environment,
@@ -154,15 +178,6 @@ struct Variables<'a> {
 }
 
 impl Variables<'_> {
-    /// Links that leave the file or point elsewhere in it; checked before anything is opened through a link.
-    fn link_problems(&self) -> Result<Vec<String>, Error> {
-        let links = self.file.links(IndexType::Name, IterationOrder::Increasing).map_err(Error::hdf5(self.path))?;
-        let indirect = links.into_iter().filter(|(_, info)| info.link_type != LinkType::Hard);
-        Ok(indirect
-            .map(|(name, info)| format!("`{name}` is a link of type {:?}; expected only hard links", info.link_type))
-            .collect())
-    }
-
     fn open(&self, name: &str) -> Result<Dataset, Error> {
         self.file.dataset(name).map_err(Error::hdf5(self.path))
     }
@@ -197,15 +212,13 @@ impl Variables<'_> {
             Ok(found) => problems.push(format!("variable `{name}` has shape {found:?}; expected {shape:?}")),
             Err(error) => problems.push(format!("variable `{name}` has no readable shape: {error}")),
         }
-        match variable.dcpl().and_then(|plist| Ok((plist.get_layout()?, plist.get_external()?))) {
-            Ok((Layout::Virtual, _)) => {
-                problems.push(format!("variable `{name}` is virtual; expected its values in this file"));
-            }
-            Ok((_, external)) if !external.is_empty() => {
-                problems.push(format!("variable `{name}` has external storage; expected its values in this file"));
-            }
-            Ok(_) => {}
-            Err(error) => problems.push(format!("variable `{name}` has no readable layout: {error}")),
+        let claimed = variable.size().saturating_mul(size_of::<f64>()) as u64;
+        let most = variable.storage_size().saturating_mul(GREATEST_DEFLATION);
+        if claimed > most {
+            problems.push(format!(
+                "variable `{name}` claims {claimed} bytes, of which {} are stored; expected no more than they can hold ({most})",
+                variable.storage_size()
+            ));
         }
     }
 

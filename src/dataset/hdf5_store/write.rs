@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hdf5_metno::plist::dataset_create::AttrCreationOrder;
 use hdf5_metno::plist::file_create::LinkCreationOrder;
 use hdf5_metno::types::VarLenUnicode;
-use hdf5_metno::{Dataset, DatasetBuilder, Error, File, FileBuilder, Location, Result, sync::sync};
+use hdf5_metno::{Dataset, DatasetBuilder, Error, File, FileBuilder, Group, Location, Result, sync::sync};
 use hdf5_metno_sys::h5f::H5Fget_file_image;
 use hdf5_metno_sys::h5i::hid_t;
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayD, Axis};
 
-use super::FORMAT_ATTRIBUTE;
+use super::{FORMAT_ATTRIBUTE, the_well};
 use crate::dataset::Manifest;
-use crate::dataset::layout::{ENVIRONMENT_ID, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
-use crate::schema::{FormatVersion, Quantity, Split, Trajectory};
+use crate::dataset::layout::{ENVIRONMENT_ID, POINT, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
+use crate::schema::{FormatVersion, Quantity, Split, StateShape, Trajectory};
 
 /// Values of a chunk of a `[B, T]` variable, at most (128 KiB).
 const CHUNK_VALUES: usize = 1 << 14;
@@ -54,8 +54,8 @@ pub(in crate::dataset) fn image(manifest: &Manifest, split: Split, rows: &[Traje
     } else {
         let sample = Scale::new(&file, SAMPLE, &counting(longest))?;
         text(&sample.dataset, "long_name", "number of the sample in its trajectory")?;
-        let times = padded(rows, longest, |row, t| row.times[t]);
-        let time = gridded(&file, TIME, &times, [&trajectory, &sample])?;
+        let times = padded(rows, longest, |row, t| row.times[t]).into_dyn();
+        let time = gridded(&file, TIME, &times, &[&trajectory, &sample])?;
         describe(&time, &Quantity::new(TIME, &manifest.time_unit, "time of the sample"))?;
         let counts = Array1::from_iter(rows.iter().map(|row| row.len() as i64));
         let counts = builder(&file).with_data(&counts).create(SAMPLE_COUNT)?;
@@ -77,10 +77,30 @@ pub(in crate::dataset) fn image(manifest: &Manifest, split: Split, rows: &[Traje
         fill_attribute(&values)?;
         trajectory.attach(&values, 0)?;
     }
+    let mut scales = vec![trajectory, along];
+    for axis in manifest.grid.iter().flat_map(|grid| &grid.axes) {
+        let places = Array1::from_iter((0..axis.count).map(|i| i as f64 * axis.spacing));
+        let scale = Scale::new(&file, &axis.name, &places)?;
+        describe(&scale.dataset, &Quantity::new(&axis.name, &axis.unit, "place on the axis; periodic"))?;
+        scales.push(scale);
+    }
+    if shared && manifest.grid.is_none() {
+        let point = Scale::new(&file, POINT, &Array1::from_elem(1, 0.0))?;
+        describe(&point.dataset, &Quantity::new(POINT, "1", "the state has no space"))?;
+        scales.push(point);
+    }
+    let scales: Vec<&Scale> = scales.iter().collect();
+    let state = manifest.state_shape();
     for (c, channel) in manifest.channels.iter().enumerate() {
-        let values = padded(rows, longest, |row, t| row.states[t * manifest.channels.len() + c]);
-        let values = gridded(&file, &channel.name, &values, [&trajectory, &along])?;
+        let mut values = padded_fields(rows, longest, &state, c);
+        if values.ndim() < scales.len() {
+            values.insert_axis_inplace(Axis(2));
+        }
+        let values = gridded(&file, &channel.name, &values, &scales)?;
         describe(&values, channel)?;
+    }
+    if shared {
+        the_well::add(&file, manifest, rows.len())?;
     }
     file.flush()?;
     bytes_of(&file)
@@ -119,20 +139,36 @@ fn padded(rows: &[Trajectory], longest: usize, value: impl Fn(&Trajectory, usize
     })
 }
 
-fn builder(file: &File) -> DatasetBuilder {
-    file.new_dataset_builder()
+pub(super) fn builder(group: &Group) -> DatasetBuilder {
+    group
+        .new_dataset_builder()
         .obj_track_times(false)
         .attr_creation_order(AttrCreationOrder::Tracked)
         .char_encoding(hdf5_metno::plist::link_create::CharEncoding::Utf8)
 }
 
-/// A chunked, compressed, checksummed variable `[B, T]`.
-fn gridded(file: &File, name: &str, values: &Array2<f64>, scales: [&Scale; 2]) -> Result<Dataset> {
-    let (rows, samples) = values.dim();
-    let chunk_samples = samples.clamp(1, CHUNK_VALUES);
-    let chunk_rows = (CHUNK_VALUES / chunk_samples).clamp(1, rows.max(1));
+/// `[B, longest, n_1, .., n_k]`: channel `c`, and NaN after the end of a trajectory.
+fn padded_fields(rows: &[Trajectory], longest: usize, state: &StateShape, c: usize) -> ArrayD<f64> {
+    let shape: Vec<usize> = [rows.len(), longest].into_iter().chain(state.space.iter().copied()).collect();
+    let mut values = ArrayD::from_elem(shape, f64::NAN);
+    let stored = values.as_slice_mut().expect("an array that was just made is contiguous");
+    for (row, stored) in rows.iter().zip(stored.chunks_exact_mut((longest * state.points()).max(1))) {
+        for (value, stored) in state.channel(&row.states, c).flatten().zip(stored) {
+            *stored = *value;
+        }
+    }
+    values
+}
+
+/// A chunked, compressed, checksummed variable `[B, T, ..]`. A chunk holds whole fields.
+fn gridded(file: &File, name: &str, values: &ArrayD<f64>, scales: &[&Scale]) -> Result<Dataset> {
+    let (shape, points) = (values.shape(), values.shape()[2..].iter().product::<usize>());
+    let most = (CHUNK_VALUES / points.max(1)).max(1);
+    let chunk_samples = shape[1].clamp(1, most);
+    let chunk_rows = (most / chunk_samples).clamp(1, shape[0].max(1));
+    let chunk: Vec<usize> = [chunk_rows, chunk_samples].into_iter().chain(shape[2..].iter().copied()).collect();
     let variable = builder(file)
-        .chunk((chunk_rows, chunk_samples))
+        .chunk(chunk)
         .shuffle()
         .deflate(DEFLATE)
         .fletcher32()
@@ -140,7 +176,7 @@ fn gridded(file: &File, name: &str, values: &Array2<f64>, scales: [&Scale; 2]) -
         .with_data(values)
         .create(name)?;
     fill_attribute(&variable)?;
-    for (dimension, scale) in scales.into_iter().enumerate() {
+    for (dimension, scale) in scales.iter().enumerate() {
         scale.attach(&variable, dimension as u32)?;
     }
     Ok(variable)
@@ -156,11 +192,11 @@ fn fill_attribute(variable: &Dataset) -> Result<()> {
     variable.new_attr::<f64>().shape([1]).create("_FillValue")?.write_raw(&[f64::NAN])
 }
 
-fn string(text: &str) -> Result<VarLenUnicode> {
+pub(super) fn string(text: &str) -> Result<VarLenUnicode> {
     VarLenUnicode::from_str(text).map_err(|error| Error::Internal(format!("{text:?}: {error}")))
 }
 
-fn text(location: &Location, name: &str, value: &str) -> Result<()> {
+pub(super) fn text(location: &Location, name: &str, value: &str) -> Result<()> {
     location.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&string(value)?)
 }
 

@@ -5,6 +5,9 @@
 //! | `environment`, `trajectory` | string |
 //! | each parameter | double, null where unknown |
 //! | `time`, each channel | list of double, one a sample |
+//! | each channel on a grid | list of one field a sample; a field is a list of its rows, and so on: `[T][n_1]..[n_k]` |
+//!
+//! Nested lists rather than lists of fixed size: Parquet itself has no other, and every reader opens them.
 //!
 //! Field metadata hold `unit`, `description` and `role`; the file's key-value metadata hold `paramill.format` and
 //! `paramill.split`.
@@ -17,6 +20,7 @@ use super::Manifest;
 use super::layout::{ENVIRONMENT, TIME, TRAJECTORY};
 use crate::schema::Quantity;
 
+mod claims;
 mod read;
 mod write;
 
@@ -37,12 +41,22 @@ fn schema(manifest: &Manifest) -> Schema {
     let list = DataType::List(element());
     let time = Quantity::new(TIME, &manifest.time_unit, "Times of the samples");
     fields.push(described(&time, list.clone(), false, "time"));
-    fields.extend(manifest.channels.iter().map(|channel| described(channel, list.clone(), false, "channel")));
+    let axes = manifest.state_shape().space.len();
+    let fields_of_samples = DataType::List(nested(axes));
+    fields.extend(
+        manifest.channels.iter().map(|channel| described(channel, fields_of_samples.clone(), false, "channel")),
+    );
     Schema::new(Fields::from(fields))
 }
 
 fn element() -> Arc<Field> {
-    Arc::new(Field::new("element", DataType::Float64, false))
+    nested(0)
+}
+
+/// The element of a list: a double, or a list of such elements of one axis less.
+fn nested(axes: usize) -> Arc<Field> {
+    let kind = if axes == 0 { DataType::Float64 } else { DataType::List(nested(axes - 1)) };
+    Arc::new(Field::new("element", kind, false))
 }
 
 fn described(quantity: &Quantity, kind: DataType, nullable: bool, role: &str) -> Field {

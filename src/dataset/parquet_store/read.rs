@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use super::claims::claim_problems;
 use super::schema;
 use crate::dataset::{Error, Manifest};
-use crate::schema::{Split, Trajectory};
+use crate::schema::{Split, StateShape, Trajectory};
 
 /// The trajectories of the file at `path` as they stand there, `batch` at a time.
 ///
@@ -23,6 +24,7 @@ pub(in crate::dataset) fn stream(
     batch: usize,
 ) -> Result<impl Iterator<Item = Result<Vec<Trajectory>, Error>> + Send + use<>, Error> {
     let file = File::open(path).map_err(Error::io(path))?;
+    let pages = file.try_clone().map_err(Error::io(path))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
     let rows = manifest.splits.get(&split).map_or(0, |summary| summary.trajectories);
     let mut problems = Vec::new();
@@ -57,11 +59,14 @@ pub(in crate::dataset) fn stream(
         ));
     }
     Error::problems(path, problems)?;
+    let claims = claim_problems(&pages, builder.metadata(), manifest, split).map_err(Error::parquet(path))?;
+    Error::problems(path, claims)?;
     let decoder = Decoder {
         path: path.to_owned(),
         split,
         parameters: manifest.parameters.iter().map(|quantity| quantity.name.clone()).collect(),
         channels: manifest.channels.iter().map(|quantity| quantity.name.clone()).collect(),
+        state: manifest.state_shape(),
     };
     let batches = builder.with_batch_size(batch.min(rows)).build().map_err(Error::parquet(path))?;
     Ok(batches.map(move |batch| decoder.decode(&batch.map_err(|error| Error::parquet(&decoder.path)(error.into()))?)))
@@ -72,6 +77,7 @@ struct Decoder {
     split: Split,
     parameters: Vec<String>,
     channels: Vec<String>,
+    state: StateShape,
 }
 
 impl Decoder {
@@ -98,26 +104,48 @@ impl Decoder {
                     .iter()
                     .map(|values| values.is_valid(row).then(|| values.as_primitive::<Float64Type>().value(row)))
                     .collect(),
-                states: vec![0.0; times.len() * channels.len()],
+                states: vec![0.0; times.len() * self.state.size()],
                 times,
             };
             let mut problems = Vec::new();
             for (c, (values, name)) in channels.iter().zip(&self.channels).enumerate() {
-                let values = values.as_list::<i32>().value(row);
-                let values = values.as_primitive::<Float64Type>().values();
-                if values.len() != trajectory.times.len() {
+                let samples = values.as_list::<i32>().value(row);
+                if samples.len() != trajectory.times.len() {
                     problems.push(format!(
                         "channel `{name}` has {} samples; expected {}, as many as times",
-                        values.len(),
+                        samples.len(),
                         trajectory.times.len()
                     ));
+                    continue;
                 }
-                let states = trajectory.states.iter_mut().skip(c).step_by(channels.len());
-                states.zip(values).for_each(|(state, value)| *state = *value);
+                let Some(values) = flat(samples, &self.state.space) else {
+                    let expected = format!("{:?}, the points of the grid", self.state.space);
+                    problems.push(format!("channel `{name}` has a field of another shape; expected {expected}"));
+                    continue;
+                };
+                let points = self.state.points().max(1);
+                let states = trajectory.states.chunks_exact_mut(points).skip(c).step_by(channels.len());
+                states
+                    .zip(values.values().chunks_exact(points))
+                    .for_each(|(state, value)| state.copy_from_slice(value));
             }
             Error::trajectory(&self.path, self.split, &trajectory, problems)?;
             rows.push(trajectory);
         }
         Ok(rows)
     }
+}
+
+/// The values of nested lists of exactly these lengths, one after the other; none if a list has another length.
+fn flat(mut array: ArrayRef, lengths: &[usize]) -> Option<Float64Array> {
+    for length in lengths {
+        let lists = array.as_list::<i32>();
+        let offsets = lists.value_offsets();
+        if offsets.windows(2).any(|pair| usize::try_from(pair[1] - pair[0]) != Ok(*length)) {
+            return None;
+        }
+        let (first, last) = (*offsets.first()? as usize, *offsets.last()? as usize);
+        array = lists.values().slice(first, last - first);
+    }
+    Some(array.as_primitive::<Float64Type>().clone())
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, ListBuilder, StringBuilder};
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, Float64Array, ListArray, RecordBatch};
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -14,10 +15,10 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
-use super::{FORMAT_KEY, SPLIT_KEY, element, schema};
+use super::{FORMAT_KEY, SPLIT_KEY, element, nested, schema};
 use crate::dataset::layout::TIME;
 use crate::dataset::{Error, Manifest};
-use crate::schema::{FormatVersion, Split, Trajectory};
+use crate::schema::{FormatVersion, Split, StateShape, Trajectory};
 
 /// A row group is closed once it holds this many doubles (8 MiB before compression).
 const ROW_GROUP_VALUES: usize = 1 << 20;
@@ -27,6 +28,7 @@ pub(in crate::dataset) struct Shard {
     path: PathBuf,
     writer: ArrowWriter<BufWriter<File>>,
     schema: Arc<Schema>,
+    state: StateShape,
     pending: Vec<Trajectory>,
     pending_values: usize,
 }
@@ -39,7 +41,14 @@ impl Shard {
         let properties = properties(&schema, split).map_err(Error::parquet(path))?;
         let writer = ArrowWriter::try_new(BufWriter::new(file), schema.clone(), Some(properties))
             .map_err(Error::parquet(path))?;
-        Ok(Shard { path: path.to_owned(), writer, schema, pending: Vec::new(), pending_values: 0 })
+        Ok(Shard {
+            path: path.to_owned(),
+            writer,
+            schema,
+            state: manifest.state_shape(),
+            pending: Vec::new(),
+            pending_values: 0,
+        })
     }
 
     /// Appends one trajectory, which has been checked.
@@ -60,7 +69,7 @@ impl Shard {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let batch = record_batch(&self.schema, &self.pending)
+        let batch = record_batch(&self.schema, &self.state, &self.pending)
             .and_then(|batch| self.writer.write(&batch))
             .and_then(|()| self.writer.flush());
         batch.map_err(Error::parquet(&self.path))?;
@@ -81,7 +90,13 @@ fn properties(schema: &Schema, split: Split) -> parquet::errors::Result<WriterPr
     // Channels are noise to a dictionary; times are often one grid, which a dictionary stores once.
     for field in schema.fields().iter().filter(|field| field.name() != TIME) {
         if matches!(field.data_type(), DataType::List(_)) {
-            let column = ColumnPath::new(vec![field.name().clone(), "list".to_owned(), "element".to_owned()]);
+            let mut path = vec![field.name().clone()];
+            let mut kind = field.data_type();
+            while let DataType::List(element) = kind {
+                path.extend(["list".to_owned(), "element".to_owned()]);
+                kind = element.data_type();
+            }
+            let column = ColumnPath::new(path);
             properties = properties
                 .set_column_dictionary_enabled(column.clone(), false)
                 .set_column_encoding(column, Encoding::BYTE_STREAM_SPLIT);
@@ -90,9 +105,8 @@ fn properties(schema: &Schema, split: Split) -> parquet::errors::Result<WriterPr
     Ok(properties.build())
 }
 
-fn record_batch(schema: &Arc<Schema>, rows: &[Trajectory]) -> parquet::errors::Result<RecordBatch> {
+fn record_batch(schema: &Arc<Schema>, state: &StateShape, rows: &[Trajectory]) -> parquet::errors::Result<RecordBatch> {
     let parameters = rows.first().map_or(0, |row| row.parameters.len());
-    let channels = rows.first().map_or(0, Trajectory::channels);
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
     for id in [|row: &Trajectory| row.environment.clone(), |row: &Trajectory| row.trajectory.clone()] {
         let mut column = StringBuilder::new();
@@ -105,12 +119,21 @@ fn record_batch(schema: &Arc<Schema>, rows: &[Trajectory]) -> parquet::errors::R
         columns.push(Arc::new(column.finish()));
     }
     columns.push(list_column(rows, |row, values| values.append_slice(&row.times)));
-    for c in 0..channels {
-        columns.push(list_column(rows, |row, values| {
-            row.states.iter().skip(c).step_by(channels).for_each(|state| values.append_value(*state));
-        }));
+    for c in 0..state.channels {
+        let values: Vec<f64> = rows.iter().flat_map(|row| state.channel(&row.states, c)).flatten().copied().collect();
+        let mut column: ArrayRef = Arc::new(Float64Array::from(values));
+        for (inner, count) in state.space.iter().rev().enumerate() {
+            column = list_of(inner, std::iter::repeat_n(*count, column.len() / count), column)?;
+        }
+        columns.push(list_of(state.space.len(), rows.iter().map(Trajectory::len), column)?);
     }
     Ok(RecordBatch::try_new(schema.clone(), columns)?)
+}
+
+/// Lists of these lengths of elements that have `axes` axes themselves.
+fn list_of(axes: usize, lengths: impl Iterator<Item = usize>, values: ArrayRef) -> parquet::errors::Result<ArrayRef> {
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(ListArray::try_new(nested(axes), offsets, values, None)?))
 }
 
 fn list_column(rows: &[Trajectory], append: impl Fn(&Trajectory, &mut Float64Builder)) -> ArrayRef {

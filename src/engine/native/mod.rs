@@ -140,13 +140,19 @@ impl<T: Real + Default> Engine for Native<T> {
         let basis: Vec<Weights<T>> =
             basis.chunks_exact(self.shape.size()).map(|flat| Weights::new(&self.shape, flat)).collect();
         assert_eq!(basis.len(), 1 + context_dimension, "a basis has one vector more than the context has dimensions");
-        Box::new(NativeTangents { engine: self, basis, free: Mutex::default() })
+        let mut moved = vec![false; self.shape.hidden];
+        for of_basis in &basis[1..] {
+            moved.iter_mut().zip(of_basis.hidden_is_nonzero()).for_each(|(moved, nonzero)| *moved |= nonzero);
+        }
+        Box::new(NativeTangents { engine: self, basis, moved, free: Mutex::default() })
     }
 }
 
 struct NativeTangents<'a, T> {
     engine: &'a Native<T>,
     basis: Vec<Weights<T>>,
+    /// Hidden layers that depend on the context.
+    moved: Vec<bool>,
     /// Decoded weights and buffers that are not in use.
     free: Mutex<Vec<(Weights<T>, Scratch<T>)>>,
 }
@@ -171,6 +177,7 @@ impl<T: Real + Default> Tangents for NativeTangents<'_, T> {
                     tableau: self.engine.tableau,
                     weights: &mut weights,
                     basis: &self.basis,
+                    moved: &self.moved,
                     context: &context,
                     batch,
                     rows: &Rows::new(&self.engine.shape, batch, environment),

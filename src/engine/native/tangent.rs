@@ -33,6 +33,8 @@ pub struct TangentRollout<'a, T> {
     pub weights: &'a mut Weights<T>,
     /// `[1 + d]`.
     pub basis: &'a [Weights<T>],
+    /// Hidden layers that depend on the context.
+    pub moved: &'a [bool],
     pub context: &'a [T],
     pub batch: &'a Batch,
     pub rows: &'a Rows<T>,
@@ -49,7 +51,7 @@ impl<T: Real> WithSimd for TangentRollout<'_, T> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        self.weights.combine(self.basis, self.context, |to, from, factor| {
+        self.weights.combine(self.basis, self.moved, self.context, |to, from, factor| {
             to.iter_mut()
                 .zip(from)
                 .for_each(|(to, from)| *to = T::from_f64(to.to_f64() + factor.to_f64() * from.to_f64()));
@@ -118,6 +120,10 @@ impl<T: Real> TangentRollout<'_, T> {
             for (k, of_basis) in self.basis[1..].iter().enumerate() {
                 let of_basis = &of_basis.hidden[layer];
                 let row = &mut next[(1 + k) * width..(2 + k) * width];
+                if !self.moved[layer] {
+                    row.fill(T::zeroed());
+                    continue;
+                }
                 row.copy_from_slice(&of_basis.bias);
                 let primal = Strided { values, row: stride, column: 1 };
                 accumulate(simd, primal, 1, inputs, &of_basis.transposed, width, row);

@@ -116,20 +116,34 @@ impl<T: Real> Weights<T> {
         self.last_bias.fill_with(&mut next);
     }
 
-    /// Replaces the values that the forward pass uses by `basis_0 + sum_k xi_k basis_k`; `matrix` is left as it is.
-    pub fn combine(&mut self, basis: &[Weights<T>], context: &[T], add: impl Fn(&mut [T], &[T], T) + Copy) {
-        fn each<T: Real>(weights: &mut Weights<T>, from: &Weights<T>, mut with: impl FnMut(&mut [T], &[T])) {
-            for (to, from) in weights.hidden.iter_mut().zip(&from.hidden) {
+    /// Replaces the values that the forward pass uses by `basis_0 + sum_k xi_k basis_k`; `matrix` is left as it is, and so are the
+    /// hidden layers that are not `moved`: they stay those of `basis_0`, of which `self` must be a copy.
+    pub fn combine(
+        &mut self,
+        basis: &[Weights<T>],
+        moved: &[bool],
+        context: &[T],
+        add: impl Fn(&mut [T], &[T], T) + Copy,
+    ) {
+        let each = |weights: &mut Weights<T>, from: &Weights<T>, with: &dyn Fn(&mut [T], &[T])| {
+            let hidden = weights.hidden.iter_mut().zip(&from.hidden);
+            for ((to, from), _) in hidden.zip(moved).filter(|(_, moved)| **moved) {
                 with(&mut to.transposed, &from.transposed);
                 with(&mut to.bias, &from.bias);
             }
             with(&mut weights.last, &from.last);
             with(&mut weights.last_bias, &from.last_bias);
-        }
-        each(self, &basis[0], |to, from| to.copy_from_slice(from));
+        };
+        each(self, &basis[0], &|to, from| to.copy_from_slice(from));
         for (from, &xi) in basis[1..].iter().zip(context) {
-            each(self, from, |to, from| add(to, from, xi));
+            each(self, from, &|to, from| add(to, from, xi));
         }
+    }
+
+    /// Which hidden layers are not zero.
+    pub fn hidden_is_nonzero(&self) -> impl Iterator<Item = bool> + '_ {
+        let nonzero = |values: &[T]| values.iter().any(|value| value.to_f64() != 0.0);
+        self.hidden.iter().map(move |layer| nonzero(&layer.transposed) || nonzero(&layer.bias))
     }
 
     /// Adds gradients in the layout of [`GradientBuffers`] to the flat gradient `[P]`.

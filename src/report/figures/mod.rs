@@ -6,6 +6,7 @@ use super::canvas::Canvas;
 mod agreement;
 mod cells;
 mod contexts;
+mod fields;
 mod hull;
 mod losses;
 mod portraits;
@@ -42,6 +43,7 @@ pub fn all(input: &Input) -> Vec<Figure> {
         agreement::figure(input),
         contexts::figure(input),
         portraits::figure(input),
+        fields::figure(input),
         losses::figure(input),
     ]
     .into_iter()

@@ -50,6 +50,9 @@ impl<'a> Panel<'a> {
 
 /// Panels of truth and prediction in two columns.
 pub fn figure(input: &Input) -> Option<Figure> {
+    if input.grid.is_some() {
+        return None;
+    }
     let channels = input.channels.len();
     let panels: Vec<Panel> =
         input.portraits.iter().filter_map(|portrait| Panel::new(portrait, channels)).take(MOST).collect();

@@ -1,0 +1,75 @@
+//! What in a file reaches out of it: links, storage and filters, in every group.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::ptr::null_mut;
+
+use hdf5_metno::dataset::Layout;
+use hdf5_metno::{Dataset, File, Group, IndexType, IterationOrder, LinkType, LocationType, Result, sync::sync};
+use hdf5_metno_sys::h5p::{H5Pget_external_count, H5Pget_filter2, H5Pget_nfilters};
+use hdf5_metno_sys::h5z::{
+    H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_RESERVED, H5Z_FILTER_SHUFFLE, H5Z_filter_t,
+};
+
+use crate::dataset::Error;
+
+/// A sentence for each link, variable or filter that takes more than this file and libhdf5 itself to read. To be looked at before
+/// anything is opened through a link and before any value is read.
+pub(super) fn reach_problems(path: &Path, file: &File) -> std::result::Result<Vec<String>, Error> {
+    let mut problems = Vec::new();
+    // A group may hold itself. Tokens of objects can be compared but neither ordered nor hashed: their text is.
+    let mut met = BTreeSet::new();
+    let mut groups: Vec<Group> = vec![file.as_group().map_err(Error::hdf5(path))?];
+    while let Some(group) = groups.pop() {
+        for (name, link) in group.links(IndexType::Name, IterationOrder::Increasing).map_err(Error::hdf5(path))? {
+            let place = format!("{}/{name}", group.name().trim_end_matches('/')).trim_start_matches('/').to_owned();
+            if link.link_type != LinkType::Hard {
+                problems.push(format!("`{place}` is a link of type {:?}; expected only hard links", link.link_type));
+                continue;
+            }
+            let object = group.loc_info_by_name(&name).map_err(Error::hdf5(path))?;
+            if !met.insert(format!("{:?}", object.token)) {
+                continue;
+            }
+            match object.loc_type {
+                LocationType::Group => groups.push(group.group(&name).map_err(Error::hdf5(path))?),
+                LocationType::Dataset => {
+                    let variable = group.dataset(&name).map_err(Error::hdf5(path))?;
+                    let found = storage_problems(&variable).map_err(Error::hdf5(path))?;
+                    problems.extend(found.into_iter().map(|problem| format!("variable `{place}` {problem}")));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(problems)
+}
+
+fn storage_problems(variable: &Dataset) -> Result<Vec<String>> {
+    let properties = variable.dcpl()?;
+    if properties.get_layout()? == Layout::Virtual {
+        return Ok(vec!["is virtual; expected its values in this file".to_owned()]);
+    }
+    // The safe wrappers read names and parameters of any length into buffers of one length: numbers are asked for alone.
+    // SAFETY: the property list is open and outlives the calls; libhdf5 writes nothing through null pointers.
+    let (external, filters) = sync(|| unsafe {
+        let list = properties.id();
+        let filter =
+            |position| H5Pget_filter2(list, position, null_mut(), null_mut(), null_mut(), 0, null_mut(), null_mut());
+        let filters: Vec<H5Z_filter_t> = (0..H5Pget_nfilters(list).max(0)).map(|i| filter(i as u32)).collect();
+        (H5Pget_external_count(list), filters)
+    });
+    if external != 0 {
+        return Ok(vec!["has external storage; expected its values in this file".to_owned()]);
+    }
+    Ok(filters.into_iter().filter_map(filter_problem).collect())
+}
+
+fn filter_problem(filter: H5Z_filter_t) -> Option<String> {
+    let kind = match filter {
+        H5Z_FILTER_DEFLATE | H5Z_FILTER_SHUFFLE | H5Z_FILTER_FLETCHER32 => return None,
+        plug_in if plug_in >= H5Z_FILTER_RESERVED => "plug-in filter",
+        _ => "filter",
+    };
+    Some(format!("has the {kind} {filter}; expected none but shuffle, deflate and fletcher32"))
+}

@@ -1,0 +1,104 @@
+//! The groups that make a file one of The Well's, beside the variables in the root group: every variable in them is a hard link to one
+//! there, so nothing is stored twice.
+//!
+//! | group | what it holds |
+//! |---|---|
+//! | `dimensions` | `time` and the axes in space |
+//! | `t0_fields` | the channels `[B, T, n_1, .., n_k]` |
+//! | `t1_fields`, `t2_fields` | nothing: a dataset has no vector or tensor fields |
+//! | `scalars` | the parameters `[B]` |
+//! | `boundary_conditions` | a mask of both ends of each axis; all axes are periodic |
+//!
+//! The layout knows one time axis and at least one axis in space: files whose trajectories have times of their own have no such groups, and
+//! a state without space stands on the one point of an axis named [`POINT`].
+//!
+//! Source: R. Ohana et al., The Well, NeurIPS 2024 (datasets and benchmarks), and what its loader, `the_well` 1.2, reads. The Well's own files
+//! hold single precision; its loader takes double as well.
+
+use hdf5_metno::types::VarLenUnicode;
+use hdf5_metno::{Dataset, File, Group, Location, Result};
+use ndarray::Array1;
+
+use super::write::{builder, string, text};
+use crate::dataset::Manifest;
+use crate::dataset::layout::{POINT, TIME};
+
+/// The groups.
+pub(in crate::dataset) const GROUPS: [&str; 6] =
+    ["dimensions", "t0_fields", "t1_fields", "t2_fields", "scalars", "boundary_conditions"];
+
+/// Adds the groups to a file that has its variables, of `trajectories` rows at common times.
+pub(super) fn add(file: &File, manifest: &Manifest, trajectories: usize) -> Result<()> {
+    let axes: Vec<&str> = match &manifest.grid {
+        Some(grid) => grid.axes.iter().map(|axis| axis.name.as_str()).collect(),
+        None => vec![POINT],
+    };
+    text(file, "dataset_name", &manifest.name)?;
+    text(file, "grid_type", "cartesian")?;
+    number(file, "n_spatial_dims", axes.len())?;
+    number(file, "n_trajectories", trajectories)?;
+    // Parameters that are one number for the whole file; ours differ from row to row.
+    texts(file, "simulation_parameters", &[])?;
+
+    let dimensions = group(file, "dimensions")?;
+    texts(&dimensions, "spatial_dims", &axes)?;
+    for name in axes.iter().copied().chain([TIME]) {
+        let dimension = link(file, "dimensions", name)?;
+        varies(&dimension, false, name == TIME)?;
+    }
+    let channels: Vec<&str> = manifest.channels.iter().map(|channel| channel.name.as_str()).collect();
+    for (order, names) in [&channels[..], &[], &[]].into_iter().enumerate() {
+        let fields = group(file, &format!("t{order}_fields"))?;
+        texts(&fields, "field_names", names)?;
+    }
+    for name in channels {
+        let field = link(file, "t0_fields", name)?;
+        varies(&field, true, true)?;
+        field.new_attr::<bool>().shape([axes.len()]).create("dim_varying")?.write_raw(&vec![true; axes.len()])?;
+    }
+    let parameters: Vec<&str> = manifest.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    let scalars = group(file, "scalars")?;
+    texts(&scalars, "field_names", &parameters)?;
+    for name in parameters {
+        let scalar = link(file, "scalars", name)?;
+        varies(&scalar, true, false)?;
+    }
+    group(file, "boundary_conditions")?;
+    for name in axes {
+        let condition = group(file, &format!("boundary_conditions/{name}_periodic"))?;
+        text(&condition, "bc_type", "periodic")?;
+        texts(&condition, "associated_dims", &[name])?;
+        texts(&condition, "associated_fields", &[])?;
+        varies(&condition, false, false)?;
+        let count = file.dataset(name)?.size();
+        let ends = Array1::from_iter((0..count).map(|i| i == 0 || i + 1 == count));
+        builder(&condition).with_data(&ends).create("mask")?;
+    }
+    Ok(())
+}
+
+/// A group without the time at which it was made: the bytes of a file depend on what it holds alone.
+fn group(file: &File, name: &str) -> Result<Group> {
+    file.create_group_builder().with_gcpl(|plist| plist.obj_track_times(false)).create(name)
+}
+
+/// Makes the variable `name` of the root group one of `group` too.
+fn link(file: &File, group: &str, name: &str) -> Result<Dataset> {
+    file.link_hard(&format!("/{name}"), &format!("{group}/{name}"))?;
+    file.dataset(name)
+}
+
+fn varies(location: &Location, sample: bool, time: bool) -> Result<()> {
+    location.new_attr::<bool>().create("sample_varying")?.write_scalar(&sample)?;
+    location.new_attr::<bool>().create("time_varying")?.write_scalar(&time)
+}
+
+fn number(location: &Location, name: &str, value: usize) -> Result<()> {
+    location.new_attr::<i64>().create(name)?.write_scalar(&(value as i64))
+}
+
+fn texts(location: &Location, name: &str, values: &[&str]) -> Result<()> {
+    let values = values.iter().map(|value| string(value)).collect::<Result<Vec<VarLenUnicode>>>()?;
+    let attribute = location.new_attr::<VarLenUnicode>().shape([values.len()]).create(name)?;
+    if values.is_empty() { Ok(()) } else { attribute.write_raw(&values) }
+}

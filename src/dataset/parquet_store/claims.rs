@@ -1,0 +1,63 @@
+//! What the pages of a Parquet file claim to hold, before any of them is decoded: a few bytes can stand for billions of values.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use parquet::column::page::PageReader;
+use parquet::errors::Result;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use crate::dataset::Manifest;
+use crate::dataset::layout::TIME;
+use crate::schema::Split;
+
+/// Bytes of values that a byte of a file can stand for at most. Channels are stored without a dictionary, and a block of zstd takes no less
+/// than 4 bytes for 128 KiB; no other column has more values than a channel.
+const GREATEST_COMPRESSION: u64 = 1 << 15;
+
+/// A sentence for each column whose pages claim more values than the manifest states or than the file can hold. Only the pages' headers
+/// are read.
+pub(super) fn claim_problems(
+    file: &File,
+    metadata: &ParquetMetaData,
+    manifest: &Manifest,
+    split: Split,
+) -> Result<Vec<String>> {
+    let file = Arc::new(file.try_clone()?);
+    let most_bytes = file.metadata()?.len().saturating_mul(GREATEST_COMPRESSION);
+    let summary = manifest.splits.get(&split).cloned().unwrap_or_default();
+    let most_values = |name: &str| match name {
+        TIME => summary.samples,
+        _ if manifest.channels.iter().any(|channel| channel.name == name) => {
+            summary.samples.saturating_mul(manifest.state_shape().points())
+        }
+        _ => summary.trajectories,
+    } as u64;
+    let mut problems = Vec::new();
+    for (i, column) in metadata.file_metadata().schema_descr().columns().iter().enumerate() {
+        let name = column.path().parts().first().map_or("", String::as_str);
+        let mut claimed = 0_u64;
+        for group in metadata.row_groups() {
+            let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+            let mut pages = SerializedPageReader::new(file.clone(), group.column(i), rows, None)?;
+            while let Some(page) = pages.peek_next_page()? {
+                claimed = claimed.saturating_add(page.num_levels.or(page.num_rows).unwrap_or(0) as u64);
+                pages.skip_next_page()?;
+            }
+        }
+        let most = most_values(name);
+        if claimed > most {
+            problems.push(format!(
+                "column `{name}` claims {claimed} values; expected {most} at most, as the manifest states"
+            ));
+        }
+        let bytes = claimed.saturating_mul(size_of::<f64>() as u64);
+        if bytes > most_bytes {
+            problems.push(format!(
+                "column `{name}` claims {bytes} bytes; expected no more than the file can hold ({most_bytes})"
+            ));
+        }
+    }
+    Ok(problems)
+}
