@@ -71,6 +71,16 @@ fn file_set(manifest: &Manifest, split: Split) -> Value {
     })
 }
 
+/// Loaders take no white space in an id: it becomes `_`, and the characters of a name that has some are told by their codes beside it, so
+/// that two names have two ids.
+fn field_id(split: Split, column: &str) -> String {
+    if !column.contains(char::is_whitespace) {
+        return format!("{split}/{column}");
+    }
+    let codes = column.chars().filter(|c| c.is_whitespace() || *c == '_').map(|c| format!("-{:x}", u32::from(c)));
+    format!("{split}/{}{}", column.replace(char::is_whitespace, "_"), codes.collect::<String>())
+}
+
 fn record_set(manifest: &Manifest, split: Split) -> Value {
     let source = match &manifest.data_files(split, Store::Parquet)[..] {
         [file] => json!({ "fileObject": { "@id": file } }),
@@ -81,8 +91,8 @@ fn record_set(manifest: &Manifest, split: Split) -> Value {
         source["extract"] = json!({ "column": column });
         let mut field = json!({
             "@type": "cr:Field",
-            "@id": format!("{split}/{column}"),
-            "name": format!("{split}/{column}"),
+            "@id": field_id(split, column),
+            "name": field_id(split, column),
             "description": description,
             "dataType": kind,
             "source": source,

@@ -187,10 +187,13 @@ impl Chunk<'_> {
             }
             // A last step is so short that predictions follow their tangents: it needs no rollout.
             for (e, (walk, step)) in walks.iter_mut().zip(&steps).enumerate() {
-                if let Some(step) = step.as_ref().filter(|step| walk.is_last(step, self.settings)) {
+                let Some(step) = step else { continue };
+                if walk.is_last(step, self.settings) {
                     self.follow_tangents(e, step, &mut predictions, &tangents);
-                    let last = self.point(e, &contexts, &predictions, &tangents);
-                    walk.finish_with(last);
+                    walk.finish_with(Some(self.point(e, &contexts, &predictions, &tangents)));
+                } else if walk.promise(step, self.settings.context_penalty) <= self.settings.tolerance * walk.best.cost
+                {
+                    walk.finish_with(None);
                 }
             }
             if walks.iter().all(|walk| walk.end.is_some()) {
@@ -295,20 +298,18 @@ impl Walk {
         -(2.0 * self.best.gradient.dot(step) + curvature)
     }
 
-    /// Whether the step is short, promises little, or makes the next one short, which shrinks by as much as this one did.
+    /// Whether the step is short, or makes the next one short, which shrinks by as much as this one did.
     fn is_last(&self, step: &DVector<f64>, settings: &Settings) -> bool {
         let short = settings.tolerance * ((&self.best.context + step).norm() + settings.tolerance);
         let length = step.norm();
         let next = self.length.map_or(length, |before| length * (length / before).min(1.0));
-        length <= short
-            || next <= short
-            || self.promise(step, settings.context_penalty) <= settings.tolerance * self.best.cost
+        length <= short || next <= short
     }
 
-    /// Ends at `last`.
-    fn finish_with(&mut self, last: Point) {
+    /// Ends at `last`, or where it is: no step is worth its rollout.
+    fn finish_with(&mut self, last: Option<Point>) {
         self.iterations += 1;
-        self.best = last;
+        self.best = last.unwrap_or_else(|| self.best.clone());
         self.end = Some((Status::Ok, String::new()));
     }
 

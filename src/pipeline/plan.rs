@@ -73,7 +73,12 @@ impl Plan {
             }
         }
         problems.extend(system_file::embed(&mut document, file)?);
-        let settings = resolve(&document, problems)?;
+        let mut settings = resolve(&document, problems)?;
+        if let Some(generate) = &mut settings.generate
+            && let Ok(system) = generate.find_system()
+        {
+            *generate = generate.resolved(system);
+        }
         let (source, dataset) = match (settings.generate.clone(), settings.import.clone()) {
             (Some(generate), _) => (Source::Generate(Box::new(generate.clone())), generate.dataset),
             (None, Some(import)) => (Source::Import(Box::new(import.clone())), import.dataset),

@@ -115,10 +115,7 @@ impl Executor for Built {
 
     fn configuration(&self, plan: &Plan) -> Value {
         match &plan.source {
-            Source::Generate(settings) => {
-                let resolved = settings.find_system().map(|system| settings.resolved(system));
-                serde_json::to_value(resolved.as_ref().unwrap_or(settings)).unwrap_or(Value::Null)
-            }
+            Source::Generate(settings) => serde_json::to_value(settings).unwrap_or(Value::Null),
             Source::Import(settings) => {
                 let mut value = serde_json::to_value(settings).unwrap_or(Value::Null);
                 // Where the archive lies on this machine does not matter: its files are told by their digests.

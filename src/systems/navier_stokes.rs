@@ -58,7 +58,7 @@ static STEPPER: Stepper = Stepper {
     name: "pseudo-spectral, Crank-Nicolson and Adams-Bashforth of order 2",
     step: STEP,
     order: 2,
-    error: 1e-6,
+    error: 3.5e-7,
     integrate: &|parameters, initial, times, step, states| {
         Vorticity::new(POINTS, &force()).integrate(parameters[0], initial, times, step, states)
     },

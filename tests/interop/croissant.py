@@ -21,10 +21,12 @@ def same(found, expected, place):
 def check(dataset, split, expected):
     space = [axis["count"] for axis in (expected["grid"] or {"axes": []})["axes"]]
     records = list(dataset.records(split))
+    (record_set,) = [it for it in dataset.metadata.record_sets if it.uuid == split]
+    columns = {field.uuid: field.source.extract.column for field in record_set.fields}
     rows = expected["splits"][split]
     assert len(records) == len(rows) > 0, f"{split}: {len(records)} records and not {len(rows)}"
     for record, row in zip(records, rows):
-        found = {key.removeprefix(f"{split}/"): value for key, value in record.items()}
+        found = {columns[key]: value for key, value in record.items()}
         assert found["environment"].decode() == row["environment"] and found["trajectory"].decode() == row["trajectory"]
         for quantity, value in zip(expected["parameters"], row["parameters"]):
             here = found[quantity["name"]]

@@ -83,7 +83,8 @@ fn differences(case: &ReferenceTrajectory, states: &[f64]) -> [f64; 3] {
     greatest
 }
 
-/// As for the other systems: 1e-9 a step keeps whole trajectories, and the statistics of the patterns, within 1e-7.
+/// 1e-9 a step keeps whole trajectories, and the statistics of the patterns, within 1e-6: a step's error is a mean over all points, so
+/// a few points may err more.
 #[test]
 fn gray_scott_agrees_with_scipy_at_a_known_cost() {
     let reference = gray_scott();
@@ -100,7 +101,7 @@ fn gray_scott_agrees_with_scipy_at_a_known_cost() {
         let work = integrator.integrate(field, &case.initial, &reference.times, &mut states).unwrap();
         let differences = differences(case, &states);
         let error = differences.into_iter().fold(0.0, f64::max);
-        assert!(error < 1e-7, "{} with {:?} is off by {differences:?}", case.preset, case.parameters);
+        assert!(error < 1e-6, "{} with {:?} is off by {differences:?}", case.preset, case.parameters);
         let parameters = format!("{:?}", case.parameters);
         let log_error = error.log10().ceil();
         writeln!(
