@@ -401,3 +401,32 @@ fn only_simulated_datasets_are_made_again() {
     );
     assert!(!root.path().join("again").exists());
 }
+
+#[test]
+fn a_dataset_is_shown_drawn_split_merged_and_exported() {
+    let root = house(PIPELINE);
+    let at = |arguments: &[&str]| paramill(root.path(), &[&["dataset"], arguments].concat());
+    assert_eq!(paramill(root.path(), &["run", "pairs.toml", "--stage", "generate"]).status.code(), Some(0));
+    let shown = at(&["show", "datasets/pairs", "--plot", "picture.svg", "--json"]);
+    assert_eq!((shown.status.code(), stderr(&shown)), (Some(0), String::new()));
+    let shown: Value = serde_json::from_str(&stdout(&shown)).unwrap();
+    let first = &shown["splits"]["train"]["parameters"][0];
+    assert!(first["distinct"].as_u64() > Some(0) && first["least"].as_f64() <= first["greatest"].as_f64(), "{first}");
+    let picture = fs::read_to_string(root.path().join("picture.svg")).unwrap();
+    assert!(picture.contains("train-00000 / 00000") && picture.contains("p-line-0"));
+    assert_eq!(at(&["show", "datasets/pairs", "--plot", "picture.pdf"]).status.code(), Some(2));
+
+    let split = ["split", "datasets/pairs", "--environments", "train-00000", "--to", "a"];
+    let split = |rest: &str| at(&[&split[..], &["--rest", rest]].concat());
+    assert_eq!(split("a").status.code(), Some(2));
+    assert_eq!(split("b").status.code(), Some(0));
+    assert_eq!(at(&["merge", "b", "a", "--to", "all"]).status.code(), Some(0));
+    assert_eq!(at(&["verify", "a", "b", "all"]).status.code(), Some(0));
+    let difference: Value = serde_json::from_str(&stdout(&at(&["diff", "datasets/pairs", "all", "--json"]))).unwrap();
+    assert_eq!(difference["difference"]["splits"], serde_json::json!({}));
+    assert_eq!(at(&["merge", "a", "a", "--to", "twice"]).status.code(), Some(3));
+    assert_eq!(at(&["merge", "a", "b", "--to", "all"]).status.code(), Some(2));
+    assert_eq!(at(&["export", "nowhere", "--to", "csv"]).status.code(), Some(3));
+    assert_eq!(at(&["export", "all", "--to", "csv"]).status.code(), Some(0));
+    assert!(root.path().join("csv/train.csv").is_file() && !root.path().join("twice").exists());
+}

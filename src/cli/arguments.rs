@@ -254,7 +254,7 @@ pub struct Merge {
 
 const SPLIT_DATASET_EXAMPLES: &str = "\
 Example:
-  paramill dataset split datasets/lv-demo --environments train-000,train-001 --to datasets/two --rest datasets/others";
+  paramill dataset split datasets/lv-demo --environments train-00000,train-00001 --to datasets/two --rest datasets/others";
 
 /// Make one or two datasets of some environments and of all others; every trajectory stays as it is, to the bit
 #[derive(Debug, Args)]
