@@ -52,7 +52,8 @@ fn merging_and_splitting_are_inverse_and_change_no_bit() {
     let provenance = &all.manifest().provenance;
     let mut parents: Vec<_> = provenance.parents.iter().map(|parent| parent.sha256.clone()).collect();
     let mut hashes = hashes.to_vec();
-    (parents.sort(), hashes.sort());
+    parents.sort();
+    hashes.sort();
     assert_eq!((parents, provenance.seed, all.manifest().data_tolerance), (hashes, None, None));
     let mut seeds: Vec<_> = (0..2).map(|i| provenance.configuration["sources"][i]["seed"].as_u64()).collect();
     seeds.sort_unstable();
