@@ -413,10 +413,10 @@ fn a_dataset_is_shown_drawn_split_merged_and_exported() {
     let first = &shown["splits"]["train"]["parameters"][0];
     assert!(first["distinct"].as_u64() > Some(0) && first["least"].as_f64() <= first["greatest"].as_f64(), "{first}");
     let picture = fs::read_to_string(root.path().join("picture.svg")).unwrap();
-    assert!(picture.contains("train-00000 / 00000") && picture.contains("p-line-0"));
+    assert!(picture.contains("train-00001 / 00000") && picture.contains("p-line-0"));
     assert_eq!(at(&["show", "datasets/pairs", "--plot", "picture.pdf"]).status.code(), Some(2));
 
-    let split = ["split", "datasets/pairs", "--environments", "train-00000", "--to", "a"];
+    let split = ["split", "datasets/pairs", "--environments", "train-00001", "--to", "a"];
     let split = |rest: &str| at(&[&split[..], &["--rest", rest]].concat());
     assert_eq!(split("a").status.code(), Some(2));
     assert_eq!(split("b").status.code(), Some(0));
