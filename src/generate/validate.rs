@@ -35,8 +35,9 @@ impl Settings {
             let known: Vec<&str> = system.presets.iter().map(|preset| preset.name).collect();
             problems.unknown("preset", name, "preset of the system", &known);
         }
-        if let Some(preset) = preset {
-            self.check_integration(system, preset.dynamics, &mut problems);
+        // Of an unknown preset it is not known how it moves; most of a system's move alike.
+        if let Some(likely) = preset.or(system.presets.first()) {
+            self.check_integration(system, likely.dynamics, &mut problems);
         }
         for (&split, settings) in &self.splits {
             self.check_split(system, preset, split, settings, &mut problems);

@@ -12,9 +12,10 @@ const MOST: usize = 3;
 const MOST_CHANNELS: usize = 2;
 /// Steps of the colour scale.
 const LEVELS: usize = 64;
-const LEFT: f64 = 16.0;
-const SIDE: f64 = 186.0;
-const GAP: f64 = 18.0;
+const LEFT: f64 = 12.0;
+/// Divided without a rest by the usual numbers of points: no gaps between them.
+const SIDE: f64 = 192.0;
+const GAP: f64 = 16.0;
 /// Height of a row beside its pictures: its title above, its ranges below.
 const WORDS: f64 = 58.0;
 const HEADINGS: [&str; 4] =
