@@ -319,3 +319,44 @@ fn a_training_that_diverges_ends_with_5_and_too_many_residuals_with_2() {
     assert_eq!(outcome.status.code(), Some(2), "{}", stderr(&outcome));
     assert!(stderr(&outcome).contains("684 residuals"), "{}", stderr(&outcome));
 }
+
+/// The shipped pipelines of fields at a size that says nothing of accuracy: every stage runs, and every environment has its row.
+#[test]
+fn pipelines_of_fields_run_from_end_to_end() {
+    let root = tempfile::tempdir().unwrap();
+    let smaller = [
+        ("gs", "train.model={ kind = \"convnet\", layers = 2, width = 3, output_scale = 5e-4 }"),
+        ("ns", "train.model={ kind = \"fno\", layers = 1, modes = 2, width = 2, projection = 3 }"),
+    ];
+    for (name, model) in smaller {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("pipelines/{name}.toml"));
+        let one = |split: &str, count: usize| {
+            format!(
+                "generate.splits.{split}={{ environments = \"{}\", trajectories = 1, limit = {count} }}",
+                match split {
+                    "adapt" | "grid" => split,
+                    _ => "train",
+                }
+            )
+        };
+        let mut settings: Vec<String> =
+            vec![one("train", 4), one("validation", 4), one("test", 4), one("adapt", 1), one("grid", 2)];
+        settings
+            .push("generate.splits.adapt_test={ environments = \"adapt\", trajectories = 1, limit = 1 }".to_owned());
+        settings.extend([model, "train.steps=3", "train.validate_every=1"].map(str::to_owned));
+        let arguments: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting.as_str()]).collect();
+        let output = paramill(root.path(), &[&["run", file.to_str().unwrap(), "--json"], &arguments[..]].concat());
+        // A model of three steps need not determine every context.
+        assert!(
+            matches!(output.status.code(), Some(0 | 4)),
+            "{name}: {:?} {}",
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout)
+        );
+        let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(ran(&outcome), ["generate", "train", "map", "estimate", "report"]);
+        assert_eq!(outcome["summary"]["environments"], 3, "{name}");
+        assert!(outcome["summary"]["mse_in_domain"].as_f64().is_some_and(f64::is_finite), "{name}: {outcome}");
+        assert!(root.path().join("runs").join(name).join("report/fields.svg").is_file(), "{name}");
+    }
+}
