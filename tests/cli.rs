@@ -426,6 +426,9 @@ fn a_dataset_is_shown_drawn_split_merged_and_exported() {
     assert_eq!(difference["difference"]["splits"], serde_json::json!({}));
     assert_eq!(at(&["merge", "a", "a", "--to", "twice"]).status.code(), Some(3));
     assert_eq!(at(&["merge", "a", "b", "--to", "all"]).status.code(), Some(2));
+    let nothing_left = at(&["split", "a", "--environments", "train-00001", "--to", "c", "--rest", "d"]);
+    assert_eq!(nothing_left.status.code(), Some(2));
+    assert!(stderr(&nothing_left).contains("no environment is left") && !root.path().join("c").exists());
     assert_eq!(at(&["export", "nowhere", "--to", "csv"]).status.code(), Some(3));
     assert_eq!(at(&["export", "all", "--to", "csv"]).status.code(), Some(0));
     assert!(root.path().join("csv/train.csv").is_file() && !root.path().join("twice").exists());

@@ -54,6 +54,14 @@ fn split(command: &SplitDataset) -> Result<u8, Error> {
     if command.rest.as_ref() == Some(&command.to) {
         return Err(Error::Usage(format!("--rest {}: is the place of --to; name another", command.to.display())));
     }
+    if let Some(rest) = &command.rest {
+        let splits = dataset.manifest().splits.keys();
+        let indices = splits.map(|split| dataset.index(*split)).collect::<Result<Vec<_>, _>>()?;
+        if indices.iter().flatten().all(|entry| ids.contains(&entry.environment)) {
+            let rest = rest.display();
+            return Err(Error::Usage(format!("--rest {rest}: no environment is left for it; leave --rest out")));
+        }
+    }
     for (path, inside) in sides {
         print(&made(&select(&dataset, &ids, inside, path)?, path));
     }
