@@ -176,6 +176,9 @@ fn read_manifest(directory: &Path) -> Result<(Manifest, String), Error> {
     if manifest.scales.len() != d || d == 0 || manifest.context_dimension == 0 {
         return invalid(format!("{} scales for {d} channels", manifest.scales.len()), "one scale a channel");
     }
+    if manifest.substeps == 0 {
+        return invalid("`substeps` 0".to_owned(), "one step from sample to sample, or more");
+    }
     if let Some((found, expected)) = manifest.model.problem(&manifest.state_shape()) {
         return invalid(found, expected);
     }
