@@ -1,7 +1,7 @@
 //! Errors of trajectories and of parameters.
 //!
 //! `MAPE(z, y) = mean over j with y_j != 0 of |z_j - y_j| / |y_j|`, in percent; mean squared errors are over all channels,
-//! trajectories and samples but the first, which is given. Source: Kirchmeyer et al., ICML 2022, section 5.
+//! trajectories and samples but the first, which is given, and what is missing. Source: Kirchmeyer et al., ICML 2022, section 5.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,7 +122,7 @@ impl FitErrors {
         let channels = scales.len();
         for (trajectory, prediction) in support.trajectories.iter().zip(predictions) {
             let observed = trajectory.states.get(channels..).unwrap_or_default();
-            for (i, (y, z)) in observed.iter().zip(prediction).enumerate() {
+            for (i, (y, z)) in observed.iter().zip(prediction).enumerate().filter(|(_, (y, _))| !y.is_nan()) {
                 let ChannelScale { centre, scale } = scales[i % channels];
                 let error = (z - y) * scale;
                 squares.add(error * error);

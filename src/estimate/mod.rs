@@ -32,10 +32,9 @@ use stream::Observed;
 
 use crate::checkpoint::{self, ChannelScale, StoredModel};
 use crate::dataset::{self, Dataset, IndexEntry};
-use crate::engine::{Batch, Compute, ComputeError, Segment};
+use crate::engine::{Batch, Compute, ComputeError};
 use crate::progress::{Event, Run};
 use crate::schema::{Split, Trajectory};
-use crate::train;
 
 /// Why there are no estimates.
 #[derive(Debug, thiserror::Error)]
@@ -186,7 +185,7 @@ impl<'a> Estimator<'a> {
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
             environments.push((id, parameters));
-            supports.push(Support { trajectories: self.scaled(trajectories.into_iter()) });
+            supports.push(Support::new(trajectories, &self.scales));
         }
         let adaptations = self.adapter.adapt(&supports);
         environments
@@ -199,15 +198,6 @@ impl<'a> Estimator<'a> {
                     _ => None,
                 };
                 Ok(self.row(id, &parameters, support, adaptation, test_mse))
-            })
-            .collect()
-    }
-
-    fn scaled(&self, trajectories: impl Iterator<Item = Trajectory>) -> Vec<Trajectory> {
-        trajectories
-            .map(|mut trajectory| {
-                train::scale(&mut trajectory, &self.scales);
-                trajectory
             })
             .collect()
     }
@@ -264,10 +254,10 @@ impl<'a> Estimator<'a> {
         if context.iter().any(|xi| !xi.is_finite()) {
             return Ok(None);
         }
-        let trajectories = self.scaled(self.dataset.read_rows(Split::AdaptTest, rows)?.into_iter());
+        let held_out = Support::new(self.dataset.read_rows(Split::AdaptTest, rows)?, &self.scales);
         let mut error = evaluation::SquaredError::default();
-        self.add_error(context, &trajectories, &mut error);
-        Ok(Some(error.mean()))
+        self.add_error(context, &held_out, &mut error);
+        Ok(Some(error.mean()).filter(|_| error.count() > 0))
     }
 
     /// Mean squared error, in the dataset's units, on the test split under the training contexts.
@@ -278,23 +268,22 @@ impl<'a> Estimator<'a> {
         for environment in &environments {
             let known = self.model.manifest.environments.iter().position(|it| it.id == environment.id);
             let Some(place) = known else { continue };
-            let trajectories = self.scaled(self.dataset.read_rows(Split::Test, &environment.rows)?.into_iter());
-            self.add_error(&self.model.contexts[place * d..(place + 1) * d], &trajectories, &mut error);
+            let held_out = Support::new(self.dataset.read_rows(Split::Test, &environment.rows)?, &self.scales);
+            self.add_error(&self.model.contexts[place * d..(place + 1) * d], &held_out, &mut error);
         }
         Ok(Some(error.mean()).filter(|_| error.count() > 0))
     }
 
-    fn add_error(&self, context: &[f64], trajectories: &[Trajectory], error: &mut evaluation::SquaredError) {
+    fn add_error(&self, context: &[f64], held_out: &Support, error: &mut evaluation::SquaredError) {
         let mut weights = vec![0.0; self.model.model().layout().size()];
         self.model.rule().decode(&self.model.shared, context, &mut weights);
-        let segments: Vec<Segment> =
-            trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states }).collect();
-        let batch = Batch::new(self.scales.len(), &[segments], (0, 0));
+        let batch = Batch::new(self.scales.len(), &[held_out.segments()], (0, 0));
         error.add(&self.adapter.engine.predict(&weights, &batch), &batch, &self.scales);
     }
 }
 
-/// Truth and prediction of the first support trajectory of an environment under a context, in the dataset's units `[T, C]`.
+/// Truth and prediction of the first support trajectory of an environment under a context, in the dataset's units `[T, C]`, from its first
+/// complete sample on; of the first trajectory that has one.
 ///
 /// # Errors
 /// If the dataset cannot be read or has no such environment.
@@ -306,21 +295,28 @@ pub fn portrait(
     environment: &str,
     context: &[f64],
 ) -> Result<(Trajectory, Vec<f64>), Error> {
-    let row = dataset.index(split)?.iter().position(|entry| entry.environment == environment);
-    let row = row.ok_or_else(|| Error::Invalid {
+    let index = dataset.index(split)?;
+    let rows = (0..index.len()).filter(|&row| index[row].environment == environment);
+    let mut observed = None;
+    for row in rows {
+        let mut trajectory = dataset.read_rows(split, &[row])?.remove(0);
+        if let Some(start) = trajectory.start() {
+            trajectory.start_at(start);
+            observed = Some(trajectory);
+            break;
+        }
+    }
+    let observed = observed.ok_or_else(|| Error::Invalid {
         path: dataset.directory().to_owned(),
-        found: format!("no environment `{environment}` in its {split} split"),
+        found: format!("no environment `{environment}` with a complete sample in its {split} split"),
         expected: "the dataset that the estimates were made from".to_owned(),
     })?;
-    let observed = dataset.read_rows(split, &[row])?.remove(0);
     let scales = model.manifest.scales_of_state();
-    let mut scaled = observed.clone();
-    train::scale(&mut scaled, &scales);
+    let support = Support::new([observed.clone()], &scales);
     let rule = model.rule();
     let mut weights = vec![0.0; model.model().layout().size()];
     rule.decode(&model.shared, context, &mut weights);
-    let segment = Segment { times: &scaled.times, states: &scaled.states };
-    let batch = Batch::new(scales.len(), &[vec![segment]], (0, 0));
+    let batch = Batch::new(scales.len(), &[support.segments()], (0, 0));
     let mut prediction = observed.state(0).to_vec();
     for state in model.engine(compute)?.0.predict(&weights, &batch).chunks_exact(scales.len()) {
         prediction.extend(state.iter().zip(&scales).map(|(value, scale)| value * scale.scale + scale.centre));

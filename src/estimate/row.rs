@@ -15,10 +15,13 @@ pub enum Status {
     Diverged,
     /// Fewer observed values than context dimensions.
     TooFewPoints,
+    /// No observed value that a rollout leads to.
+    NoData,
 }
 
 impl Status {
-    pub const ALL: [Status; 4] = [Status::Ok, Status::NotConverged, Status::Diverged, Status::TooFewPoints];
+    pub const ALL: [Status; 5] =
+        [Status::Ok, Status::NotConverged, Status::Diverged, Status::TooFewPoints, Status::NoData];
 
     /// The name used in files.
     pub fn name(self) -> &'static str {
@@ -27,6 +30,7 @@ impl Status {
             Status::NotConverged => "not_converged",
             Status::Diverged => "diverged",
             Status::TooFewPoints => "too_few_points",
+            Status::NoData => "no_data",
         }
     }
 }
