@@ -81,8 +81,7 @@ fn begin(
         return Ok((known, command.from.unwrap_or(0.0), initial));
     }
     let environment = command.environment.as_deref().unwrap_or_default();
-    let (known, observed) =
-        estimate::context_of_environment(settings, COMPUTE, dataset, model, environment)?;
+    let (known, observed) = estimate::context_of_environment(settings, COMPUTE, dataset, model, environment)?;
     match given {
         Some(initial) => Ok((known, command.from.unwrap_or(0.0), initial)),
         None => {

@@ -1,7 +1,7 @@
 //! Errors of trajectories and of parameters.
 //!
 //! `MAPE(z, y) = mean over j with y_j != 0 of |z_j - y_j| / |y_j|`, in percent; mean squared errors are over all channels,
-//! trajectories and samples but the first, which is given. Intervals are judged by how often they hold the truth, standard errors by the
+//! trajectories and samples but the first, which is given, and what is missing. Intervals are judged by how often they hold the truth, standard errors by the
 //! Cramér-Rao bound. Source: Kirchmeyer et al., ICML 2022, section 5.
 
 use schemars::JsonSchema;
@@ -183,7 +183,7 @@ impl FitErrors {
         let points = scales.len() / channels.max(1);
         for (trajectory, prediction) in support.trajectories.iter().zip(predictions) {
             let observed = trajectory.states.get(scales.len()..).unwrap_or_default();
-            for (i, (y, z)) in observed.iter().zip(prediction).enumerate() {
+            for (i, (y, z)) in observed.iter().zip(prediction).enumerate().filter(|(_, (y, _))| !y.is_nan()) {
                 let value = i % scales.len();
                 let ChannelScale { centre, scale } = scales[value];
                 let error = (z - y) * scale;

@@ -41,10 +41,9 @@ use stream::Observed;
 
 use crate::checkpoint::{self, ChannelScale, StoredModel};
 use crate::dataset::{self, Dataset, IndexEntry};
-use crate::engine::{Batch, Compute, ComputeError, Segment};
+use crate::engine::{Batch, Compute, ComputeError};
 use crate::progress::{Event, Run};
-use crate::schema::{Split, Trajectory};
-use crate::train;
+use crate::schema::Split;
 
 /// Why there are no estimates.
 #[derive(Debug, thiserror::Error)]
@@ -236,7 +235,7 @@ impl<'a> Estimator<'a> {
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
             environments.push((id, parameters));
-            supports.push(Support { trajectories: self.scaled(trajectories.into_iter()) });
+            supports.push(Support::new(trajectories, &self.scales));
         }
         let adaptations = self.adapter.adapt(&supports);
         environments
@@ -256,15 +255,6 @@ impl<'a> Estimator<'a> {
                     false => fitted::Fit::default(),
                 };
                 Ok((self.row(id, &parameters, support.points(), adaptation, errors, test_mse), fit))
-            })
-            .collect()
-    }
-
-    fn scaled(&self, trajectories: impl Iterator<Item = Trajectory>) -> Vec<Trajectory> {
-        trajectories
-            .map(|mut trajectory| {
-                train::scale(&mut trajectory, &self.scales);
-                trajectory
             })
             .collect()
     }
@@ -354,10 +344,10 @@ impl<'a> Estimator<'a> {
         if context.iter().any(|xi| !xi.is_finite()) {
             return Ok(None);
         }
-        let trajectories = self.scaled(self.dataset.read_rows(Split::AdaptTest, rows)?.into_iter());
+        let held_out = Support::new(self.dataset.read_rows(Split::AdaptTest, rows)?, &self.scales);
         let mut error = evaluation::SquaredError::default();
-        self.add_error(context, &trajectories, &mut error);
-        Ok(Some(error.mean()))
+        self.add_error(context, &held_out, &mut error);
+        Ok(Some(error.mean()).filter(|_| error.count() > 0))
     }
 
     /// Mean squared error, in the dataset's units, on the test split under the training contexts.
@@ -368,18 +358,16 @@ impl<'a> Estimator<'a> {
         for environment in &environments {
             let known = self.model.manifest.environments.iter().position(|it| it.id == environment.id);
             let Some(place) = known else { continue };
-            let trajectories = self.scaled(self.dataset.read_rows(Split::Test, &environment.rows)?.into_iter());
-            self.add_error(&self.model.contexts[place * d..(place + 1) * d], &trajectories, &mut error);
+            let held_out = Support::new(self.dataset.read_rows(Split::Test, &environment.rows)?, &self.scales);
+            self.add_error(&self.model.contexts[place * d..(place + 1) * d], &held_out, &mut error);
         }
         Ok(Some(error.mean()).filter(|_| error.count() > 0))
     }
 
-    fn add_error(&self, context: &[f64], trajectories: &[Trajectory], error: &mut evaluation::SquaredError) {
+    fn add_error(&self, context: &[f64], held_out: &Support, error: &mut evaluation::SquaredError) {
         let mut weights = vec![0.0; self.model.model().layout().size()];
         self.model.rule().decode(&self.model.shared, context, &mut weights);
-        let segments: Vec<Segment> =
-            trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states }).collect();
-        let batch = Batch::new(self.scales.len(), &[segments], (0, 0));
+        let batch = Batch::new(self.scales.len(), &[held_out.segments()], (0, 0));
         error.add(&self.adapter.engine.predict(&weights, &batch), &batch, &self.scales);
     }
 }

@@ -16,7 +16,6 @@ use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::{Batch, Compute, Segment};
 use crate::schema::{Split, Trajectory};
-use crate::train;
 
 /// Probability that a band holds the trajectory with.
 const LEVEL: f64 = 0.95;
@@ -67,10 +66,7 @@ pub fn context_of_environment(
             continue;
         }
         let observed = dataset.read_rows(split, &rows)?;
-        let scales = model.manifest.scales_of_state();
-        let mut trajectories = observed.clone();
-        trajectories.iter_mut().for_each(|trajectory| train::scale(trajectory, &scales));
-        let support = Support { trajectories };
+        let support = Support::new(observed.iter().cloned(), &model.manifest.scales_of_state());
         let degrees = support.points() as f64 - model.manifest.context_dimension as f64;
         let fitted = adapt::Adapter::new(settings, compute, model)?.adapt(std::slice::from_ref(&support)).remove(0);
         if fitted.context.iter().any(|xi| !xi.is_finite()) {
