@@ -3,10 +3,10 @@
 //! Unknown are the coordinates `theta [d]` of the estimated parameters, and of each trajectory those entries of its initial state
 //! that are not given, in units of the spread of their channel.
 
-use super::InitialState;
 use super::coordinates::Coordinate;
 use super::normal::{Normal, Step};
-use crate::solve::{self, Tableau, Tolerance};
+use super::{InitialState, Settings};
+use crate::solve::{self, DOP853, Tableau, Tolerance};
 use crate::systems::{Sensitivities, Start, TangentField};
 
 /// The equations, and which of their parameters are estimated.
@@ -20,6 +20,15 @@ pub(super) struct Model {
     pub estimated: Vec<usize>,
     /// One an estimated parameter.
     pub coordinates: Vec<Coordinate>,
+}
+
+impl Model {
+    /// The same equations with these values `[d]` of the estimated parameters, and none to estimate.
+    pub fn with(&self, values: &[f64]) -> Model {
+        let mut parameters = self.parameters.clone();
+        self.estimated.iter().zip(values).for_each(|(&place, value)| parameters[place] = *value);
+        Model { parameters, estimated: Vec::new(), coordinates: Vec::new(), ..*self }
+    }
 }
 
 /// One observed trajectory, channels in the order of the system.
@@ -167,6 +176,12 @@ impl<'a> Experiment<'a> {
             rollout.sensitivities.push(sensitivities);
         }
         Ok((rollout, evaluations))
+    }
+
+    /// The states `[T, C]` of each trajectory where nothing is unknown; none where one cannot be followed to its end.
+    pub fn states(&self, settings: &Settings) -> Option<Vec<Vec<f64>>> {
+        let mut integrator = self.integrator(&DOP853, settings.rtol, settings.max_steps).ok()?;
+        self.roll_out(&mut integrator, &self.start(&[])).ok().map(|(rollout, _)| rollout.states)
     }
 
     /// The normal equations of the weighted residuals.

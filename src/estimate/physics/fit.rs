@@ -31,10 +31,13 @@ const PROMISING: f64 = 1e-6;
 /// Tolerance of the rough fit, and the length of its last step.
 const ROUGH: f64 = 1e-4;
 const ROUGH_STEP: f64 = 1e-2;
-/// Residuals beyond this share of the spread of the data tell of a bad minimum: other starts are tried.
-const BAD: f64 = 0.3;
+/// Residuals below this share of the spread of the data are good enough not to look for a better minimum; those below the other are,
+/// if a second start leads to the same. Two minima are the same if their residuals differ by no more than this share.
+const GOOD: f64 = 0.05;
+const FAIR: f64 = 0.3;
+const SAME: f64 = 0.01;
 /// Starts inside the bounds that are tried beside the known parameters.
-const SPREAD_STARTS: usize = 8;
+const SPREAD_STARTS: usize = 16;
 /// Times that weights are made anew from residuals.
 const ROUNDS: usize = 5;
 /// Degrees of freedom below which the noise of a channel is not told from that of the others.
@@ -79,9 +82,10 @@ pub(super) fn fit(
     tolerance: f64,
 ) -> Fit {
     let (points, unknowns) = (experiment.cells.len(), experiment.unknowns());
-    let later = experiment.series.iter().any(|series| {
-        series.observed.iter().skip(experiment.model.channels).any(|value| !value.is_nan())
-    });
+    let later = experiment
+        .series
+        .iter()
+        .any(|series| series.observed.iter().skip(experiment.model.channels).any(|value| !value.is_nan()));
     let nothing = |end: End, iterations: usize| Fit::nothing(experiment, end, points, iterations);
     if !later {
         let reason = "no value is observed after the first sample of a trajectory".to_owned();
@@ -127,26 +131,24 @@ struct Fitter<'a> {
 
 impl Fitter<'_> {
     /// The best minimum, and why it is none where that is so.
-    fn best(
-        &mut self,
-        rough: &mut Stage,
-        fine: &mut Stage,
-        starts: &[Vec<f64>],
-    ) -> Result<(Point, Option<End>), End> {
+    fn best(&mut self, rough: &mut Stage, fine: &mut Stage, starts: &[Vec<f64>]) -> Result<(Point, Option<End>), End> {
         let points = self.experiment.cells.len() as f64;
         let mut best: Option<Point> = None;
-        let mut failure = None;
+        let (mut met_twice, mut failure) = (false, None);
         for start in starts.iter().cloned().chain(spread_starts(&self.experiment.model.coordinates)) {
             let unknowns = self.experiment.start(&start);
             match self.point(rough, unknowns).map(|point| self.descend(rough, point)) {
-                Ok((point, _)) if best.as_ref().is_none_or(|best| point.normal.squares < best.normal.squares) => {
-                    best = Some(point);
+                Ok((point, _)) => {
+                    let ratio = best.as_ref().map_or(0.0, |best| point.normal.squares / best.normal.squares);
+                    met_twice = if ratio < 1.0 - SAME { false } else { met_twice || ratio <= 1.0 + SAME };
+                    if ratio < 1.0 {
+                        best = Some(point);
+                    }
                 }
-                Ok(_) => {}
                 Err(reason) => failure = failure.or(Some(reason)),
             }
-            let is_good = |point: &Point| (point.normal.squares / points).sqrt() < BAD;
-            if best.as_ref().is_some_and(is_good) || self.is_spent() {
+            let share = best.as_ref().map_or(f64::INFINITY, |best| (best.normal.squares / points).sqrt());
+            if share < GOOD || (share < FAIR && met_twice) || self.is_spent() {
                 break;
             }
         }

@@ -62,11 +62,8 @@ impl Step {
 impl Normal {
     /// No residual yet: `d` parameters, and trajectories with so many unknowns of their own.
     pub fn new(d: usize, own: impl Iterator<Item = usize>) -> Self {
-        let block = |u| Block {
-            matrix: DMatrix::zeros(u, u),
-            gradient: DVector::zeros(u),
-            cross: DMatrix::zeros(d, u),
-        };
+        let block =
+            |u| Block { matrix: DMatrix::zeros(u, u), gradient: DVector::zeros(u), cross: DMatrix::zeros(d, u) };
         Normal {
             squares: 0.0,
             matrix: DMatrix::zeros(d, d),
