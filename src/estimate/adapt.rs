@@ -34,12 +34,9 @@ impl Support {
     /// Scales `trajectories` by `scales` (one a value of a state). Each starts at its first complete sample; those that have none that
     /// another sample follows are left out.
     pub fn new(trajectories: impl IntoIterator<Item = Trajectory>, scales: &[ChannelScale]) -> Self {
-        let started = trajectories.into_iter().filter_map(|mut trajectory| {
-            trajectory.start_at(trajectory.start()?);
-            train::scale(&mut trajectory, scales);
-            Some(trajectory)
-        });
-        Support { trajectories: started.collect() }
+        let mut trajectories: Vec<Trajectory> = trajectories.into_iter().filter_map(Trajectory::from_start).collect();
+        trajectories.iter_mut().for_each(|trajectory| train::scale(trajectory, scales));
+        Support { trajectories }
     }
 
     /// Observed values that enter the fit: all but the initial states and what is missing.
