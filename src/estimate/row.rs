@@ -15,7 +15,7 @@ pub enum Status {
     Diverged,
     /// Fewer observed values than unknowns.
     TooFewPoints,
-    /// Nothing was observed.
+    /// No observed value that a rollout leads to.
     NoData,
     /// The observed values do not determine the parameters.
     Unidentifiable,
