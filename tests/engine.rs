@@ -1,7 +1,7 @@
 //! Every engine, against finite differences and against a rollout in plain arithmetic.
 
 use approx::assert_relative_eq;
-use paramill::engine::{self, Batch, Engine, Native, Precision, Segment, Solver, Torch};
+use paramill::engine::{self, Batch, Engine, Native, Precision, Segment, Solver, Torch, With};
 use paramill::models::{Mlp, Model};
 use paramill::random::Stream;
 
@@ -180,6 +180,42 @@ fn tangents_agree_with_finite_differences_and_their_primal_with_decoded_weights(
             for i in (k / 2) * size..(k / 2 + 1) * size {
                 let difference = (up[i] - down[i]) / (2.0 * h);
                 assert_relative_eq!(difference, tangents[i * 2 + k % 2], epsilon = 1e-7, max_relative = 1e-6);
+            }
+        }
+    });
+}
+
+#[test]
+fn tangents_with_respect_to_initial_states_agree_with_finite_differences() {
+    for_all(|engine, layers| {
+        let mut stream = Stream::new(10, "engine", &[]);
+        let batch = batch(&observed(&mut stream), (0, 0));
+        let basis = weights(layers, 3, &mut stream);
+        let contexts = [0.3, -0.8, 1.2, 0.1];
+        let shared = engine.tangents(&basis, 2);
+        let (predictions, tangents) = shared.roll_out_with(With::ContextAndInitial, &contexts, &batch);
+        let (alone, of_context) = shared.roll_out(&contexts, &batch);
+        assert!(difference(&predictions, &alone) < 1e-14);
+        let behind: Vec<f64> = tangents.chunks(4).flat_map(|of_value| &of_value[..2]).copied().collect();
+        assert!(difference(&behind, &of_context) < 1e-13);
+        let h = 1e-6;
+        for (initial, _) in batch.initial.iter().enumerate() {
+            let value = |sign: f64| {
+                let mut moved = batch.clone();
+                moved.initial[initial] += sign * h;
+                shared.roll_out(&contexts, &moved).0
+            };
+            let (up, down) = (value(1.0), value(-1.0));
+            let row = initial / CHANNELS * batch.steps * CHANNELS;
+            for i in row..row + batch.steps * CHANNELS {
+                let difference = (up[i] - down[i]) / (2.0 * h);
+                let of_initial = tangents[i * 4 + 2 + initial % CHANNELS];
+                // Of a row that is padding nothing is said.
+                if batch.mask[row..row + batch.steps * CHANNELS].iter().any(|mask| *mask > 0.0)
+                    && batch.dt[i / CHANNELS] > 0.0
+                {
+                    assert_relative_eq!(difference, of_initial, epsilon = 1e-7, max_relative = 1e-6);
+                }
             }
         }
     });

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
-use super::{Batch, Engine, Jacobian, Precision, Tangents};
+use super::{Batch, Engine, Jacobian, Precision, Tangents, With};
 use crate::models::Model;
 use crate::solve::{self, State, Tableau};
 
@@ -166,18 +166,26 @@ struct TorchTangents<'a> {
 }
 
 impl Tangents for TorchTangents<'_> {
-    fn roll_out(&self, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
+    /// A value of the initial state is one more dimension of the context, whose basis vector is zero and whose tangent starts as the unit
+    /// vector there.
+    fn roll_out_with(&self, with: With, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
         let (e, b, l, c) = (batch.environments, batch.rows, batch.steps, batch.channels);
-        let (engine, d) = (self.engine, self.d);
+        let (engine, count) = (self.engine, with.count(self.d, c));
+        let of_initial = (count - self.d) as i64;
         tch::no_grad(|| {
-            let basis = engine.weights(&self.basis);
-            let contexts = engine.tensor(contexts, &[e, d]).repeat_interleave_self_int(b as i64, 0, None);
+            let basis = engine.weights(&self.basis).constant_pad_nd([0, 0, 0, of_initial]);
+            let contexts = engine.tensor(contexts, &[e, self.d]).constant_pad_nd([0, of_initial]);
+            let contexts = contexts.repeat_interleave_self_int(b as i64, 0, None);
             let field = engine.model.tangent_field(&basis, &contexts);
             let dt = engine.tensor(&batch.dt, &[e * b, l, 1]);
             let mut state = RowsWithTangents {
                 x: engine.tensor(&batch.initial, &[e * b, c]),
-                dx: Tensor::zeros([d as i64, (e * b) as i64, c as i64], (engine.kind, engine.device)),
+                dx: Tensor::zeros([count as i64, (e * b) as i64, c as i64], (engine.kind, engine.device)),
             };
+            if of_initial > 0 {
+                let units = Tensor::eye(of_initial, (engine.kind, engine.device)).unsqueeze(1);
+                state.dx.narrow(0, self.d as i64, of_initial).copy_(&units.expand([-1, (e * b) as i64, -1], false));
+            }
             let (mut states, mut tangents) = (Vec::with_capacity(l), Vec::with_capacity(l));
             for step in 0..l {
                 let mut rates = |state: &RowsWithTangents| {
@@ -188,7 +196,7 @@ impl Tangents for TorchTangents<'_> {
                 states.push(state.x.shallow_clone());
                 tangents.push(state.dx.shallow_clone());
             }
-            // [R, L, C], and [d, R, C, L] -> [R, L, C, d]
+            // [R, L, C], and [tangents, R, C, L] -> [R, L, C, tangents]
             (to_vec(&Tensor::stack(&states, 1)), to_vec(&Tensor::stack(&tangents, 3).permute([1, 3, 2, 0])))
         })
     }

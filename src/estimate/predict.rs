@@ -67,8 +67,7 @@ pub fn context_of_environment(
         }
         let observed = dataset.read_rows(split, &rows)?;
         let scales = model.manifest.scales_of_state();
-        let support = Support::new(observed.clone(), &scales);
-        let degrees = support.points() as f64 - model.manifest.context_dimension as f64;
+        let support = Support::new(observed.clone(), &scales, settings.initial_state);
         let fitted = adapt::Adapter::new(settings, compute, model)?.adapt(std::slice::from_ref(&support)).remove(0);
         if fitted.context.iter().any(|xi| !xi.is_finite()) {
             return Err(Error::Unpredictable {
@@ -76,9 +75,9 @@ pub fn context_of_environment(
                 expected: "an environment whose context can be fitted".to_owned(),
             });
         }
-        let known = KnownContext { context: fitted.context, covariance: fitted.covariance, degrees };
-        let first = observed.into_iter().find_map(Trajectory::from_start);
-        return Ok((known, first.expect("what was fitted has a start")));
+        let known = KnownContext { context: fitted.context, covariance: fitted.covariance, degrees: fitted.degrees };
+        let first = observed.iter().position(|it| it.start().is_some()).unwrap_or(0);
+        return Ok((known, observed[first].clone()));
     }
     known.dedup();
     let near = known.iter().map(|id| (strsim::normalized_levenshtein(id, environment), id));

@@ -147,8 +147,8 @@ fn portraits(
     let mut portraits = Vec::new();
     for row in chosen(&usable) {
         let Some(split) = split else { break };
-        let (truth, prediction) =
-            estimate::portrait(context.compute, dataset, model, split, &row.environment, &row.context)?;
+        let portrait = estimate::portrait(context.compute, dataset, model, split, &row.environment, &row.context)?;
+        let Some((truth, prediction)) = portrait else { continue };
         let known = dataset.manifest().parameters.iter().zip(&row.parameters);
         let unit = |unit: &str| if unit == "1" { String::new() } else { format!(" {unit}") };
         let value = |(quantity, it): (&Quantity, &ParameterEstimate)| {
