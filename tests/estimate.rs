@@ -4,6 +4,8 @@
 mod common;
 #[path = "estimate/missing.rs"]
 mod missing;
+#[path = "estimate/table.rs"]
+mod table;
 #[path = "common/model.rs"]
 mod model;
 

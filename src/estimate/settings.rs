@@ -66,7 +66,7 @@ impl Default for Settings {
             tolerance: 1e-5,
             context_penalty: 0.0,
             bounds: BTreeMap::new(),
-            extrapolation: 1.0,
+            extrapolation: 2.0,
             fitted: false,
         }
     }
