@@ -13,21 +13,23 @@ type Observed = Vec<Vec<(Vec<f64>, Vec<f64>)>>;
 const SOLVERS: [Solver; 3] = [Solver::Euler, Solver::Rk4, Solver::Rk38];
 
 /// Every engine, for a perceptron with `layers` layers of width 5.
-fn engines(layers: usize, solver: Solver, precision: Precision) -> Vec<Box<dyn Engine>> {
+fn engines(layers: usize, (solver, substeps): (Solver, usize), precision: Precision) -> Vec<Box<dyn Engine>> {
     let model = Mlp::new(CHANNELS, layers, 5);
     let native: Box<dyn Engine> = match precision {
-        Precision::F32 => Box::new(Native::<f32>::new(&model, solver.tableau(1))),
-        Precision::F64 => Box::new(Native::<f64>::new(&model, solver.tableau(1))),
+        Precision::F32 => Box::new(Native::<f32>::new(&model, solver.tableau(substeps))),
+        Precision::F64 => Box::new(Native::<f64>::new(&model, solver.tableau(substeps))),
     };
-    vec![Box::new(Torch::new(Box::new(model), solver.tableau(1), tch::Device::Cpu, precision, false)), native]
+    vec![Box::new(Torch::new(Box::new(model), (solver.tableau(1), substeps), tch::Device::Cpu, precision, false)), native]
 }
 
-/// What a test checks, for every engine, solver and depth in double precision.
+/// What a test checks, for every engine, solver (one step from sample to sample, and three) and depth in double precision.
 fn for_all(check: impl Fn(&dyn Engine, usize)) {
     for solver in SOLVERS {
         for layers in [1, 2, 3] {
-            for engine in engines(layers, solver, Precision::F64) {
-                check(engine.as_ref(), layers);
+            for substeps in [1, 3] {
+                for engine in engines(layers, (solver, substeps), Precision::F64) {
+                    check(engine.as_ref(), layers);
+                }
             }
         }
     }
@@ -111,12 +113,12 @@ fn engines_give_the_same_answers() {
             [vec![loss], gradient, predicted, predictions, tangents, jacobian.residuals, jacobian.rows]
         };
         let torch = |precision| {
-            Torch::new(Box::new(Mlp::new(CHANNELS, 4, 64)), solver.tableau(1), tch::Device::Cpu, precision, false)
+            Torch::new(Box::new(Mlp::new(CHANNELS, 4, 64)), (solver.tableau(1), 1), tch::Device::Cpu, precision, false)
         };
         let reference = answers(&torch(Precision::F64));
-        let native_64 = answers(&Native::<f64>::new(&model, solver.tableau(1)));
+        let native_64 = answers(&Native::<f64>::new(&model, solver.tableau(substeps)));
         let (native_32, torch_32) =
-            (answers(&Native::<f32>::new(&model, solver.tableau(1))), answers(&torch(Precision::F32)));
+            (answers(&Native::<f32>::new(&model, solver.tableau(substeps))), answers(&torch(Precision::F32)));
         for (answer, expected) in reference.iter().enumerate() {
             // Padding counts for nothing: only observed values are compared.
             let masked = |values: &[f64]| -> Vec<f64> {
@@ -269,7 +271,7 @@ fn padding_changes_neither_loss_nor_gradient() {
     let mut stream = Stream::new(4, "engine", &[]);
     let observed = observed(&mut stream);
     let weights = weights(3, 2, &mut stream);
-    for engine in engines(3, Solver::Rk4, Precision::F64) {
+    for engine in engines(3, (Solver::Rk4, 1), Precision::F64) {
         let (loss, gradient) = engine.loss_and_gradient(&weights, &batch(&observed, (0, 0)));
         let (padded_loss, padded_gradient) = engine.loss_and_gradient(&weights, &batch(&observed, (7, 11)));
         assert_relative_eq!(loss, padded_loss, max_relative = 1e-14);
@@ -284,7 +286,7 @@ fn a_rollout_is_the_runge_kutta_method_on_the_perceptron() {
     let mut stream = Stream::new(5, "engine", &[]);
     let observed = observed(&mut stream);
     let weights = weights(3, 2, &mut stream);
-    for engine in engines(3, Solver::Rk4, Precision::F64) {
+    for engine in engines(3, (Solver::Rk4, 1), Precision::F64) {
         let predictions = engine.predict(&weights, &batch(&observed, (0, 0)));
         let theta = &weights[..weights.len() / 2];
         let field = |x: &[f64]| -> Vec<f64> {
@@ -315,5 +317,21 @@ fn a_rollout_is_the_runge_kutta_method_on_the_perceptron() {
                 assert_relative_eq!(x[c], predictions[step * CHANNELS + c], max_relative = 1e-12);
             }
         }
+    }
+}
+
+#[test]
+fn engines_agree_on_several_steps_between_samples() {
+    let mut stream = Stream::new(6, "engine", &[]);
+    let observed = observed(&mut stream);
+    let weights = weights(3, 2, &mut stream);
+    for solver in SOLVERS {
+        let [torch, native] = engines(3, (solver, 3), Precision::F64).try_into().ok().expect("two engines");
+        let batch = batch(&observed, (0, 0));
+        let (a, b) = (torch.predict(&weights, &batch), native.predict(&weights, &batch));
+        assert!(a != engines(3, (solver, 1), Precision::F64)[0].predict(&weights, &batch));
+        a.iter().zip(&b).for_each(|(a, b)| {
+            assert_relative_eq!(a, b, epsilon = 1e-12, max_relative = 1e-10);
+        });
     }
 }

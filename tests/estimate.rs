@@ -6,6 +6,8 @@ mod common;
 mod initial;
 #[path = "estimate/missing.rs"]
 mod missing;
+#[path = "estimate/table.rs"]
+mod table;
 #[path = "common/model.rs"]
 mod model;
 

@@ -1,4 +1,6 @@
 //! The engine on libtorch: autograd through the rollout, on the CPU or on a CUDA device.
+//!
+//! Steps between samples are a loop here: as one tableau, `s` steps would add `s^2 / 2` tensors of stages.
 
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
@@ -7,10 +9,11 @@ use super::{Batch, Engine, Jacobian, Precision, Tangents, With};
 use crate::models::Model;
 use crate::solve::{self, State, Tableau};
 
-/// Rollouts of `model` by one step of `tableau` from sample to sample.
+/// Rollouts of `model` by `substeps` steps of `tableau` from sample to sample.
 pub struct Torch {
     model: Box<dyn Model>,
     tableau: &'static Tableau,
+    substeps: usize,
     device: Device,
     kind: Kind,
     /// Fields on the CPU are large tensors: each environment is then a task of its own, whatever the number of threads.
@@ -55,7 +58,7 @@ impl Torch {
     /// An engine for `model` on `device`, computing in `precision`; `fields` says whether its states are fields in space.
     pub fn new(
         model: Box<dyn Model>,
-        tableau: &'static Tableau,
+        (tableau, substeps): (&'static Tableau, usize),
         device: Device,
         precision: Precision,
         fields: bool,
@@ -67,7 +70,7 @@ impl Torch {
         if device == Device::Cpu {
             tch::set_num_threads(1); // small tensors gain nothing from more, and environments are spread over threads outside
         }
-        Torch { model, tableau, device, kind, apart: fields && device == Device::Cpu }
+        Torch { model, tableau, substeps, device, kind, apart: fields && device == Device::Cpu }
     }
 
     fn tensor(&self, values: &[f64], shape: &[usize]) -> Tensor {
@@ -84,11 +87,14 @@ impl Torch {
     fn roll_out(&self, weights: &Tensor, batch: &Batch) -> Tensor {
         let (e, b, l) = (batch.environments, batch.rows, batch.steps);
         let field = self.model.field(weights);
-        let dt = self.tensor(&batch.dt, &[e, b, l, 1]);
+        let dt = self.tensor(&batch.dt, &[e, b, l, 1]) / self.substeps as f64;
         let mut x = Rows(self.tensor(&batch.initial, &[e, b, batch.channels]));
         let mut states = Vec::with_capacity(l);
         for step in 0..l {
-            x = solve::step(self.tableau, &mut |x: &Rows| Rows(field(&x.0)), &x, &dt.select(2, step as i64));
+            let dt = dt.select(2, step as i64);
+            for _ in 0..self.substeps {
+                x = solve::step(self.tableau, &mut |x: &Rows| Rows(field(&x.0)), &x, &dt);
+            }
             states.push(x.0.shallow_clone());
         }
         Tensor::stack(&states, 2)
@@ -177,7 +183,7 @@ impl Tangents for TorchTangents<'_> {
             let contexts = engine.tensor(contexts, &[e, self.d]).constant_pad_nd([0, of_initial]);
             let contexts = contexts.repeat_interleave_self_int(b as i64, 0, None);
             let field = engine.model.tangent_field(&basis, &contexts);
-            let dt = engine.tensor(&batch.dt, &[e * b, l, 1]);
+            let dt = engine.tensor(&batch.dt, &[e * b, l, 1]) / engine.substeps as f64;
             let mut state = RowsWithTangents {
                 x: engine.tensor(&batch.initial, &[e * b, c]),
                 dx: Tensor::zeros([count as i64, (e * b) as i64, c as i64], (engine.kind, engine.device)),
@@ -192,7 +198,10 @@ impl Tangents for TorchTangents<'_> {
                     let (x, dx) = field(&state.x, &state.dx);
                     RowsWithTangents { x, dx }
                 };
-                state = solve::step(engine.tableau, &mut rates, &state, &dt.select(1, step as i64));
+                let dt = dt.select(1, step as i64);
+                for _ in 0..engine.substeps {
+                    state = solve::step(engine.tableau, &mut rates, &state, &dt);
+                }
                 states.push(state.x.shallow_clone());
                 tangents.push(state.dx.shallow_clone());
             }

@@ -80,7 +80,7 @@ pub fn context_of_environment(
         return Ok((known, observed[first].clone()));
     }
     known.dedup();
-    let near = known.iter().map(|id| (strsim::normalized_levenshtein(id, environment), id));
+    let near = known.iter().rev().map(|id| (strsim::normalized_levenshtein(id, environment), id));
     let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).map_or_else(String::new, |(_, id)| format!(", such as {id}"));
     Err(Error::Unpredictable {
         found: format!("no environment {environment} in {}", dataset.directory().display()),

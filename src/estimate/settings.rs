@@ -69,7 +69,7 @@ impl Default for Settings {
             context_penalty: 0.0,
             initial_state: InitialState::Observed,
             bounds: BTreeMap::new(),
-            extrapolation: 1.0,
+            extrapolation: 2.0,
             fitted: false,
         }
     }
