@@ -19,7 +19,10 @@ fn engines(layers: usize, (solver, substeps): (Solver, usize), precision: Precis
         Precision::F32 => Box::new(Native::<f32>::new(&model, solver.tableau(substeps))),
         Precision::F64 => Box::new(Native::<f64>::new(&model, solver.tableau(substeps))),
     };
-    vec![Box::new(Torch::new(Box::new(model), (solver.tableau(1), substeps), tch::Device::Cpu, precision, false)), native]
+    vec![
+        Box::new(Torch::new(Box::new(model), (solver.tableau(1), substeps), tch::Device::Cpu, precision, false)),
+        native,
+    ]
 }
 
 /// What a test checks, for every engine, solver (one step from sample to sample, and three) and depth in double precision.

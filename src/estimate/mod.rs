@@ -1,4 +1,5 @@
-//! Adapts a batch of new environments, maps their contexts to parameters, and measures what can be measured.
+//! Adapts a batch of new environments, maps their contexts to parameters, and measures what can be measured; or fits known
+//! equations to them, with the same table in the end.
 //!
 //! ```text
 //! estimates/
@@ -18,6 +19,7 @@ mod hull;
 mod interval;
 pub mod map;
 mod output;
+pub mod physics;
 mod portrait;
 mod predict;
 mod row;
@@ -32,7 +34,7 @@ pub use output::{Manifest, read_rows, rows, verify};
 pub use portrait::portrait;
 pub use predict::{Forecast, KnownContext, context_of_environment, context_of_parameters, forecast};
 pub use row::{ParameterEstimate, Row, Status};
-pub use settings::{InitialState, MapChoice, MapSettings, Settings};
+pub use settings::{InitialState, MapChoice, MapSettings, Method, Settings};
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
@@ -43,7 +45,8 @@ use crate::checkpoint::{self, ChannelScale, StoredModel};
 use crate::dataset::{self, Dataset, IndexEntry};
 use crate::engine::{Batch, Compute, ComputeError};
 use crate::progress::{Event, Run};
-use crate::schema::Split;
+use crate::schema::{Quantity, Split};
+use crate::systems::Problem;
 
 /// Why there are no estimates.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +80,8 @@ pub enum Error {
     EstimatedFields,
     #[error("found {found}; expected {expected}")]
     Unpredictable { found: String, expected: String },
+    #[error("{}", .0.iter().map(|problem| format!("estimate.physics.{problem}")).collect::<Vec<_>>().join("\n"))]
+    Physics(Vec<Problem>),
     #[error("interrupted; the estimates are made again from their beginning by the same command")]
     Interrupted { signal: i32 },
 }
@@ -101,16 +106,29 @@ pub fn run(
     run: &Run,
 ) -> Result<Outcome, Error> {
     check_quantities(dataset, model)?;
-    check_settings(settings, dataset)?;
+    let parameters = &dataset.manifest().parameters;
+    check_settings(settings, dataset, parameters)?;
+    let estimator = Estimator::new(settings, compute, dataset, model)?;
+    let evaluation = Evaluation { mse_in_domain: estimator.mse_in_domain()?, ..Evaluation::default() };
+    let output = output::Output::create(directory, dataset, Some(model), parameters, settings)?;
+    estimate_splits(settings, dataset, output, evaluation, run, |split, block| estimator.block(split, block))
+}
+
+/// Estimates the splits that `settings` name, a block of environments at a time, and finishes `output`.
+fn estimate_splits(
+    settings: &Settings,
+    dataset: &Dataset,
+    mut output: output::Output,
+    mut evaluation: Evaluation,
+    run: &Run,
+    estimate: impl Fn(Split, Vec<Observed>) -> Result<Vec<(Row, fitted::Fit)>, Error>,
+) -> Result<Outcome, Error> {
     let splits: Vec<Split> =
         settings.splits.iter().copied().filter(|split| dataset.manifest().splits.contains_key(split)).collect();
     if splits.is_empty() {
         let names: Vec<&str> = settings.splits.iter().map(|split| split.name()).collect();
         return Err(Error::NoSplit { dataset: dataset.directory().to_owned(), expected: names.join(", ") });
     }
-    let estimator = Estimator::new(settings, compute, dataset, model)?;
-    let mut evaluation = Evaluation { mse_in_domain: estimator.mse_in_domain()?, ..Evaluation::default() };
-    let mut output = output::Output::create(directory, dataset, model, settings)?;
     for &split in &splits {
         let total = dataset.manifest().splits.get(&split).map(|summary| summary.environments as u64);
         run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
@@ -122,7 +140,7 @@ pub fn run(
             if let Some(signal) = run.interrupt.requested() {
                 return Err(Error::Interrupted { signal });
             }
-            let estimated = estimator.block(split, block)?;
+            let estimated = estimate(split, block)?;
             let (rows, fits): (Vec<Row>, Vec<fitted::Fit>) = estimated.into_iter().unzip();
             rows.iter().for_each(|row| rows_of_split.add(row));
             writer.write(&rows)?;
@@ -176,8 +194,7 @@ fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result<(), Error>
     Err(Error::OtherQuantities { dataset: dataset.directory().to_owned(), found, expected })
 }
 
-fn check_settings(settings: &Settings, dataset: &Dataset) -> Result<(), Error> {
-    let parameters = &dataset.manifest().parameters;
+fn check_settings(settings: &Settings, dataset: &Dataset, parameters: &[Quantity]) -> Result<(), Error> {
     if let Some(unknown) = settings.bounds.keys().find(|&name| parameters.iter().all(|it| &it.name != name)) {
         let names: Vec<&str> = parameters.iter().map(|it| it.name.as_str()).collect();
         return Err(Error::UnknownParameter { found: unknown.clone(), expected: names.join(", ") });

@@ -86,13 +86,19 @@ pub(super) struct SplitWriter {
 }
 
 impl Output {
-    pub fn create(target: &Path, dataset: &Dataset, model: &StoredModel, settings: &Settings) -> Result<Self, Error> {
+    /// Estimates of `parameters` of the environments of `dataset`, by `model` where there is one.
+    pub fn create(
+        target: &Path,
+        dataset: &Dataset,
+        model: Option<&StoredModel>,
+        parameters: &[Quantity],
+        settings: &Settings,
+    ) -> Result<Self, Error> {
         let of_dataset = dataset.manifest();
         let directory = atomic::Directory::create(target).map_err(|source| io_error(target, source))?;
-        let parents = vec![
-            Parent { name: of_dataset.name.clone(), sha256: dataset.content_hash().to_owned() },
-            Parent { name: model.manifest.name.clone(), sha256: model.content_hash.clone() },
-        ];
+        let of_model = model.map(|it| Parent { name: it.manifest.name.clone(), sha256: it.content_hash.clone() });
+        let parents =
+            std::iter::once(Parent { name: of_dataset.name.clone(), sha256: dataset.content_hash().to_owned() });
         let manifest = Manifest {
             format: FormatVersion::CURRENT,
             kind: "estimates".to_owned(),
@@ -101,13 +107,13 @@ impl Output {
                 stage: "estimate".to_owned(),
                 configuration: serde_json::to_value(settings).expect("settings are plain data"),
                 seed: None,
-                parents,
+                parents: parents.chain(of_model).collect(),
             },
             channels: of_dataset.channels.clone(),
-            parameters: of_dataset.parameters.clone(),
-            context_dimension: model.manifest.context_dimension,
+            parameters: parameters.to_vec(),
+            context_dimension: model.map_or(0, |model| model.manifest.context_dimension),
             data_tolerance: of_dataset.data_tolerance,
-            map: model.map.as_ref().map(|map| map.kind.name().to_owned()),
+            map: model.and_then(|model| model.map.as_ref()).map(|map| map.kind.name().to_owned()),
             evaluation: Evaluation::default(),
             splits: Vec::new(),
             files: Vec::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Bounds;
+use super::{Bounds, physics};
 use crate::schema::Split;
 
 /// The context-to-parameter map.
@@ -31,14 +31,26 @@ pub enum MapChoice {
     Quadratic,
 }
 
-/// How contexts are fitted to new environments.
+/// How parameters are estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// A context is fitted by the trained model and mapped to parameters.
+    Learned,
+    /// The parameters of known equations are fitted by least squares: no model, no training.
+    Physics,
+}
+
+/// How parameters of new environments are estimated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// By a trained model, or by known equations.
+    pub method: Method,
     /// Splits whose environments are estimated, those that the dataset has.
     #[schemars(extend("uniqueItems" = true))]
     pub splits: Vec<Split>,
-    /// Gauss-Newton iterations at most.
+    /// Gauss-Newton iterations at most, from one start.
     #[schemars(range(min = 1))]
     pub iterations: usize,
     /// Relative decrease of the loss, and relative size of a step, below which an environment has converged.
@@ -58,11 +70,16 @@ pub struct Settings {
     pub extrapolation: f64,
     /// Whether the fitted trajectories are written beside the observed ones, to `fitted_SPLIT.parquet`.
     pub fitted: bool,
+    /// The equations of `method = "physics"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "physics::Settings")]
+    pub physics: Option<physics::Settings>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Settings {
+            method: Method::Learned,
             splits: vec![Split::Adapt, Split::Grid],
             iterations: 50,
             tolerance: 1e-5,
@@ -71,6 +88,7 @@ impl Default for Settings {
             bounds: BTreeMap::new(),
             extrapolation: 2.0,
             fitted: false,
+            physics: None,
         }
     }
 }

@@ -133,6 +133,7 @@ impl Error {
                 | estimate::Error::UnknownParameter { .. }
                 | estimate::Error::FittedFields
                 | estimate::Error::EstimatedFields
+                | estimate::Error::Physics(_)
                 | estimate::Error::Unpredictable { .. }
                 | estimate::Error::TooFewForMap { .. } => 2,
                 _ => 3,
