@@ -34,7 +34,7 @@ pub use output::{Manifest, read_rows, rows, verify};
 pub use portrait::portrait;
 pub use predict::{Forecast, KnownContext, context_of_environment, context_of_parameters, forecast};
 pub use row::{ParameterEstimate, Row, Status};
-pub use settings::{MapChoice, MapSettings, Method, Settings};
+pub use settings::{InitialState, MapChoice, MapSettings, Method, Settings};
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
@@ -74,6 +74,10 @@ pub enum Error {
     UnknownParameter { found: String, expected: String },
     #[error("estimate.fitted: the dataset holds fields, whose fitted trajectories are not written; leave it out")]
     FittedFields,
+    #[error(
+        "estimate.initial_state = \"estimated\": the dataset holds fields, whose initial states have too many values; leave it out"
+    )]
+    EstimatedFields,
     #[error("found {found}; expected {expected}")]
     Unpredictable { found: String, expected: String },
     #[error("{}", .0.iter().map(|problem| format!("estimate.physics.{problem}")).collect::<Vec<_>>().join("\n"))]
@@ -198,7 +202,12 @@ fn check_settings(settings: &Settings, dataset: &Dataset, parameters: &[Quantity
     if settings.fitted && dataset.manifest().grid.is_some() {
         return Err(Error::FittedFields);
     }
-    Ok(())
+    check_initial_state(settings, dataset)
+}
+
+fn check_initial_state(settings: &Settings, dataset: &Dataset) -> Result<(), Error> {
+    let fields = dataset.manifest().grid.is_some();
+    if settings.initial_state == InitialState::Estimated && fields { Err(Error::EstimatedFields) } else { Ok(()) }
 }
 
 struct Estimator<'a> {
@@ -252,7 +261,7 @@ impl<'a> Estimator<'a> {
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
             environments.push((id, parameters));
-            supports.push(Support::new(trajectories, &self.scales));
+            supports.push(Support::new(trajectories, &self.scales, self.settings.initial_state));
         }
         let adaptations = self.adapter.adapt(&supports);
         environments
@@ -268,7 +277,7 @@ impl<'a> Estimator<'a> {
                 let errors =
                     evaluation::FitErrors::new(support, &predictions, &self.scales, self.model.manifest.channels.len());
                 let fit = match self.settings.fitted {
-                    true => fitted::Fit::new(&id, support, &predictions, &self.scales),
+                    true => fitted::Fit::new(&id, support, &adaptation.initial_states, &predictions, &self.scales),
                     false => fitted::Fit::default(),
                 };
                 Ok((self.row(id, &parameters, support.points(), adaptation, errors, test_mse), fit))
@@ -285,7 +294,7 @@ impl<'a> Estimator<'a> {
         errors: evaluation::FitErrors,
         test_mse: Option<f64>,
     ) -> Row {
-        let adapt::Adaptation { context, covariance, mut status, mut reason, iterations, .. } = adaptation;
+        let adapt::Adaptation { context, covariance, degrees, mut status, mut reason, iterations, .. } = adaptation;
         let d_p = known.len();
         let (values, of_parameters) = match &self.model.map {
             Some(map) => {
@@ -296,7 +305,6 @@ impl<'a> Estimator<'a> {
             }
             None => (vec![f64::NAN; d_p], DMatrix::from_element(d_p, d_p, f64::NAN)),
         };
-        let degrees = points as f64 - context.len() as f64;
         let (parameters, correlations) = interval::parameters(&values, &of_parameters, degrees, &self.bounds, known);
         if status == Status::Ok {
             (status, reason) = self.judge(&context, &covariance, &values, &errors, degrees);
@@ -361,7 +369,7 @@ impl<'a> Estimator<'a> {
         if context.iter().any(|xi| !xi.is_finite()) {
             return Ok(None);
         }
-        let held_out = Support::new(self.dataset.read_rows(Split::AdaptTest, rows)?, &self.scales);
+        let held_out = self.held_out(Split::AdaptTest, rows)?;
         let mut error = evaluation::SquaredError::default();
         self.add_error(context, &held_out, &mut error);
         Ok(Some(error.mean()).filter(|_| error.count() > 0))
@@ -375,10 +383,15 @@ impl<'a> Estimator<'a> {
         for environment in &environments {
             let known = self.model.manifest.environments.iter().position(|it| it.id == environment.id);
             let Some(place) = known else { continue };
-            let held_out = Support::new(self.dataset.read_rows(Split::Test, &environment.rows)?, &self.scales);
+            let held_out = self.held_out(Split::Test, &environment.rows)?;
             self.add_error(&self.model.contexts[place * d..(place + 1) * d], &held_out, &mut error);
         }
         Ok(Some(error.mean()).filter(|_| error.count() > 0))
+    }
+
+    /// Trajectories that nothing is fitted to: each starts where it was observed.
+    fn held_out(&self, split: Split, rows: &[usize]) -> Result<Support, Error> {
+        Ok(Support::new(self.dataset.read_rows(split, rows)?, &self.scales, InitialState::Observed))
     }
 
     fn add_error(&self, context: &[f64], held_out: &Support, error: &mut evaluation::SquaredError) {

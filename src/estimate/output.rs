@@ -278,12 +278,7 @@ pub fn rows<'a>(
     manifest: &'a Manifest,
     split: Split,
 ) -> Result<impl Iterator<Item = Result<Row, Error>> + use<'a>, Error> {
-    let name = format!("{split}.parquet");
-    let path = directory.join(&name);
-    let found = sha256_of_file(&path).map_err(|source| io_error(&path, source))?;
-    if manifest.files.iter().find(|file| file.path == name).map(|file| &file.sha256) != Some(&found) {
-        return Err(invalid(&path, "another SHA-256 than the manifest's".to_owned()));
-    }
+    let path = check_digest(directory, manifest, &format!("{split}.parquet"))?;
     let file = File::open(&path).map_err(|source| io_error(&path, source))?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(ParquetRecordBatchReaderBuilder::build);
     let reader = reader.map_err(|error| invalid(&path, error.to_string()))?;
@@ -296,20 +291,30 @@ pub fn rows<'a>(
     }))
 }
 
+/// The path of the file `name`, whose bytes are those that the manifest lists.
+fn check_digest(directory: &Path, manifest: &Manifest, name: &str) -> Result<PathBuf, Error> {
+    let path = directory.join(name);
+    let found = sha256_of_file(&path).map_err(|source| io_error(&path, source))?;
+    if manifest.files.iter().find(|file| file.path == name).map(|file| &file.sha256) != Some(&found) {
+        return Err(invalid(&path, "another SHA-256 than the manifest's".to_owned()));
+    }
+    Ok(path)
+}
+
 /// Every way in which a directory of estimates is not what its manifest says.
 pub fn verify(directory: &Path) -> Vec<String> {
     let manifest = match Manifest::read(directory) {
         Ok((manifest, _)) => manifest,
         Err(error) => return vec![error.to_string()],
     };
-    let splits = manifest.splits.iter();
-    splits
-        .filter_map(|&split| match rows(directory, &manifest, split) {
-            Ok(rows) => rows.filter_map(Result::err).next(),
-            Err(error) => Some(error),
-        })
-        .map(|error| error.to_string())
-        .collect()
+    let of_rows = manifest.splits.iter().filter_map(|&split| match rows(directory, &manifest, split) {
+        Ok(rows) => rows.filter_map(Result::err).next(),
+        Err(error) => Some(error),
+    });
+    let tables = manifest.splits.iter().map(|split| format!("{split}.parquet")).collect::<Vec<_>>();
+    let others = manifest.files.iter().filter(|file| !tables.contains(&file.path));
+    let of_others = others.filter_map(|file| check_digest(directory, &manifest, &file.path).err());
+    of_rows.chain(of_others).map(|error| error.to_string()).collect()
 }
 
 fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> Option<()> {

@@ -59,6 +59,8 @@ pub struct Settings {
     /// Weight of the squared norm of the context beside the mean squared error.
     #[schemars(range(min = 0))]
     pub context_penalty: f64,
+    /// Where the rollouts of support trajectories start.
+    pub initial_state: InitialState,
     /// Bounds of parameters by name: an estimate beyond one is cut there, and its environment has the status `at_bound`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<String, Bounds>,
@@ -82,10 +84,22 @@ impl Default for Settings {
             iterations: 50,
             tolerance: 1e-5,
             context_penalty: 0.0,
+            initial_state: InitialState::Observed,
             bounds: BTreeMap::new(),
-            extrapolation: 1.0,
+            extrapolation: 2.0,
             fitted: false,
             physics: None,
         }
     }
+}
+
+/// Where the rollout of a support trajectory starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitialState {
+    /// At its first complete sample, as it was observed: right where the noise is small.
+    #[default]
+    Observed,
+    /// At a state that is estimated with the context, with the observed one as a prior; cells of the first sample may be missing. Not for fields.
+    Estimated,
 }

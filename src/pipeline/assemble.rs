@@ -178,10 +178,11 @@ fn portraits(
     let mut portraits = Vec::new();
     for row in chosen(&usable) {
         let Some(split) = split else { break };
-        let (truth, prediction) = match model {
+        let portrait = match model {
             Some(model) => estimate::portrait(context.compute, dataset, model, split, &row.environment, &row.context)?,
-            None => estimate::physics::portrait(&settings, dataset, split, &row.environment)?,
+            None => Some(estimate::physics::portrait(&settings, dataset, split, &row.environment)?),
         };
+        let Some((truth, prediction)) = portrait else { continue };
         let known = quantities.iter().zip(&row.parameters);
         let unit = |unit: &str| if unit == "1" { String::new() } else { format!(" {unit}") };
         let value = |(quantity, it): (&Quantity, &ParameterEstimate)| {
