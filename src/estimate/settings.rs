@@ -97,9 +97,11 @@ impl Default for Settings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InitialState {
-    /// At its first complete sample, as it was observed: right where the noise is small.
+    /// At its first complete sample, as it was observed: right where the noise is small. By known equations at its first sample, of which
+    /// only what is missing is estimated.
     #[default]
     Observed,
     /// At a state that is estimated with the context, with the observed one as a prior; cells of the first sample may be missing. Not for fields.
+    /// By known equations without a prior: the first sample is a measurement like the others.
     Estimated,
 }
