@@ -236,7 +236,7 @@ fn settings_that_do_not_fit_the_dataset_are_refused_with_all_problems() {
         error.unwrap_err().to_string()
     };
     let other = refused("physics = { system = \"glycolytic-oscillator\", fixed = { k2 = 1.0, k1 = 1e9 } }");
-    for part in ["fixed.k1", "fixed.k2", "did you mean", "the state `S1`", "the state `S7`"] {
+    for part in ["fixed.k1", "fixed.k2", "one of k1, K1", "the state `S1`", "the state `S7`"] {
         assert!(other.contains(part), "{part} in {other}");
     }
     assert!(refused("physics = { system = \"gray-scott\" }").contains("estimate.physics.system: found `gray-scott`"));
@@ -275,7 +275,7 @@ fn the_pipeline_needs_no_model() {
     assert_eq!((made["environments"].as_u64(), made["environments_failed"].as_u64()), (Some(104), Some(0)));
     assert!(made["summary"]["param_mape_overall"].as_f64().unwrap() < 1e-6);
     let report = place.path().join("runs/lv-physics/report");
-    assert!(report.join("index.html").exists() && report.join("error_map.svg").exists());
+    assert!(report.join("index.html").exists() && report.join("parameter-error-map.svg").exists());
     assert!(!place.path().join("runs/lv-physics/models").exists());
     let again = paramill(&[]);
     assert!(again["stages"].as_array().unwrap().iter().all(|it| it["action"] == "keep"), "{again}");
