@@ -53,6 +53,20 @@ fn python_reads_both_copies_of_fields() {
     assert_eq!(read_in_python(&root.path().join("set"), &manifest, &splits), SAME);
 }
 
+#[test]
+fn python_reads_missing_cells() {
+    let root = tempfile::tempdir().unwrap();
+    let holed = |mut rows: Vec<Trajectory>| {
+        rows.iter_mut().flat_map(|row| row.states.iter_mut().skip(1).step_by(3)).for_each(|cell| *cell = f64::NAN);
+        rows
+    };
+    let splits = [(Split::Train, holed(shared_grid(4))), (Split::Adapt, holed(ragged()))];
+    assert_eq!(read_in_python(&root.path().join("set"), &manifest(), &splits), SAME);
+    let (manifest, rows) = fields(3, false);
+    let splits = [(Split::Train, holed(rows)), (Split::Adapt, holed(fields(4, true).1))];
+    assert_eq!(read_in_python(&root.path().join("fields"), &manifest, &splits), SAME);
+}
+
 /// What the scripts print of two splits, the first of which has common times.
 const SAME: &str = "2 splits are the same in every tool\n\
                     2 splits are the same in every loader, 1 of them in The Well's\n\
