@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use super::check::order_problem;
 use super::hdf5_store::OpenSplit;
 use super::layout::{MANIFEST, file_problem};
@@ -16,7 +18,7 @@ use crate::schema::{Split, Trajectory};
 pub type Batches<'a> = Box<dyn Iterator<Item = Result<Vec<Trajectory>, Error>> + Send + 'a>;
 
 /// One trajectory as the index knows it, without its samples.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IndexEntry {
     /// Environment id.
     pub environment: String,

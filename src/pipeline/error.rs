@@ -170,7 +170,7 @@ impl Error {
 impl From<generate::Error> for Error {
     fn from(error: generate::Error) -> Self {
         match error {
-            generate::Error::Interrupted { signal } => Error::Interrupted { signal, kept: error.to_string() },
+            generate::Error::Interrupted { signal, .. } => Error::Interrupted { signal, kept: error.to_string() },
             error => Error::Generate(error),
         }
     }
