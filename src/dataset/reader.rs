@@ -31,6 +31,16 @@ pub struct IndexEntry {
 }
 
 impl IndexEntry {
+    /// The entry of a trajectory.
+    pub(super) fn of(trajectory: &Trajectory) -> Self {
+        IndexEntry {
+            environment: trajectory.environment.clone(),
+            trajectory: trajectory.trajectory.clone(),
+            parameters: trajectory.parameters.clone(),
+            samples: trajectory.len(),
+        }
+    }
+
     /// Key that orders trajectories, as [`Trajectory::key`].
     pub fn key(&self) -> (&str, &str) {
         (&self.environment, &self.trajectory)
@@ -91,6 +101,14 @@ impl Dataset {
             return Ok(Vec::new());
         }
         Ok(self.open_split(split)?.iter().flat_map(|shard| shard.index.iter().cloned()).collect())
+    }
+
+    /// The times of all trajectories of a split, where each has the same.
+    pub(super) fn shared_times(&self, split: Split) -> Result<Option<Vec<f64>>, Error> {
+        let shards = self.open_split(split)?;
+        let mut times = shards.iter().map(|shard| shard.shared_times());
+        let first = times.next().flatten();
+        Ok(first.filter(|first| times.all(|others| others == Some(first))).map(<[f64]>::to_vec))
     }
 
     /// Reads the trajectories at these rows of a split, in the order asked for (random access; only they are held in

@@ -147,12 +147,7 @@ impl Writer {
             open.summary.add(new_environment, trajectory.len(), trajectory.missing());
             open.values += values;
             open.rows.push(trajectory.clone());
-            open.last = Some(IndexEntry {
-                environment: trajectory.environment.clone(),
-                trajectory: trajectory.trajectory.clone(),
-                parameters: trajectory.parameters.clone(),
-                samples: trajectory.len(),
-            });
+            open.last = Some(IndexEntry::of(trajectory));
         }
         if is_new && population != Population::Grid {
             self.environments.insert((population, trajectory.environment.clone()), trajectory.parameters.clone());

@@ -49,7 +49,7 @@ pub enum Error {
     #[error("{0}")]
     Usage(String),
     #[error(transparent)]
-    Dataset(#[from] dataset::Error),
+    Dataset(dataset::Error),
     #[error(transparent)]
     Generate(generate::Error),
     #[error(transparent)]
@@ -163,6 +163,15 @@ impl Error {
             Error::Compute(_) => "compute",
             Error::Report(_) => "report",
             Error::Interrupted { .. } => "interrupted",
+        }
+    }
+}
+
+impl From<dataset::Error> for Error {
+    fn from(error: dataset::Error) -> Self {
+        match error {
+            dataset::Error::Interrupted { signal } => Error::Interrupted { signal, kept: error.to_string() },
+            error => Error::Dataset(error),
         }
     }
 }
