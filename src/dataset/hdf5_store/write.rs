@@ -190,13 +190,13 @@ pub(in crate::dataset) fn builder(group: &Group) -> DatasetBuilder {
         .char_encoding(hdf5_metno::plist::link_create::CharEncoding::Utf8)
 }
 
-/// `[B, longest, n_1, .., n_k]`: channel `c`, and NaN after the end of a trajectory.
+/// `[B, longest, n_1, .., n_k]`: channel `c`, and NaN (of one bit pattern) where a cell is missing and after the end of a trajectory.
 fn padded_fields(rows: &[Trajectory], longest: usize, state: &StateShape, c: usize) -> Vec<f64> {
     let of_row = longest * state.points();
     let mut values = vec![f64::NAN; rows.len() * of_row];
     for (row, stored) in rows.iter().zip(values.chunks_exact_mut(of_row.max(1))) {
         for (value, stored) in state.channel(&row.states, c).flatten().zip(stored) {
-            *stored = *value;
+            *stored = if value.is_nan() { f64::NAN } else { *value };
         }
     }
     values
