@@ -22,11 +22,14 @@ mod trajectories;
 mod validate;
 
 pub use problem::{Kind, LISTED, Problem};
-pub use settings::{Channel, Columns, Disorder, Layout, Parameter, Selection, Settings, SideTable, Splits, Table};
+pub use settings::{
+    Channel, Columns, Disorder, Duplicates, Layout, Parameter, Selection, Settings, SideTable, Splits, Table,
+};
 
 use problem::Problems;
 use series::Series;
 use splits::Assignment;
+use trajectories::{Counts, Trajectories};
 
 /// Why an import gave no dataset.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +59,7 @@ struct Loaded {
     assignment: Assignment,
     parents: Vec<Parent>,
     warnings: Vec<Problem>,
+    counts: Counts,
 }
 
 /// Reads the source files and reports every problem in them and in the settings, [`LISTED`] of a kind in a column;
@@ -86,6 +90,9 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
     })?;
     for warning in &loaded.warnings {
         run.emit(Event::Warn(warning.to_string()));
+    }
+    for note in loaded.counts.sentences(settings) {
+        run.emit(Event::Note(note));
     }
     write(settings, &mut loaded, directory, run)
 }
@@ -118,7 +125,8 @@ fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loade
                 }
                 None => (BTreeMap::new(), Vec::new()),
             };
-            Ok(Loaded { environments: table.environments, parameters, assignment, parents, warnings })
+            let Trajectories { environments, counts, .. } = table;
+            Ok(Loaded { environments, parameters, assignment, parents, warnings, counts })
         }
         _ => Err(problems.into_vec()),
     }

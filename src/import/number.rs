@@ -32,7 +32,7 @@ impl Flaw {
     pub(super) fn problem(self, cell: &str) -> Problem {
         let (kind, remedy) = match self {
             Flaw::Missing => {
-                (Kind::MissingValue, "missing values are not supported yet: remove the row, or leave out the column")
+                (Kind::MissingValue, "if it stands for a missing value, add its spelling to `import.table.missing`")
             }
             Flaw::Infinite => (Kind::NotFinite, "correct the cell or remove the row"),
             Flaw::TimeStamp => {
@@ -48,7 +48,32 @@ impl Flaw {
     }
 }
 
-/// Whether a cell stands for a missing value.
+/// The declared spellings of a missing value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Markers {
+    texts: Vec<String>,
+    /// Those that are numbers, which a cell may write otherwise.
+    numbers: Vec<f64>,
+}
+
+impl Markers {
+    pub fn new(spellings: &[String]) -> Self {
+        let texts: Vec<String> = spellings.iter().map(|spelling| spelling.trim().to_owned()).collect();
+        let numbers = texts.iter().filter_map(|text| text.parse().ok()).filter(|number: &f64| number.is_finite());
+        Markers { numbers: numbers.collect(), texts }
+    }
+
+    /// The cell's number, or NaN if it is empty or one of the markers.
+    pub fn value(&self, cell: &str) -> Result<f64, Flaw> {
+        if cell.is_empty() || self.texts.iter().any(|text| text == cell) {
+            return Ok(f64::NAN);
+        }
+        let number = number(cell)?;
+        Ok(if self.numbers.contains(&number) { f64::NAN } else { number })
+    }
+}
+
+/// Whether a cell is a usual spelling of a missing value.
 fn is_missing(cell: &str) -> bool {
     let cell = cell.trim_start_matches(['+', '-']);
     MISSING.contains(&cell.to_lowercase().as_str())

@@ -42,12 +42,12 @@ pub enum Kind {
     UnsortedTime,
     /// The same time twice within a trajectory.
     DuplicateTime,
-    /// A trajectory of one sample.
+    /// A trajectory of less than two samples.
     ShortTrajectory,
+    /// A channel without any value in the whole table.
+    NeverObserved,
     /// A channel of a long table that the settings do not name.
     UnknownChannel,
-    /// A channel of a long table without a value at some of its trajectory's times.
-    IncompleteChannel,
     /// The same samples in two splits.
     RepeatedSamples,
     /// A setting names an environment that the data do not have.

@@ -106,9 +106,15 @@ pub struct Table {
     /// In a long table, names of channels to leave out.
     #[serde(default)]
     pub ignored_channels: Vec<String>,
+    /// Spellings of a missing value of a channel, such as `NA` or `-999`, beside the empty cell. A number is met however it is written.
+    #[serde(default)]
+    pub missing: Vec<String>,
     /// What to do where time falls within a trajectory.
     #[serde(default)]
     pub disorder: Disorder,
+    /// What to do where a channel has two values at one time of a trajectory.
+    #[serde(default)]
+    pub duplicates: Duplicates,
 }
 
 fn comma() -> String {
@@ -122,7 +128,7 @@ pub enum Layout {
     /// A column a channel.
     #[default]
     Wide,
-    /// One column names the channel, another holds its value. Samples of one trajectory belong together where their times are the same number.
+    /// One column names the channel, another holds its value. Values of one trajectory belong to one sample where their times are the same number.
     Long,
 }
 
@@ -135,6 +141,21 @@ pub enum Disorder {
     Error,
     /// Put the samples in the order of time: the order of rows means nothing.
     Sort,
+}
+
+/// What to do where a channel has two values at one time of a trajectory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Duplicates {
+    /// Refuse the data: often two trajectories stand under one id.
+    #[default]
+    Error,
+    /// Take the mean of the values.
+    Mean,
+    /// Take the value that comes first in the file.
+    First,
+    /// Take the value that comes last in the file.
+    Last,
 }
 
 /// No column, one column, or several: in TOML a string or a list of strings.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::number::number;
+use super::number::{Flaw, Markers, number};
 use super::problem::{Kind, Problem, Problems, shown, suggestion};
-use super::series::{Series, join};
+use super::series::{Rules, Series, gather};
 use super::settings::{Columns, Layout, Settings};
 use super::source::{Delimiter, Row, Source};
 use crate::dataset::Parent;
@@ -23,6 +23,18 @@ pub(super) struct Trajectories {
     pub parent: Parent,
     /// Whether a request to stop came before the last row.
     pub stopped: bool,
+    /// What became of cells and rows on the way.
+    pub counts: Counts,
+}
+
+/// What an import did beside copying numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Counts {
+    /// Observed and missing cells of each channel `[C]`.
+    pub observed: Vec<u64>,
+    pub missing: Vec<u64>,
+    /// Values that went into the mean with another of the same time, or gave way to one.
+    pub merged: u64,
 }
 
 /// What the rows of one trajectory have given so far.
@@ -36,6 +48,23 @@ struct Track {
 
 type Tracks = BTreeMap<String, BTreeMap<String, Track>>;
 
+impl Counts {
+    /// What happened, a sentence each.
+    pub fn sentences(&self, settings: &Settings) -> Vec<String> {
+        let cells = settings.channels.iter().zip(self.missing.iter().zip(&self.observed));
+        let mut sentences: Vec<String> = cells
+            .filter(|(_, (missing, _))| **missing > 0)
+            .map(|(channel, (missing, observed))| {
+                format!("channel {}: {missing} of {} cells are missing", channel.name, missing + observed)
+            })
+            .collect();
+        if self.merged > 0 {
+            sentences.push(format!("{} values were merged with another of the same time", self.merged));
+        }
+        sentences
+    }
+}
+
 /// Reads the table; `None` where it lacks the file or a column.
 pub(super) fn read(
     settings: &Settings,
@@ -48,10 +77,11 @@ pub(super) fn read(
     let source = Source::read(directory, &table.file, "import.table.file", delimiter, problems)?;
     let columns = TableColumns::find(settings, &source, problems);
 
+    let missing = Markers::new(&table.missing);
     let mut tracks = Tracks::new();
     let mut names = ChannelNames::new(settings);
     let finished = source.rows(interrupt, problems, |row, problems| {
-        let reader = RowReader { source: &source, row: &row, columns: &columns };
+        let reader = RowReader { source: &source, row: &row, columns: &columns, missing: &missing };
         match table.layout {
             Layout::Wide => reader.wide(settings.channels.len(), &mut tracks, problems),
             Layout::Long => reader.long(&mut names, &mut tracks, problems),
@@ -63,9 +93,9 @@ pub(super) fn read(
     if table.layout == Layout::Long && !names.all_seen(settings, &source, problems) {
         return None;
     }
-    let environments = finish(settings, &source, tracks, problems);
+    let (environments, counts) = finish(settings, &source, tracks, problems);
     let parent = Parent { name: source.file.clone(), sha256: source.sha256.clone() };
-    Some(Trajectories { environments, path: source.path, parent, stopped: !finished })
+    Some(Trajectories { environments, path: source.path, parent, stopped: !finished, counts })
 }
 
 /// Positions of the columns that the settings name; those that the header lacks are left out.
@@ -154,6 +184,7 @@ struct RowReader<'a> {
     source: &'a Source,
     row: &'a Row<'a>,
     columns: &'a TableColumns,
+    missing: &'a Markers,
 }
 
 impl RowReader<'_> {
@@ -161,9 +192,22 @@ impl RowReader<'_> {
         problem.file(&self.source.path).line(self.row.line).column(column, &self.source.header[column])
     }
 
-    fn number(&self, column: usize, problems: &mut Problems) -> Option<f64> {
+    fn time(&self, column: usize, problems: &mut Problems) -> Option<f64> {
         let cell = self.row.cells[column];
-        number(cell).map_err(|flaw| problems.push(self.at(column, flaw.problem(cell)))).ok()
+        let report = |flaw: Flaw| {
+            let mut problem = flaw.problem(cell);
+            if flaw == Flaw::Missing {
+                problem.remedy = "fill it in or remove the row: a time is never missing".to_owned();
+            }
+            problems.push(self.at(column, problem));
+        };
+        number(cell).map_err(report).ok()
+    }
+
+    /// The value of a channel, NaN where it is missing.
+    fn value(&self, column: usize, problems: &mut Problems) -> Option<f64> {
+        let cell = self.row.cells[column];
+        self.missing.value(cell).map_err(|flaw| problems.push(self.at(column, flaw.problem(cell)))).ok()
     }
 
     fn id(&self, columns: &[usize], otherwise: &str, problems: &mut Problems) -> Option<String> {
@@ -198,10 +242,10 @@ impl RowReader<'_> {
     }
 
     fn wide(&self, channels: usize, tracks: &mut Tracks, problems: &mut Problems) {
-        let time = self.columns.time.and_then(|column| self.number(column, problems));
+        let time = self.columns.time.and_then(|column| self.time(column, problems));
         let mut state = Vec::with_capacity(channels);
         for &column in self.columns.channels.iter().flatten() {
-            state.extend(self.number(column, problems));
+            state.extend(self.value(column, problems));
         }
         let Some(track) = self.track(tracks, 1, problems) else { return };
         match time {
@@ -236,8 +280,8 @@ impl RowReader<'_> {
                 }
             }
         }
-        let time = self.columns.time.and_then(|column| self.number(column, problems));
-        let value = self.columns.value.and_then(|column| self.number(column, problems));
+        let time = self.columns.time.and_then(|column| self.time(column, problems));
+        let value = self.columns.value.and_then(|column| self.value(column, problems));
         let Some(track) = self.track(tracks, names.seen.len(), problems) else { return };
         match (channel, time, value) {
             (Some(channel), Some(time), Some(value)) => track.series[channel].push(time, &[value], self.row.line),
@@ -252,36 +296,51 @@ fn finish(
     source: &Source,
     tracks: Tracks,
     problems: &mut Problems,
-) -> BTreeMap<String, BTreeMap<String, Series>> {
+) -> (BTreeMap<String, BTreeMap<String, Series>>, Counts) {
     let whole = !problems.has(&[Kind::RaggedRow, Kind::InvalidId, Kind::UnknownChannel]);
+    let channels: Vec<&str> = settings.channels.iter().map(|channel| channel.name.as_str()).collect();
+    let none = vec![0; channels.len()];
+    let mut counts = Counts { observed: none.clone(), missing: none, merged: 0 };
+    let mut any_broken = !whole;
     let mut environments = BTreeMap::new();
     for (environment, trajectories) in tracks {
         let mut finished = BTreeMap::new();
-        for (trajectory, mut track) in trajectories {
+        for (trajectory, track) in trajectories {
             let whose = format!("trajectory {} of environment {}", shown(&trajectory), shown(&environment));
             let mut report = |problem: Problem| problems.push(problem.file(&source.path));
-            let mut usable = whole && !track.broken;
-            for series in &mut track.series {
-                usable &= series.order(settings.table.disorder, &whose, &mut report);
-            }
-            let samples = match settings.table.layout {
-                Layout::Wide => track.series.pop(),
-                Layout::Long if usable => {
-                    let named = settings.channels.iter().map(|channel| channel.name.as_str()).zip(&track.series);
-                    join(&named.collect::<Vec<_>>(), &whose, &mut report)
+            let Settings { table, .. } = settings;
+            let rules =
+                Rules { disorder: table.disorder, duplicates: table.duplicates, whose: &whose, channels: &channels };
+            let (samples, merged) = gather(track.series, &rules, &mut report);
+            counts.merged += merged.values;
+            for state in samples.states.chunks_exact(channels.len()) {
+                for (c, value) in state.iter().enumerate() {
+                    *(if value.is_nan() { &mut counts.missing[c] } else { &mut counts.observed[c] }) += 1;
                 }
-                Layout::Long => None,
-            };
-            let samples = samples.unwrap_or_default();
-            if let ([line], true) = (samples.lines.as_slice(), usable) {
-                let found = format!("a single sample of {whose}");
-                let remedy = "remove it: one sample shows no motion";
-                let problem = Problem::new(Kind::ShortTrajectory, found, "at least two samples", remedy);
-                report(problem.line(*line));
             }
+            if whole && !track.broken && samples.times.len() < 2 {
+                let found = match samples.times.len() {
+                    0 => format!("no sample of {whose}: every cell is missing"),
+                    _ => format!("a single sample of {whose}"),
+                };
+                let remedy = "remove it: it shows no motion";
+                let mut problem = Problem::new(Kind::ShortTrajectory, found, "at least two samples", remedy);
+                problem.line = samples.lines.first().copied();
+                report(problem);
+            }
+            any_broken |= track.broken;
             finished.insert(trajectory, samples);
         }
         environments.insert(environment, finished);
     }
-    environments
+    for (index, channel) in
+        settings.channels.iter().enumerate().filter(|(c, _)| counts.observed[*c] == 0 && !any_broken)
+    {
+        let found = format!("no value of channel {} in any row", shown(&channel.column));
+        let expected = "an observed value at least once: a hidden state cannot be learned";
+        let remedy = "leave the channel out, or correct `import.table.missing`";
+        let problem = Problem::new(Kind::NeverObserved, found, expected, remedy);
+        problems.push(problem.file(&source.path).setting(format!("import.channels[{index}].column")));
+    }
+    (environments, counts)
 }
