@@ -315,7 +315,6 @@ fn bad_cells() {
     let cells = [
         ("text", "2.5?"),
         ("nan", "NaN"),
-        ("empty", ""),
         ("infinity", "-inf"),
         ("decimal_comma", "\"2,5\""),
         ("time_stamp", "2020-01-02T03:04:05"),
@@ -349,8 +348,17 @@ fn bad_long_tables() {
         "absent_channel",
         Archive::long().change(|s| s.channels[1].column = "flows".into()).report()
     );
-    insta::assert_snapshot!("incomplete_channel", Archive::long().replace("a,2,0,flow,12\n", "").report());
     insta::assert_snapshot!("long_duplicate_time", Archive::long().replace("a,1,1,flow,11", "a,1,0,flow,11").report());
+}
+
+#[test]
+fn bad_missing_cells() {
+    insta::assert_snapshot!("time_missing", Archive::new().replace("a,1,0.3", "a,1,").report());
+    let never = Archive::new().change(|settings| settings.table.missing = vec!["9".into(), "0".into()]);
+    insta::assert_snapshot!("never_observed", never.replace("a,1,0.0,1.0,0.5", "a,1,0.0,9,0.50").report());
+    let dry: String = TANKS.lines().map(|line| format!("{},\n", line.rsplit_once(',').unwrap().0)).collect();
+    let dry = dry.replacen("level,", "level,flow", 1);
+    insta::assert_snapshot!("channel_never_observed", Archive::new().with("tanks.csv", dry).report());
 }
 
 #[test]
