@@ -158,7 +158,8 @@ pub struct Trajectory {
     pub parameters: Vec<Option<f64>>,
     /// Strictly increasing sample times `[T]`.
     pub times: Vec<f64>,
-    /// Observed states `[T, C]` (`[T, C, n_1, .., n_k]` on a grid), row-major, finite.
+    /// Observed states `[T, C]` (`[T, C, n_1, .., n_k]` on a grid), row-major. A cell is finite, or NaN where it is missing;
+    /// every sample has at least one cell that is not.
     pub states: Vec<f64>,
 }
 
@@ -181,6 +182,11 @@ impl Trajectory {
     pub fn state(&self, t: usize) -> &[f64] {
         let c = self.channels();
         &self.states[t * c..(t + 1) * c]
+    }
+
+    /// Cells of the states that are missing.
+    pub fn missing(&self) -> usize {
+        self.states.iter().filter(|value| value.is_nan()).count()
     }
 
     /// Key that orders trajectories wherever order could matter.

@@ -8,6 +8,8 @@ mod combine;
 mod damage;
 #[path = "dataset/hostile.rs"]
 mod hostile;
+#[path = "dataset/missing.rs"]
+mod missing;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -247,7 +249,7 @@ fn the_writer_refuses_bad_trajectories_and_goes_on() {
     writer.write(Split::Train, &good[0]).unwrap();
     writer.write(Split::Train, &good[1]).unwrap();
     let cases: [(Trajectory, &str); 11] = [
-        (change(&|bad| bad.states[2] = f64::NAN), "`x` is NaN at sample 1"),
+        (change(&|bad| bad.states[2] = f64::INFINITY), "`x` is inf at sample 1"),
         (change(&|bad| bad.times[1] = f64::INFINITY), "time of sample 1 is inf"),
         (change(&|bad| bad.times[2] = bad.times[1]), "strictly increasing"),
         (
@@ -310,10 +312,13 @@ fn the_card_says_what_the_dataset_is() {
     insta::assert_snapshot!(fs::read_to_string(directory.join("README.md")).unwrap());
 }
 
-/// Trajectories of `channels` channels in key order, any finite numbers in them.
+/// Trajectories of `channels` channels in key order, any finite numbers and missing cells in them.
 fn trajectories(channels: usize) -> impl Strategy<Value = Vec<Trajectory>> {
     let number = || prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO;
-    let samples = prop::collection::btree_map(any::<i32>(), prop::collection::vec(number(), channels), 2..6);
+    // A first cell that is there, and others that may be missing.
+    let cells = prop::collection::vec(prop_oneof![4 => number(), 1 => Just(f64::NAN)], channels - 1);
+    let cells = (number(), cells).prop_map(|(first, others)| [vec![first], others].concat());
+    let samples = prop::collection::btree_map(any::<i32>(), cells, 2..6);
     let row = (samples, prop::option::of(number()));
     prop::collection::btree_map(("[a-cß]{1,2}", "[0-9é ]{1,3}"), row, 1..8).prop_map(|rows| {
         let mut parameters = BTreeMap::new();

@@ -116,6 +116,9 @@ fn lines(difference: &Difference, a: &Dataset) -> String {
             let more = if names.len() > MOST_NAMES { ", .." } else { "" };
             text.push_str(&format!("{split}: {} {what}: {shown}{more}\n", trajectories(names.len())));
         }
+        if difference.missing > 0 {
+            text.push_str(&format!("{split}: {} cells are missing in one of both only\n", difference.missing));
+        }
         for (channel, greatest) in a.manifest().channels.iter().zip(&difference.greatest) {
             let unit = if channel.unit == "1" { String::new() } else { format!(" {}", channel.unit) };
             text.push_str(&format!("{split}: `{}` differs by at most {}{unit}\n", channel.name, number(*greatest)));

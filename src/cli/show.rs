@@ -142,11 +142,13 @@ fn dataset_card(dataset: &Manifest) -> String {
     if !dataset.parameters.is_empty() {
         text.push_str(&format!("\n{}", quantities("parameter", &dataset.parameters)));
     }
-    let header = ["split", "environments", "trajectories", "samples", "shortest", "longest"];
-    let mut rows = vec![header.map(str::to_owned).to_vec()];
-    for (split, summary) in &dataset.splits {
-        let counts = [summary.environments, summary.trajectories, summary.samples, summary.shortest, summary.longest];
-        rows.push(std::iter::once(split.to_string()).chain(counts.map(|count| count.to_string())).collect());
+    let columns = if dataset.splits.values().any(|summary| summary.missing > 0) { 7 } else { 6 };
+    let header = ["split", "environments", "trajectories", "samples", "shortest", "longest", "missing cells"];
+    let mut rows = vec![header[..columns].iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()];
+    for (split, it) in &dataset.splits {
+        let counts = [it.environments, it.trajectories, it.samples, it.shortest, it.longest, it.missing];
+        let counts = counts.map(|count| count.to_string()).into_iter();
+        rows.push(std::iter::once(split.to_string()).chain(counts).take(columns).collect());
     }
     text.push_str(&format!("\n{}", table(&rows)));
     let mut rows = vec![["file", "bytes", "sha256"].map(str::to_owned).to_vec()];

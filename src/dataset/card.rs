@@ -28,14 +28,19 @@ pub(super) fn text(manifest: &Manifest) -> String {
     let mut card = String::new();
     front_matter(manifest, &mut card);
     let _ = write!(card, "# {}\n\n{}\n", manifest.name, manifest.description);
-    quantities("Channels", "What was sampled in time.", &manifest.channels, &mut card);
+    let missing = manifest.splits.values().any(|summary| summary.missing > 0);
+    let sampled = match missing {
+        true => "What was sampled in time; a missing cell is null in Parquet and NaN in HDF5.",
+        false => "What was sampled in time.",
+    };
+    quantities("Channels", sampled, &manifest.channels, &mut card);
     quantities(
         "Parameters",
         "Constants of an environment; null in Parquet and NaN in HDF5 where unknown.",
         &manifest.parameters,
         &mut card,
     );
-    splits(manifest, &mut card);
+    splits(manifest, missing, &mut card);
     making(manifest, &mut card);
     loading(manifest, &mut card);
     card
@@ -78,16 +83,20 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn splits(manifest: &Manifest, card: &mut String) {
+fn splits(manifest: &Manifest, missing: bool, card: &mut String) {
     let _ = write!(
         card,
         "\n## Splits\n\nOne row a trajectory, on its own times (unit: {}).\n\n\
-         | split | environments | trajectories | samples | samples a trajectory |\n|---|---:|---:|---:|---:|\n",
-        cell(&manifest.time_unit)
+         | split | environments | trajectories | samples | samples a trajectory |{}\n|---|---:|---:|---:|---:|{}\n",
+        cell(&manifest.time_unit),
+        if missing { " missing cells |" } else { "" },
+        if missing { "---:|" } else { "" }
     );
-    for (split, SplitSummary { environments, trajectories, samples, shortest, longest }) in &manifest.splits {
+    for (split, summary) in &manifest.splits {
+        let SplitSummary { environments, trajectories, samples, shortest, longest, missing: cells } = summary;
         let range = if shortest == longest { shortest.to_string() } else { format!("{shortest} to {longest}") };
-        let _ = writeln!(card, "| `{split}` | {environments} | {trajectories} | {samples} | {range} |");
+        let cells = if missing { format!(" {cells} |") } else { String::new() };
+        let _ = writeln!(card, "| `{split}` | {environments} | {trajectories} | {samples} | {range} |{cells}");
     }
 }
 

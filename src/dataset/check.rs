@@ -50,16 +50,22 @@ pub(super) fn trajectory_problems(
         return problems;
     }
     for (c, channel) in channels.iter().enumerate() {
-        let bad = |values: &[f64]| values.iter().copied().find(|value| !value.is_finite());
+        let bad = |values: &[f64]| values.iter().copied().find(|value| value.is_infinite());
         let samples = state.channel(&trajectory.states, c).enumerate();
         let mut bad = samples.filter_map(|(t, values)| Some((t, bad(values)?)));
         if let Some((t, value)) = bad.next() {
             problems.push(format!(
-                "channel `{}` is {value} at sample {t} (and at {} more); expected finite numbers",
+                "channel `{}` is {value} at sample {t} (and at {} more); expected finite numbers, or NaN where a cell is missing",
                 channel.name,
                 bad.count()
             ));
         }
+    }
+    let samples = trajectory.states.chunks_exact(state.size().max(1)).enumerate();
+    let mut empty = samples.filter(|(_, values)| values.iter().all(|value| value.is_nan()));
+    if let Some((t, _)) = empty.next() {
+        let more = empty.count();
+        problems.push(format!("sample {t} has no observed cell (and {more} more have none); expected at least one"));
     }
     problems
 }
@@ -135,15 +141,20 @@ mod tests {
             trajectory: "a\u{0}".to_owned(),
             parameters: vec![Some(f64::INFINITY)],
             times: vec![0.0, 1.0, 1.0],
-            states: vec![0.0, 1.0, f64::NAN, 2.0, f64::INFINITY, 3.0],
+            states: vec![0.0, 1.0, f64::NAN, f64::NAN, f64::NEG_INFINITY, f64::NAN],
         };
         let problems = trajectory_problems(&trajectory, &channels, None, &parameters);
-        for part in
-            ["environment id is empty", "control character", "`k` is inf", "of sample 2", "`x` is NaN at sample 1"]
-        {
+        for part in [
+            "environment id is empty",
+            "control character",
+            "`k` is inf",
+            "of sample 2",
+            "`x` is -inf at sample 2",
+            "sample 1 has no observed cell (and 0 more",
+        ] {
             assert!(problems.iter().any(|problem| problem.contains(part)), "{part}: {problems:?}");
         }
-        assert_eq!(problems.len(), 5);
+        assert_eq!(problems.len(), 6);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::manifest::is_zero;
 use super::{Dataset, Error, IndexEntry};
 use crate::schema::{Split, Trajectory};
 
@@ -33,6 +34,9 @@ pub struct SplitDifference {
     /// channels themselves differ.
     pub states: Vec<String>,
     pub greatest: Vec<f64>,
+    /// Cells that are missing in one of both and not in the other.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub missing: usize,
 }
 
 impl Difference {
@@ -148,7 +152,8 @@ fn trajectories(a: &Trajectory, b: &Trajectory, points: usize, difference: &mut 
         if a.states.len() == b.states.len() && !greatest.is_empty() {
             for (value, (a, b)) in a.states.iter().zip(&b.states).enumerate() {
                 let channel = value / points % greatest.len();
-                greatest[channel] = greatest[channel].max((a - b).abs());
+                greatest[channel] = greatest[channel].max((a - b).abs()); // NaN, where a cell is missing, is no maximum
+                difference.missing += usize::from(a.is_nan() != b.is_nan());
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::schema::Trajectory;
 const BATCH: usize = 64;
 
 /// Writes `SPLIT.csv` for every split into `directory`, which appears complete or not at all. Numbers are the shortest that read back as the
-/// same double; an unknown parameter is an empty cell.
+/// same double; an unknown parameter and a missing cell are empty.
 ///
 /// # Errors
 /// If the dataset cannot be read or is not what its manifest states, or the place cannot be written to.
@@ -65,7 +65,10 @@ fn rows(manifest: &Manifest, trajectory: &Trajectory, writer: &mut csv::Writer<i
                     number(index as f64 * axis.spacing)
                 })
                 .collect();
-            let values = (0..shape.channels).map(|c| number(state[c * shape.points() + point]));
+            let values = (0..shape.channels).map(|c| {
+                let value = state[c * shape.points() + point];
+                if value.is_nan() { String::new() } else { number(value) }
+            });
             let row = fixed.iter().cloned().chain([number(*time)]).chain(coordinates).chain(values);
             writer.write_record(row.collect::<Vec<_>>())?;
         }

@@ -73,6 +73,13 @@ pub struct SplitSummary {
     /// Fewest and most samples of a trajectory.
     pub shortest: usize,
     pub longest: usize,
+    /// Missing cells over all trajectories.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing: usize,
+}
+
+pub(super) fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// One data file of the directory.
@@ -268,16 +275,17 @@ fn grid_problems(grid: &Grid) -> Vec<String> {
 
 impl SplitSummary {
     /// Counts of the trajectories added one by one, in ascending key order.
-    pub(super) fn add(&mut self, new_environment: bool, samples: usize) {
+    pub(super) fn add(&mut self, new_environment: bool, samples: usize, missing: usize) {
         self.environments += usize::from(new_environment);
         self.trajectories += 1;
         self.samples += samples;
         self.shortest = if self.trajectories == 1 { samples } else { self.shortest.min(samples) };
         self.longest = self.longest.max(samples);
+        self.missing += missing;
     }
 
     fn problems(&self, split: Split, problems: &mut Vec<String>) {
-        let SplitSummary { environments, trajectories, samples, shortest, longest } = *self;
+        let SplitSummary { environments, trajectories, samples, shortest, longest, .. } = *self;
         if trajectories == 0 {
             problems.push(format!("split `{split}` has no trajectory; expected at least one"));
             return;

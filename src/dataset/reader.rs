@@ -225,8 +225,13 @@ impl Dataset {
     }
 
     fn check(&self, split: Split, store: Store, trajectories: &[Trajectory]) -> Result<(), Error> {
+        let none_missing = self.manifest.splits.get(&split).is_some_and(|summary| summary.missing == 0);
         for trajectory in trajectories {
-            let problems = self.manifest.trajectory_problems(trajectory);
+            let mut problems = self.manifest.trajectory_problems(trajectory);
+            let missing = if none_missing { trajectory.missing() } else { 0 };
+            if missing > 0 {
+                problems.push(format!("{missing} missing cells; expected none as the manifest states"));
+            }
             if !problems.is_empty() {
                 return Error::trajectory(&self.place(split, store), split, trajectory, problems);
             }
@@ -302,25 +307,28 @@ pub(super) fn index_problems<'a>(
     split: Split,
 ) -> Vec<String> {
     let mut problems = Vec::new();
-    let mut counted = SplitSummary::default();
+    let stated = manifest.splits.get(&split);
+    // The index knows samples, not their cells.
+    let mut counted = SplitSummary { missing: stated.map_or(0, |stated| stated.missing), ..SplitSummary::default() };
     let mut previous: Option<&IndexEntry> = None;
     for entry in index {
         if let Some(problem) = order_problem(previous.map(IndexEntry::key), entry.key()) {
             problems.push(format!("environment `{}`, trajectory `{}` {problem}", entry.environment, entry.trajectory));
         }
-        counted.add(previous.is_none_or(|last| last.environment != entry.environment), entry.samples);
+        counted.add(previous.is_none_or(|last| last.environment != entry.environment), entry.samples, 0);
         previous = Some(entry);
     }
-    problems.extend(manifest.splits.get(&split).and_then(|stated| counts_problem(&counted, stated)));
+    problems.extend(stated.and_then(|stated| counts_problem(&counted, stated)));
     problems
 }
 
 /// How the counts of a file differ from those of the manifest, if they do.
 pub(super) fn counts_problem(counted: &SplitSummary, stated: &SplitSummary) -> Option<String> {
     let say = |summary: &SplitSummary| {
+        let SplitSummary { environments, trajectories, samples, shortest, longest, missing } = summary;
+        let missing = if *missing == 0 { String::new() } else { format!(", {missing} missing cells") };
         format!(
-            "{} environments, {} trajectories, {} samples, {} to {} a trajectory",
-            summary.environments, summary.trajectories, summary.samples, summary.shortest, summary.longest
+            "{environments} environments, {trajectories} trajectories, {samples} samples, {shortest} to {longest} a trajectory{missing}"
         )
     };
     (counted != stated).then(|| format!("holds {}; expected {} as the manifest states", say(counted), say(stated)))

@@ -10,7 +10,7 @@ use crate::schema::Split;
 /// Trajectories held in memory at once.
 const BATCH: usize = 64;
 
-/// Least and greatest of some values; no numbers where there are none.
+/// Least and greatest of some values, those that are missing left out; no numbers where there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Range {
     pub least: Option<f64>,
@@ -19,7 +19,7 @@ pub struct Range {
 
 impl Range {
     fn add(&mut self, values: &[f64]) {
-        for &value in values {
+        for &value in values.iter().filter(|value| !value.is_nan()) {
             self.least = Some(self.least.map_or(value, |least| least.min(value)));
             self.greatest = Some(self.greatest.map_or(value, |greatest| greatest.max(value)));
         }

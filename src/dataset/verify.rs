@@ -223,7 +223,7 @@ impl Verification<'_> {
                     self.problem(relative, format!("{} {problem}", place(&trajectory)));
                 }
                 let new_environment = previous.is_none_or(|last| last.environment != trajectory.environment);
-                seen.counted.add(new_environment, trajectory.len());
+                seen.counted.add(new_environment, trajectory.len(), trajectory.missing());
                 seen.last = Some(trajectory);
             }
         }

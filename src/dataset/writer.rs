@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use super::check::{Population, order_problem, parameters_problem};
 use super::layout::{CARD, CROISSANT, MANIFEST, data_file, file_entry};
 use super::manifest::KIND;
-use super::parquet_store::Shard;
-use super::{Error, Manifest, SplitSummary, Store, card, croissant, hdf5_store, seal};
+use super::{Error, Manifest, SplitSummary, Store, card, croissant, hdf5_store, parquet_store, seal};
 use crate::atomic::Directory;
 use crate::schema::{FormatVersion, Split, Trajectory};
 
 /// Writes a dataset; it appears under its name only at [`Writer::finish`].
 ///
 /// The bytes depend on the manifest and the trajectories only. A large split is cut into shards of bounded size, whose
-/// trajectories are held in memory until the shard ends, for its HDF5 file is built there.
+/// trajectories are held in memory until the shard ends: its HDF5 file is built there, and its Parquet file says whether
+/// cells are missing.
 pub struct Writer {
     target: PathBuf,
     directory: Directory,
@@ -37,7 +37,6 @@ struct OpenSplit {
     summary: SplitSummary,
     /// Shards begun.
     shards: usize,
-    parquet: Shard,
     /// Trajectories of the current shard, and their size in doubles.
     rows: Vec<Trajectory>,
     values: usize,
@@ -102,15 +101,13 @@ impl Writer {
             }
             _ => {
                 self.end_split()?;
-                let parquet = self.create_shard(split, 0)?;
                 let (summary, rows) = (SplitSummary::default(), Vec::new());
-                self.open = Some(OpenSplit { split, summary, shards: 1, parquet, rows, values: 0, before: None });
+                self.open = Some(OpenSplit { split, summary, shards: 1, rows, values: 0, before: None });
             }
         }
         if let Some(open) = &mut self.open {
-            open.parquet.write(trajectory)?;
             let new_environment = open.last().is_none_or(|last| last.environment != trajectory.environment);
-            open.summary.add(new_environment, trajectory.len());
+            open.summary.add(new_environment, trajectory.len(), trajectory.missing());
             open.values += values;
             open.rows.push(trajectory.clone());
         }
@@ -158,15 +155,9 @@ impl Writer {
         folder.join(format!("{split}-{shard:05}.part"))
     }
 
-    fn create_shard(&self, split: Split, shard: usize) -> Result<Shard, Error> {
-        Shard::create(&self.unnamed(split, Store::Parquet, shard), &self.manifest, split)
-    }
-
     fn next_shard(&mut self) -> Result<(), Error> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
-        let next = self.create_shard(open.split, open.shards)?;
-        std::mem::replace(&mut open.parquet, next).finish()?;
-        self.write_hdf5(&open)?;
+        self.write_shard(&open)?;
         open.before = open.rows.pop();
         open.rows.clear();
         open.values = 0;
@@ -175,7 +166,10 @@ impl Writer {
         Ok(())
     }
 
-    fn write_hdf5(&self, open: &OpenSplit) -> Result<(), Error> {
+    /// Writes the current shard of both copies.
+    fn write_shard(&self, open: &OpenSplit) -> Result<(), Error> {
+        let path = self.unnamed(open.split, Store::Parquet, open.shards - 1);
+        parquet_store::write(&path, &self.manifest, open.split, &open.rows)?;
         let path = self.unnamed(open.split, Store::Hdf5, open.shards - 1);
         let image = hdf5_store::image(&self.manifest, open.split, &open.rows).map_err(Error::hdf5(&path))?;
         fs::write(&path, image).map_err(Error::io(&path))
@@ -183,9 +177,8 @@ impl Writer {
 
     fn end_split(&mut self) -> Result<(), Error> {
         let Some(open) = self.open.take() else { return Ok(()) };
-        self.write_hdf5(&open)?;
-        let OpenSplit { split, parquet, summary, shards, .. } = open;
-        parquet.finish()?;
+        self.write_shard(&open)?;
+        let OpenSplit { split, summary, shards, .. } = open;
         for shard in 0..shards {
             for store in [Store::Parquet, Store::Hdf5] {
                 let relative = data_file(split, store, shard, shards);

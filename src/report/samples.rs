@@ -19,7 +19,7 @@ const LEFT: f64 = 68.0;
 const PANEL: (f64, f64) = (336.0, 230.0);
 
 /// Draws up to [`MOST_TRAJECTORIES`] trajectories of the dataset that `manifest` describes into the file `path`, as PNG if it ends in `.png`, else
-/// as SVG. Of a field its mean over the grid is drawn.
+/// as SVG. Of a field its mean over the grid is drawn, of what is observed of it.
 ///
 /// # Errors
 /// [`Error::Format`] if there is nothing to draw or it cannot be encoded, [`Error::Io`] if the file cannot be written.
@@ -49,17 +49,22 @@ fn document(manifest: &Manifest, trajectories: &[Trajectory]) -> Option<String> 
     let (width, height) = PANEL;
     canvas.height = legend + 64.0 + rows * (height + 92.0) - 42.0;
     for (c, channel) in channels.iter().enumerate() {
-        let mean = |field: &[f64]| field.iter().sum::<f64>() / field.len() as f64;
+        let mean = |field: &[f64]| {
+            let observed = || field.iter().filter(|value| !value.is_nan());
+            observed().sum::<f64>() / observed().count() as f64
+        };
         let values: Vec<Vec<f64>> =
             trajectories.iter().map(|it| shape.channel(&it.states, c).map(mean).collect()).collect();
         let times = trajectories.iter().flat_map(|it| it.times.iter().copied());
         let x = Axis::linear(times, &label("time", &manifest.time_unit))?.without_margin();
-        let y = Axis::linear(values.iter().flatten().copied(), &number::quantity(channel))?;
+        let name = number::quantity(channel);
+        let y = Axis::linear(values.iter().flatten().copied(), &name).unwrap_or_else(|| Axis::exact(0.0, 1.0, &name));
         let left = LEFT + (c % 2) as f64 * 424.0;
         let plot = Plot { left, top: legend + 54.0 + (c / 2) as f64 * (height + 92.0), width, height, x, y };
         plot.frame(&mut canvas, if manifest.grid.is_some() { "mean over the grid" } else { "" });
         for ((trajectory, values), (line, dots)) in trajectories.iter().zip(&values).zip(&classes) {
-            let points: Vec<_> = trajectory.times.iter().zip(values).map(|(t, v)| plot.at(*t, *v)).collect();
+            let observed = trajectory.times.iter().zip(values).filter(|(_, value)| !value.is_nan());
+            let points: Vec<_> = observed.map(|(t, v)| plot.at(*t, *v)).collect();
             canvas.path(&format!("class=\"{line}\""), &Path::new().line(points.iter().copied()));
             if points.len() <= 80 {
                 let mut path = Path::new();

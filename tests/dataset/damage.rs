@@ -331,8 +331,12 @@ fn bad_values_in_hdf5_are_refused_by_place() {
         values[[row, sample]] = value;
         file.dataset(name).unwrap().write(&values).unwrap();
     };
-    let found = tampered(&ragged(), |file, _| write_value(file, "y", 1, 2, f64::NAN));
-    assert!(found.iter().all(|f| f.contains("trajectory `1`") && f.contains("`y` is NaN at sample 2")), "{found:?}");
+    let found = tampered(&ragged(), |file, _| write_value(file, "y", 1, 2, f64::INFINITY));
+    assert!(found.iter().all(|f| f.contains("trajectory `1`") && f.contains("`y` is inf at sample 2")), "{found:?}");
+
+    let [read, verified] = tampered(&ragged(), |file, _| write_value(file, "y", 1, 2, f64::NAN));
+    assert!(read.contains("trajectory `1`: 1 missing cells; expected none as the manifest states"), "{read}");
+    assert!(verified.contains("trajectory `1`: `y` at sample 2 is") && verified.contains("and not NaN"), "{verified}");
 
     let found = tampered(&ragged(), |file, _| write_value(file, "time", 1, 2, -7.0));
     assert!(found.iter().all(|f| f.contains("strictly increasing")), "{found:?}");

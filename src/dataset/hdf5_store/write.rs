@@ -147,14 +147,14 @@ pub(super) fn builder(group: &Group) -> DatasetBuilder {
         .char_encoding(hdf5_metno::plist::link_create::CharEncoding::Utf8)
 }
 
-/// `[B, longest, n_1, .., n_k]`: channel `c`, and NaN after the end of a trajectory.
+/// `[B, longest, n_1, .., n_k]`: channel `c`, and NaN (of one bit pattern) where a cell is missing and after the end of a trajectory.
 fn padded_fields(rows: &[Trajectory], longest: usize, state: &StateShape, c: usize) -> ArrayD<f64> {
     let shape: Vec<usize> = [rows.len(), longest].into_iter().chain(state.space.iter().copied()).collect();
     let mut values = ArrayD::from_elem(shape, f64::NAN);
     let stored = values.as_slice_mut().expect("an array that was just made is contiguous");
     for (row, stored) in rows.iter().zip(stored.chunks_exact_mut((longest * state.points()).max(1))) {
         for (value, stored) in state.channel(&row.states, c).flatten().zip(stored) {
-            *stored = *value;
+            *stored = if value.is_nan() { f64::NAN } else { *value };
         }
     }
     values

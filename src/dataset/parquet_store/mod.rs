@@ -7,6 +7,8 @@
 //! | `time`, each channel | list of double, one a sample |
 //! | each channel on a grid | list of one field a sample; a field is a list of its rows, and so on: `[T][n_1]..[n_k]` |
 //!
+//! A missing cell is null. The columns of a file without any promise that there are none.
+//!
 //! Nested lists rather than lists of fixed size: Parquet itself has no other, and every reader opens them.
 //!
 //! Field metadata hold `unit`, `description` and `role`; the file's key-value metadata hold `paramill.format` and
@@ -25,13 +27,13 @@ mod read;
 mod write;
 
 pub(super) use read::stream;
-pub(super) use write::Shard;
+pub(super) use write::write;
 
 const FORMAT_KEY: &str = "paramill.format";
 const SPLIT_KEY: &str = "paramill.split";
 
-/// The columns of a dataset's Parquet files.
-fn schema(manifest: &Manifest) -> Schema {
+/// The columns of a dataset's Parquet files; `missing` says whether cells of the channels may be null.
+fn schema(manifest: &Manifest, missing: bool) -> Schema {
     let mut fields = vec![
         Field::new(ENVIRONMENT, DataType::Utf8, false).with_metadata([("role", "environment id")]),
         Field::new(TRAJECTORY, DataType::Utf8, false).with_metadata([("role", "trajectory id")]),
@@ -42,7 +44,7 @@ fn schema(manifest: &Manifest) -> Schema {
     let time = Quantity::new(TIME, &manifest.time_unit, "Times of the samples");
     fields.push(described(&time, list.clone(), false, "time"));
     let axes = manifest.state_shape().space.len();
-    let fields_of_samples = DataType::List(nested(axes));
+    let fields_of_samples = DataType::List(nested(axes, missing));
     fields.extend(
         manifest.channels.iter().map(|channel| described(channel, fields_of_samples.clone(), false, "channel")),
     );
@@ -50,13 +52,13 @@ fn schema(manifest: &Manifest) -> Schema {
 }
 
 fn element() -> Arc<Field> {
-    nested(0)
+    nested(0, false)
 }
 
-/// The element of a list: a double, or a list of such elements of one axis less.
-fn nested(axes: usize) -> Arc<Field> {
-    let kind = if axes == 0 { DataType::Float64 } else { DataType::List(nested(axes - 1)) };
-    Arc::new(Field::new("element", kind, false))
+/// The element of a list: a double, null where it is `missing`, or a list of such elements of one axis less.
+fn nested(axes: usize, missing: bool) -> Arc<Field> {
+    let kind = if axes == 0 { DataType::Float64 } else { DataType::List(nested(axes - 1, missing)) };
+    Arc::new(Field::new("element", kind, missing && axes == 0))
 }
 
 fn described(quantity: &Quantity, kind: DataType, nullable: bool, role: &str) -> Field {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use arrow_array::{Array, ArrayRef, Float64Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::claims::claim_problems;
@@ -33,18 +33,17 @@ pub(in crate::dataset) fn stream(
         Ok(stored) if stored == rows || (manifest.shards(split) > 1 && (1..rows).contains(&stored)) => {}
         _ => problems.push(format!("{stored} rows; expected {rows} as the manifest states")),
     }
-    let expected = schema(manifest);
-    for field in expected.fields() {
+    let missing = manifest.splits.get(&split).is_some_and(|summary| summary.missing > 0);
+    let expected = schema(manifest, false);
+    let with_nulls = schema(manifest, missing);
+    for (field, with_nulls) in expected.fields().iter().zip(with_nulls.fields()) {
         match builder.schema().field_with_name(field.name()) {
             Err(_) => {
                 problems.push(format!("column `{}` is missing; expected it as the manifest states", field.name()))
             }
-            Ok(found) if found.data_type() != field.data_type() => problems.push(format!(
-                "column `{}` has type {}; expected {}",
-                field.name(),
-                found.data_type(),
-                field.data_type()
-            )),
+            Ok(found) if ![field, with_nulls].iter().any(|it| it.data_type() == found.data_type()) => problems.push(
+                format!("column `{}` has type {}; expected {}", field.name(), found.data_type(), field.data_type()),
+            ),
             Ok(found) if found.is_nullable() && !field.is_nullable() => {
                 problems.push(format!("column `{}` may hold nulls; expected a value in every row", field.name()));
             }
@@ -125,9 +124,7 @@ impl Decoder {
                 };
                 let points = self.state.points().max(1);
                 let states = trajectory.states.chunks_exact_mut(points).skip(c).step_by(channels.len());
-                states
-                    .zip(values.values().chunks_exact(points))
-                    .for_each(|(state, value)| state.copy_from_slice(value));
+                states.zip(values.chunks_exact(points)).for_each(|(state, value)| state.copy_from_slice(value));
             }
             Error::trajectory(&self.path, self.split, &trajectory, problems)?;
             rows.push(trajectory);
@@ -136,8 +133,8 @@ impl Decoder {
     }
 }
 
-/// The values of nested lists of exactly these lengths, one after the other; none if a list has another length.
-fn flat(mut array: ArrayRef, lengths: &[usize]) -> Option<Float64Array> {
+/// The values of nested lists of exactly these lengths, one after the other, NaN for null; none if a list has another length.
+fn flat(mut array: ArrayRef, lengths: &[usize]) -> Option<Vec<f64>> {
     for length in lengths {
         let lists = array.as_list::<i32>();
         let offsets = lists.value_offsets();
@@ -147,5 +144,5 @@ fn flat(mut array: ArrayRef, lengths: &[usize]) -> Option<Float64Array> {
         let (first, last) = (*offsets.first()? as usize, *offsets.last()? as usize);
         array = lists.values().slice(first, last - first);
     }
-    Some(array.as_primitive::<Float64Type>().clone())
+    Some(array.as_primitive::<Float64Type>().iter().map(|value| value.unwrap_or(f64::NAN)).collect())
 }

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Float64Array, ListArray, RecordBatch};
 use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
@@ -23,60 +23,41 @@ use crate::schema::{FormatVersion, Split, StateShape, Trajectory};
 /// A row group is closed once it holds this many doubles (8 MiB before compression).
 const ROW_GROUP_VALUES: usize = 1 << 20;
 
-/// A Parquet file under construction.
-pub(in crate::dataset) struct Shard {
-    path: PathBuf,
-    writer: ArrowWriter<BufWriter<File>>,
-    schema: Arc<Schema>,
-    state: StateShape,
-    pending: Vec<Trajectory>,
-    pending_values: usize,
+/// Writes `rows`, a shard of `split`, as the file at `path`.
+pub(in crate::dataset) fn write(
+    path: &Path,
+    manifest: &Manifest,
+    split: Split,
+    rows: &[Trajectory],
+) -> Result<(), Error> {
+    let missing = rows.iter().any(|row| row.missing() > 0);
+    let schema = Arc::new(schema(manifest, missing));
+    let file = File::create_new(path).map_err(Error::io(path))?;
+    let write = || {
+        let properties = properties(&schema, split)?;
+        let mut writer = ArrowWriter::try_new(BufWriter::new(file), schema.clone(), Some(properties))?;
+        for group in row_groups(rows) {
+            writer.write(&record_batch(&schema, &manifest.state_shape(), group, missing)?)?;
+            writer.flush()?;
+        }
+        writer.close()
+    };
+    write().map_err(Error::parquet(path))?;
+    Ok(())
 }
 
-impl Shard {
-    /// Starts the file at `path`.
-    pub(in crate::dataset) fn create(path: &Path, manifest: &Manifest, split: Split) -> Result<Self, Error> {
-        let schema = Arc::new(schema(manifest));
-        let file = File::create_new(path).map_err(Error::io(path))?;
-        let properties = properties(&schema, split).map_err(Error::parquet(path))?;
-        let writer = ArrowWriter::try_new(BufWriter::new(file), schema.clone(), Some(properties))
-            .map_err(Error::parquet(path))?;
-        Ok(Shard {
-            path: path.to_owned(),
-            writer,
-            schema,
-            state: manifest.state_shape(),
-            pending: Vec::new(),
-            pending_values: 0,
-        })
-    }
-
-    /// Appends one trajectory, which has been checked.
-    pub(in crate::dataset) fn write(&mut self, trajectory: &Trajectory) -> Result<(), Error> {
-        self.pending_values += trajectory.times.len() + trajectory.states.len();
-        self.pending.push(trajectory.clone());
-        if self.pending_values >= ROW_GROUP_VALUES { self.end_row_group() } else { Ok(()) }
-    }
-
-    /// Completes the file.
-    pub(in crate::dataset) fn finish(mut self) -> Result<(), Error> {
-        self.end_row_group()?;
-        self.writer.close().map_err(Error::parquet(&self.path))?;
-        Ok(())
-    }
-
-    fn end_row_group(&mut self) -> Result<(), Error> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let batch = record_batch(&self.schema, &self.state, &self.pending)
-            .and_then(|batch| self.writer.write(&batch))
-            .and_then(|()| self.writer.flush());
-        batch.map_err(Error::parquet(&self.path))?;
-        self.pending.clear();
-        self.pending_values = 0;
-        Ok(())
-    }
+/// `rows` in groups, each of which ends with the trajectory that fills it.
+fn row_groups(mut rows: &[Trajectory]) -> impl Iterator<Item = &[Trajectory]> {
+    std::iter::from_fn(move || {
+        let mut values = 0;
+        let last = rows.iter().position(|row| {
+            values += row.times.len() + row.states.len();
+            values >= ROW_GROUP_VALUES
+        });
+        let (group, rest) = rows.split_at(last.map_or(rows.len(), |last| last + 1));
+        rows = rest;
+        (!group.is_empty()).then_some(group)
+    })
 }
 
 fn properties(schema: &Schema, split: Split) -> parquet::errors::Result<WriterProperties> {
@@ -105,7 +86,12 @@ fn properties(schema: &Schema, split: Split) -> parquet::errors::Result<WriterPr
     Ok(properties.build())
 }
 
-fn record_batch(schema: &Arc<Schema>, state: &StateShape, rows: &[Trajectory]) -> parquet::errors::Result<RecordBatch> {
+fn record_batch(
+    schema: &Arc<Schema>,
+    state: &StateShape,
+    rows: &[Trajectory],
+    missing: bool,
+) -> parquet::errors::Result<RecordBatch> {
     let parameters = rows.first().map_or(0, |row| row.parameters.len());
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
     for id in [|row: &Trajectory| row.environment.clone(), |row: &Trajectory| row.trajectory.clone()] {
@@ -120,20 +106,26 @@ fn record_batch(schema: &Arc<Schema>, state: &StateShape, rows: &[Trajectory]) -
     }
     columns.push(list_column(rows, |row, values| values.append_slice(&row.times)));
     for c in 0..state.channels {
-        let values: Vec<f64> = rows.iter().flat_map(|row| state.channel(&row.states, c)).flatten().copied().collect();
-        let mut column: ArrayRef = Arc::new(Float64Array::from(values));
+        let values = || rows.iter().flat_map(|row| state.channel(&row.states, c)).flatten().copied();
+        let mut column: ArrayRef = Arc::new(match missing {
+            true => Float64Array::from_iter(values().map(|value| Some(value).filter(|value| !value.is_nan()))),
+            false => Float64Array::from_iter_values(values()),
+        });
         for (inner, count) in state.space.iter().rev().enumerate() {
-            column = list_of(inner, std::iter::repeat_n(*count, column.len() / count), column)?;
+            column = list_of(nested(inner, missing), std::iter::repeat_n(*count, column.len() / count), column)?;
         }
-        columns.push(list_of(state.space.len(), rows.iter().map(Trajectory::len), column)?);
+        columns.push(list_of(nested(state.space.len(), missing), rows.iter().map(Trajectory::len), column)?);
     }
     Ok(RecordBatch::try_new(schema.clone(), columns)?)
 }
 
-/// Lists of these lengths of elements that have `axes` axes themselves.
-fn list_of(axes: usize, lengths: impl Iterator<Item = usize>, values: ArrayRef) -> parquet::errors::Result<ArrayRef> {
-    let offsets = OffsetBuffer::from_lengths(lengths);
-    Ok(Arc::new(ListArray::try_new(nested(axes), offsets, values, None)?))
+/// Lists of these lengths of elements.
+fn list_of(
+    element: Arc<Field>,
+    lengths: impl Iterator<Item = usize>,
+    values: ArrayRef,
+) -> parquet::errors::Result<ArrayRef> {
+    Ok(Arc::new(ListArray::try_new(element, OffsetBuffer::from_lengths(lengths), values, None)?))
 }
 
 fn list_column(rows: &[Trajectory], append: impl Fn(&Trajectory, &mut Float64Builder)) -> ArrayRef {
