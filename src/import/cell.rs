@@ -98,7 +98,9 @@ impl Flaw {
                 let remedy = "write it with its offset from UTC: clocks were changed around it";
                 (Kind::TimeStamp, "a local time that came once", remedy)
             }
-            Flaw::Distant => (Kind::TimeStamp, "a time from 1678 to 2261", "correct the cell, or write times as numbers"),
+            Flaw::Distant => {
+                (Kind::TimeStamp, "a time from 1678 to 2261", "correct the cell, or write times as numbers")
+            }
             Flaw::MixedTimes => {
                 let remedy = "write all times in one of the two ways";
                 (Kind::TimeStamp, "times that are all numbers or all time stamps", remedy)
@@ -123,7 +125,8 @@ impl Writing {
         let decimal_comma = decimal == ",";
         let mut writing = Writing { decimal_comma, markers: Vec::new(), numbers: Vec::new() };
         writing.markers = markers.iter().map(|marker| marker.trim().to_owned()).collect();
-        writing.numbers = writing.markers.iter().filter_map(|marker| writing.number(Cell::from_text(marker)).ok()).collect();
+        writing.numbers =
+            writing.markers.iter().filter_map(|marker| writing.number(Cell::from_text(marker)).ok()).collect();
         writing
     }
 
@@ -146,7 +149,9 @@ impl Writing {
             Some(number) if number.is_infinite() => Err(Flaw::Infinite),
             _ if is_missing(text) => Err(Flaw::Missing),
             _ if is_time_stamp(text) => Err(Flaw::TimeStamp),
-            _ if self.decimal_comma && text.replace('.', "").replace(',', ".").parse::<f64>().is_ok() => Err(Flaw::DecimalPoint),
+            _ if self.decimal_comma && text.replace('.', "").replace(',', ".").parse::<f64>().is_ok() => {
+                Err(Flaw::DecimalPoint)
+            }
             _ if !self.decimal_comma && text.contains(',') && text.replace(['.', ','], "").parse::<f64>().is_ok() => {
                 Err(Flaw::DecimalComma)
             }
@@ -243,11 +248,15 @@ mod tests {
 
     #[test]
     fn conditions_compare_text_and_numbers() {
-        let condition = |text: &str| toml::from_str::<std::collections::BTreeMap<String, Condition>>(text).unwrap()["a"].clone();
+        let condition =
+            |text: &str| toml::from_str::<std::collections::BTreeMap<String, Condition>>(text).unwrap()["a"].clone();
         let writing = writing(".", &[]);
-        for (toml, met, unmet) in
-            [("a = 0", "0.0", "1"), ("a = ['x', 2.5]", "2.50", "y"), ("a = { not = ['x', 2] }", "1", "2.0"), ("a.not = ''", "1", "")]
-        {
+        for (toml, met, unmet) in [
+            ("a = 0", "0.0", "1"),
+            ("a = ['x', 2.5]", "2.50", "y"),
+            ("a = { not = ['x', 2] }", "1", "2.0"),
+            ("a.not = ''", "1", ""),
+        ] {
             assert!(writing.meets(&condition(toml), Cell::from_text(met)), "{toml}");
             assert!(!writing.meets(&condition(toml), Cell::from_text(unmet)), "{toml}");
         }

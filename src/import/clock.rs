@@ -137,10 +137,14 @@ mod tests {
 
     #[test]
     fn stamps_of_any_offset_and_spelling_are_read() {
-        let stamps = ["2020-03-29T00:30:00Z", "2020-03-29 02:30:00.25+01:00", "2020-03-28T19:31:00-05:00[America/New_York]"];
+        let stamps =
+            ["2020-03-29T00:30:00Z", "2020-03-29 02:30:00.25+01:00", "2020-03-28T19:31:00-05:00[America/New_York]"];
         assert!(seconds(clock(None, None), &stamps[..2]).is_ok_and(|times| times == [0.0, 3600.25]));
         let paris = || clock(Some("Europe/Paris"), None);
-        assert_eq!(seconds(paris(), &["2020-03-29T01:30:00", "2020-03-29T03:30", "2020-03-29T01:30:00Z"]), Ok(vec![0.0, 3600.0, 3600.0]));
+        assert_eq!(
+            seconds(paris(), &["2020-03-29T01:30:00", "2020-03-29T03:30", "2020-03-29T01:30:00Z"]),
+            Ok(vec![0.0, 3600.0, 3600.0])
+        );
         let german = clock(Some("UTC"), Some("%d.%m.%Y %H:%M"));
         assert_eq!(seconds(german, &["01.02.2021 00:00", "01.02.2021 12:00"]), Ok(vec![0.0, 43_200.0]));
         let days = clock(Some("UTC"), Some("%d.%m.%Y"));

@@ -38,9 +38,15 @@ pub enum Kind {
     InvalidId,
     /// Infinity, or a number beyond the range of a double.
     NotFinite,
+    /// A time stamp that cannot be read, or not as one time.
+    TimeStamp,
+    /// A unit that does not fit the one it is to be converted into.
+    Unit,
+    /// A row that is a dose or another event.
+    EventRow,
     /// Time falls within a trajectory.
     UnsortedTime,
-    /// The same time twice within a trajectory.
+    /// Two values of a channel at one time of a trajectory.
     DuplicateTime,
     /// A trajectory of less than two samples.
     ShortTrajectory,

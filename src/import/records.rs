@@ -311,7 +311,9 @@ mod tests {
         let mut records = Records::new(Drip(text, at_a_time), syntax);
         let mut rows = Vec::new();
         while let Some(record) = records.next().unwrap() {
-            rows.push(record.map(|record| (record.line, (0..record.len()).map(|i| record.cell(i).to_owned()).collect())));
+            rows.push(
+                record.map(|record| (record.line, (0..record.len()).map(|i| record.cell(i).to_owned()).collect())),
+            );
         }
         rows
     }
@@ -327,7 +329,10 @@ mod tests {
     #[test]
     fn records_are_cut_into_cells() {
         assert_eq!(comma("a,b\n1, 2 \n"), [row(1, &["a", "b"]), row(2, &["1", "2"])]);
-        assert_eq!(comma("a,,\r\n\r\n,\n#x\n\u{a0}é ,2\rz"), [row(1, &["a", "", ""]), row(5, &["é", "2"]), row(6, &["z"])]);
+        assert_eq!(
+            comma("a,,\r\n\r\n,\n#x\n\u{a0}é ,2\rz"),
+            [row(1, &["a", "", ""]), row(5, &["é", "2"]), row(6, &["z"])]
+        );
         assert_eq!(comma("\"a,\n\"\"b\"\"\" ,c\nd\n"), [row(1, &["a,\n\"b\"", "c"]), row(3, &["d"])]);
         assert_eq!(comma("a\"b,c\n"), [row(1, &["a\"b", "c"])]);
         assert_eq!(comma("\"a\"b,c\nd"), [Err((1, Flaw::TextAfterQuote)), row(2, &["d"])]);

@@ -84,7 +84,7 @@ const PLAIN: [(&[&str], f64, Exponents); 24] = [
     (&["cc"], 1e-6, VOLUME),
     (&["atm"], 101_325.0, PRESSURE),
     (&["mmHg", "Torr", "torr"], 133.322_387_415, PRESSURE),
-    (&["psi"], 6894.757_293_168, PRESSURE),
+    (&["psi"], 6_894.757_293_168, PRESSURE),
     (&["mph"], 0.447_04, [1, 0, -1, 0, 0, 0, 0, 0]),
     (&["kph"], 1.0 / 3.6, [1, 0, -1, 0, 0, 0, 0, 0]),
     (&["%", "percent"], 1e-2, NONE),
@@ -93,8 +93,25 @@ const PLAIN: [(&[&str], f64, Exponents); 24] = [
 
 /// What is only counted.
 const COUNTED: [&str; 19] = [
-    "1", "-", "count", "counts", "cell", "cells", "animal", "animals", "individual", "individuals", "ind", "egg", "eggs", "particles",
-    "molecules", "persons", "people", "copies", "items",
+    "1",
+    "-",
+    "count",
+    "counts",
+    "cell",
+    "cells",
+    "animal",
+    "animals",
+    "individual",
+    "individuals",
+    "ind",
+    "egg",
+    "eggs",
+    "particles",
+    "molecules",
+    "persons",
+    "people",
+    "copies",
+    "items",
 ];
 
 /// Temperatures with a zero of their own, which stand alone: scale and offset in kelvin.
@@ -104,9 +121,31 @@ const TEMPERATURES: [(&[&str], f64, f64); 2] = [
 ];
 
 const PREFIXES: [(&str, f64); 25] = [
-    ("da", 1e1), ("Q", 1e30), ("R", 1e27), ("Y", 1e24), ("Z", 1e21), ("E", 1e18), ("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6),
-    ("k", 1e3), ("h", 1e2), ("d", 1e-1), ("c", 1e-2), ("m", 1e-3), ("u", 1e-6), ("µ", 1e-6), ("μ", 1e-6), ("n", 1e-9), ("p", 1e-12),
-    ("f", 1e-15), ("a", 1e-18), ("z", 1e-21), ("milli", 1e-3), ("kilo", 1e3),
+    ("da", 1e1),
+    ("Q", 1e30),
+    ("R", 1e27),
+    ("Y", 1e24),
+    ("Z", 1e21),
+    ("E", 1e18),
+    ("P", 1e15),
+    ("T", 1e12),
+    ("G", 1e9),
+    ("M", 1e6),
+    ("k", 1e3),
+    ("h", 1e2),
+    ("d", 1e-1),
+    ("c", 1e-2),
+    ("m", 1e-3),
+    ("u", 1e-6),
+    ("µ", 1e-6),
+    ("μ", 1e-6),
+    ("n", 1e-9),
+    ("p", 1e-12),
+    ("f", 1e-15),
+    ("a", 1e-18),
+    ("z", 1e-21),
+    ("milli", 1e-3),
+    ("kilo", 1e3),
 ];
 
 /// A unit that is understood.
@@ -342,7 +381,8 @@ mod tests {
         for (from, to) in [("m", "s"), ("kg", "m s-1"), ("degC", "m"), ("rad", "1")] {
             assert_eq!(convert(1.0, from, to), None, "{from} to {to}");
         }
-        for text in ["", "furlong", "m^", "m^x", "m/", "degC/min", "m^99999999999", "((((((((((m", "mu mol N / l", "0"] {
+        for text in ["", "furlong", "m^", "m^x", "m/", "degC/min", "m^99999999999", "((((((((((m", "mu mol N / l", "0"]
+        {
             assert_eq!(Unit::parse(text), None, "{text}");
         }
     }

@@ -85,7 +85,9 @@ impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Condition::deserialize(deserializer)? {
             Condition::Is(values) => Ok(Values(values)),
-            Condition::Not { .. } => Err(serde::de::Error::custom("found a table; expected a value or a list of values")),
+            Condition::Not { .. } => {
+                Err(serde::de::Error::custom("found a table; expected a value or a list of values"))
+            }
         }
     }
 }

@@ -190,7 +190,15 @@ pub struct Selection {
 impl Selection {
     /// Whether it asks for any trajectory.
     pub fn is_empty(&self) -> bool {
-        self.trajectories.is_empty() && self.fraction.is_none() && self.last.is_none()
+        self.ways() == 0
+    }
+
+    /// In how many ways it chooses; more than one contradict each other.
+    pub(super) fn ways(&self) -> usize {
+        [!self.trajectories.is_empty(), self.fraction.is_some(), self.last.is_some()]
+            .into_iter()
+            .filter(|&way| way)
+            .count()
     }
 }
 
