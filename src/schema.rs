@@ -184,6 +184,23 @@ impl Trajectory {
         &self.states[t * c..(t + 1) * c]
     }
 
+    /// Whether no cell of sample `t` is missing: a rollout can start there.
+    pub fn is_complete(&self, t: usize) -> bool {
+        !self.state(t).iter().any(|value| value.is_nan())
+    }
+
+    /// The first complete sample that another follows, if there is one.
+    pub fn start(&self) -> Option<usize> {
+        (0..self.len().saturating_sub(1)).find(|&t| self.is_complete(t))
+    }
+
+    /// Removes the samples before `t`.
+    pub fn start_at(&mut self, t: usize) {
+        let values = t * self.channels();
+        self.times.drain(..t);
+        self.states.drain(..values);
+    }
+
     /// Cells of the states that are missing.
     pub fn missing(&self) -> usize {
         self.states.iter().filter(|value| value.is_nan()).count()

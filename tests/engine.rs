@@ -33,7 +33,7 @@ fn for_all(check: impl Fn(&dyn Engine, usize)) {
     }
 }
 
-/// Two environments with trajectories of unequal lengths and irregular times.
+/// Two environments with trajectories of unequal lengths and irregular times; about every fourth value after the first samples is missing.
 fn observed(stream: &mut Stream) -> Observed {
     let mut trajectory = |length: usize| {
         let mut time = 0.0;
@@ -42,7 +42,11 @@ fn observed(stream: &mut Stream) -> Observed {
             time
         });
         let times: Vec<f64> = times.collect();
-        let states = (0..length * CHANNELS).map(|_| stream.normal()).collect();
+        let cell = |cell: usize| {
+            let value = stream.normal();
+            if cell >= CHANNELS && stream.unit() < 0.25 { f64::NAN } else { value }
+        };
+        let states = (0..length * CHANNELS).map(cell).collect();
         (times, states)
     };
     vec![vec![trajectory(4), trajectory(6)], vec![trajectory(3)]]
@@ -200,6 +204,27 @@ fn the_jacobian_gives_the_gradient_and_names_the_environment() {
         for (sum, gradient) in sum.iter().zip(gradient) {
             assert_relative_eq!(*sum, gradient, epsilon = 1e-13, max_relative = 1e-10);
         }
+    });
+}
+
+#[test]
+fn missing_values_count_for_nothing() {
+    let mut stream = Stream::new(8, "engine", &[]);
+    let observed = observed(&mut stream);
+    let values = observed.iter().flatten().flat_map(|(_, states)| &states[CHANNELS..]);
+    let seen = values.clone().filter(|value| !value.is_nan()).count();
+    assert!(seen < values.count());
+    let batch = batch(&observed, (0, 0));
+    assert_eq!(batch.count(), seen as f64);
+    assert!(batch.targets.iter().zip(&batch.mask).all(|(target, mask)| *mask == 1.0 || (*target, *mask) == (0.0, 0.0)));
+    let mut other = batch.clone();
+    other.targets.iter_mut().zip(&batch.mask).filter(|(_, mask)| **mask == 0.0).for_each(|(it, _)| *it = 1e3);
+    for_all(|engine, layers| {
+        let weights = weights(layers, 2, &mut Stream::new(9, "engine", &[]));
+        assert_eq!(engine.loss_and_gradient(&weights, &batch), engine.loss_and_gradient(&weights, &other));
+        let jacobian = engine.jacobian(&weights, &batch);
+        assert_eq!(jacobian.residuals.len(), seen);
+        assert_eq!(jacobian, engine.jacobian(&weights, &other));
     });
 }
 

@@ -2,6 +2,8 @@
 
 #[path = "common/dataset.rs"]
 mod common;
+#[path = "estimate/missing.rs"]
+mod missing;
 #[path = "common/model.rs"]
 mod model;
 

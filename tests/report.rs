@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use paramill::estimate::{ParameterEstimate, Row, Status};
+use paramill::estimate::{Coverage, ParameterEstimate, Row, Status};
 use paramill::report::{Input, LossPoint, Portrait, Published, Summary, TrainingEnvironment, write};
 use paramill::schema::{Grid, GridAxis, Quantity};
 use resvg::usvg::roxmltree::Document;
@@ -25,17 +25,32 @@ impl Noise {
     }
 }
 
+fn parameter(value: f64, standard_error: f64, truth: f64) -> ParameterEstimate {
+    let half = 2.0 * standard_error;
+    ParameterEstimate {
+        value,
+        standard_error,
+        lower: value - half,
+        upper: value + half,
+        bound: None,
+        truth: Some(truth),
+    }
+}
+
 fn row(environment: String, context: Vec<f64>, parameters: Vec<ParameterEstimate>) -> Row {
     Row {
         environment,
         status: Status::Ok,
         reason: String::new(),
         context,
+        correlations: vec![0.1; parameters.len() * parameters.len().saturating_sub(1) / 2],
         parameters,
+        noise: Vec::new(),
         trajectory_rmse: 3.4e-3,
         trajectory_mape: 0.21,
         test_mse: None,
         points: 38,
+        degrees: 36.0,
         iterations: 7,
         in_hull: None,
     }
@@ -81,7 +96,7 @@ fn context(beta: f64, delta: f64) -> Vec<f64> {
 
 fn grid() -> Input {
     let mut noise = Noise(5);
-    let estimate = |value: f64, truth: f64| ParameterEstimate { value, standard_error: 2e-3, truth: Some(truth) };
+    let estimate = |value: f64, truth: f64| parameter(value, 2e-3, truth);
     let mut estimates = Vec::new();
     for (index, (beta, delta)) in
         [(0.625, 0.625), (0.625, 1.125), (1.125, 0.625), (1.125, 1.125)].into_iter().enumerate()
@@ -161,6 +176,12 @@ fn grid() -> Input {
             pipeline: "lv-grid".to_owned(),
             mse_in_domain: Some(1.62e-5),
             mse_adaptation: Some(1.18e-5),
+            coverage: vec![
+                Coverage { nominal: 50.0, overall: 48.3, in_hull: Some(51.2) },
+                Coverage { nominal: 95.0, overall: 90.4, in_hull: Some(94.8) },
+            ],
+            error_over_bound_in_hull: Some(1.31),
+            error_over_bound_overall: Some(2.07),
             param_mape_in_hull: Some(0.183),
             param_mape_out_of_hull: Some(0.912),
             param_mape_overall: Some(0.737),
@@ -215,11 +236,7 @@ fn balls() -> Input {
         .into_iter()
         .zip(truths)
         .map(|(name, truth)| {
-            let estimate = ParameterEstimate {
-                value: truth + 0.006 * noise.normal(),
-                standard_error: 0.004 + 0.003 * noise.next(),
-                truth: Some(truth),
-            };
+            let estimate = parameter(truth + 0.006 * noise.normal(), 0.004 + 0.003 * noise.next(), truth);
             let mut row = row(name.to_owned(), vec![value(estimate.value)], vec![estimate]);
             row.trajectory_rmse = 0.31;
             row
@@ -283,11 +300,7 @@ fn oscillator() -> Input {
             let parameters = [(80.0, 20.0), (0.5, 0.5), (3.5, 1.0)]
                 .map(|(low, span)| {
                     let truth = low + span * noise.next();
-                    ParameterEstimate {
-                        value: truth + 0.03 * span * noise.normal(),
-                        standard_error: 0.01,
-                        truth: Some(truth),
-                    }
+                    parameter(truth + 0.03 * span * noise.normal(), 0.01, truth)
                 })
                 .to_vec();
             row(format!("e{index:03}"), vec![0.0; 3], parameters)

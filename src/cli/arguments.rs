@@ -38,6 +38,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Run(Run),
+    Predict(Predict),
     Check(Check),
     Show(Show),
     Schema(Schema),
@@ -51,6 +52,7 @@ impl Command {
     pub fn wants_json(&self) -> bool {
         match self {
             Command::Run(command) => command.json,
+            Command::Predict(command) => command.json,
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,
             Command::Schema(_) => false,
@@ -107,6 +109,52 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Print the result, or the error, as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  paramill predict pipelines/lv-demo.toml --environment adapt-00000
+  paramill predict pipelines/lv-demo.toml --environment adapt-00000 --initial x=1,y=2 --until 20
+  paramill predict pipelines/lv-demo.toml --parameters beta=0.6,delta=0.8 --initial x=1,y=2 --to forecast.csv
+
+The band is where the trajectory lies with 95 %, by what is not known of the context; a measurement also has its noise.";
+
+/// Forecast an environment, or a system with given parameters, with a trained model: a table with bands
+#[derive(Debug, Args)]
+#[command(after_help = PREDICT_EXAMPLES)]
+pub struct Predict {
+    /// The pipeline file, which has been run
+    pub pipeline: PathBuf,
+    /// Forecast this environment of the dataset; its context is fitted to its trajectories
+    #[arg(long, value_name = "ID", required_unless_present = "parameters", conflicts_with = "parameters")]
+    pub environment: Option<String>,
+    /// Forecast a system with these parameters, by the inverse of the context-to-parameter map
+    #[arg(long, value_name = "NAME=VALUE,..", allow_hyphen_values = true)]
+    pub parameters: Option<String>,
+    /// State to start from [default: the last complete sample of the environment's first trajectory]
+    #[arg(long, value_name = "NAME=VALUE,..", allow_hyphen_values = true)]
+    pub initial: Option<String>,
+    /// Time of the initial state [default: 0]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = finite)]
+    pub from: Option<f64>,
+    /// Time to forecast to [default: as long as a training trajectory]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = finite)]
+    pub until: Option<f64>,
+    /// Time between samples [default: as in training]
+    #[arg(long, value_name = "TIME", value_parser = positive)]
+    pub every: Option<f64>,
+    /// Write the table here instead of to stdout
+    #[arg(long, value_name = "FILE")]
+    pub to: Option<PathBuf>,
+    /// Replace one setting of the pipeline
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Where the run is [default: runs/PIPELINE]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// JSON instead of CSV
     #[arg(long)]
     pub json: bool,
 }
@@ -359,4 +407,12 @@ fn engine(text: &str) -> Result<EngineChoice, String> {
 
 fn device(text: &str) -> Result<DeviceChoice, String> {
     text.parse()
+}
+
+fn finite(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| "expected a finite number".to_owned())
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    finite(text).ok().filter(|&value| value > 0.0).ok_or_else(|| "expected a finite number above zero".to_owned())
 }

@@ -5,6 +5,7 @@ mod check;
 mod dataset;
 mod list;
 mod output;
+mod predict;
 mod run;
 mod schema;
 mod show;
@@ -33,6 +34,7 @@ pub fn main() -> ExitCode {
     let as_json = arguments.command.wants_json();
     let done = match arguments.command {
         Command::Run(command) => run::run(&command, arguments.quiet),
+        Command::Predict(command) => predict::predict(&command),
         Command::Check(command) => check::check(&command),
         Command::Show(command) => show::show(&command),
         Command::Schema(command) => schema::schema(&command),

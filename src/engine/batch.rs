@@ -4,6 +4,7 @@
 ///
 /// A row starts at `initial` and is compared with `targets` after each step of length `dt`. Where a row is shorter than
 /// `L`, or an environment has fewer rows than `B`, `dt` and `mask` are zero: padding moves nothing and counts for nothing.
+/// A missing value has mask and target zero too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     pub environments: usize,
@@ -25,7 +26,7 @@ pub struct Batch {
 pub struct Segment<'a> {
     /// Sample times `[n]`, the first being the start.
     pub times: &'a [f64],
-    /// States `[n, C]`.
+    /// States `[n, C]`, NaN where missing; the first is complete, for it is where the rollout starts.
     pub states: &'a [f64],
 }
 
@@ -71,8 +72,11 @@ impl Batch {
         }
         let observed = &segment.states[channels..];
         let range = first * channels..first * channels + observed.len();
-        self.targets[range.clone()].copy_from_slice(observed);
-        self.mask[range].fill(1.0);
+        for ((target, mask), value) in self.targets[range.clone()].iter_mut().zip(&mut self.mask[range]).zip(observed) {
+            let is_missing = value.is_nan();
+            *target = if is_missing { 0.0 } else { *value };
+            *mask = if is_missing { 0.0 } else { 1.0 };
+        }
     }
 
     /// The batch of environment `e` alone.

@@ -12,9 +12,10 @@ use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
 use super::{Settings, Status};
-use crate::checkpoint::StoredModel;
+use crate::checkpoint::{ChannelScale, StoredModel};
 use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents};
 use crate::schema::Trajectory;
+use crate::train;
 
 /// Damping at the start, relative to the diagonal.
 const INITIAL_DAMPING: f64 = 1e-3;
@@ -23,19 +24,30 @@ const GREATEST_DAMPING: f64 = 1e12;
 /// Tolerance of a rough fit, at least.
 const COARSE_TOLERANCE: f64 = 1e-2;
 
-/// The observed trajectories of one environment, in the model's own units.
-#[derive(Clone, Debug)]
+/// The observed trajectories of one environment, in the model's own units, each from a complete sample on.
+#[derive(Clone, Debug, Default)]
 pub struct Support {
     pub trajectories: Vec<Trajectory>,
 }
 
 impl Support {
-    /// Observed values that enter the fit: all but the initial states.
-    pub fn points(&self) -> usize {
-        self.trajectories.iter().map(|it| it.len().saturating_sub(1) * it.channels()).sum()
+    /// Scales `trajectories` by `scales` (one a value of a state). Each starts at its first complete sample; those that have none that
+    /// another sample follows are left out.
+    pub fn new(trajectories: impl IntoIterator<Item = Trajectory>, scales: &[ChannelScale]) -> Self {
+        let started = trajectories.into_iter().filter_map(|mut trajectory| {
+            trajectory.start_at(trajectory.start()?);
+            train::scale(&mut trajectory, scales);
+            Some(trajectory)
+        });
+        Support { trajectories: started.collect() }
     }
 
-    fn segments(&self) -> Vec<Segment<'_>> {
+    /// Observed values that enter the fit: all but the initial states and what is missing.
+    pub fn points(&self) -> usize {
+        self.trajectories.iter().map(|it| it.states.len() - it.channels() - it.missing()).sum()
+    }
+
+    pub(super) fn segments(&self) -> Vec<Segment<'_>> {
         self.trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states }).collect()
     }
 }
@@ -270,7 +282,10 @@ impl Chunk<'_> {
 impl Walk {
     fn begin(start: Point, points: usize) -> Self {
         let d = start.context.len();
-        let end = if points < d {
+        let end = if points == 0 {
+            let reason = "no observed value follows a complete sample, which a rollout starts from";
+            Some((Status::NoData, reason.to_owned()))
+        } else if points < d {
             let reason = format!("{points} observed values for {d} context dimensions");
             Some((Status::TooFewPoints, reason))
         } else if start.cost.is_infinite() {

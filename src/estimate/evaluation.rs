@@ -1,15 +1,32 @@
 //! Errors of trajectories and of parameters.
 //!
 //! `MAPE(z, y) = mean over j with y_j != 0 of |z_j - y_j| / |y_j|`, in percent; mean squared errors are over all channels,
-//! trajectories and samples but the first, which is given. Source: Kirchmeyer et al., ICML 2022, section 5.
+//! trajectories and samples but the first, which is given, and what is missing. Intervals are judged by how often they hold the truth, standard errors by the
+//! Cramér-Rao bound. Source: Kirchmeyer et al., ICML 2022, section 5.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Row, Status, Support};
+use super::interval::quantile;
+use super::{ParameterEstimate, Row, Support};
 use crate::checkpoint::ChannelScale;
 use crate::engine::Batch;
 use crate::schema::Split;
+
+/// Probabilities of the intervals whose coverage is counted.
+const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
+
+/// How often intervals of one probability hold the truth.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Coverage {
+    /// Probability that an interval should hold the truth with (percent).
+    pub nominal: f64,
+    /// Parameters whose interval does (percent), over all environments without a failure and with known parameters.
+    pub overall: f64,
+    /// The same over those in the hull of the training environments.
+    pub in_hull: Option<f64>,
+}
 
 /// The figures of an estimation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,8 +42,16 @@ pub struct Evaluation {
     pub param_mape_in_hull: Option<f64>,
     pub param_mape_out_of_hull: Option<f64>,
     pub param_mape_overall: Option<f64>,
+    /// Of the 50, 90 and 95 % intervals; none where no parameter is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coverage: Vec<Coverage>,
+    /// Root mean square of error over Cramér-Rao bound, where the bound is known: 1 is the best that there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_over_bound_in_hull: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_over_bound_overall: Option<f64>,
     pub environments: usize,
-    /// Environments whose status is not `ok`.
+    /// Environments without an estimate to rely on.
     pub environments_failed: usize,
     /// Environments of the parameter split in the hull and out of it.
     pub environments_in_hull: Option<usize>,
@@ -45,6 +70,9 @@ impl Evaluation {
             self.param_mape_in_hull = tally.in_hull.mean();
             self.param_mape_out_of_hull = tally.out_of_hull.mean();
             self.param_mape_overall = tally.overall.mean();
+            self.coverage = tally.coverage();
+            self.error_over_bound_in_hull = tally.over_bound[0].mean().map(f64::sqrt);
+            self.error_over_bound_overall = tally.over_bound[1].mean().map(f64::sqrt);
             self.environments_in_hull = Some(tally.in_hull.count);
             self.environments_out_of_hull = Some(tally.out_of_hull.count);
         }
@@ -60,6 +88,10 @@ pub(super) struct Tally {
     in_hull: Mean,
     out_of_hull: Mean,
     overall: Mean,
+    /// By level: parameters whose interval holds the truth, in the hull and overall.
+    covered: [[Mean; 2]; LEVELS.len()],
+    /// Squared error over bound, in the hull and overall.
+    over_bound: [Mean; 2],
 }
 
 #[derive(Default)]
@@ -82,7 +114,7 @@ impl Mean {
 impl Tally {
     pub fn add(&mut self, row: &Row) {
         self.environments += 1;
-        self.failed += usize::from(row.status != Status::Ok);
+        self.failed += usize::from(row.status.is_failure());
         if let Some(mse) = row.test_mse.filter(|mse| mse.is_finite()) {
             self.test_mse.add(mse);
         }
@@ -94,6 +126,31 @@ impl Tally {
                 None => {}
             }
         }
+        if !row.status.is_failure() {
+            let quantiles = LEVELS.map(|level| quantile(level, row.degrees));
+            row.parameters.iter().for_each(|it| self.add_parameter(it, row.in_hull == Some(true), quantiles));
+        }
+    }
+
+    fn add_parameter(&mut self, estimate: &ParameterEstimate, in_hull: bool, quantiles: [f64; LEVELS.len()]) {
+        let Some(truth) = estimate.truth else { return };
+        let error = (estimate.value - truth).abs();
+        if (error / estimate.standard_error).is_finite() {
+            for (covered, quantile) in self.covered.iter_mut().zip(quantiles) {
+                let holds = f64::from(u8::from(error <= quantile * estimate.standard_error));
+                covered[usize::from(!in_hull)..].iter_mut().for_each(|mean| mean.add(100.0 * holds));
+            }
+        }
+        if let Some(ratio) = estimate.bound.map(|bound| error / bound).filter(|ratio| ratio.is_finite()) {
+            self.over_bound[usize::from(!in_hull)..].iter_mut().for_each(|mean| mean.add(ratio * ratio));
+        }
+    }
+
+    fn coverage(&self) -> Vec<Coverage> {
+        let of_level = |(level, [in_hull, overall]): (f64, &[Mean; 2])| {
+            Some(Coverage { nominal: 100.0 * level, overall: overall.mean()?, in_hull: in_hull.mean() })
+        };
+        LEVELS.into_iter().zip(&self.covered).filter_map(of_level).collect()
     }
 }
 
@@ -113,26 +170,38 @@ pub(super) struct FitErrors {
     pub rmse: f64,
     /// Percent.
     pub mape: f64,
+    /// The root mean squared error of each channel `[C]`.
+    pub by_channel: Vec<f64>,
 }
 
 impl FitErrors {
     /// Of `predictions` (one `[T - 1, C]` a trajectory, scaled) against the scaled `support`.
-    pub fn new(support: &Support, predictions: &[Vec<f64>], scales: &[ChannelScale]) -> Self {
-        let (mut squares, mut relative) = (Mean::default(), Mean::default());
-        let channels = scales.len();
+    /// `scales` has one a value of a state, `channels` channels of as many values each.
+    pub fn new(support: &Support, predictions: &[Vec<f64>], scales: &[ChannelScale], channels: usize) -> Self {
+        let mut squares: Vec<Mean> = (0..channels).map(|_| Mean::default()).collect();
+        let mut relative = Mean::default();
+        let points = scales.len() / channels.max(1);
         for (trajectory, prediction) in support.trajectories.iter().zip(predictions) {
-            let observed = trajectory.states.get(channels..).unwrap_or_default();
-            for (i, (y, z)) in observed.iter().zip(prediction).enumerate() {
-                let ChannelScale { centre, scale } = scales[i % channels];
+            let observed = trajectory.states.get(scales.len()..).unwrap_or_default();
+            for (i, (y, z)) in observed.iter().zip(prediction).enumerate().filter(|(_, (y, _))| !y.is_nan()) {
+                let value = i % scales.len();
+                let ChannelScale { centre, scale } = scales[value];
                 let error = (z - y) * scale;
-                squares.add(error * error);
+                squares[value / points].add(error * error);
                 let truth = y * scale + centre;
                 if truth != 0.0 {
                     relative.add(100.0 * (error / truth).abs());
                 }
             }
         }
-        FitErrors { rmse: squares.mean().unwrap_or(f64::NAN).sqrt(), mape: relative.mean().unwrap_or(f64::NAN) }
+        let root = |mean: &Mean| mean.mean().unwrap_or(f64::NAN).sqrt();
+        let all =
+            squares.iter().fold(Mean::default(), |all, it| Mean { sum: all.sum + it.sum, count: all.count + it.count });
+        FitErrors {
+            rmse: root(&all),
+            mape: relative.mean().unwrap_or(f64::NAN),
+            by_channel: squares.iter().map(root).collect(),
+        }
     }
 }
 

@@ -12,7 +12,6 @@ use crate::dataset::Dataset;
 use crate::engine::Compute;
 use crate::progress::{Event, Run};
 use crate::schema::Split;
-use crate::train;
 
 /// Fits the map of `model` on the train split of `dataset`. `None` where no environment has known parameters.
 ///
@@ -38,13 +37,13 @@ pub fn run(
         return Ok(None);
     }
     let scales = manifest.scales_of_state();
-    let mut supports: Vec<Support> = known.iter().map(|_| Support { trajectories: Vec::new() }).collect();
-    for mut trajectory in dataset.read(Split::Train)? {
+    let mut trajectories = vec![Vec::new(); known.len()];
+    for trajectory in dataset.read(Split::Train)? {
         if let Ok(place) = known.binary_search_by(|(id, _)| (*id).cmp(trajectory.environment.as_str())) {
-            train::scale(&mut trajectory, &scales);
-            supports[place].trajectories.push(trajectory);
+            trajectories[place].push(trajectory);
         }
     }
+    let supports: Vec<Support> = trajectories.into_iter().map(|it| Support::new(it, &scales)).collect();
     let adaptations = adapt::Adapter::new(estimate, compute, model)?.adapt(&supports);
     let mut fitted = Vec::new();
     for ((id, parameters), adaptation) in known.into_iter().zip(adaptations) {

@@ -5,6 +5,7 @@
 //!   manifest.json     what made them, the figures, a SHA-256 per file
 //!   adapt.parquet     one row an environment
 //!   grid.parquet
+//!   fitted_adapt.parquet     on request: one row a sample, observed and fitted
 //! ```
 
 use std::collections::BTreeMap;
@@ -12,30 +13,37 @@ use std::path::{Path, PathBuf};
 
 pub mod adapt;
 mod evaluation;
+mod fitted;
 mod hull;
+mod interval;
 pub mod map;
 mod output;
+mod portrait;
+mod predict;
 mod row;
 mod settings;
 mod stream;
 
 pub use adapt::Support;
-pub use evaluation::Evaluation;
+pub use evaluation::{Coverage, Evaluation};
 pub use hull::Hull;
+pub use interval::Bounds;
 pub use output::{Manifest, read_rows, rows, verify};
+pub use portrait::portrait;
+pub use predict::{Forecast, KnownContext, context_of_environment, context_of_parameters, forecast};
 pub use row::{ParameterEstimate, Row, Status};
 pub use settings::{MapChoice, MapSettings, Settings};
 
+use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
 use stream::Observed;
 
 use crate::checkpoint::{self, ChannelScale, StoredModel};
 use crate::dataset::{self, Dataset, IndexEntry};
-use crate::engine::{Batch, Compute, ComputeError, Segment};
+use crate::engine::{Batch, Compute, ComputeError};
 use crate::progress::{Event, Run};
-use crate::schema::{Split, Trajectory};
-use crate::train;
+use crate::schema::Split;
 
 /// Why there are no estimates.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +67,12 @@ pub enum Error {
     OtherQuantities { dataset: PathBuf, found: String, expected: String },
     #[error("{}: found none of the splits that estimate.splits names ({expected}); generate or import one of them", .dataset.display())]
     NoSplit { dataset: PathBuf, expected: String },
+    #[error("estimate.bounds: found the parameter `{found}`; the dataset has {expected}")]
+    UnknownParameter { found: String, expected: String },
+    #[error("estimate.fitted: the dataset holds fields, whose fitted trajectories are not written; leave it out")]
+    FittedFields,
+    #[error("found {found}; expected {expected}")]
+    Unpredictable { found: String, expected: String },
     #[error("interrupted; the estimates are made again from their beginning by the same command")]
     Interrupted { signal: i32 },
 }
@@ -83,6 +97,7 @@ pub fn run(
     run: &Run,
 ) -> Result<Outcome, Error> {
     check_quantities(dataset, model)?;
+    check_settings(settings, dataset)?;
     let splits: Vec<Split> =
         settings.splits.iter().copied().filter(|split| dataset.manifest().splits.contains_key(split)).collect();
     if splits.is_empty() {
@@ -96,20 +111,28 @@ pub fn run(
         let total = dataset.manifest().splits.get(&split).map(|summary| summary.environments as u64);
         run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
         let mut writer = output.split(split)?;
+        let mut fitted = if settings.fitted { Some(output.fitted(split)?) } else { None };
         let mut rows_of_split = evaluation::Tally::default();
         let mut done = 0;
         stream::for_each_block(dataset, split, |block| {
             if let Some(signal) = run.interrupt.requested() {
                 return Err(Error::Interrupted { signal });
             }
-            let rows = estimator.block(split, block)?;
+            let estimated = estimator.block(split, block)?;
+            let (rows, fits): (Vec<Row>, Vec<fitted::Fit>) = estimated.into_iter().unzip();
             rows.iter().for_each(|row| rows_of_split.add(row));
             writer.write(&rows)?;
+            if let Some(fitted) = &mut fitted {
+                fits.iter().try_for_each(|fit| fitted.write(fit))?;
+            }
             done += rows.len() as u64;
             run.emit(Event::Advance { done, note: String::new() });
             Ok(())
         })?;
         output.close(writer)?;
+        if let Some(fitted) = fitted {
+            output.close_fitted(fitted)?;
+        }
         evaluation.add(split, &rows_of_split);
         run.emit(Event::End);
     }
@@ -149,11 +172,28 @@ fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result<(), Error>
     Err(Error::OtherQuantities { dataset: dataset.directory().to_owned(), found, expected })
 }
 
+fn check_settings(settings: &Settings, dataset: &Dataset) -> Result<(), Error> {
+    let parameters = &dataset.manifest().parameters;
+    if let Some(unknown) = settings.bounds.keys().find(|&name| parameters.iter().all(|it| &it.name != name)) {
+        let names: Vec<&str> = parameters.iter().map(|it| it.name.as_str()).collect();
+        return Err(Error::UnknownParameter { found: unknown.clone(), expected: names.join(", ") });
+    }
+    if settings.fitted && dataset.manifest().grid.is_some() {
+        return Err(Error::FittedFields);
+    }
+    Ok(())
+}
+
 struct Estimator<'a> {
+    settings: &'a Settings,
     dataset: &'a Dataset,
     model: &'a StoredModel,
     adapter: adapt::Adapter<'a>,
     hull: Hull,
+    /// Least and greatest training context of each dimension `[d]`.
+    range: Vec<(f64, f64)>,
+    /// In the order of the dataset's parameters.
+    bounds: Vec<Bounds>,
     /// Rows of held-out trajectories of adapted environments.
     held_out: BTreeMap<String, Vec<usize>>,
     /// One a value of a state.
@@ -170,7 +210,16 @@ impl<'a> Estimator<'a> {
         let known = model.manifest.environments.iter();
         let points = known.filter_map(|it| it.parameters.iter().copied().collect::<Option<Vec<f64>>>()).collect();
         let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
+        let d = model.manifest.context_dimension;
+        let range = (0..d).map(|k| {
+            let values = model.contexts.iter().skip(k).step_by(d);
+            (values.clone().fold(f64::INFINITY, |a, &b| a.min(b)), values.fold(f64::NEG_INFINITY, |a, &b| a.max(b)))
+        });
+        let names = dataset.manifest().parameters.iter().map(|it| it.name.as_str());
         Ok(Estimator {
+            settings,
+            range: range.collect(),
+            bounds: interval::bounds_in_order(&settings.bounds, names),
             dataset,
             model,
             adapter: adapt::Adapter::new(settings, compute, model)?,
@@ -180,34 +229,32 @@ impl<'a> Estimator<'a> {
         })
     }
 
-    /// The rows of a block of environments.
-    fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<Row>, Error> {
+    /// The rows of a block of environments, and their fitted trajectories.
+    fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<(Row, fitted::Fit)>, Error> {
         let mut environments = Vec::with_capacity(block.len());
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
             environments.push((id, parameters));
-            supports.push(Support { trajectories: self.scaled(trajectories.into_iter()) });
+            supports.push(Support::new(trajectories, &self.scales));
         }
         let adaptations = self.adapter.adapt(&supports);
         environments
             .into_par_iter()
             .zip(&supports)
             .zip(adaptations)
-            .map(|(((id, parameters), support), adaptation)| {
+            .map(|(((id, parameters), support), mut adaptation)| {
                 let test_mse = match self.held_out.get(&id) {
                     Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &adaptation.context)?,
                     _ => None,
                 };
-                Ok(self.row(id, &parameters, support, adaptation, test_mse))
-            })
-            .collect()
-    }
-
-    fn scaled(&self, trajectories: impl Iterator<Item = Trajectory>) -> Vec<Trajectory> {
-        trajectories
-            .map(|mut trajectory| {
-                train::scale(&mut trajectory, &self.scales);
-                trajectory
+                let predictions = std::mem::take(&mut adaptation.predictions);
+                let errors =
+                    evaluation::FitErrors::new(support, &predictions, &self.scales, self.model.manifest.channels.len());
+                let fit = match self.settings.fitted {
+                    true => fitted::Fit::new(&id, support, &predictions, &self.scales),
+                    false => fitted::Fit::default(),
+                };
+                Ok((self.row(id, &parameters, support.points(), adaptation, errors, test_mse), fit))
             })
             .collect()
     }
@@ -216,47 +263,80 @@ impl<'a> Estimator<'a> {
         &self,
         id: String,
         known: &[Option<f64>],
-        support: &Support,
+        points: usize,
         adaptation: adapt::Adaptation,
+        errors: evaluation::FitErrors,
         test_mse: Option<f64>,
     ) -> Row {
-        let adapt::Adaptation { context, covariance, predictions, mut status, mut reason, iterations } = adaptation;
-        let errors = evaluation::FitErrors::new(support, &predictions, &self.scales);
-        let (values, jacobian, of_map) = match &self.model.map {
-            Some(map) => (map.apply(&context), map.jacobian(&context), map.variance(&context)),
-            None => {
-                let d_p = known.len();
-                (vec![f64::NAN; d_p], vec![vec![f64::NAN; context.len()]; d_p], vec![f64::NAN; d_p])
+        let adapt::Adaptation { context, covariance, mut status, mut reason, iterations, .. } = adaptation;
+        let d_p = known.len();
+        let (values, of_parameters) = match &self.model.map {
+            Some(map) => {
+                let jacobian = map.jacobian(&context);
+                let jacobian = DMatrix::from_fn(d_p, context.len(), |j, k| jacobian[j][k]);
+                let own = DMatrix::from_diagonal(&DVector::from_vec(map.variance(&context)));
+                (map.apply(&context), &jacobian * &covariance * jacobian.transpose() + own)
             }
+            None => (vec![f64::NAN; d_p], DMatrix::from_element(d_p, d_p, f64::NAN)),
         };
-        if status == Status::Ok && !errors.rmse.is_finite() {
-            (status, reason) = (Status::Diverged, "the fitted rollout is not finite".to_owned());
+        let degrees = points as f64 - context.len() as f64;
+        let (parameters, correlations) = interval::parameters(&values, &of_parameters, degrees, &self.bounds, known);
+        if status == Status::Ok {
+            (status, reason) = self.judge(&context, &covariance, &values, &errors, degrees);
         }
-        let parameters = values
-            .iter()
-            .zip(&jacobian)
-            .zip(&of_map)
-            .zip(known)
-            .map(|(((&value, gradient), of_map), &truth)| {
-                let gradient = nalgebra::DVector::from_column_slice(gradient);
-                let variance = (&covariance * &gradient).dot(&gradient) + of_map;
-                ParameterEstimate { value, standard_error: variance.sqrt(), truth }
-            })
-            .collect();
         let truth: Option<Vec<f64>> = known.iter().copied().collect();
+        let free = (degrees / points as f64).sqrt();
         Row {
             environment: id,
             status,
             reason,
             context,
             parameters,
+            correlations,
+            noise: errors.by_channel.iter().map(|rmse| rmse / free).collect(),
             trajectory_rmse: errors.rmse,
             trajectory_mape: errors.mape,
             test_mse,
-            points: support.points(),
+            points,
+            degrees,
             iterations,
             in_hull: truth.filter(|truth| !truth.is_empty()).map(|truth| self.hull.contains(&truth)),
         }
+    }
+
+    /// What a fit that converged is worth.
+    fn judge(
+        &self,
+        context: &[f64],
+        covariance: &DMatrix<f64>,
+        values: &[f64],
+        errors: &evaluation::FitErrors,
+        degrees: f64,
+    ) -> (Status, String) {
+        if !errors.rmse.is_finite() {
+            return (Status::Diverged, "the fitted rollout is not finite".to_owned());
+        }
+        if degrees > 0.0 && covariance.iter().any(|value| !value.is_finite()) {
+            return (Status::Unidentifiable, "the trajectories do not determine the context".to_owned());
+        }
+        let quantities = &self.model.manifest.parameters;
+        for ((bounds, &value), quantity) in self.bounds.iter().zip(values).zip(quantities) {
+            let cut = bounds.cut(value);
+            if cut != value && !value.is_nan() {
+                let name = &quantity.name;
+                return (Status::AtBound, format!("{name} was estimated as {value:.6}, beyond its bound {cut}"));
+            }
+        }
+        for (k, (&xi, &(least, greatest))) in context.iter().zip(&self.range).enumerate() {
+            let slack = self.settings.extrapolation * (greatest - least);
+            if greatest > least && !(least - slack..=greatest + slack).contains(&xi) {
+                let reason = format!(
+                    "context {k} is {xi:.3}; those of the training environments go from {least:.3} to {greatest:.3}"
+                );
+                return (Status::OutsideTrainingRange, reason);
+            }
+        }
+        (Status::Ok, String::new())
     }
 
     /// Mean squared error, in the dataset's units, on held-out trajectories under a context.
@@ -264,10 +344,10 @@ impl<'a> Estimator<'a> {
         if context.iter().any(|xi| !xi.is_finite()) {
             return Ok(None);
         }
-        let trajectories = self.scaled(self.dataset.read_rows(Split::AdaptTest, rows)?.into_iter());
+        let held_out = Support::new(self.dataset.read_rows(Split::AdaptTest, rows)?, &self.scales);
         let mut error = evaluation::SquaredError::default();
-        self.add_error(context, &trajectories, &mut error);
-        Ok(Some(error.mean()))
+        self.add_error(context, &held_out, &mut error);
+        Ok(Some(error.mean()).filter(|_| error.count() > 0))
     }
 
     /// Mean squared error, in the dataset's units, on the test split under the training contexts.
@@ -278,52 +358,16 @@ impl<'a> Estimator<'a> {
         for environment in &environments {
             let known = self.model.manifest.environments.iter().position(|it| it.id == environment.id);
             let Some(place) = known else { continue };
-            let trajectories = self.scaled(self.dataset.read_rows(Split::Test, &environment.rows)?.into_iter());
-            self.add_error(&self.model.contexts[place * d..(place + 1) * d], &trajectories, &mut error);
+            let held_out = Support::new(self.dataset.read_rows(Split::Test, &environment.rows)?, &self.scales);
+            self.add_error(&self.model.contexts[place * d..(place + 1) * d], &held_out, &mut error);
         }
         Ok(Some(error.mean()).filter(|_| error.count() > 0))
     }
 
-    fn add_error(&self, context: &[f64], trajectories: &[Trajectory], error: &mut evaluation::SquaredError) {
+    fn add_error(&self, context: &[f64], held_out: &Support, error: &mut evaluation::SquaredError) {
         let mut weights = vec![0.0; self.model.model().layout().size()];
         self.model.rule().decode(&self.model.shared, context, &mut weights);
-        let segments: Vec<Segment> =
-            trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states }).collect();
-        let batch = Batch::new(self.scales.len(), &[segments], (0, 0));
+        let batch = Batch::new(self.scales.len(), &[held_out.segments()], (0, 0));
         error.add(&self.adapter.engine.predict(&weights, &batch), &batch, &self.scales);
     }
-}
-
-/// Truth and prediction of the first support trajectory of an environment under a context, in the dataset's units `[T, C]`.
-///
-/// # Errors
-/// If the dataset cannot be read or has no such environment.
-pub fn portrait(
-    compute: Compute,
-    dataset: &Dataset,
-    model: &StoredModel,
-    split: Split,
-    environment: &str,
-    context: &[f64],
-) -> Result<(Trajectory, Vec<f64>), Error> {
-    let row = dataset.index(split)?.iter().position(|entry| entry.environment == environment);
-    let row = row.ok_or_else(|| Error::Invalid {
-        path: dataset.directory().to_owned(),
-        found: format!("no environment `{environment}` in its {split} split"),
-        expected: "the dataset that the estimates were made from".to_owned(),
-    })?;
-    let observed = dataset.read_rows(split, &[row])?.remove(0);
-    let scales = model.manifest.scales_of_state();
-    let mut scaled = observed.clone();
-    train::scale(&mut scaled, &scales);
-    let rule = model.rule();
-    let mut weights = vec![0.0; model.model().layout().size()];
-    rule.decode(&model.shared, context, &mut weights);
-    let segment = Segment { times: &scaled.times, states: &scaled.states };
-    let batch = Batch::new(scales.len(), &[vec![segment]], (0, 0));
-    let mut prediction = observed.state(0).to_vec();
-    for state in model.engine(compute)?.0.predict(&weights, &batch).chunks_exact(scales.len()) {
-        prediction.extend(state.iter().zip(&scales).map(|(value, scale)| value * scale.scale + scale.centre));
-    }
-    Ok((observed, prediction))
 }

@@ -15,6 +15,7 @@ use parquet::file::properties::WriterProperties;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::fitted::FittedWriter;
 use super::{Error, Evaluation, Outcome, ParameterEstimate, Row, Settings, Status};
 use crate::atomic;
 use crate::checkpoint::StoredModel;
@@ -73,6 +74,7 @@ pub(super) struct Output {
     directory: atomic::Directory,
     manifest: Manifest,
     schema: Arc<Schema>,
+    time_unit: String,
 }
 
 /// The file of one split.
@@ -110,30 +112,37 @@ impl Output {
             splits: Vec::new(),
             files: Vec::new(),
         };
-        let schema = Arc::new(schema(&manifest.parameters, manifest.context_dimension));
-        Ok(Output { target: target.to_owned(), directory, manifest, schema })
+        let schema = Arc::new(schema(&manifest));
+        let time_unit = of_dataset.time_unit.clone();
+        Ok(Output { target: target.to_owned(), directory, manifest, schema, time_unit })
     }
 
     pub fn split(&self, split: Split) -> Result<SplitWriter, Error> {
         let path = self.directory.path().join(format!("{split}.parquet"));
-        let file = File::create(&path).map_err(|source| io_error(&path, source))?;
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_max_row_group_row_count(Some(ROW_GROUP))
-            .set_created_by(format!("paramill {}", env!("CARGO_PKG_VERSION")))
-            .build();
-        let writer = ArrowWriter::try_new(file, self.schema.clone(), Some(properties));
-        let writer = writer.map_err(|error| invalid(&path, error.to_string()))?;
-        Ok(SplitWriter { split, path, schema: self.schema.clone(), writer })
+        Ok(SplitWriter { split, writer: parquet(&path, self.schema.clone())?, path, schema: self.schema.clone() })
+    }
+
+    /// The file of the fitted trajectories of a split.
+    pub fn fitted(&self, split: Split) -> Result<FittedWriter, Error> {
+        let path = self.directory.path().join(format!("fitted_{split}.parquet"));
+        FittedWriter::create(path, &self.manifest.channels, &self.time_unit)
     }
 
     pub fn close(&mut self, writer: SplitWriter) -> Result<(), Error> {
-        let SplitWriter { split, path, writer, .. } = writer;
-        writer.close().map_err(|error| invalid(&path, error.to_string()))?;
-        let bytes = fs::metadata(&path).map_err(|source| io_error(&path, source))?.len();
-        let sha256 = sha256_of_file(&path).map_err(|source| io_error(&path, source))?;
-        self.manifest.splits.push(split);
-        self.manifest.files.push(FileEntry { path: format!("{split}.parquet"), bytes, sha256 });
+        self.manifest.splits.push(writer.split);
+        self.close_file(&writer.path, writer.writer)
+    }
+
+    pub fn close_fitted(&mut self, fitted: FittedWriter) -> Result<(), Error> {
+        self.close_file(&fitted.path, fitted.writer)
+    }
+
+    fn close_file(&mut self, path: &Path, writer: ArrowWriter<File>) -> Result<(), Error> {
+        writer.close().map_err(|error| invalid(path, error.to_string()))?;
+        let bytes = fs::metadata(path).map_err(|source| io_error(path, source))?.len();
+        let sha256 = sha256_of_file(path).map_err(|source| io_error(path, source))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.manifest.files.push(FileEntry { path: name, bytes, sha256 });
         Ok(())
     }
 
@@ -148,7 +157,30 @@ impl Output {
     }
 }
 
-fn schema(parameters: &[Quantity], context_dimension: usize) -> Schema {
+/// A writer of Parquet at `path`.
+pub(super) fn parquet(path: &Path, schema: Arc<Schema>) -> Result<ArrowWriter<File>, Error> {
+    let file = File::create(path).map_err(|source| io_error(path, source))?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_created_by(format!("paramill {}", env!("CARGO_PKG_VERSION")))
+        .build();
+    let writer = ArrowWriter::try_new(file, schema, Some(properties));
+    writer.map_err(|error| invalid(path, error.to_string()))
+}
+
+/// Names of the columns of correlations, pair by pair.
+fn correlation_names(parameters: &[Quantity]) -> Vec<String> {
+    let name = |(j, k): (usize, usize)| format!("correlation_{}_{}", parameters[j].name, parameters[k].name);
+    let pairs = (0..parameters.len()).flat_map(|j| (j + 1..parameters.len()).map(move |k| (j, k)));
+    pairs.map(name).collect()
+}
+
+fn noise_name(channel: &Quantity) -> String {
+    format!("noise_{}", channel.name)
+}
+
+fn schema(manifest: &Manifest) -> Schema {
     let number = |name: String, unit: &str| {
         Field::new(name, DataType::Float64, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
     };
@@ -157,16 +189,19 @@ fn schema(parameters: &[Quantity], context_dimension: usize) -> Schema {
         Field::new("status", DataType::Utf8, false),
         Field::new("reason", DataType::Utf8, false),
     ];
-    for parameter in parameters {
-        fields.push(number(parameter.name.clone(), &parameter.unit));
-        fields.push(number(format!("{}_standard_error", parameter.name), &parameter.unit));
-        fields.push(number(format!("{}_true", parameter.name), &parameter.unit));
+    for Quantity { name, unit, .. } in &manifest.parameters {
+        fields.push(number(name.clone(), unit));
+        let of_parameter = ["standard_error", "lower", "upper", "bound", "true"];
+        fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
     }
-    fields.extend((0..context_dimension).map(|k| number(format!("context_{k}"), "1")));
+    fields.extend(correlation_names(&manifest.parameters).into_iter().map(|name| number(name, "1")));
+    fields.extend(manifest.channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
+    fields.extend((0..manifest.context_dimension).map(|k| number(format!("context_{k}"), "1")));
     fields.push(number("trajectory_rmse".to_owned(), ""));
     fields.push(number("trajectory_mape".to_owned(), "percent"));
     fields.push(number("test_mse".to_owned(), ""));
     fields.push(Field::new("points", DataType::UInt64, false));
+    fields.push(number("degrees_of_freedom".to_owned(), "1"));
     fields.push(Field::new("iterations", DataType::UInt64, false));
     fields.push(Field::new("in_hull", DataType::Boolean, true));
     Schema::new(fields)
@@ -183,24 +218,33 @@ impl SplitWriter {
         let count = |value: &dyn Fn(&Row) -> usize| -> ArrayRef {
             Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| value(row) as u64)))
         };
-        let first = rows.first();
+        let Some(first) = rows.first() else { return Ok(()) };
         let mut columns = vec![
             text(&|row| row.environment.clone()),
             text(&|row| row.status.name().to_owned()),
             text(&|row| row.reason.clone()),
         ];
-        for j in 0..first.map_or(0, |row| row.parameters.len()) {
-            columns.push(number(&|row| Some(row.parameters[j].value)));
-            columns.push(number(&|row| Some(row.parameters[j].standard_error)));
-            columns.push(number(&|row| row.parameters[j].truth));
+        for j in 0..first.parameters.len() {
+            let of_parameter: [fn(&ParameterEstimate) -> Option<f64>; 6] = [
+                |it| Some(it.value),
+                |it| Some(it.standard_error),
+                |it| Some(it.lower),
+                |it| Some(it.upper),
+                |it| it.bound,
+                |it| it.truth,
+            ];
+            columns.extend(of_parameter.map(|value| number(&|row| value(&row.parameters[j]))));
         }
-        for k in 0..first.map_or(0, |row| row.context.len()) {
+        columns.extend((0..first.correlations.len()).map(|pair| number(&|row| Some(row.correlations[pair]))));
+        columns.extend((0..first.noise.len()).map(|channel| number(&|row| Some(row.noise[channel]))));
+        for k in 0..first.context.len() {
             columns.push(number(&|row| Some(row.context[k])));
         }
         columns.push(number(&|row| Some(row.trajectory_rmse)));
         columns.push(number(&|row| Some(row.trajectory_mape)));
         columns.push(number(&|row| row.test_mse));
         columns.push(count(&|row| row.points));
+        columns.push(number(&|row| Some(row.degrees)));
         columns.push(count(&|row| row.iterations));
         let mut in_hull = BooleanBuilder::new();
         rows.iter().for_each(|row| in_hull.append_option(row.in_hull));
@@ -273,15 +317,20 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
     let number = |name: &str| column::<Float64Array>(batch, name);
     let count = |name: &str| column::<UInt64Array>(batch, name);
     let (environment, status, reason) = (text("environment")?, text("status")?, text("reason")?);
-    let parameters = manifest.parameters.iter().map(|parameter| {
-        let name = &parameter.name;
-        Some((number(name)?, number(&format!("{name}_standard_error"))?, number(&format!("{name}_true"))?))
+    let parameters = manifest.parameters.iter().map(|Quantity { name, .. }| {
+        let of_parameter = |what: &str| number(&format!("{name}_{what}"));
+        let [standard_error, lower, upper, bound, truth] =
+            ["standard_error", "lower", "upper", "bound", "true"].map(of_parameter);
+        Some((number(name)?, standard_error?, lower?, upper?, bound?, truth?))
     });
     let parameters: Vec<_> = parameters.collect::<Option<_>>()?;
+    let correlations =
+        correlation_names(&manifest.parameters).iter().map(|name| number(name)).collect::<Option<Vec<_>>>()?;
+    let noise = manifest.channels.iter().map(|it| number(&noise_name(it))).collect::<Option<Vec<_>>>()?;
     let contexts =
         (0..manifest.context_dimension).map(|k| number(&format!("context_{k}"))).collect::<Option<Vec<_>>>()?;
     let (rmse, mape, test_mse) = (number("trajectory_rmse")?, number("trajectory_mape")?, number("test_mse")?);
-    let (points, iterations) = (count("points")?, count("iterations")?);
+    let (points, degrees, iterations) = (count("points")?, number("degrees_of_freedom")?, count("iterations")?);
     let in_hull = column::<BooleanArray>(batch, "in_hull")?;
     for i in 0..batch.num_rows() {
         let or_nan = |array: &Float64Array| value(array, i).unwrap_or(f64::NAN);
@@ -292,16 +341,22 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
             context: contexts.iter().map(|array| or_nan(array)).collect(),
             parameters: parameters
                 .iter()
-                .map(|(estimate, standard_error, truth)| ParameterEstimate {
+                .map(|(estimate, standard_error, lower, upper, bound, truth)| ParameterEstimate {
                     value: or_nan(estimate),
                     standard_error: or_nan(standard_error),
+                    lower: or_nan(lower),
+                    upper: or_nan(upper),
+                    bound: value(bound, i),
                     truth: value(truth, i),
                 })
                 .collect(),
+            correlations: correlations.iter().map(|array| or_nan(array)).collect(),
+            noise: noise.iter().map(|array| or_nan(array)).collect(),
             trajectory_rmse: or_nan(rmse),
             trajectory_mape: or_nan(mape),
             test_mse: value(test_mse, i),
             points: points.value(i) as usize,
+            degrees: or_nan(degrees),
             iterations: iterations.value(i) as usize,
             in_hull: in_hull.is_valid(i).then(|| in_hull.value(i)),
         });
@@ -313,7 +368,7 @@ fn io_error(path: &Path, source: std::io::Error) -> Error {
     Error::Io { path: path.to_owned(), source }
 }
 
-fn invalid(path: &Path, found: String) -> Error {
+pub(super) fn invalid(path: &Path, found: String) -> Error {
     Error::Invalid {
         path: path.to_owned(),
         found,

@@ -13,12 +13,29 @@ pub enum Status {
     NotConverged,
     /// No step led to a finite rollout.
     Diverged,
-    /// Fewer observed values than context dimensions.
+    /// Fewer observed values than unknowns.
     TooFewPoints,
+    /// No observed value that a rollout leads to.
+    NoData,
+    /// The observed values do not determine the parameters.
+    Unidentifiable,
+    /// Converged, and the estimate lies at or beyond a bound of a parameter, which is what the row gives.
+    AtBound,
+    /// Converged, far from all training environments: the model extrapolates.
+    OutsideTrainingRange,
 }
 
 impl Status {
-    pub const ALL: [Status; 4] = [Status::Ok, Status::NotConverged, Status::Diverged, Status::TooFewPoints];
+    pub const ALL: [Status; 8] = [
+        Status::Ok,
+        Status::NotConverged,
+        Status::Diverged,
+        Status::TooFewPoints,
+        Status::NoData,
+        Status::Unidentifiable,
+        Status::AtBound,
+        Status::OutsideTrainingRange,
+    ];
 
     /// The name used in files.
     pub fn name(self) -> &'static str {
@@ -27,7 +44,16 @@ impl Status {
             Status::NotConverged => "not_converged",
             Status::Diverged => "diverged",
             Status::TooFewPoints => "too_few_points",
+            Status::NoData => "no_data",
+            Status::Unidentifiable => "unidentifiable",
+            Status::AtBound => "at_bound",
+            Status::OutsideTrainingRange => "outside_training_range",
         }
+    }
+
+    /// Whether the environment has no estimate to rely on. `at_bound` and `outside_training_range` are cautions: the fit converged.
+    pub fn is_failure(self) -> bool {
+        !matches!(self, Status::Ok | Status::AtBound | Status::OutsideTrainingRange)
     }
 }
 
@@ -38,6 +64,11 @@ pub struct ParameterEstimate {
     pub value: f64,
     /// Standard error: the Gauss-Newton covariance of the context carried through the map, and the map's own variance.
     pub standard_error: f64,
+    /// Ends of the 95 % interval.
+    pub lower: f64,
+    pub upper: f64,
+    /// Least standard error that any unbiased estimator can have on these data (Cramér-Rao), where it is known.
+    pub bound: Option<f64>,
     /// True value where the dataset knows it.
     pub truth: Option<f64>,
 }
@@ -53,6 +84,10 @@ pub struct Row {
     pub context: Vec<f64>,
     /// In the order of the dataset's parameters `[d_p]`.
     pub parameters: Vec<ParameterEstimate>,
+    /// Correlations of the estimates of each pair of parameters `j < k`, row by row: `[d_p (d_p - 1) / 2]`.
+    pub correlations: Vec<f64>,
+    /// Estimated standard deviation of the noise of each channel, in its unit `[C]`.
+    pub noise: Vec<f64>,
     /// Root mean squared error of the fitted trajectories, channels in the dataset's units, over the fitted points.
     pub trajectory_rmse: f64,
     /// Mean absolute percentage error of the fitted trajectories (percent), over the fitted values that are not zero.
@@ -61,6 +96,8 @@ pub struct Row {
     pub test_mse: Option<f64>,
     /// Observed values that entered the fit (first samples, which are initial states, do not count).
     pub points: usize,
+    /// Degrees of freedom of intervals: observed values less unknowns.
+    pub degrees: f64,
     pub iterations: usize,
     /// Whether the true parameters lie in the convex hull of the training environments'; `None` where unknown.
     pub in_hull: Option<bool>,

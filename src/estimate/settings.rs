@@ -1,8 +1,11 @@
 //! `[map]` and `[estimate]` of a pipeline.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Bounds;
 use crate::schema::Split;
 
 /// The context-to-parameter map.
@@ -44,10 +47,27 @@ pub struct Settings {
     /// Weight of the squared norm of the context beside the mean squared error.
     #[schemars(range(min = 0))]
     pub context_penalty: f64,
+    /// Bounds of parameters by name: an estimate beyond one is cut there, and its environment has the status `at_bound`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub bounds: BTreeMap<String, Bounds>,
+    /// How far a context may lie outside the range of the training contexts, in widths of that range, before its environment has the
+    /// status `outside_training_range`.
+    #[schemars(range(min = 0))]
+    pub extrapolation: f64,
+    /// Whether the fitted trajectories are written beside the observed ones, to `fitted_SPLIT.parquet`.
+    pub fitted: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { splits: vec![Split::Adapt, Split::Grid], iterations: 50, tolerance: 1e-5, context_penalty: 0.0 }
+        Settings {
+            splits: vec![Split::Adapt, Split::Grid],
+            iterations: 50,
+            tolerance: 1e-5,
+            context_penalty: 0.0,
+            bounds: BTreeMap::new(),
+            extrapolation: 1.0,
+            fitted: false,
+        }
     }
 }

@@ -7,9 +7,11 @@
 //! ```
 //!
 //! `y [C]` states, `k` sample, `c` channel, `dt` sampling interval; on a grid every point has noise of its own. A sample is missing with probability `missing`; the first
-//! and the last never are. A rollout starts at the first sample, noise and all, as it does with measured data.
+//! and the last never are. A cell of a sample is missing with probability `missing_cells_c`, but for those of the first; a sample of which
+//! every recorded cell is missing is left out, and of the last one all are then there. A rollout starts at the first sample, noise and all,
+//! as it does with measured data.
 //!
-//! Times, missing samples and noise have streams of their own, keyed by (seed, split, environment, trajectory): setting one
+//! Times, missing samples, missing cells and noise have streams of their own, keyed by (seed, split, environment, trajectory): setting one
 //! changes neither what is simulated nor the draws of the others.
 
 use std::collections::BTreeMap;
@@ -32,6 +34,8 @@ pub struct Observation {
     /// Probability that a sample is missing, all channels at once. The first and the last sample of a trajectory never are.
     #[schemars(range(min = 0, max = 1))]
     pub missing: f64,
+    /// Probability that a cell, one channel of a sample, is missing: one number, or a table by channel. Those of the first sample never are.
+    pub missing_cells: PerChannel,
     /// How far a sample may be taken from its place on the grid, as a share of `dt`; its true time is recorded.
     #[schemars(range(min = 0, max = 0.5))]
     pub irregular_times: f64,
@@ -50,6 +54,7 @@ impl Default for Observation {
             noise: PerChannel::Every(0.0),
             relative_noise: PerChannel::Every(0.0),
             missing: 0.0,
+            missing_cells: PerChannel::Every(0.0),
             irregular_times: 0.0,
             jitter: 0.0,
             dropped: Vec::new(),
@@ -110,10 +115,18 @@ impl Observation {
         time_step: f64,
     ) -> (Vec<f64>, Vec<f64>) {
         let size = states.len() / times.len();
+        let points = size / channels.len();
         let of_channels = channels.iter().map(|channel| (self.noise.of(channel), self.relative_noise.of(channel)));
         let deviations: Vec<(f64, f64)> =
-            of_channels.flat_map(|of_channel| std::iter::repeat_n(of_channel, size / channels.len())).collect();
+            of_channels.flat_map(|of_channel| std::iter::repeat_n(of_channel, points)).collect();
+        // Of each cell: how probably it is missing, and whether anybody records it at all.
+        let of_channels = channels
+            .iter()
+            .map(|&channel| (self.missing_cells.of(channel), self.dropped.iter().all(|dropped| dropped != channel)));
+        let cells: Vec<(f64, bool)> = of_channels.flat_map(|it| std::iter::repeat_n(it, points)).collect();
+        let cells_go_missing = cells.iter().any(|(probability, _)| *probability > 0.0);
         let (mut missing, mut noise) = (key.stream("missing"), key.stream("noise"));
+        let mut missing_cells = key.stream("missing cells");
         let recorded = moved(times, self.jitter * time_step, key.stream("jitter"));
         let (mut kept_times, mut kept_states) = (Vec::new(), Vec::new());
         for (sample, (time, state)) in recorded.iter().zip(states.chunks_exact(size)).enumerate() {
@@ -126,8 +139,17 @@ impl Observation {
                     deviation => value + deviation * draw,
                 }
             });
-            let noisy: Vec<f64> = noisy.collect();
-            if !is_missing || sample == 0 || sample + 1 == times.len() {
+            let mut noisy: Vec<f64> = noisy.collect();
+            let (is_first, is_last) = (sample == 0, sample + 1 == times.len());
+            let mut is_empty = false;
+            if cells_go_missing && !is_first {
+                let hit: Vec<bool> = cells.iter().map(|(probability, _)| missing_cells.unit() < *probability).collect();
+                is_empty = hit.iter().zip(&cells).all(|(is_hit, (_, is_recorded))| *is_hit || !is_recorded);
+                if !is_empty {
+                    noisy.iter_mut().zip(hit).filter(|(_, is_hit)| *is_hit).for_each(|(value, _)| *value = f64::NAN);
+                }
+            }
+            if !(is_missing || is_empty) || is_first || is_last {
                 kept_times.push(*time);
                 kept_states.extend(noisy);
             }
@@ -138,7 +160,9 @@ impl Observation {
     /// Adds everything wrong with it to `problems`.
     pub(super) fn check(&self, system: &System, problems: &mut Problems) {
         let known: Vec<&str> = system.channels.iter().map(|channel| channel.name).collect();
-        for (name, values) in [("noise", &self.noise), ("relative_noise", &self.relative_noise)] {
+        let tables =
+            [("noise", &self.noise), ("relative_noise", &self.relative_noise), ("missing_cells", &self.missing_cells)];
+        for (name, values) in tables {
             let values: Vec<(String, f64)> = match values {
                 PerChannel::Every(value) => vec![(format!("observation.{name}"), *value)],
                 PerChannel::Each(values) => {
@@ -149,8 +173,14 @@ impl Observation {
                 }
             };
             for (key, value) in values {
-                let is_deviation = value.is_finite() && value >= 0.0;
-                problems.require(is_deviation, key, value, "a finite number, zero or more", "0 is no noise");
+                if name == "missing_cells" {
+                    let is_probability = (0.0..=1.0).contains(&value);
+                    let help = "0.1 leaves out every tenth cell";
+                    problems.require(is_probability, key, value, "a probability from 0 to 1", help);
+                } else {
+                    let is_deviation = value.is_finite() && value >= 0.0;
+                    problems.require(is_deviation, key, value, "a finite number, zero or more", "0 is no noise");
+                }
             }
         }
         problems.require(
@@ -262,6 +292,37 @@ mod tests {
         }
         let (times, _) = record(&Observation { missing: 1.0, ..noisy });
         assert_eq!(times, [0.0, (SAMPLES - 1) as f64 * 0.5]);
+    }
+
+    #[test]
+    fn cells_go_missing_by_channel_and_leave_the_other_draws_alone() {
+        let noisy = Observation { noise: PerChannel::Every(0.1), missing: 0.1, ..Observation::default() };
+        let (times, states) = record(&noisy);
+        let of_y = PerChannel::Each(BTreeMap::from([("y".to_owned(), 0.25)]));
+        let (same_times, holed) = record(&Observation { missing_cells: of_y, ..noisy.clone() });
+        assert_eq!(times, same_times);
+        let mut missing = [0; 2];
+        for (cell, (value, all)) in holed.iter().zip(&states).enumerate() {
+            missing[cell % 2] += usize::from(value.is_nan());
+            assert!(value.is_nan() || value == all);
+        }
+        let (expected, deviation) = (0.25 * times.len() as f64, (times.len() as f64 * 0.1875).sqrt());
+        assert!(missing[0] == 0 && (missing[1] as f64 - expected).abs() < 5.0 * deviation, "{missing:?}");
+        assert!(!holed[1].is_nan());
+
+        // A sample without a cell is none, but the ends are there and the first is complete.
+        let (times, states) = record(&Observation { missing_cells: PerChannel::Every(0.5), ..Observation::default() });
+        let empty = SAMPLES as f64 * 0.25;
+        assert!(((SAMPLES - times.len()) as f64 - empty).abs() < 5.0 * (empty * 0.75).sqrt(), "{}", times.len());
+        assert!(states.chunks_exact(2).all(|state| state.iter().any(|value| !value.is_nan())));
+        let every = Observation { missing_cells: PerChannel::Every(1.0), ..Observation::default() };
+        let (times, states) = record(&every);
+        assert_eq!((times, states), (vec![0.0, (SAMPLES - 1) as f64 * 0.5], vec![2.0, -10.0, 2.0, -10.0]));
+
+        // What nobody records does not keep a sample.
+        let of_y = PerChannel::Each(BTreeMap::from([("y".to_owned(), 1.0)]));
+        let alone = Observation { missing_cells: of_y, dropped: vec!["x".to_owned()], ..Observation::default() };
+        assert_eq!(record(&alone).0.len(), 2);
     }
 
     #[test]

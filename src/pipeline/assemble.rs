@@ -9,7 +9,7 @@ use super::stage::Stage;
 use super::stages::Context;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
-use crate::estimate::{self, Evaluation, ParameterEstimate, Row, Status};
+use crate::estimate::{self, Evaluation, ParameterEstimate, Row};
 use crate::report::{Input, LossPoint, Portrait, Summary, TrainingEnvironment};
 use crate::schema::{Quantity, Split};
 
@@ -94,6 +94,9 @@ fn summary(plan: &Plan, model: &StoredModel, evaluation: &Evaluation, context: &
         param_mape_in_hull: evaluation.param_mape_in_hull,
         param_mape_out_of_hull: evaluation.param_mape_out_of_hull,
         param_mape_overall: evaluation.param_mape_overall,
+        coverage: evaluation.coverage.clone(),
+        error_over_bound_in_hull: evaluation.error_over_bound_in_hull,
+        error_over_bound_overall: evaluation.error_over_bound_overall,
         environments: evaluation.environments,
         environments_in_hull: evaluation.environments_in_hull,
         environments_out_of_hull: evaluation.environments_out_of_hull,
@@ -139,7 +142,7 @@ fn portraits(
 ) -> Result<Vec<Portrait>, Error> {
     let split = preferred.or(rows.first().map(|(split, _)| *split));
     let usable: Vec<&Row> =
-        rows.iter().filter(|(of, row)| Some(*of) == split && row.status == Status::Ok).map(|(_, row)| row).collect();
+        rows.iter().filter(|(of, row)| Some(*of) == split && !row.status.is_failure()).map(|(_, row)| row).collect();
     let imported = dataset.manifest().provenance.stage == Stage::Import.name();
     let mut portraits = Vec::new();
     for row in chosen(&usable) {

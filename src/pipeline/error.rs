@@ -130,6 +130,9 @@ impl Error {
                 estimate::Error::Io { .. } => 1,
                 estimate::Error::Compute(_)
                 | estimate::Error::NoSplit { .. }
+                | estimate::Error::UnknownParameter { .. }
+                | estimate::Error::FittedFields
+                | estimate::Error::Unpredictable { .. }
                 | estimate::Error::TooFewForMap { .. } => 2,
                 _ => 3,
             },

@@ -1,6 +1,6 @@
 //! The error of a row against what is known.
 
-use crate::estimate::{Row, Status};
+use crate::estimate::Row;
 
 /// Mean absolute percentage error of an environment's parameters: the mean over the known, non-zero `y_j` of
 /// `100 |z_j - y_j| / |y_j|`, in percent. `None` where nothing is known or an estimate is not finite.
@@ -17,9 +17,9 @@ pub fn parameter_mape(row: &Row) -> Option<f64> {
     Some(mean).filter(|mean| mean.is_finite())
 }
 
-/// [`parameter_mape`] where the environment's status is `ok`.
+/// [`parameter_mape`] where the environment has an estimate to rely on.
 pub fn trusted_mape(row: &Row) -> Option<f64> {
-    if row.status == Status::Ok { parameter_mape(row) } else { None }
+    if row.status.is_failure() { None } else { parameter_mape(row) }
 }
 
 /// Quantile of sorted values by linear interpolation; `None` of none.

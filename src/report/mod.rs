@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::atomic;
-use crate::estimate::Row;
+use crate::estimate::{Coverage, Row};
 use crate::schema::{Grid, Quantity};
 
 mod axis;
@@ -94,12 +94,20 @@ pub struct Summary {
     pub param_mape_in_hull: Option<f64>,
     pub param_mape_out_of_hull: Option<f64>,
     pub param_mape_overall: Option<f64>,
+    /// How often the 50, 90 and 95 % intervals hold the known parameters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coverage: Vec<Coverage>,
+    /// Root mean square of parameter error over Cramér-Rao bound, where the bound is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_over_bound_in_hull: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_over_bound_overall: Option<f64>,
     /// Environments estimated.
     pub environments: usize,
     /// Environments in the hull and out of it, where that is known.
     pub environments_in_hull: Option<usize>,
     pub environments_out_of_hull: Option<usize>,
-    /// Environments whose status is not `ok`.
+    /// Environments without an estimate to rely on.
     pub environments_failed: usize,
     /// Wall time by stage, seconds, of the run that last did the stage.
     pub seconds: BTreeMap<String, f64>,

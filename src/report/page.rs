@@ -104,6 +104,9 @@ pub fn html(input: &Input, lines: &[Comparison], figures: &[Figure]) -> String {
             number::count(input.summary.environments as u64)
         );
     }
+    if let Some(intervals) = tables::intervals(&input.summary) {
+        page.push_str(&intervals);
+    }
     match tables::estimates(input) {
         Some(table) => page.push_str(&table),
         None => page.push_str("<p>No environment was estimated.</p>\n"),
@@ -158,7 +161,7 @@ fn headline(page: &mut String, input: &Input) {
     }
     card(page, "", "environments estimated", &number::count(summary.environments as u64), "");
     let class = if summary.environments_failed > 0 { " class=\"alarm\"" } else { "" };
-    card(page, class, "of these, status not ok", &number::count(summary.environments_failed as u64), "");
+    card(page, class, "of these, failed", &number::count(summary.environments_failed as u64), "");
     page.push_str("</ul>\n");
     if errors.is_empty() {
         page.push_str(

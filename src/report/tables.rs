@@ -131,23 +131,19 @@ pub fn estimates(input: &Input) -> Option<String> {
     }
     if input.estimates.len() <= SMALL {
         let rows: Vec<&Row> = input.estimates.iter().collect();
-        return Some(listed(input, "All estimated environments; ± is 1.96 standard errors of the fit.", &rows));
+        return Some(listed(input, "All estimated environments; in brackets the 95 % interval.", &rows));
     }
     let mut ranked: Vec<(f64, &Row)> =
         input.estimates.iter().filter_map(|row| Some((trusted_mape(row)?, row))).collect();
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.environment.cmp(&b.1.environment)));
     if ranked.len() < 3 * SOME {
         let rows: Vec<&Row> = input.estimates.iter().take(SMALL).collect();
-        return Some(listed(
-            input,
-            "The first of the estimated environments; ± is 1.96 standard errors of the fit.",
-            &rows,
-        ));
+        return Some(listed(input, "The first of the estimated environments; in brackets the 95 % interval.", &rows));
     }
     let part = |from: usize| -> Vec<&Row> { ranked[from..from + SOME].iter().map(|(_, row)| *row).collect() };
     let middle = (ranked.len() - SOME) / 2;
     let parts = [
-        ("Smallest parameter error; ± is 1.96 standard errors of the fit.", part(0)),
+        ("Smallest parameter error; in brackets the 95 % interval.", part(0)),
         ("About the median parameter error.", part(middle)),
         ("Largest parameter error.", part(ranked.len() - SOME)),
     ];
@@ -185,11 +181,9 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
                 || number::ABSENT.to_owned(),
                 |estimate| {
                     let value = number::significant(estimate.value);
-                    if estimate.value.is_finite() && estimate.standard_error.is_finite() {
-                        format!(
-                            "{value} <span class=\"soft\">± {}</span>",
-                            number::significant(1.96 * estimate.standard_error)
-                        )
+                    if estimate.lower.is_finite() && estimate.upper.is_finite() {
+                        let (lower, upper) = (number::significant(estimate.lower), number::significant(estimate.upper));
+                        format!("{value} <span class=\"soft\">[{lower}, {upper}]</span>")
                     } else {
                         value
                     }
@@ -218,6 +212,33 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
         cells
     });
     table(caption, &headers, &cells.collect::<Vec<_>>())
+}
+
+/// How often intervals hold the known parameters, and errors over the Cramér-Rao bound; nothing where neither is known.
+pub fn intervals(summary: &Summary) -> Option<String> {
+    if summary.coverage.is_empty() {
+        return None;
+    }
+    let rows: Vec<Vec<String>> = summary
+        .coverage
+        .iter()
+        .map(|it| {
+            let nominal = number::significant(it.nominal);
+            vec![format!("{nominal} %"), number::percent(it.in_hull), number::percent(Some(it.overall))]
+        })
+        .collect();
+    let headers = [text("interval"), numeric("holds the truth, in hull"), numeric("overall")];
+    let mut out = table("How often the intervals hold the known parameters.", &headers, &rows);
+    if let Some(overall) = summary.error_over_bound_overall {
+        let of = |value: Option<f64>| number::optional(value);
+        let _ = writeln!(
+            out,
+            "<p>Parameter errors over the Cramér-Rao bound, root mean square: {} in the hull, {} overall.</p>",
+            of(summary.error_over_bound_in_hull),
+            of(Some(overall))
+        );
+    }
+    Some(out)
 }
 
 /// What ran where, and for how long.

@@ -1,10 +1,10 @@
 //! Training data: which trajectories are in a batch, where rollouts restart, and what is held in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Scaling, TeacherForcing};
 use crate::checkpoint::{ChannelScale, Environment};
-use crate::dataset::{Dataset, Error};
+use crate::dataset::{Dataset, Error, Store};
 use crate::engine::{Batch, Segment};
 use crate::random::Stream;
 use crate::schema::{Split, Trajectory};
@@ -13,6 +13,8 @@ use crate::schema::{Split, Trajectory};
 const READ_AHEAD: usize = 256;
 
 /// A split of the training environments, in memory or read batch by batch.
+///
+/// A trajectory starts at its first complete sample; one in which no sample follows a complete one is left out.
 pub struct SplitData<'a> {
     dataset: &'a Dataset,
     split: Split,
@@ -20,6 +22,8 @@ pub struct SplitData<'a> {
     scales: Vec<ChannelScale>,
     /// Rows of the split, by environment in the order of the model's contexts.
     rows: Vec<Vec<usize>>,
+    /// Trajectories that are left out.
+    left_out: usize,
     /// Every trajectory by its row, scaled, if the split fits the memory budget.
     held: Option<Vec<Trajectory>>,
     /// Trajectories of each environment that the memory budget holds at once.
@@ -41,17 +45,25 @@ impl<'a> SplitData<'a> {
         let places: BTreeMap<&str, usize> =
             environments.iter().enumerate().map(|(e, it)| (it.id.as_str(), e)).collect();
         let index = dataset.index(split)?;
+        let without_start = without_start(dataset, split)?;
         let mut rows = vec![Vec::new(); environments.len()];
         for (row, entry) in index.iter().enumerate() {
-            if let Some(&e) = places.get(entry.environment.as_str()) {
+            if let Some(&e) = places.get(entry.environment.as_str()).filter(|_| !without_start.contains(&row)) {
                 rows[e].push(row);
             }
         }
         let samples: usize = index.iter().map(|entry| entry.samples).sum();
         let bytes = samples * (1 + scales.len()) * size_of::<f64>();
         let most = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let mut data =
-            SplitData { dataset, split, scales: scales.to_vec(), rows, held: None, held_per_environment: most };
+        let mut data = SplitData {
+            dataset,
+            split,
+            scales: scales.to_vec(),
+            rows,
+            left_out: without_start.len(),
+            held: None,
+            held_per_environment: most,
+        };
         if bytes <= budget {
             let all: Vec<usize> = (0..index.len()).collect();
             data.held = Some(data.read(&all)?);
@@ -66,6 +78,16 @@ impl<'a> SplitData<'a> {
         self.held.is_some()
     }
 
+    /// Trajectories that are left out, for they have no complete sample that another follows.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Environments, by their place among the model's, of which all trajectories are left out.
+    pub fn empty_environments(&self) -> impl Iterator<Item = usize> {
+        (0..self.rows.len()).filter(|&e| self.rows[e].is_empty())
+    }
+
     /// Most trajectories of an environment.
     pub fn trajectories_per_environment(&self) -> usize {
         self.rows.iter().map(Vec::len).max().unwrap_or(0)
@@ -78,7 +100,10 @@ impl<'a> SplitData<'a> {
 
     fn read(&self, rows: &[usize]) -> Result<Vec<Trajectory>, Error> {
         let mut trajectories = self.dataset.read_rows(self.split, rows)?;
-        trajectories.iter_mut().for_each(|trajectory| scale(trajectory, &self.scales));
+        for trajectory in &mut trajectories {
+            trajectory.start_at(trajectory.start().unwrap_or(0));
+            scale(trajectory, &self.scales);
+        }
         Ok(trajectories)
     }
 
@@ -162,13 +187,31 @@ pub fn restart_probability(settings: &TeacherForcing, step: u64) -> f64 {
     settings.start * settings.decay.powf(step as f64 / settings.every as f64)
 }
 
-/// The samples of the trajectory at `row` where the rollout restarts, inner ones only.
-pub fn draw_restarts(seed: u64, step: u64, row: usize, length: usize, probability: f64) -> Vec<usize> {
+/// The rows of `split` with no complete sample that another follows.
+fn without_start(dataset: &Dataset, split: Split) -> Result<BTreeSet<usize>, Error> {
+    if dataset.manifest().splits.get(&split).is_none_or(|summary| summary.missing == 0) {
+        return Ok(BTreeSet::new());
+    }
+    let (mut found, mut row) = (BTreeSet::new(), 0);
+    for batch in dataset.batches(split, Store::Parquet, READ_AHEAD)? {
+        for trajectory in batch? {
+            if trajectory.start().is_none() {
+                found.insert(row);
+            }
+            row += 1;
+        }
+    }
+    Ok(found)
+}
+
+/// The samples of the trajectory at `row` where the rollout restarts: inner ones, and complete ones only.
+pub fn draw_restarts(seed: u64, step: u64, row: usize, trajectory: &Trajectory, probability: f64) -> Vec<usize> {
     if probability < 1e-6 {
         return Vec::new(); // a draw below it would come once in a million samples
     }
     let mut stream = Stream::new(seed, "teacher-forcing", &[step, row as u64]);
-    (1..length.saturating_sub(1)).filter(|_| stream.unit() < probability).collect()
+    let drawn = (1..trajectory.len().saturating_sub(1)).filter(|_| stream.unit() < probability);
+    drawn.filter(|&sample| trajectory.is_complete(sample)).collect()
 }
 
 /// Scales a trajectory to the model's own units; `scales` has one a value of a state.
@@ -192,7 +235,8 @@ pub fn environments(dataset: &Dataset) -> Result<Vec<Environment>, Error> {
     Ok(environments)
 }
 
-/// The scale of each channel over the training split, read in one streaming pass. A constant channel keeps scale one.
+/// The scale of each channel over the observed cells of the training split, read in one streaming pass. A channel that is constant but for
+/// rounding keeps scale one.
 ///
 /// Values too large for their spread to be a number give a scale that is not finite.
 ///
@@ -205,22 +249,26 @@ pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<Channel
         return Ok(vec![ChannelScale { centre: 0.0, scale: 1.0 }; channels]);
     }
     // Welford's running mean and sum of squares.
-    let (mut count, mut mean, mut squares) = (0.0, vec![0.0; channels], vec![0.0; channels]);
-    for batch in dataset.batches(Split::Train, crate::dataset::Store::Parquet, READ_AHEAD)? {
+    let (mut count, mut mean, mut squares) = (vec![0.0; channels], vec![0.0; channels], vec![0.0; channels]);
+    for batch in dataset.batches(Split::Train, Store::Parquet, READ_AHEAD)? {
         for state in batch?.iter().flat_map(|trajectory| trajectory.states.chunks_exact(shape.size())) {
             for point in 0..points {
-                count += 1.0;
                 for c in 0..channels {
                     let value = state[c * points + point];
+                    if value.is_nan() {
+                        continue;
+                    }
+                    count[c] += 1.0;
                     let difference = value - mean[c];
-                    mean[c] += difference / count;
+                    mean[c] += difference / count[c];
                     squares[c] += difference * (value - mean[c]);
                 }
             }
         }
     }
-    let deviation = |c: usize| (squares[c] / f64::max(count, 1.0)).sqrt();
-    Ok((0..channels)
-        .map(|c| ChannelScale { centre: mean[c], scale: if deviation(c) == 0.0 { 1.0 } else { deviation(c) } })
-        .collect())
+    let scale = |c: usize| {
+        let deviation = (squares[c] / f64::max(count[c], 1.0)).sqrt();
+        if deviation <= f64::EPSILON * mean[c].abs() { 1.0 } else { deviation }
+    };
+    Ok((0..channels).map(|c| ChannelScale { centre: mean[c], scale: scale(c) }).collect())
 }

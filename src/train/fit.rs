@@ -158,7 +158,7 @@ impl Fit<'_> {
         let per_environment =
             settings.trajectories_per_environment.unwrap_or_else(|| self.train.held_per_environment());
         let batch = self.train.batch(state.step, per_environment, |row, trajectory| {
-            draw_restarts(self.seed, state.step, row, trajectory.len(), probability)
+            draw_restarts(self.seed, state.step, row, trajectory, probability)
         })?;
         let rate = self.learning_rate(state.step);
         let TrainingState { trained, first_moment, second_moment, .. } = state;

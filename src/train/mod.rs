@@ -66,6 +66,11 @@ pub enum Error {
          correct the data, or give the channel in a larger unit"
     )]
     TooLarge { dataset: PathBuf, channel: String },
+    #[error(
+        "{dataset}: {split} split: environments {found:?} have no trajectory to start in; expected one with a complete \
+         sample that another follows; give the missing cells, or leave these environments out"
+    )]
+    NoStart { dataset: PathBuf, split: Split, found: Vec<String> },
     #[error("{dataset}: train.model is for {expected}; found {found}; choose another of `paramill list models`")]
     UnsuitableModel { dataset: PathBuf, found: String, expected: &'static str },
     #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
@@ -112,6 +117,19 @@ pub fn run(
     let of_state = scales_of_state(&scales, &manifest.state_shape());
     let open = |split| data::SplitData::open(dataset, split, &environments, &of_state, budget);
     let (train, validation) = (open(Split::Train)?, open(Split::Validation)?);
+    for (split, data) in [(Split::Train, &train), (Split::Validation, &validation)] {
+        if data.left_out() > 0 {
+            run.emit(Event::Warn(format!(
+                "{split} split: {} trajectories are left out: no sample follows a complete one, which a rollout starts from",
+                data.left_out()
+            )));
+        }
+        let found: Vec<String> = data.empty_environments().map(|e| environments[e].id.clone()).collect();
+        // Any environment with a trajectory can choose the model; without one in the train split it has no context.
+        if !found.is_empty() && (split == Split::Train || found.len() == environments.len()) {
+            return Err(Error::NoStart { dataset: dataset.directory().to_owned(), split, found });
+        }
+    }
     if !train.is_held() {
         run.emit(Event::Note(format!(
             "the train split exceeds train.memory_budget_mib = {}: it is read from disk batch by batch",

@@ -1,7 +1,7 @@
 //! Estimates against true parameters, one panel a parameter.
 
 use super::{Figure, counted};
-use crate::estimate::{Row, Status};
+use crate::estimate::Row;
 use crate::report::Input;
 use crate::report::axis::{Axis, range};
 use crate::report::canvas::{Canvas, Path};
@@ -16,9 +16,6 @@ const NAMED: usize = 14;
 const MOST_PANELS: usize = 9;
 /// Points of a panel at most.
 const MOST_POINTS: usize = 6000;
-/// Standard errors on each side of an estimate that hold 95 % of a normal distribution.
-const COVERAGE: f64 = 1.96;
-
 struct Point<'a> {
     environment: &'a str,
     truth: f64,
@@ -28,11 +25,11 @@ struct Point<'a> {
 
 fn points(rows: &[Row], parameter: usize) -> Vec<Point<'_>> {
     rows.iter()
-        .filter(|row| row.status == Status::Ok)
+        .filter(|row| !row.status.is_failure())
         .filter_map(|row| {
             let estimate = row.parameters.get(parameter)?;
             let truth = estimate.truth.filter(|truth| truth.is_finite())?;
-            let half = COVERAGE * estimate.standard_error;
+            let half = 0.5 * (estimate.upper - estimate.lower);
             estimate.value.is_finite().then_some(Point {
                 environment: &row.environment,
                 truth,

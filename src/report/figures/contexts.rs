@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::{Figure, counted};
-use crate::estimate::Status;
 use crate::report::Input;
 use crate::report::axis::{Axis, range};
 use crate::report::canvas::{Anchor, Canvas, Path};
@@ -46,7 +45,7 @@ fn planes(input: &Input) -> Option<Figure> {
     let mut estimated: Vec<Pair> = input
         .estimates
         .iter()
-        .filter(|row| row.status == Status::Ok)
+        .filter(|row| !row.status.is_failure())
         .filter_map(|row| {
             let truths: Vec<Option<f64>> = row.parameters.iter().map(|parameter| parameter.truth).collect();
             Pair::new(&row.context, &truths)
@@ -142,10 +141,10 @@ fn line(input: &Input) -> Option<Figure> {
     let estimated: Vec<(f64, f64, f64, &str)> = input
         .estimates
         .iter()
-        .filter(|row| row.status == Status::Ok)
+        .filter(|row| !row.status.is_failure())
         .filter_map(|row| {
             let (context, estimate) = (row.context.first()?, row.parameters.first()?);
-            let half = Some(1.96 * estimate.standard_error).filter(|half| half.is_finite()).unwrap_or(0.0);
+            let half = Some(0.5 * (estimate.upper - estimate.lower)).filter(|half| half.is_finite()).unwrap_or(0.0);
             (context.is_finite() && estimate.value.is_finite()).then_some((
                 *context,
                 estimate.value,

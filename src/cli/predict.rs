@@ -1,0 +1,168 @@
+//! `paramill predict`.
+
+use std::fmt::Write;
+
+use serde_json::json;
+
+use super::arguments::Predict;
+use super::output::{complain, print, print_json};
+use crate::atomic;
+use crate::checkpoint::StoredModel;
+use crate::dataset::Dataset;
+use crate::engine::{Compute, DeviceChoice, EngineChoice};
+use crate::estimate::{self, Forecast, KnownContext, Settings};
+use crate::pipeline::{Error, Locations, Plan};
+use crate::schema::{Quantity, Split};
+
+/// One rollout is nothing for a GPU.
+const COMPUTE: Compute = Compute { device: DeviceChoice::Cpu, engine: EngineChoice::Auto };
+/// Samples of a forecast at most.
+const MOST_SAMPLES: f64 = 1e7;
+/// How far a step may be from those of the training before it is worth a warning.
+const USUAL: std::ops::RangeInclusive<f64> = 0.99..=1.01;
+
+pub fn predict(command: &Predict) -> Result<u8, Error> {
+    let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
+    let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
+    let model = StoredModel::read(&plan.model_directory())?;
+    let dataset = Dataset::open(&plan.dataset_directory)?;
+    let channels = &model.manifest.channels;
+    if model.manifest.grid.is_some() {
+        return Err(Error::Usage(
+            "predict: the model is one of fields, which have no initial state in a line".to_owned(),
+        ));
+    }
+    let given = command.initial.as_deref().map(|text| values("--initial", text, channels)).transpose()?;
+    let settings = plan.estimate.clone().unwrap_or_default();
+    let (known, start, initial) = begin(command, &settings, &dataset, &model, given)?;
+    let interval = usual_interval(&dataset)?;
+    let every = command.every.unwrap_or(interval.step);
+    if !USUAL.contains(&(every / interval.step)) {
+        complain(&format!(
+            "warning: the model was trained on steps of {}; with steps of {every} its rollout is another",
+            interval.step
+        ));
+    }
+    let until = command.until.unwrap_or(start + interval.length);
+    let steps = ((until - start) / every + 1e-9).floor();
+    if !(1.0..=MOST_SAMPLES).contains(&steps) {
+        return Err(Error::Usage(format!(
+            "--until {until}: {steps} steps of {every} from {start}; expected from 1 to {MOST_SAMPLES}"
+        )));
+    }
+    let times: Vec<f64> = (0..=steps as u64).map(|step| start + step as f64 * every).collect();
+    let forecast = estimate::forecast(COMPUTE, &model, &known, &initial, &times)?;
+    let text = if command.json { format!("{:#}\n", as_json(&forecast, channels)) } else { as_csv(&forecast, channels) };
+    match &command.to {
+        Some(path) => {
+            atomic::write_file(path, text.as_bytes()).map_err(|source| Error::Io { path: path.clone(), source })?;
+            print(&format!("{}: {} samples\n", path.display(), forecast.times.len()));
+        }
+        None if command.json => print_json(&as_json(&forecast, channels)),
+        None => print(&text),
+    }
+    Ok(0)
+}
+
+/// The context, and time and state of the start.
+fn begin(
+    command: &Predict,
+    settings: &Settings,
+    dataset: &Dataset,
+    model: &StoredModel,
+    given: Option<Vec<f64>>,
+) -> Result<(KnownContext, f64, Vec<f64>), Error> {
+    if let Some(text) = &command.parameters {
+        let parameters = values("--parameters", text, &model.manifest.parameters)?;
+        let known = estimate::context_of_parameters(model, &parameters)?;
+        let Some(initial) = given else {
+            return Err(Error::Usage("--parameters: also needs --initial, the state to start from".to_owned()));
+        };
+        return Ok((known, command.from.unwrap_or(0.0), initial));
+    }
+    let environment = command.environment.as_deref().unwrap_or_default();
+    let (known, observed) = estimate::context_of_environment(settings, COMPUTE, dataset, model, environment)?;
+    match given {
+        Some(initial) => Ok((known, command.from.unwrap_or(0.0), initial)),
+        None => {
+            let complete = (0..observed.len()).rev().find(|&t| observed.state(t).iter().all(|value| value.is_finite()));
+            let Some(last) = complete.filter(|_| command.from.is_none()) else {
+                return Err(Error::Usage("--from: also needs --initial, the state at that time".to_owned()));
+            };
+            Ok((known, observed.times[last], observed.state(last).to_vec()))
+        }
+    }
+}
+
+/// Sampling interval and length of a trajectory of the training split.
+struct Interval {
+    step: f64,
+    length: f64,
+}
+
+fn usual_interval(dataset: &Dataset) -> Result<Interval, Error> {
+    let first = dataset.read_rows(Split::Train, &[0])?.remove(0);
+    let mut steps: Vec<f64> = first.times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_by(f64::total_cmp);
+    let length = first.times.last().copied().unwrap_or(0.0) - first.times.first().copied().unwrap_or(0.0);
+    Ok(Interval { step: steps.get(steps.len() / 2).copied().unwrap_or(1.0), length })
+}
+
+/// `NAME=VALUE,NAME=VALUE` in the order of `quantities`, each of them once.
+fn values(option: &str, text: &str, quantities: &[Quantity]) -> Result<Vec<f64>, Error> {
+    let names: Vec<&str> = quantities.iter().map(|quantity| quantity.name.as_str()).collect();
+    let wrong = |found: String| {
+        let expected = names.iter().map(|name| format!("{name}=NUMBER")).collect::<Vec<_>>().join(",");
+        Error::Usage(format!("{option}: found {found}; expected {expected}"))
+    };
+    let mut values = vec![None; names.len()];
+    for pair in text.split(',') {
+        let (name, value) = pair.split_once('=').ok_or_else(|| wrong(format!("`{pair}`")))?;
+        let place = names.iter().position(|it| *it == name.trim());
+        let place = place.ok_or_else(|| wrong(format!("the name `{}`", name.trim())))?;
+        let value = value.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+        let value = value.ok_or_else(|| wrong(format!("`{pair}`, which is no finite number")))?;
+        if values[place].replace(value).is_some() {
+            return Err(wrong(format!("`{}` twice", names[place])));
+        }
+    }
+    let missing = names.iter().zip(&values).find(|(_, value)| value.is_none());
+    match missing {
+        Some((name, _)) => Err(wrong(format!("no value of `{name}`"))),
+        None => Ok(values.into_iter().flatten().collect()),
+    }
+}
+
+fn as_csv(forecast: &Forecast, channels: &[Quantity]) -> String {
+    let mut text = "time".to_owned();
+    for Quantity { name, .. } in channels {
+        let _ = write!(text, ",{name},{name}_lower,{name}_upper");
+    }
+    text.push('\n');
+    let rows = forecast.states.chunks_exact(channels.len()).zip(forecast.halves.chunks_exact(channels.len()));
+    for (time, (state, halves)) in forecast.times.iter().zip(rows) {
+        let _ = write!(text, "{time}");
+        for (value, half) in state.iter().zip(halves) {
+            let _ = write!(text, ",{value},{},{}", value - half, value + half);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn as_json(forecast: &Forecast, channels: &[Quantity]) -> serde_json::Value {
+    let of = |c: usize, sign: f64| -> Vec<f64> {
+        let values = forecast.states.iter().zip(&forecast.halves).skip(c).step_by(channels.len());
+        values.map(|(value, half)| if sign == 0.0 { *value } else { value + sign * half }).collect()
+    };
+    let channels: serde_json::Map<String, serde_json::Value> = channels
+        .iter()
+        .enumerate()
+        .map(|(c, channel)| {
+            let of_channel =
+                json!({ "unit": channel.unit, "value": of(c, 0.0), "lower": of(c, -1.0), "upper": of(c, 1.0) });
+            (channel.name.clone(), of_channel)
+        })
+        .collect();
+    json!({ "time": forecast.times, "channels": channels })
+}

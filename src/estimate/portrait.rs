@@ -1,0 +1,49 @@
+//! One trajectory beside what a fitted context says of it.
+
+use super::{Error, Support};
+use crate::checkpoint::StoredModel;
+use crate::dataset::Dataset;
+use crate::engine::{Batch, Compute};
+use crate::schema::{Split, Trajectory};
+
+/// Truth and prediction of the first support trajectory of an environment under a context, in the dataset's units `[T, C]`, from its first
+/// complete sample on; of the first trajectory that has one.
+///
+/// # Errors
+/// If the dataset cannot be read or has no such environment.
+pub fn portrait(
+    compute: Compute,
+    dataset: &Dataset,
+    model: &StoredModel,
+    split: Split,
+    environment: &str,
+    context: &[f64],
+) -> Result<(Trajectory, Vec<f64>), Error> {
+    let index = dataset.index(split)?;
+    let rows = (0..index.len()).filter(|&row| index[row].environment == environment);
+    let mut observed = None;
+    for row in rows {
+        let mut trajectory = dataset.read_rows(split, &[row])?.remove(0);
+        if let Some(start) = trajectory.start() {
+            trajectory.start_at(start);
+            observed = Some(trajectory);
+            break;
+        }
+    }
+    let observed = observed.ok_or_else(|| Error::Invalid {
+        path: dataset.directory().to_owned(),
+        found: format!("no environment `{environment}` with a complete sample in its {split} split"),
+        expected: "the dataset that the estimates were made from".to_owned(),
+    })?;
+    let scales = model.manifest.scales_of_state();
+    let support = Support::new([observed.clone()], &scales);
+    let rule = model.rule();
+    let mut weights = vec![0.0; model.model().layout().size()];
+    rule.decode(&model.shared, context, &mut weights);
+    let batch = Batch::new(scales.len(), &[support.segments()], (0, 0));
+    let mut prediction = observed.state(0).to_vec();
+    for state in model.engine(compute)?.0.predict(&weights, &batch).chunks_exact(scales.len()) {
+        prediction.extend(state.iter().zip(&scales).map(|(value, scale)| value * scale.scale + scale.centre));
+    }
+    Ok((observed, prediction))
+}

@@ -1,0 +1,161 @@
+//! Forecasts with a fitted context, and what is not known of them.
+//!
+//! ```text
+//! x(t_l) from x(t_0) under xi          band_c(t_l) = q sqrt((T Sigma T')_cc),  T = dx(t_l)/dxi [C, d]
+//! ```
+//!
+//! `Sigma [d, d]` covariance of the context, `q` the quantile of Student's distribution: the band is where the trajectory itself lies with
+//! 95 %; a new measurement also has its noise. A context comes from the trajectories of an environment, or from given parameters `p`
+//! through the inverse of the context-to-parameter map, by Gauss-Newton on `map(xi) = p`.
+
+use nalgebra::{DMatrix, DVector};
+
+use super::interval::quantile;
+use super::{Error, Settings, Support, adapt};
+use crate::checkpoint::StoredModel;
+use crate::dataset::Dataset;
+use crate::engine::{Batch, Compute, Segment};
+use crate::schema::{Split, Trajectory};
+
+/// Probability that a band holds the trajectory with.
+const LEVEL: f64 = 0.95;
+/// Gauss-Newton steps on the map at most.
+const MOST_STEPS: usize = 100;
+/// How near the map must come to given parameters, relative to their size.
+const INVERSION_TOLERANCE: f64 = 1e-8;
+
+/// A context and how well it is known.
+#[derive(Clone, Debug)]
+pub struct KnownContext {
+    /// `[d]`.
+    pub context: Vec<f64>,
+    /// `[d, d]`; NaN where it is not determined.
+    pub covariance: DMatrix<f64>,
+    /// Degrees of freedom of the covariance.
+    pub degrees: f64,
+}
+
+/// A rollout with its band, in the dataset's units.
+#[derive(Clone, Debug)]
+pub struct Forecast {
+    /// `[T]`, the first being the start.
+    pub times: Vec<f64>,
+    /// `[T, C]`.
+    pub states: Vec<f64>,
+    /// Half the width of the band `[T, C]`; NaN where the covariance is not determined.
+    pub halves: Vec<f64>,
+}
+
+/// The context of `environment`, fitted to its trajectories in the first split that has it, and the first of these trajectories.
+///
+/// # Errors
+/// If no split has the environment, or its context cannot be fitted.
+pub fn context_of_environment(
+    settings: &Settings,
+    compute: Compute,
+    dataset: &Dataset,
+    model: &StoredModel,
+    environment: &str,
+) -> Result<(KnownContext, Trajectory), Error> {
+    let mut known: Vec<String> = Vec::new();
+    for split in [Split::Adapt, Split::Grid, Split::Train] {
+        let index = dataset.index(split)?;
+        let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
+        if rows.is_empty() {
+            known.extend(index.iter().map(|entry| entry.environment.clone()));
+            continue;
+        }
+        let observed = dataset.read_rows(split, &rows)?;
+        let support = Support::new(observed.iter().cloned(), &model.manifest.scales_of_state());
+        let degrees = support.points() as f64 - model.manifest.context_dimension as f64;
+        let fitted = adapt::Adapter::new(settings, compute, model)?.adapt(std::slice::from_ref(&support)).remove(0);
+        if fitted.context.iter().any(|xi| !xi.is_finite()) {
+            return Err(Error::Unpredictable {
+                found: format!("environment {environment}: {}", fitted.reason),
+                expected: "an environment whose context can be fitted".to_owned(),
+            });
+        }
+        let known = KnownContext { context: fitted.context, covariance: fitted.covariance, degrees };
+        return Ok((known, observed.into_iter().next().expect("there is a row")));
+    }
+    known.dedup();
+    let near = known.iter().map(|id| (strsim::normalized_levenshtein(id, environment), id));
+    let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).map_or_else(String::new, |(_, id)| format!(", such as {id}"));
+    Err(Error::Unpredictable {
+        found: format!("no environment {environment} in {}", dataset.directory().display()),
+        expected: format!("one of its environments{near}"),
+    })
+}
+
+/// The context that the map of `model` takes to `parameters [d_p]`.
+///
+/// # Errors
+/// If the model has no map, or the map does not reach the parameters.
+pub fn context_of_parameters(model: &StoredModel, parameters: &[f64]) -> Result<KnownContext, Error> {
+    let unpredictable = |found: String, expected: &str| Error::Unpredictable { found, expected: expected.to_owned() };
+    let Some(map) = &model.map else {
+        return Err(unpredictable(
+            "a model without a context-to-parameter map".to_owned(),
+            "one trained on environments with known parameters; or give --environment",
+        ));
+    };
+    let size = 1.0 + parameters.iter().fold(0.0_f64, |size, p| size.max(p.abs()));
+    let mut context = map.centre.clone();
+    let jacobian = |context: &[f64]| {
+        let rows = map.jacobian(context);
+        DMatrix::from_fn(parameters.len(), context.len(), |j, k| rows[j][k])
+    };
+    for _ in 0..MOST_STEPS {
+        let residual: Vec<f64> = map.apply(&context).iter().zip(parameters).map(|(mapped, p)| p - mapped).collect();
+        if residual.iter().all(|r| r.abs() <= INVERSION_TOLERANCE * size) {
+            let Ok(inverse) = jacobian(&context).pseudo_inverse(1e-12) else { break };
+            let own = DMatrix::from_diagonal(&DVector::from_vec(map.variance(&context)));
+            let covariance = &inverse * own * inverse.transpose();
+            let degrees = map.environments.len().saturating_sub(map.kind.terms(context.len())).max(1) as f64;
+            return Ok(KnownContext { context, covariance, degrees });
+        }
+        let Ok(inverse) = jacobian(&context).pseudo_inverse(1e-12) else { break };
+        let step = inverse * DVector::from_vec(residual);
+        context.iter_mut().zip(step.iter()).for_each(|(xi, step)| *xi += step);
+    }
+    Err(unpredictable(
+        format!("parameters {parameters:?}, which the map does not reach"),
+        "parameters nearer to those of the training environments",
+    ))
+}
+
+/// The rollout from `initial [C]` at the first of `times [T]`, both in the dataset's units.
+///
+/// # Errors
+/// If there is no such engine or device.
+pub fn forecast(
+    compute: Compute,
+    model: &StoredModel,
+    known: &KnownContext,
+    initial: &[f64],
+    times: &[f64],
+) -> Result<Forecast, Error> {
+    let scales = model.manifest.scales_of_state();
+    let (values, d) = (scales.len(), model.manifest.context_dimension);
+    let scaled = initial.iter().zip(&scales).map(|(x, scale)| (x - scale.centre) / scale.scale);
+    let states = scaled.collect::<Vec<f64>>().repeat(times.len());
+    let (engine, _) = model.engine(compute)?;
+    let together = engine.environments_per_batch();
+    let mut segments = vec![vec![Segment { times, states: &states }]];
+    segments.resize(together, Vec::new());
+    let batch = Batch::new(values, &segments, (1, 1));
+    let mut contexts = known.context.clone();
+    contexts.resize(together * d, 0.0);
+    let tangents = engine.tangents(&model.rule().basis(&model.shared), d);
+    let (predictions, moved) = tangents.roll_out(&contexts, &batch);
+    let quantile = quantile(LEVEL, known.degrees);
+    let count = (times.len() - 1) * values;
+    let (mut states, mut halves) = (initial.to_vec(), vec![0.0; values]);
+    for (i, (z, tangent)) in predictions.iter().zip(moved.chunks_exact(d)).take(count).enumerate() {
+        let scale = &scales[i % values];
+        states.push(z * scale.scale + scale.centre);
+        let tangent = DVector::from_column_slice(tangent);
+        halves.push(quantile * (&known.covariance * &tangent).dot(&tangent).sqrt() * scale.scale);
+    }
+    Ok(Forecast { times: times.to_vec(), states, halves })
+}
