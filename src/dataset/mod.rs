@@ -33,6 +33,7 @@ pub use combine::{merge, select};
 pub use diff::{Difference, SplitDifference, changes, diff};
 pub use error::Error;
 pub use export::export_csv;
+pub(crate) use hdf5_store::reach_problems as hdf5_reach_problems;
 pub(crate) use layout::RESERVED;
 pub use manifest::{FileEntry, Manifest, Parent, Provenance, SplitSummary};
 pub use reader::{Batches, Dataset, IndexEntry};

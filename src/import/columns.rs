@@ -53,6 +53,26 @@ impl Batch {
         })
     }
 
+    /// Keeps the rows in which the numbers of one column are there.
+    pub fn keep_present(&mut self, column: usize) {
+        fn kept<T>(values: &mut Vec<T>, keep: &[bool]) {
+            let mut keep = keep.iter();
+            values.retain(|_| keep.next() == Some(&true));
+        }
+        let Column::Numbers(numbers) = &self.0[column] else { return };
+        if !numbers.iter().any(|number| number.is_nan()) {
+            return;
+        }
+        let keep: Vec<bool> = numbers.iter().map(|number| !number.is_nan()).collect();
+        for column in &mut self.0 {
+            match column {
+                Column::Numbers(numbers) => kept(numbers, &keep),
+                Column::Texts(texts) => kept(texts, &keep),
+                Column::Instants(instants) => kept(instants, &keep),
+            }
+        }
+    }
+
     pub fn cell(&self, column: usize, row: usize) -> Cell<'_> {
         match &self.0[column] {
             Column::Numbers(numbers) if numbers[row].is_nan() => Cell::Missing,

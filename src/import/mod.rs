@@ -16,6 +16,7 @@ mod columns;
 mod counts;
 mod expression;
 mod files;
+mod guess;
 mod hdf5;
 mod parquet;
 mod problem;
@@ -30,6 +31,7 @@ mod trajectories;
 mod unit;
 mod validate;
 
+pub use guess::guess;
 pub use problem::{Kind, LISTED, Problem};
 pub use settings::{
     Channel, Condition, Disorder, Duplicates, Layout, Names, Origin, Parameter, Role, Selection, Settings, SideTable,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::cell::Cell;
 use super::columns::{Batch, Batches, Refusal};
@@ -330,6 +330,20 @@ fn unsupported(head: &[u8]) -> Option<(&'static str, &'static str)> {
         let remedy = "binary files are not supported: export the data as CSV";
         head.contains(&0).then_some(("a binary file (it has zero bytes)", remedy))
     })
+}
+
+/// The first bytes of a text file, decompressed; `None` if it is none, or cannot be read.
+pub(super) fn head(path: &Path) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    let mut magic = Vec::new();
+    file.by_ref().take(HEAD as u64).read_to_end(&mut magic).ok()?;
+    file.rewind().ok()?;
+    if magic.starts_with(b"PAR1") || magic.starts_with(b"\x89HDF") {
+        return None;
+    }
+    let mut text = Vec::new();
+    plain(file, &magic).ok()?.ok()?.take(1 << 16).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// How the settings say that a text is cut into cells.
