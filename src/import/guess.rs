@@ -62,6 +62,9 @@ const CHANNELS: &[&str] = &[
 const VALUE_NAMES: &[&str] =
     &["value", "measurement", "individuals", "amount", "reading", "result", "count", "y", "dv"];
 
+/// Columns of event tables that say what is given, where, and how.
+const DOSES: &[&str] = &["amt", "cmt", "mdv", "rate", "ii", "addl", "ss"];
+
 /// What a column looks like.
 struct Look {
     header: String,
@@ -72,6 +75,9 @@ struct Look {
     stamps: usize,
     texts: usize,
     values: BTreeSet<String>,
+    /// Rows whose cell differs from that of the row before.
+    changes: usize,
+    last: String,
     /// Spellings among numbers of what is none.
     strange: BTreeSet<String>,
 }
@@ -83,6 +89,14 @@ impl Look {
 
     fn is_called(&self, names: &[&str]) -> bool {
         names.contains(&self.name.to_lowercase().as_str())
+    }
+
+    /// The unit of a column of times, in brackets or after `_`, where it is called one.
+    fn unit_of_time(&self) -> Option<&str> {
+        let (name, ending) = self.name.split_once('_').unwrap_or((&self.name, ""));
+        let unit =
+            self.unit.as_deref().unwrap_or(if TIMES.contains(&name.to_lowercase().as_str()) { ending } else { "" });
+        Unit::parse(unit).and(Some(unit))
     }
 }
 
@@ -125,10 +139,8 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
     let cut = syntax(&archive.delimiter, archive.comment.then_some("#")).ok_or_else(Vec::new)?;
     let Some(mut source) = Source::open(&file, "--guess", cut, &mut problems) else { return Err(problems.into_vec()) };
     let looks = archive.look(&mut source, &mut problems);
-    if looks.is_empty() || looks.iter().all(|look| look.numbers == 0) {
-        return Err(nothing("no column of numbers", "check the delimiter, or name another file"));
-    }
-    Ok(archive.mapping(&file, &looks))
+    let remedy = "check the delimiter, or name another file";
+    archive.mapping(&file, &looks).ok_or_else(|| nothing("no column of numbers beside a time", remedy))
 }
 
 /// The first file in a folder that looks like a table.
@@ -225,6 +237,8 @@ impl Archive {
                 stamps: 0,
                 texts: 0,
                 values: BTreeSet::new(),
+                changes: 0,
+                last: String::new(),
                 strange: BTreeSet::new(),
             }
         };
@@ -238,6 +252,10 @@ impl Archive {
             }
             for (column, look) in looks.iter_mut().enumerate() {
                 let cell = row.cell(column);
+                if rows > 1 && cell.text() != look.last {
+                    look.changes += 1;
+                }
+                cell.text().as_ref().clone_into(&mut look.last);
                 match writing.number(cell) {
                     Ok(_) => look.numbers += 1,
                     Err(Flaw::Missing) if cell == Cell::Missing => look.empty += 1,
@@ -256,13 +274,14 @@ impl Archive {
         looks
     }
 
-    fn mapping(&self, file: &SourceFile, looks: &[Look]) -> String {
+    /// The mapping, if a column can be a channel.
+    fn mapping(&self, file: &SourceFile, looks: &[Look]) -> Option<String> {
         let mut free: Vec<&Look> = looks.iter().filter(|look| !look.name.is_empty()).collect();
         let mut take = |is: &dyn Fn(&Look) -> bool| {
             let position = free.iter().position(|look| is(look))?;
             Some(free.remove(position))
         };
-        let time = take(&|look| look.is_called(TIMES))
+        let time = take(&|look| look.is_called(TIMES) || look.unit.is_none() && look.unit_of_time().is_some())
             .or_else(|| take(&|look| look.stamps > look.numbers))
             .or_else(|| take(&|look| look.is_number() && !look.is_called(ENVIRONMENTS)));
         let event = take(&|look| look.name.eq_ignore_ascii_case("EVID"));
@@ -274,26 +293,32 @@ impl Archive {
         let channel = take(&|look| look.is_called(CHANNELS) && !look.is_number() && look.values.len() < VALUES);
         let value = channel.and_then(|_| take(&|look| look.is_called(VALUE_NAMES) && look.is_number()));
         let value = value.or_else(|| channel.and_then(|_| take(&|look| look.is_number() && look.values.len() > 1)));
-        let is_text = |look: &Look| !look.is_number() && look.texts > 0 && look.values.len() > 1;
+        // Rows of one environment mostly stand together.
+        let is_text = |look: &Look| look.texts > 0 && look.values.len() > 1 && look.changes < look.values.len();
         let environment = environment.or_else(|| if self.pattern.is_some() { None } else { take(&is_text) });
-        let is_channel = |look: &&&Look| look.is_number() && look.values.len() > 1;
+        let is_covariate = |look: &Look| environment.is_some_and(|environment| look.changes <= environment.changes);
+        let is_dose = |look: &Look| event.is_some() && look.is_called(DOSES);
+        let is_channel =
+            |look: &&&Look| look.is_number() && look.values.len() > 1 && !is_covariate(look) && !is_dose(look);
         let wide: Vec<&Look> =
             if channel.is_some() { Vec::new() } else { free.iter().filter(is_channel).copied().collect() };
+        if wide.is_empty() && value.is_none() {
+            return None;
+        }
         let left: Vec<&Look> =
             free.iter().filter(|look| !wide.iter().any(|other| std::ptr::eq(*other, **look))).copied().collect();
 
         let mut text = Toml::default();
-        let dataset = identifier(file.stem()).replace('_', "-");
+        let of_folder = self.directory.file_name().and_then(|name| name.to_str()).filter(|_| self.pattern.is_some());
+        let dataset = identifier(of_folder.unwrap_or(file.stem())).replace('_', "-");
         text.line("# A guess from the first rows: read every line before you run it.");
         text.line("[import]");
         text.pair("dataset", &dataset, "");
         text.pair("directory", &self.directory.display().to_string(), "");
-        let time_unit = time.and_then(|time| time.unit.clone()).filter(|unit| Unit::parse(unit).is_some());
-        let (unit, note) = match time_unit {
-            Some(unit) => (unit, "as in the header"),
-            None => ("s".to_owned(), "not said in the file: correct it"),
-        };
-        text.pair("time_unit", &unit, note);
+        match time.and_then(Look::unit_of_time) {
+            Some(unit) => text.pair("time_unit", unit, "as in the header"),
+            None => text.pair("time_unit", "s", "not said in the file: correct it"),
+        }
 
         text.line("\n[import.table]");
         text.pair(
@@ -343,11 +368,12 @@ impl Archive {
         text.line("# disorder = \"sort\"    # if the order of rows means nothing");
         text.line("# duplicates = \"mean\"    # if a channel may have two values at one time");
         for look in left {
-            text.line(&format!(
-                "# left out: {:?}{}",
-                look.header,
-                if look.values.len() == 1 { ", always the same" } else { "" }
-            ));
+            let why = match look {
+                look if look.values.len() == 1 => ", always the same",
+                look if is_covariate(look) => ", the same within an environment: a parameter of [import.side_table]?",
+                _ => "",
+            };
+            text.line(&format!("# left out: {:?}{why}", look.header));
         }
 
         let mut names = BTreeSet::new();
@@ -376,7 +402,7 @@ impl Archive {
             Some(_) => text.line("validation = { fraction = 0.2 }    # trajectories that choose the model\nseed = 0"),
             None => text.line("validation = { last = 0.25 }    # the end of each trajectory chooses the model"),
         }
-        text.text
+        Some(text.text)
     }
 }
 

@@ -81,7 +81,7 @@ impl TableColumns {
             channels.push((column, conversion.unwrap_or(Conversion::NONE)));
         }
         let stated = table.time_column_unit.as_deref();
-        let time = time.map(|time| (time, units.conversion(time, "import.time", &settings.time_unit, stated)));
+        let time = time.map(|time| (time, units.conversion(time, "import.time_unit", &settings.time_unit, stated)));
         let environments_in_file = match (&file.environment, &file.trajectory) {
             (Some(environment), _) => environment.clone(),
             (None, Some(_)) => settings.dataset.clone(),
@@ -142,7 +142,7 @@ impl Units<'_> {
             }),
             _ => {
                 let found = format!("the unit {}, which cannot be compared with {}", shown(from), shown(wanted));
-                let remedy = "values are taken as they are; if they should not be, say their unit in `column_unit`";
+                let remedy = "values are taken as they are; if they should not be, say their unit in `column_unit` or `time_column_unit`";
                 let warning = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
                 if !self.warnings.iter().any(|known| known.setting == warning.setting && known.found == warning.found) {
                     self.warnings.push(self.source.at_header(column, warning));
@@ -206,11 +206,12 @@ impl RowReader<'_> {
         self.columns.conditions.iter().all(|(column, condition)| self.writing.meets(condition, self.row.cell(*column)))
     }
 
-    /// Reports a row that is an event; the settings have had the chance to leave it out.
-    pub fn check_event(&self, problems: &mut Problems) {
-        let Some(column) = self.columns.event else { return };
+    /// Whether the row is an event, which is reported: the settings have had the chance to leave it out.
+    pub fn is_event(&self, problems: &mut Problems) -> bool {
+        let Some(column) = self.columns.event else { return false };
         let cell = self.row.cell(column);
-        if cell != Cell::Missing && self.writing.number(cell) != Ok(0.0) {
+        let is_event = cell != Cell::Missing && self.writing.number(cell) != Ok(0.0);
+        if is_event {
             let name = &self.header[column];
             let found = format!("an event row, {name} {}: a dose or the like", cell.shown());
             let remedy = format!(
@@ -219,6 +220,7 @@ impl RowReader<'_> {
             );
             problems.push(self.at(column, Problem::new(Kind::EventRow, found, "rows of observations", remedy)));
         }
+        is_event
     }
 
     pub fn time(&self, clock: &mut Clock, problems: &mut Problems) -> Option<Moment> {

@@ -201,7 +201,9 @@ impl Reading<'_> {
                     None => return,
                 },
             };
-            reader.check_event(problems);
+            if reader.is_event(problems) {
+                return;
+            }
             let time = reader.time(&mut self.clock, problems);
             let place = Place::new(index, row.line);
             let usable = match layout {

@@ -79,19 +79,22 @@ fn a_dataset_is_imported_from_its_hdf5_file() {
     let first = Archive::new();
     let plain = first.import().1;
     let archive = Archive::new().without_side_table().change(|settings| {
-        settings.table.file = one("train.h5");
+        settings.table.file = Names(vec!["train.h5".into(), "validation.h5".into()]);
         settings.table.environment = one("environment_id");
         settings.table.trajectory = one("trajectory_id");
         settings.table.time = "time".into();
-        settings.splits = toml::from_str("validation = { last = 0.3 }").unwrap();
+        settings.splits = toml::from_str("validation = { trajectories = ['2'] }").unwrap();
     });
-    let archive = archive.with("train.h5", fs::read(first.target().join("hdf5/train.h5")).unwrap());
-    let imported = archive.import().1;
-    assert_eq!(
-        imported.iter().map(|(_, t)| t.times.clone()).collect::<Vec<_>>(),
-        [plain[0].1.times.clone(), plain[1].1.times.clone()]
-    );
-    assert_eq!(imported[0].1.states, plain[0].1.states);
+    let copied = |archive: Archive, split: &str| {
+        let file = format!("{split}.h5");
+        let bytes = fs::read(first.target().join("hdf5").join(&file)).unwrap();
+        archive.with(&file, bytes)
+    };
+    let imported = copied(copied(archive, "train"), "validation").import().1;
+    let samples = |all: &[(Split, Trajectory)]| -> Vec<_> {
+        all.iter().take(4).map(|(split, t)| (*split, t.times.clone(), t.states.clone())).collect()
+    };
+    assert_eq!(samples(&imported), samples(&plain));
 }
 
 fn hdf5_archive(write: impl FnOnce(&hdf5::File)) -> Archive {
