@@ -25,7 +25,7 @@ fn benchmarks(criterion: &mut Criterion) {
     let (model, tableau) = (Mlp::new(2, 4, 64), Solver::Rk4.tableau(1));
     let engines: [Box<dyn Engine>; 2] = [
         Box::new(Native::<f32>::new(&model, tableau)),
-        Box::new(Torch::new(Box::new(model), tableau, tch::Device::Cpu, Precision::F32, false)),
+        Box::new(Torch::new(Box::new(model), (tableau, 1), tch::Device::Cpu, Precision::F32, false)),
     ];
     for engine in &engines {
         let (training, theta) = (batch(9, 4), weights(9));

@@ -194,6 +194,12 @@ impl Trajectory {
         (0..self.len().saturating_sub(1)).find(|&t| self.is_complete(t))
     }
 
+    /// The trajectory without the samples before its [`Trajectory::start`], if it has one.
+    pub fn from_start(mut self) -> Option<Self> {
+        self.start_at(self.start()?);
+        Some(self)
+    }
+
     /// Removes the samples before `t`.
     pub fn start_at(&mut self, t: usize) {
         let values = t * self.channels();

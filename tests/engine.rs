@@ -1,7 +1,7 @@
 //! Every engine, against finite differences and against a rollout in plain arithmetic.
 
 use approx::assert_relative_eq;
-use paramill::engine::{self, Batch, Engine, Native, Precision, Segment, Solver, Torch};
+use paramill::engine::{self, Batch, Engine, Native, Precision, Segment, Solver, Torch, With};
 use paramill::models::{Mlp, Model};
 use paramill::random::Stream;
 
@@ -13,21 +13,26 @@ type Observed = Vec<Vec<(Vec<f64>, Vec<f64>)>>;
 const SOLVERS: [Solver; 3] = [Solver::Euler, Solver::Rk4, Solver::Rk38];
 
 /// Every engine, for a perceptron with `layers` layers of width 5.
-fn engines(layers: usize, solver: Solver, precision: Precision) -> Vec<Box<dyn Engine>> {
+fn engines(layers: usize, (solver, substeps): (Solver, usize), precision: Precision) -> Vec<Box<dyn Engine>> {
     let model = Mlp::new(CHANNELS, layers, 5);
     let native: Box<dyn Engine> = match precision {
-        Precision::F32 => Box::new(Native::<f32>::new(&model, solver.tableau(1))),
-        Precision::F64 => Box::new(Native::<f64>::new(&model, solver.tableau(1))),
+        Precision::F32 => Box::new(Native::<f32>::new(&model, solver.tableau(substeps))),
+        Precision::F64 => Box::new(Native::<f64>::new(&model, solver.tableau(substeps))),
     };
-    vec![Box::new(Torch::new(Box::new(model), solver.tableau(1), tch::Device::Cpu, precision, false)), native]
+    vec![
+        Box::new(Torch::new(Box::new(model), (solver.tableau(1), substeps), tch::Device::Cpu, precision, false)),
+        native,
+    ]
 }
 
-/// What a test checks, for every engine, solver and depth in double precision.
+/// What a test checks, for every engine, solver (one step from sample to sample, and three) and depth in double precision.
 fn for_all(check: impl Fn(&dyn Engine, usize)) {
     for solver in SOLVERS {
         for layers in [1, 2, 3] {
-            for engine in engines(layers, solver, Precision::F64) {
-                check(engine.as_ref(), layers);
+            for substeps in [1, 3] {
+                for engine in engines(layers, (solver, substeps), Precision::F64) {
+                    check(engine.as_ref(), layers);
+                }
             }
         }
     }
@@ -111,12 +116,12 @@ fn engines_give_the_same_answers() {
             [vec![loss], gradient, predicted, predictions, tangents, jacobian.residuals, jacobian.rows]
         };
         let torch = |precision| {
-            Torch::new(Box::new(Mlp::new(CHANNELS, 4, 64)), solver.tableau(1), tch::Device::Cpu, precision, false)
+            Torch::new(Box::new(Mlp::new(CHANNELS, 4, 64)), (solver.tableau(1), 1), tch::Device::Cpu, precision, false)
         };
         let reference = answers(&torch(Precision::F64));
-        let native_64 = answers(&Native::<f64>::new(&model, solver.tableau(1)));
+        let native_64 = answers(&Native::<f64>::new(&model, solver.tableau(substeps)));
         let (native_32, torch_32) =
-            (answers(&Native::<f32>::new(&model, solver.tableau(1))), answers(&torch(Precision::F32)));
+            (answers(&Native::<f32>::new(&model, solver.tableau(substeps))), answers(&torch(Precision::F32)));
         for (answer, expected) in reference.iter().enumerate() {
             // Padding counts for nothing: only observed values are compared.
             let masked = |values: &[f64]| -> Vec<f64> {
@@ -186,6 +191,42 @@ fn tangents_agree_with_finite_differences_and_their_primal_with_decoded_weights(
 }
 
 #[test]
+fn tangents_with_respect_to_initial_states_agree_with_finite_differences() {
+    for_all(|engine, layers| {
+        let mut stream = Stream::new(10, "engine", &[]);
+        let batch = batch(&observed(&mut stream), (0, 0));
+        let basis = weights(layers, 3, &mut stream);
+        let contexts = [0.3, -0.8, 1.2, 0.1];
+        let shared = engine.tangents(&basis, 2);
+        let (predictions, tangents) = shared.roll_out_with(With::ContextAndInitial, &contexts, &batch);
+        let (alone, of_context) = shared.roll_out(&contexts, &batch);
+        assert!(difference(&predictions, &alone) < 1e-14);
+        let behind: Vec<f64> = tangents.chunks(4).flat_map(|of_value| &of_value[..2]).copied().collect();
+        assert!(difference(&behind, &of_context) < 1e-13);
+        let h = 1e-6;
+        for (initial, _) in batch.initial.iter().enumerate() {
+            let value = |sign: f64| {
+                let mut moved = batch.clone();
+                moved.initial[initial] += sign * h;
+                shared.roll_out(&contexts, &moved).0
+            };
+            let (up, down) = (value(1.0), value(-1.0));
+            let row = initial / CHANNELS * batch.steps * CHANNELS;
+            for i in row..row + batch.steps * CHANNELS {
+                let difference = (up[i] - down[i]) / (2.0 * h);
+                let of_initial = tangents[i * 4 + 2 + initial % CHANNELS];
+                // Of a row that is padding nothing is said.
+                if batch.mask[row..row + batch.steps * CHANNELS].iter().any(|mask| *mask > 0.0)
+                    && batch.dt[i / CHANNELS] > 0.0
+                {
+                    assert_relative_eq!(difference, of_initial, epsilon = 1e-7, max_relative = 1e-6);
+                }
+            }
+        }
+    });
+}
+
+#[test]
 fn the_jacobian_gives_the_gradient_and_names_the_environment() {
     for_all(|engine, layers| {
         let mut stream = Stream::new(7, "engine", &[]);
@@ -233,7 +274,7 @@ fn padding_changes_neither_loss_nor_gradient() {
     let mut stream = Stream::new(4, "engine", &[]);
     let observed = observed(&mut stream);
     let weights = weights(3, 2, &mut stream);
-    for engine in engines(3, Solver::Rk4, Precision::F64) {
+    for engine in engines(3, (Solver::Rk4, 1), Precision::F64) {
         let (loss, gradient) = engine.loss_and_gradient(&weights, &batch(&observed, (0, 0)));
         let (padded_loss, padded_gradient) = engine.loss_and_gradient(&weights, &batch(&observed, (7, 11)));
         assert_relative_eq!(loss, padded_loss, max_relative = 1e-14);
@@ -248,7 +289,7 @@ fn a_rollout_is_the_runge_kutta_method_on_the_perceptron() {
     let mut stream = Stream::new(5, "engine", &[]);
     let observed = observed(&mut stream);
     let weights = weights(3, 2, &mut stream);
-    for engine in engines(3, Solver::Rk4, Precision::F64) {
+    for engine in engines(3, (Solver::Rk4, 1), Precision::F64) {
         let predictions = engine.predict(&weights, &batch(&observed, (0, 0)));
         let theta = &weights[..weights.len() / 2];
         let field = |x: &[f64]| -> Vec<f64> {
@@ -279,5 +320,21 @@ fn a_rollout_is_the_runge_kutta_method_on_the_perceptron() {
                 assert_relative_eq!(x[c], predictions[step * CHANNELS + c], max_relative = 1e-12);
             }
         }
+    }
+}
+
+#[test]
+fn engines_agree_on_several_steps_between_samples() {
+    let mut stream = Stream::new(6, "engine", &[]);
+    let observed = observed(&mut stream);
+    let weights = weights(3, 2, &mut stream);
+    for solver in SOLVERS {
+        let [torch, native] = engines(3, (solver, 3), Precision::F64).try_into().ok().expect("two engines");
+        let batch = batch(&observed, (0, 0));
+        let (a, b) = (torch.predict(&weights, &batch), native.predict(&weights, &batch));
+        assert!(a != engines(3, (solver, 1), Precision::F64)[0].predict(&weights, &batch));
+        a.iter().zip(&b).for_each(|(a, b)| {
+            assert_relative_eq!(a, b, epsilon = 1e-12, max_relative = 1e-10);
+        });
     }
 }

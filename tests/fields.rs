@@ -20,7 +20,7 @@ fn models() -> [fn() -> Box<dyn Model>; 2] {
 
 /// An engine that takes each environment by itself, or all together.
 fn torch(model: Box<dyn Model>, apart: bool) -> Torch {
-    Torch::new(model, Solver::Rk4.tableau(1), tch::Device::Cpu, Precision::F64, apart)
+    Torch::new(model, (Solver::Rk4.tableau(1), 1), tch::Device::Cpu, Precision::F64, apart)
 }
 
 /// Trajectories of unequal lengths, the last environment having one fewer.

@@ -114,7 +114,9 @@ fn python_computes_the_estimates_from_the_weights() {
             .into_iter()
             .map(|row| {
                 let (_, prediction) =
-                    estimate::portrait(NATIVE, &dataset, &model, split, &row.environment, &row.context).unwrap();
+                    estimate::portrait(NATIVE, &dataset, &model, split, &row.environment, &row.context)
+                        .unwrap()
+                        .unwrap();
                 (row.environment, prediction.into())
             })
             .collect();

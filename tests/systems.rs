@@ -8,6 +8,8 @@ use serde::Deserialize;
 
 #[path = "systems/fields.rs"]
 mod fields;
+#[path = "systems/sensitivities.rs"]
+mod sensitivities;
 
 /// Written by `reference/make.py`, which says how far its own two solvers differ.
 #[derive(Deserialize)]

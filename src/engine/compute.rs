@@ -56,11 +56,14 @@ impl Compute {
         if self.engine == EngineChoice::Native && device != tch::Device::Cpu {
             return Err(ComputeError::NativeDevice { device: super::device_name(device) });
         }
-        let tableau = solver.tableau(substeps);
+        let tableau = || solver.tableau(substeps);
         let engine: Box<dyn Engine> = match (perceptron.filter(|_| device == tch::Device::Cpu), precision) {
-            (Some(perceptron), Precision::F32) => Box::new(Native::<f32>::new(&perceptron, tableau)),
-            (Some(perceptron), Precision::F64) => Box::new(Native::<f64>::new(&perceptron, tableau)),
-            (None, _) => Box::new(Torch::new(model.build(state), tableau, device, precision, !state.space.is_empty())),
+            (Some(perceptron), Precision::F32) => Box::new(Native::<f32>::new(&perceptron, tableau())),
+            (Some(perceptron), Precision::F64) => Box::new(Native::<f64>::new(&perceptron, tableau())),
+            (None, _) => {
+                let method = (solver.tableau(1), substeps);
+                Box::new(Torch::new(model.build(state), method, device, precision, !state.space.is_empty()))
+            }
         };
         Ok((engine, device))
     }

@@ -52,10 +52,34 @@ pub struct Jacobian {
     pub rows: Vec<f64>,
 }
 
-/// Rollouts with tangents with respect to the contexts.
+/// What a rollout is differentiated with respect to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum With {
+    /// The context: `d` tangents of each value.
+    Context,
+    /// The context, then the initial state of the value's own row: `d + C` tangents.
+    ContextAndInitial,
+}
+
+/// Rollouts with tangents.
 pub trait Tangents: Sync {
-    /// Predictions `[E, B, L, C]` and their tangents `[E, B, L, C, d]` at the contexts `[E, d]`.
-    fn roll_out(&self, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>);
+    /// Predictions `[E, B, L, C]` and their tangents with respect to the contexts `[E, B, L, C, d]` at the contexts `[E, d]`.
+    fn roll_out(&self, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
+        self.roll_out_with(With::Context, contexts, batch)
+    }
+
+    /// Predictions `[E, B, L, C]` and their tangents `[E, B, L, C, d]` or `[E, B, L, C, d + C]` at the contexts `[E, d]`.
+    fn roll_out_with(&self, with: With, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>);
+}
+
+impl With {
+    /// Tangents of each value: `context` dimensions of a context, `channels` values of a state.
+    pub fn count(self, context: usize, channels: usize) -> usize {
+        match self {
+            With::Context => context,
+            With::ContextAndInitial => context + channels,
+        }
+    }
 }
 
 /// The sum of squared residuals of `predictions` over the observed values of `batch`.

@@ -1,16 +1,19 @@
 //! The engine on libtorch: autograd through the rollout, on the CPU or on a CUDA device.
+//!
+//! Steps between samples are a loop here: as one tableau, `s` steps would add `s^2 / 2` tensors of stages.
 
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
-use super::{Batch, Engine, Jacobian, Precision, Tangents};
+use super::{Batch, Engine, Jacobian, Precision, Tangents, With};
 use crate::models::Model;
 use crate::solve::{self, State, Tableau};
 
-/// Rollouts of `model` by one step of `tableau` from sample to sample.
+/// Rollouts of `model` by `substeps` steps of `tableau` from sample to sample.
 pub struct Torch {
     model: Box<dyn Model>,
     tableau: &'static Tableau,
+    substeps: usize,
     device: Device,
     kind: Kind,
     /// Fields on the CPU are large tensors: each environment is then a task of its own, whatever the number of threads.
@@ -55,7 +58,7 @@ impl Torch {
     /// An engine for `model` on `device`, computing in `precision`; `fields` says whether its states are fields in space.
     pub fn new(
         model: Box<dyn Model>,
-        tableau: &'static Tableau,
+        (tableau, substeps): (&'static Tableau, usize),
         device: Device,
         precision: Precision,
         fields: bool,
@@ -67,7 +70,7 @@ impl Torch {
         if device == Device::Cpu {
             tch::set_num_threads(1); // small tensors gain nothing from more, and environments are spread over threads outside
         }
-        Torch { model, tableau, device, kind, apart: fields && device == Device::Cpu }
+        Torch { model, tableau, substeps, device, kind, apart: fields && device == Device::Cpu }
     }
 
     fn tensor(&self, values: &[f64], shape: &[usize]) -> Tensor {
@@ -84,11 +87,14 @@ impl Torch {
     fn roll_out(&self, weights: &Tensor, batch: &Batch) -> Tensor {
         let (e, b, l) = (batch.environments, batch.rows, batch.steps);
         let field = self.model.field(weights);
-        let dt = self.tensor(&batch.dt, &[e, b, l, 1]);
+        let dt = self.tensor(&batch.dt, &[e, b, l, 1]) / self.substeps as f64;
         let mut x = Rows(self.tensor(&batch.initial, &[e, b, batch.channels]));
         let mut states = Vec::with_capacity(l);
         for step in 0..l {
-            x = solve::step(self.tableau, &mut |x: &Rows| Rows(field(&x.0)), &x, &dt.select(2, step as i64));
+            let dt = dt.select(2, step as i64);
+            for _ in 0..self.substeps {
+                x = solve::step(self.tableau, &mut |x: &Rows| Rows(field(&x.0)), &x, &dt);
+            }
             states.push(x.0.shallow_clone());
         }
         Tensor::stack(&states, 2)
@@ -166,29 +172,40 @@ struct TorchTangents<'a> {
 }
 
 impl Tangents for TorchTangents<'_> {
-    fn roll_out(&self, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
+    /// A value of the initial state is one more dimension of the context, whose basis vector is zero and whose tangent starts as the unit
+    /// vector there.
+    fn roll_out_with(&self, with: With, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
         let (e, b, l, c) = (batch.environments, batch.rows, batch.steps, batch.channels);
-        let (engine, d) = (self.engine, self.d);
+        let (engine, count) = (self.engine, with.count(self.d, c));
+        let of_initial = (count - self.d) as i64;
         tch::no_grad(|| {
-            let basis = engine.weights(&self.basis);
-            let contexts = engine.tensor(contexts, &[e, d]).repeat_interleave_self_int(b as i64, 0, None);
+            let basis = engine.weights(&self.basis).constant_pad_nd([0, 0, 0, of_initial]);
+            let contexts = engine.tensor(contexts, &[e, self.d]).constant_pad_nd([0, of_initial]);
+            let contexts = contexts.repeat_interleave_self_int(b as i64, 0, None);
             let field = engine.model.tangent_field(&basis, &contexts);
-            let dt = engine.tensor(&batch.dt, &[e * b, l, 1]);
+            let dt = engine.tensor(&batch.dt, &[e * b, l, 1]) / engine.substeps as f64;
             let mut state = RowsWithTangents {
                 x: engine.tensor(&batch.initial, &[e * b, c]),
-                dx: Tensor::zeros([d as i64, (e * b) as i64, c as i64], (engine.kind, engine.device)),
+                dx: Tensor::zeros([count as i64, (e * b) as i64, c as i64], (engine.kind, engine.device)),
             };
+            if of_initial > 0 {
+                let units = Tensor::eye(of_initial, (engine.kind, engine.device)).unsqueeze(1);
+                state.dx.narrow(0, self.d as i64, of_initial).copy_(&units.expand([-1, (e * b) as i64, -1], false));
+            }
             let (mut states, mut tangents) = (Vec::with_capacity(l), Vec::with_capacity(l));
             for step in 0..l {
                 let mut rates = |state: &RowsWithTangents| {
                     let (x, dx) = field(&state.x, &state.dx);
                     RowsWithTangents { x, dx }
                 };
-                state = solve::step(engine.tableau, &mut rates, &state, &dt.select(1, step as i64));
+                let dt = dt.select(1, step as i64);
+                for _ in 0..engine.substeps {
+                    state = solve::step(engine.tableau, &mut rates, &state, &dt);
+                }
                 states.push(state.x.shallow_clone());
                 tangents.push(state.dx.shallow_clone());
             }
-            // [R, L, C], and [d, R, C, L] -> [R, L, C, d]
+            // [R, L, C], and [tangents, R, C, L] -> [R, L, C, tangents]
             (to_vec(&Tensor::stack(&states, 1)), to_vec(&Tensor::stack(&tangents, 3).permute([1, 3, 2, 0])))
         })
     }

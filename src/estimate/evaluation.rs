@@ -178,20 +178,27 @@ impl FitErrors {
     /// Of `predictions` (one `[T - 1, C]` a trajectory, scaled) against the scaled `support`.
     /// `scales` has one a value of a state, `channels` channels of as many values each.
     pub fn new(support: &Support, predictions: &[Vec<f64>], scales: &[ChannelScale], channels: usize) -> Self {
-        let mut squares: Vec<Mean> = (0..channels).map(|_| Mean::default()).collect();
-        let mut relative = Mean::default();
         let points = scales.len() / channels.max(1);
-        for (trajectory, prediction) in support.trajectories.iter().zip(predictions) {
+        let cells = support.trajectories.iter().zip(predictions).flat_map(|(trajectory, prediction)| {
             let observed = trajectory.states.get(scales.len()..).unwrap_or_default();
-            for (i, (y, z)) in observed.iter().zip(prediction).enumerate().filter(|(_, (y, _))| !y.is_nan()) {
+            observed.iter().zip(prediction).enumerate().filter(|(_, (y, _))| !y.is_nan()).map(|(i, (y, z))| {
                 let value = i % scales.len();
                 let ChannelScale { centre, scale } = scales[value];
-                let error = (z - y) * scale;
-                squares[value / points].add(error * error);
-                let truth = y * scale + centre;
-                if truth != 0.0 {
-                    relative.add(100.0 * (error / truth).abs());
-                }
+                (value / points, y * scale + centre, z * scale + centre)
+            })
+        });
+        FitErrors::of(channels, cells)
+    }
+
+    /// Of cells `(channel, observed, fitted)`.
+    pub fn of(channels: usize, cells: impl Iterator<Item = (usize, f64, f64)>) -> Self {
+        let mut squares: Vec<Mean> = (0..channels).map(|_| Mean::default()).collect();
+        let mut relative = Mean::default();
+        for (channel, observed, fitted) in cells {
+            let error = fitted - observed;
+            squares[channel].add(error * error);
+            if observed != 0.0 {
+                relative.add(100.0 * (error / observed).abs());
             }
         }
         let root = |mean: &Mean| mean.mean().unwrap_or(f64::NAN).sqrt();
@@ -217,6 +224,10 @@ impl SquaredError {
                 self.0.add(error * error);
             }
         }
+    }
+
+    pub fn add_value(&mut self, error: f64) {
+        self.0.add(error * error);
     }
 
     pub fn mean(&self) -> f64 {

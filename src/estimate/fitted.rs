@@ -11,7 +11,7 @@ use parquet::arrow::ArrowWriter;
 
 use super::{Error, Support, output};
 use crate::checkpoint::ChannelScale;
-use crate::schema::Quantity;
+use crate::schema::{Quantity, Trajectory};
 
 /// The samples of one environment, in the dataset's units.
 #[derive(Default)]
@@ -26,21 +26,42 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    /// `predictions` (one `[T - 1, C]` a trajectory) and `support` are scaled by `scales [C]`.
-    pub fn new(environment: &str, support: &Support, predictions: &[Vec<f64>], scales: &[ChannelScale]) -> Self {
+    /// `initial_states` (one `[C]` a trajectory), `predictions` (one `[T - 1, C]`) and `support` are scaled by `scales [C]`.
+    pub fn new(
+        environment: &str,
+        support: &Support,
+        initial_states: &[Vec<f64>],
+        predictions: &[Vec<f64>],
+        scales: &[ChannelScale],
+    ) -> Self {
         let channels = scales.len();
         let mut fit = Fit { environment: environment.to_owned(), ..Fit::default() };
         fit.observed.resize(channels, Vec::new());
         fit.fitted.resize(channels, Vec::new());
-        for (trajectory, prediction) in support.trajectories.iter().zip(predictions) {
+        for ((trajectory, start), prediction) in support.trajectories.iter().zip(initial_states).zip(predictions) {
             fit.times.extend(&trajectory.times);
             fit.trajectories.extend(trajectory.times.iter().map(|_| trajectory.trajectory.clone()));
-            let start = trajectory.states.iter().take(channels);
-            let values = trajectory.states.iter().zip(start.chain(prediction));
+            let values = trajectory.states.iter().zip(start.iter().chain(prediction));
             for (i, (y, z)) in values.enumerate() {
                 let ChannelScale { centre, scale } = scales[i % channels];
                 fit.observed[i % channels].push(y * scale + centre);
                 fit.fitted[i % channels].push(z * scale + centre);
+            }
+        }
+        fit
+    }
+
+    /// `states [T, C]` of each of the trajectories, in the dataset's units.
+    pub fn of_states(environment: &str, trajectories: &[Trajectory], states: &[Vec<f64>], channels: usize) -> Self {
+        let mut fit = Fit { environment: environment.to_owned(), ..Fit::default() };
+        fit.observed.resize(channels, Vec::new());
+        fit.fitted.resize(channels, Vec::new());
+        for (trajectory, states) in trajectories.iter().zip(states) {
+            fit.times.extend(&trajectory.times);
+            fit.trajectories.extend(trajectory.times.iter().map(|_| trajectory.trajectory.clone()));
+            for (i, (y, z)) in trajectory.states.iter().zip(states).enumerate() {
+                fit.observed[i % channels].push(*y);
+                fit.fitted[i % channels].push(*z);
             }
         }
         fit

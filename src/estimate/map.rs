@@ -25,6 +25,7 @@ pub fn run(
     model: &StoredModel,
     run: &Run,
 ) -> Result<Option<ParameterMap>, Error> {
+    super::check_initial_state(estimate, dataset)?;
     let manifest = &model.manifest;
     let known: Vec<(&str, Vec<f64>)> = manifest
         .environments
@@ -43,7 +44,8 @@ pub fn run(
             trajectories[place].push(trajectory);
         }
     }
-    let supports: Vec<Support> = trajectories.into_iter().map(|it| Support::new(it, &scales)).collect();
+    let supports: Vec<Support> =
+        trajectories.into_iter().map(|it| Support::new(it, &scales, estimate.initial_state)).collect();
     let adaptations = adapt::Adapter::new(estimate, compute, model)?.adapt(&supports);
     let mut fitted = Vec::new();
     for ((id, parameters), adaptation) in known.into_iter().zip(adaptations) {

@@ -1,4 +1,5 @@
-//! Adapts a batch of new environments, maps their contexts to parameters, and measures what can be measured.
+//! Adapts a batch of new environments, maps their contexts to parameters, and measures what can be measured; or fits known
+//! equations to them, with the same table in the end.
 //!
 //! ```text
 //! estimates/
@@ -18,6 +19,7 @@ mod hull;
 mod interval;
 pub mod map;
 mod output;
+pub mod physics;
 mod portrait;
 mod predict;
 mod row;
@@ -32,7 +34,7 @@ pub use output::{Manifest, read_rows, rows, verify};
 pub use portrait::portrait;
 pub use predict::{Forecast, KnownContext, context_of_environment, context_of_parameters, forecast};
 pub use row::{ParameterEstimate, Row, Status};
-pub use settings::{MapChoice, MapSettings, Settings};
+pub use settings::{InitialState, MapChoice, MapSettings, Method, Settings};
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
@@ -43,7 +45,8 @@ use crate::checkpoint::{self, ChannelScale, StoredModel};
 use crate::dataset::{self, Dataset, IndexEntry};
 use crate::engine::{Batch, Compute, ComputeError};
 use crate::progress::{Event, Run};
-use crate::schema::Split;
+use crate::schema::{Quantity, Split};
+use crate::systems::Problem;
 
 /// Why there are no estimates.
 #[derive(Debug, thiserror::Error)]
@@ -71,8 +74,14 @@ pub enum Error {
     UnknownParameter { found: String, expected: String },
     #[error("estimate.fitted: the dataset holds fields, whose fitted trajectories are not written; leave it out")]
     FittedFields,
+    #[error(
+        "estimate.initial_state = \"estimated\": the dataset holds fields, whose initial states have too many values; leave it out"
+    )]
+    EstimatedFields,
     #[error("found {found}; expected {expected}")]
     Unpredictable { found: String, expected: String },
+    #[error("{}", .0.iter().map(|problem| format!("estimate.physics.{problem}")).collect::<Vec<_>>().join("\n"))]
+    Physics(Vec<Problem>),
     #[error("interrupted; the estimates are made again from their beginning by the same command")]
     Interrupted { signal: i32 },
 }
@@ -97,16 +106,29 @@ pub fn run(
     run: &Run,
 ) -> Result<Outcome, Error> {
     check_quantities(dataset, model)?;
-    check_settings(settings, dataset)?;
+    let parameters = &dataset.manifest().parameters;
+    check_settings(settings, dataset, parameters)?;
+    let estimator = Estimator::new(settings, compute, dataset, model)?;
+    let evaluation = Evaluation { mse_in_domain: estimator.mse_in_domain()?, ..Evaluation::default() };
+    let output = output::Output::create(directory, dataset, Some(model), parameters, settings)?;
+    estimate_splits(settings, dataset, output, evaluation, run, |split, block| estimator.block(split, block))
+}
+
+/// Estimates the splits that `settings` name, a block of environments at a time, and finishes `output`.
+fn estimate_splits(
+    settings: &Settings,
+    dataset: &Dataset,
+    mut output: output::Output,
+    mut evaluation: Evaluation,
+    run: &Run,
+    estimate: impl Fn(Split, Vec<Observed>) -> Result<Vec<(Row, fitted::Fit)>, Error>,
+) -> Result<Outcome, Error> {
     let splits: Vec<Split> =
         settings.splits.iter().copied().filter(|split| dataset.manifest().splits.contains_key(split)).collect();
     if splits.is_empty() {
         let names: Vec<&str> = settings.splits.iter().map(|split| split.name()).collect();
         return Err(Error::NoSplit { dataset: dataset.directory().to_owned(), expected: names.join(", ") });
     }
-    let estimator = Estimator::new(settings, compute, dataset, model)?;
-    let mut evaluation = Evaluation { mse_in_domain: estimator.mse_in_domain()?, ..Evaluation::default() };
-    let mut output = output::Output::create(directory, dataset, model, settings)?;
     for &split in &splits {
         let total = dataset.manifest().splits.get(&split).map(|summary| summary.environments as u64);
         run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
@@ -118,7 +140,7 @@ pub fn run(
             if let Some(signal) = run.interrupt.requested() {
                 return Err(Error::Interrupted { signal });
             }
-            let estimated = estimator.block(split, block)?;
+            let estimated = estimate(split, block)?;
             let (rows, fits): (Vec<Row>, Vec<fitted::Fit>) = estimated.into_iter().unzip();
             rows.iter().for_each(|row| rows_of_split.add(row));
             writer.write(&rows)?;
@@ -172,8 +194,7 @@ fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result<(), Error>
     Err(Error::OtherQuantities { dataset: dataset.directory().to_owned(), found, expected })
 }
 
-fn check_settings(settings: &Settings, dataset: &Dataset) -> Result<(), Error> {
-    let parameters = &dataset.manifest().parameters;
+fn check_settings(settings: &Settings, dataset: &Dataset, parameters: &[Quantity]) -> Result<(), Error> {
     if let Some(unknown) = settings.bounds.keys().find(|&name| parameters.iter().all(|it| &it.name != name)) {
         let names: Vec<&str> = parameters.iter().map(|it| it.name.as_str()).collect();
         return Err(Error::UnknownParameter { found: unknown.clone(), expected: names.join(", ") });
@@ -181,7 +202,12 @@ fn check_settings(settings: &Settings, dataset: &Dataset) -> Result<(), Error> {
     if settings.fitted && dataset.manifest().grid.is_some() {
         return Err(Error::FittedFields);
     }
-    Ok(())
+    check_initial_state(settings, dataset)
+}
+
+fn check_initial_state(settings: &Settings, dataset: &Dataset) -> Result<(), Error> {
+    let fields = dataset.manifest().grid.is_some();
+    if settings.initial_state == InitialState::Estimated && fields { Err(Error::EstimatedFields) } else { Ok(()) }
 }
 
 struct Estimator<'a> {
@@ -235,7 +261,7 @@ impl<'a> Estimator<'a> {
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
             environments.push((id, parameters));
-            supports.push(Support::new(trajectories, &self.scales));
+            supports.push(Support::new(trajectories, &self.scales, self.settings.initial_state));
         }
         let adaptations = self.adapter.adapt(&supports);
         environments
@@ -251,7 +277,7 @@ impl<'a> Estimator<'a> {
                 let errors =
                     evaluation::FitErrors::new(support, &predictions, &self.scales, self.model.manifest.channels.len());
                 let fit = match self.settings.fitted {
-                    true => fitted::Fit::new(&id, support, &predictions, &self.scales),
+                    true => fitted::Fit::new(&id, support, &adaptation.initial_states, &predictions, &self.scales),
                     false => fitted::Fit::default(),
                 };
                 Ok((self.row(id, &parameters, support.points(), adaptation, errors, test_mse), fit))
@@ -268,7 +294,7 @@ impl<'a> Estimator<'a> {
         errors: evaluation::FitErrors,
         test_mse: Option<f64>,
     ) -> Row {
-        let adapt::Adaptation { context, covariance, mut status, mut reason, iterations, .. } = adaptation;
+        let adapt::Adaptation { context, covariance, degrees, mut status, mut reason, iterations, .. } = adaptation;
         let d_p = known.len();
         let (values, of_parameters) = match &self.model.map {
             Some(map) => {
@@ -279,7 +305,6 @@ impl<'a> Estimator<'a> {
             }
             None => (vec![f64::NAN; d_p], DMatrix::from_element(d_p, d_p, f64::NAN)),
         };
-        let degrees = points as f64 - context.len() as f64;
         let (parameters, correlations) = interval::parameters(&values, &of_parameters, degrees, &self.bounds, known);
         if status == Status::Ok {
             (status, reason) = self.judge(&context, &covariance, &values, &errors, degrees);
@@ -344,7 +369,7 @@ impl<'a> Estimator<'a> {
         if context.iter().any(|xi| !xi.is_finite()) {
             return Ok(None);
         }
-        let held_out = Support::new(self.dataset.read_rows(Split::AdaptTest, rows)?, &self.scales);
+        let held_out = self.held_out(Split::AdaptTest, rows)?;
         let mut error = evaluation::SquaredError::default();
         self.add_error(context, &held_out, &mut error);
         Ok(Some(error.mean()).filter(|_| error.count() > 0))
@@ -358,10 +383,15 @@ impl<'a> Estimator<'a> {
         for environment in &environments {
             let known = self.model.manifest.environments.iter().position(|it| it.id == environment.id);
             let Some(place) = known else { continue };
-            let held_out = Support::new(self.dataset.read_rows(Split::Test, &environment.rows)?, &self.scales);
+            let held_out = self.held_out(Split::Test, &environment.rows)?;
             self.add_error(&self.model.contexts[place * d..(place + 1) * d], &held_out, &mut error);
         }
         Ok(Some(error.mean()).filter(|_| error.count() > 0))
+    }
+
+    /// Trajectories that nothing is fitted to: each starts where it was observed.
+    fn held_out(&self, split: Split, rows: &[usize]) -> Result<Support, Error> {
+        Ok(Support::new(self.dataset.read_rows(split, rows)?, &self.scales, InitialState::Observed))
     }
 
     fn add_error(&self, context: &[f64], held_out: &Support, error: &mut evaluation::SquaredError) {

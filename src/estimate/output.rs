@@ -86,13 +86,19 @@ pub(super) struct SplitWriter {
 }
 
 impl Output {
-    pub fn create(target: &Path, dataset: &Dataset, model: &StoredModel, settings: &Settings) -> Result<Self, Error> {
+    /// Estimates of `parameters` of the environments of `dataset`, by `model` where there is one.
+    pub fn create(
+        target: &Path,
+        dataset: &Dataset,
+        model: Option<&StoredModel>,
+        parameters: &[Quantity],
+        settings: &Settings,
+    ) -> Result<Self, Error> {
         let of_dataset = dataset.manifest();
         let directory = atomic::Directory::create(target).map_err(|source| io_error(target, source))?;
-        let parents = vec![
-            Parent { name: of_dataset.name.clone(), sha256: dataset.content_hash().to_owned() },
-            Parent { name: model.manifest.name.clone(), sha256: model.content_hash.clone() },
-        ];
+        let of_model = model.map(|it| Parent { name: it.manifest.name.clone(), sha256: it.content_hash.clone() });
+        let parents =
+            std::iter::once(Parent { name: of_dataset.name.clone(), sha256: dataset.content_hash().to_owned() });
         let manifest = Manifest {
             format: FormatVersion::CURRENT,
             kind: "estimates".to_owned(),
@@ -101,13 +107,13 @@ impl Output {
                 stage: "estimate".to_owned(),
                 configuration: serde_json::to_value(settings).expect("settings are plain data"),
                 seed: None,
-                parents,
+                parents: parents.chain(of_model).collect(),
             },
             channels: of_dataset.channels.clone(),
-            parameters: of_dataset.parameters.clone(),
-            context_dimension: model.manifest.context_dimension,
+            parameters: parameters.to_vec(),
+            context_dimension: model.map_or(0, |model| model.manifest.context_dimension),
             data_tolerance: of_dataset.data_tolerance,
-            map: model.map.as_ref().map(|map| map.kind.name().to_owned()),
+            map: model.and_then(|model| model.map.as_ref()).map(|map| map.kind.name().to_owned()),
             evaluation: Evaluation::default(),
             splits: Vec::new(),
             files: Vec::new(),
@@ -272,12 +278,7 @@ pub fn rows<'a>(
     manifest: &'a Manifest,
     split: Split,
 ) -> Result<impl Iterator<Item = Result<Row, Error>> + use<'a>, Error> {
-    let name = format!("{split}.parquet");
-    let path = directory.join(&name);
-    let found = sha256_of_file(&path).map_err(|source| io_error(&path, source))?;
-    if manifest.files.iter().find(|file| file.path == name).map(|file| &file.sha256) != Some(&found) {
-        return Err(invalid(&path, "another SHA-256 than the manifest's".to_owned()));
-    }
+    let path = check_digest(directory, manifest, &format!("{split}.parquet"))?;
     let file = File::open(&path).map_err(|source| io_error(&path, source))?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(ParquetRecordBatchReaderBuilder::build);
     let reader = reader.map_err(|error| invalid(&path, error.to_string()))?;
@@ -290,20 +291,30 @@ pub fn rows<'a>(
     }))
 }
 
+/// The path of the file `name`, whose bytes are those that the manifest lists.
+fn check_digest(directory: &Path, manifest: &Manifest, name: &str) -> Result<PathBuf, Error> {
+    let path = directory.join(name);
+    let found = sha256_of_file(&path).map_err(|source| io_error(&path, source))?;
+    if manifest.files.iter().find(|file| file.path == name).map(|file| &file.sha256) != Some(&found) {
+        return Err(invalid(&path, "another SHA-256 than the manifest's".to_owned()));
+    }
+    Ok(path)
+}
+
 /// Every way in which a directory of estimates is not what its manifest says.
 pub fn verify(directory: &Path) -> Vec<String> {
     let manifest = match Manifest::read(directory) {
         Ok((manifest, _)) => manifest,
         Err(error) => return vec![error.to_string()],
     };
-    let splits = manifest.splits.iter();
-    splits
-        .filter_map(|&split| match rows(directory, &manifest, split) {
-            Ok(rows) => rows.filter_map(Result::err).next(),
-            Err(error) => Some(error),
-        })
-        .map(|error| error.to_string())
-        .collect()
+    let of_rows = manifest.splits.iter().filter_map(|&split| match rows(directory, &manifest, split) {
+        Ok(rows) => rows.filter_map(Result::err).next(),
+        Err(error) => Some(error),
+    });
+    let tables = manifest.splits.iter().map(|split| format!("{split}.parquet")).collect::<Vec<_>>();
+    let others = manifest.files.iter().filter(|file| !tables.contains(&file.path));
+    let of_others = others.filter_map(|file| check_digest(directory, &manifest, &file.path).err());
+    of_rows.chain(of_others).map(|error| error.to_string()).collect()
 }
 
 fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> Option<()> {

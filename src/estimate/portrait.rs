@@ -1,13 +1,13 @@
 //! One trajectory beside what a fitted context says of it.
 
-use super::{Error, Support};
+use super::{Error, InitialState, Support};
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::{Batch, Compute};
 use crate::schema::{Split, Trajectory};
 
 /// Truth and prediction of the first support trajectory of an environment under a context, in the dataset's units `[T, C]`, from its first
-/// complete sample on; of the first trajectory that has one.
+/// complete sample on; of the first trajectory that has one, if any has.
 ///
 /// # Errors
 /// If the dataset cannot be read or has no such environment.
@@ -18,25 +18,26 @@ pub fn portrait(
     split: Split,
     environment: &str,
     context: &[f64],
-) -> Result<(Trajectory, Vec<f64>), Error> {
+) -> Result<Option<(Trajectory, Vec<f64>)>, Error> {
     let index = dataset.index(split)?;
-    let rows = (0..index.len()).filter(|&row| index[row].environment == environment);
+    let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
+    if rows.is_empty() {
+        return Err(Error::Invalid {
+            path: dataset.directory().to_owned(),
+            found: format!("no environment `{environment}` in its {split} split"),
+            expected: "the dataset that the estimates were made from".to_owned(),
+        });
+    }
     let mut observed = None;
     for row in rows {
-        let mut trajectory = dataset.read_rows(split, &[row])?.remove(0);
-        if let Some(start) = trajectory.start() {
-            trajectory.start_at(start);
-            observed = Some(trajectory);
+        observed = dataset.read_rows(split, &[row])?.remove(0).from_start();
+        if observed.is_some() {
             break;
         }
     }
-    let observed = observed.ok_or_else(|| Error::Invalid {
-        path: dataset.directory().to_owned(),
-        found: format!("no environment `{environment}` with a complete sample in its {split} split"),
-        expected: "the dataset that the estimates were made from".to_owned(),
-    })?;
+    let Some(observed) = observed else { return Ok(None) };
     let scales = model.manifest.scales_of_state();
-    let support = Support::new([observed.clone()], &scales);
+    let support = Support::new([observed.clone()], &scales, InitialState::Observed);
     let rule = model.rule();
     let mut weights = vec![0.0; model.model().layout().size()];
     rule.decode(&model.shared, context, &mut weights);
@@ -45,5 +46,5 @@ pub fn portrait(
     for state in model.engine(compute)?.0.predict(&weights, &batch).chunks_exact(scales.len()) {
         prediction.extend(state.iter().zip(&scales).map(|(value, scale)| value * scale.scale + scale.centre));
     }
-    Ok((observed, prediction))
+    Ok(Some((observed, prediction)))
 }

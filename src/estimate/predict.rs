@@ -66,8 +66,8 @@ pub fn context_of_environment(
             continue;
         }
         let observed = dataset.read_rows(split, &rows)?;
-        let support = Support::new(observed.iter().cloned(), &model.manifest.scales_of_state());
-        let degrees = support.points() as f64 - model.manifest.context_dimension as f64;
+        let scales = model.manifest.scales_of_state();
+        let support = Support::new(observed.clone(), &scales, settings.initial_state);
         let fitted = adapt::Adapter::new(settings, compute, model)?.adapt(std::slice::from_ref(&support)).remove(0);
         if fitted.context.iter().any(|xi| !xi.is_finite()) {
             return Err(Error::Unpredictable {
@@ -75,11 +75,12 @@ pub fn context_of_environment(
                 expected: "an environment whose context can be fitted".to_owned(),
             });
         }
-        let known = KnownContext { context: fitted.context, covariance: fitted.covariance, degrees };
-        return Ok((known, observed.into_iter().next().expect("there is a row")));
+        let known = KnownContext { context: fitted.context, covariance: fitted.covariance, degrees: fitted.degrees };
+        let first = observed.iter().position(|it| it.start().is_some()).unwrap_or(0);
+        return Ok((known, observed[first].clone()));
     }
     known.dedup();
-    let near = known.iter().map(|id| (strsim::normalized_levenshtein(id, environment), id));
+    let near = known.iter().rev().map(|id| (strsim::normalized_levenshtein(id, environment), id));
     let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).map_or_else(String::new, |(_, id)| format!(", such as {id}"));
     Err(Error::Unpredictable {
         found: format!("no environment {environment} in {}", dataset.directory().display()),

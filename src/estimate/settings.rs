@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Bounds;
+use super::{Bounds, physics};
 use crate::schema::Split;
 
 /// The context-to-parameter map.
@@ -31,14 +31,26 @@ pub enum MapChoice {
     Quadratic,
 }
 
-/// How contexts are fitted to new environments.
+/// How parameters are estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// A context is fitted by the trained model and mapped to parameters.
+    Learned,
+    /// The parameters of known equations are fitted by least squares: no model, no training.
+    Physics,
+}
+
+/// How parameters of new environments are estimated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// By a trained model, or by known equations.
+    pub method: Method,
     /// Splits whose environments are estimated, those that the dataset has.
     #[schemars(extend("uniqueItems" = true))]
     pub splits: Vec<Split>,
-    /// Gauss-Newton iterations at most.
+    /// Gauss-Newton iterations at most, from one start.
     #[schemars(range(min = 1))]
     pub iterations: usize,
     /// Relative decrease of the loss, and relative size of a step, below which an environment has converged.
@@ -47,6 +59,8 @@ pub struct Settings {
     /// Weight of the squared norm of the context beside the mean squared error.
     #[schemars(range(min = 0))]
     pub context_penalty: f64,
+    /// Where the rollouts of support trajectories start.
+    pub initial_state: InitialState,
     /// Bounds of parameters by name: an estimate beyond one is cut there, and its environment has the status `at_bound`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<String, Bounds>,
@@ -56,18 +70,36 @@ pub struct Settings {
     pub extrapolation: f64,
     /// Whether the fitted trajectories are written beside the observed ones, to `fitted_SPLIT.parquet`.
     pub fitted: bool,
+    /// The equations of `method = "physics"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "physics::Settings")]
+    pub physics: Option<physics::Settings>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Settings {
+            method: Method::Learned,
             splits: vec![Split::Adapt, Split::Grid],
             iterations: 50,
             tolerance: 1e-5,
             context_penalty: 0.0,
+            initial_state: InitialState::Observed,
             bounds: BTreeMap::new(),
-            extrapolation: 1.0,
+            extrapolation: 2.0,
             fitted: false,
+            physics: None,
         }
     }
+}
+
+/// Where the rollout of a support trajectory starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitialState {
+    /// At its first complete sample, as it was observed: right where the noise is small.
+    #[default]
+    Observed,
+    /// At a state that is estimated with the context, with the observed one as a prior; cells of the first sample may be missing. Not for fields.
+    Estimated,
 }

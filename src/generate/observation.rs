@@ -99,6 +99,11 @@ impl Key {
 }
 
 impl Observation {
+    /// Standard deviation of the noise of a channel: absolute, and as a share of the value.
+    pub(crate) fn deviations(&self, channel: &str) -> (f64, f64) {
+        (self.noise.of(channel), self.relative_noise.of(channel))
+    }
+
     /// When the samples of the grid `times [T]` are taken, ascending.
     pub(super) fn times(&self, key: Key, times: &[f64], time_step: f64) -> Vec<f64> {
         moved(times, self.irregular_times * time_step, key.stream("times"))
@@ -116,7 +121,7 @@ impl Observation {
     ) -> (Vec<f64>, Vec<f64>) {
         let size = states.len() / times.len();
         let points = size / channels.len();
-        let of_channels = channels.iter().map(|channel| (self.noise.of(channel), self.relative_noise.of(channel)));
+        let of_channels = channels.iter().map(|channel| self.deviations(channel));
         let deviations: Vec<(f64, f64)> =
             of_channels.flat_map(|of_channel| std::iter::repeat_n(of_channel, points)).collect();
         // Of each cell: how probably it is missing, and whether anybody records it at all.

@@ -127,13 +127,13 @@ impl Solver {
     }
 }
 
-impl Settings {
-    /// The system that the settings name or describe.
+impl SystemSettings {
+    /// The system that is named or described.
     ///
     /// # Errors
-    /// The name is unknown, or the equations are wrong.
-    pub fn find_system(&self) -> Result<&'static System, Vec<Problem>> {
-        match &self.system {
+    /// The name is unknown, or the equations are wrong; keys begin with `system`.
+    pub fn find(&self) -> Result<&'static System, Vec<Problem>> {
+        match self {
             SystemSettings::Equations(equations) => equations.system().map_err(|mut problems| {
                 problems.iter_mut().for_each(|problem| problem.key = format!("system.{}", problem.key));
                 problems
@@ -145,6 +145,16 @@ impl Settings {
                 problems.0
             }),
         }
+    }
+}
+
+impl Settings {
+    /// The system that the settings name or describe.
+    ///
+    /// # Errors
+    /// The name is unknown, or the equations are wrong.
+    pub fn find_system(&self) -> Result<&'static System, Vec<Problem>> {
+        self.system.find()
     }
 
     /// The preset of `system` that the settings name; its first where they name none.

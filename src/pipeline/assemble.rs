@@ -9,7 +9,7 @@ use super::stage::Stage;
 use super::stages::Context;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
-use crate::estimate::{self, Evaluation, ParameterEstimate, Row};
+use crate::estimate::{self, ParameterEstimate, Row};
 use crate::report::{Input, LossPoint, Portrait, Summary, TrainingEnvironment};
 use crate::schema::{Quantity, Split};
 
@@ -22,29 +22,37 @@ const PORTRAITS: usize = 4;
 ///
 /// # Errors
 /// If a product cannot be read.
-pub fn input(plan: &Plan, dataset: &Dataset, model: &StoredModel, context: &Context<'_>) -> Result<Input, Error> {
+pub fn input(
+    plan: &Plan,
+    dataset: &Dataset,
+    model: Option<&StoredModel>,
+    context: &Context<'_>,
+) -> Result<Input, Error> {
     let directory = plan.estimates_directory();
     let (estimates, _) = estimate::Manifest::read(&directory)?;
     let mut rows = Vec::new();
     for &split in &estimates.splits {
         rows.extend(shown(&directory, &estimates, split)?.into_iter().map(|row| (split, row)));
     }
-    let portraits = portraits(dataset, model, context, &rows, estimates.evaluation.parameter_split)?;
+    let portraits = portraits(plan, dataset, model, context, &rows, &estimates)?;
     let settings = plan.report.clone().unwrap_or_default();
     Ok(Input {
         title: if settings.title.is_empty() { plan.name.clone() } else { settings.title },
         description: plan.description.clone(),
-        summary: summary(plan, model, &estimates.evaluation, context),
+        summary: summary(plan, model, &estimates, context),
         time_unit: dataset.manifest().time_unit.clone(),
         channels: dataset.manifest().channels.clone(),
         grid: dataset.manifest().grid.clone(),
-        parameters: dataset.manifest().parameters.clone(),
-        training: training(model),
+        parameters: estimates.parameters.clone(),
+        training: match model {
+            Some(model) => training(model),
+            None => known_training(dataset, &estimates.parameters)?,
+        },
         estimates: rows.into_iter().map(|(_, row)| row).collect(),
         portraits,
         losses: model
-            .log
             .iter()
+            .flat_map(|model| &model.log)
             .map(|record| LossPoint { step: record.step, train: record.train, validation: record.validation })
             .collect(),
         published: settings.published,
@@ -84,8 +92,9 @@ fn shown(directory: &Path, estimates: &estimate::Manifest, split: Split) -> Resu
     Ok(chosen.map(|(_, row)| row).collect::<Result<_, _>>()?)
 }
 
-fn summary(plan: &Plan, model: &StoredModel, evaluation: &Evaluation, context: &Context<'_>) -> Summary {
-    let manifest = &model.manifest;
+fn summary(plan: &Plan, model: Option<&StoredModel>, estimates: &estimate::Manifest, context: &Context<'_>) -> Summary {
+    let evaluation = &estimates.evaluation;
+    let training = model.map(|model| &model.manifest.training);
     let estimation = context.records.get(&Stage::Estimate);
     Summary {
         pipeline: plan.name.clone(),
@@ -102,14 +111,14 @@ fn summary(plan: &Plan, model: &StoredModel, evaluation: &Evaluation, context: &
         environments_out_of_hull: evaluation.environments_out_of_hull,
         environments_failed: evaluation.environments_failed,
         seconds: context.records.iter().map(|(stage, record)| (stage.name().to_owned(), record.seconds)).collect(),
-        device: manifest.training.device.clone(),
-        engine: manifest.training.engine.clone(),
+        device: training.map_or("cpu".to_owned(), |training| training.device.clone()),
+        engine: training.map_or("least squares on the equations".to_owned(), |training| training.engine.clone()),
         threads: estimation.map_or(context.threads, |record| record.threads),
         seed: plan.seed,
-        data_tolerance: manifest.data_tolerance,
-        map: model.map.as_ref().map(|map| map.kind.name().to_owned()),
-        training_steps: manifest.training.steps,
-        mse_validation: Some(manifest.training.validation),
+        data_tolerance: estimates.data_tolerance,
+        map: estimates.map.clone(),
+        training_steps: training.map_or(0, |training| training.steps),
+        mse_validation: training.map(|training| training.validation),
     }
 }
 
@@ -132,24 +141,49 @@ fn training(model: &StoredModel) -> Vec<TrainingEnvironment> {
         .collect()
 }
 
+/// The training environments of a dataset, where no model knows more of them.
+fn known_training(dataset: &Dataset, parameters: &[Quantity]) -> Result<Vec<TrainingEnvironment>, Error> {
+    let of_dataset = &dataset.manifest().parameters;
+    let places: Vec<Option<usize>> =
+        parameters.iter().map(|it| of_dataset.iter().position(|other| other.name == it.name)).collect();
+    let mut training: Vec<TrainingEnvironment> = Vec::new();
+    for entry in dataset.index(Split::Train)? {
+        if training.last().is_none_or(|last| last.environment != entry.environment) {
+            training.push(TrainingEnvironment {
+                environment: entry.environment,
+                context: Vec::new(),
+                parameters: places.iter().map(|place| place.and_then(|place| entry.parameters[place])).collect(),
+                mapped: Vec::new(),
+            });
+        }
+    }
+    Ok(training)
+}
+
 /// Truth and prediction of a few environments of the split that parameters are judged on.
 fn portraits(
+    plan: &Plan,
     dataset: &Dataset,
-    model: &StoredModel,
+    model: Option<&StoredModel>,
     context: &Context<'_>,
     rows: &[(Split, Row)],
-    preferred: Option<Split>,
+    estimates: &estimate::Manifest,
 ) -> Result<Vec<Portrait>, Error> {
+    let (preferred, quantities) = (estimates.evaluation.parameter_split, &estimates.parameters);
     let split = preferred.or(rows.first().map(|(split, _)| *split));
     let usable: Vec<&Row> =
         rows.iter().filter(|(of, row)| Some(*of) == split && !row.status.is_failure()).map(|(_, row)| row).collect();
+    let settings = plan.estimate.clone().unwrap_or_default();
     let imported = dataset.manifest().provenance.stage == Stage::Import.name();
     let mut portraits = Vec::new();
     for row in chosen(&usable) {
         let Some(split) = split else { break };
-        let (truth, prediction) =
-            estimate::portrait(context.compute, dataset, model, split, &row.environment, &row.context)?;
-        let known = dataset.manifest().parameters.iter().zip(&row.parameters);
+        let portrait = match model {
+            Some(model) => estimate::portrait(context.compute, dataset, model, split, &row.environment, &row.context)?,
+            None => Some(estimate::physics::portrait(&settings, dataset, split, &row.environment)?),
+        };
+        let Some((truth, prediction)) = portrait else { continue };
+        let known = quantities.iter().zip(&row.parameters);
         let unit = |unit: &str| if unit == "1" { String::new() } else { format!(" {unit}") };
         let value = |(quantity, it): (&Quantity, &ParameterEstimate)| {
             Some(format!("{} = {:.3}{}", quantity.name, it.truth?, unit(&quantity.unit)))

@@ -132,6 +132,8 @@ impl Error {
                 | estimate::Error::NoSplit { .. }
                 | estimate::Error::UnknownParameter { .. }
                 | estimate::Error::FittedFields
+                | estimate::Error::EstimatedFields
+                | estimate::Error::Physics(_)
                 | estimate::Error::Unpredictable { .. }
                 | estimate::Error::TooFewForMap { .. } => 2,
                 _ => 3,

@@ -10,6 +10,7 @@ use super::document::Document;
 use super::settings::{ReportSettings, Settings};
 use super::stage::Stage;
 use super::{nearest, system_file, validate};
+use crate::estimate::Method;
 use crate::report::Summary;
 use crate::schema::Split;
 use crate::{estimate, generate, import, train};
@@ -79,6 +80,9 @@ impl Plan {
         {
             *generate = generate.resolved(system);
         }
+        if let Some(estimate) = settings.estimate.as_mut().filter(|estimate| estimate.method == Method::Physics) {
+            estimate.physics.get_or_insert_default();
+        }
         let (source, dataset) = match (settings.generate.clone(), settings.import.clone()) {
             (Some(generate), _) => (Source::Generate(Box::new(generate.clone())), generate.dataset),
             (None, Some(import)) => (Source::Import(Box::new(import.clone())), import.dataset),
@@ -118,12 +122,20 @@ impl Plan {
         }
     }
 
+    /// Whether parameters are estimated by a trained model, not by known equations.
+    pub fn estimates_by_model(&self) -> bool {
+        self.estimate.as_ref().is_none_or(|estimate| estimate.method == Method::Learned)
+    }
+
     /// The stages before `stage`, whose products it is made from.
     pub fn parents(&self, stage: Stage) -> Vec<Stage> {
         if stage.makes_dataset() {
             return Vec::new();
         }
-        self.stages().into_iter().filter(|&other| other < stage).collect()
+        let needs_model = stage < Stage::Estimate || self.estimates_by_model();
+        let is_of_model = |other: Stage| matches!(other, Stage::Train | Stage::Map);
+        let before = self.stages().into_iter().filter(|&other| other < stage);
+        before.filter(|&other| needs_model || !is_of_model(other)).collect()
     }
 
     /// The effective pipeline as TOML, every default filled in.
@@ -233,8 +245,10 @@ fn missing_stages(document: &Document) -> Vec<Diagnostic> {
         _ => {}
     }
     let needs = [(Stage::Map, Stage::Train), (Stage::Estimate, Stage::Map), (Stage::Report, Stage::Estimate)];
+    let method = document.root().pointer("/estimate/method").and_then(Value::as_str);
     for (stage, needed) in needs {
-        if has(stage) && !has(needed) {
+        let needs_none = stage == Stage::Estimate && method == Some("physics");
+        if has(stage) && !has(needed) && !needs_none {
             push(
                 &[stage.name().to_owned()],
                 format!("[{stage}] without [{needed}]"),
@@ -304,6 +318,21 @@ fn impossible_values(document: &Document, settings: &Settings) -> Vec<Diagnostic
                 format!("the name \"{name}\""),
                 NAME_RULE.to_owned(),
                 "choose a name that can be a directory".to_owned(),
+            );
+        }
+    }
+    if let Some(estimate) = settings.estimate.as_ref().filter(|estimate| estimate.method == Method::Physics) {
+        let physics = estimate.physics.clone().unwrap_or_default();
+        for problem in physics.validate() {
+            let key = format!("physics.{}", problem.key);
+            push(at("estimate", &key), problem.found, problem.expected, problem.remedy);
+        }
+        if physics.system.is_none() && settings.import.is_some() {
+            push(
+                at("estimate", "physics.system"),
+                "nothing".to_owned(),
+                "the equations of the imported data".to_owned(),
+                "add `system = \"...\"` to [estimate.physics]".to_owned(),
             );
         }
     }

@@ -155,20 +155,32 @@ fn map(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
 fn estimate(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let settings = section(Stage::Estimate, plan.estimate.as_ref())?;
     let dataset = Dataset::open(&plan.dataset_directory)?;
-    let model = StoredModel::read(&plan.model_directory())?;
     let directory = plan.estimates_directory();
-    let made = estimate::run(settings, context.compute, &dataset, &model, &directory, context.run)?;
+    let (made, done) = match model_of_estimates(plan)? {
+        Some(model) => (
+            estimate::run(settings, context.compute, &dataset, &model, &directory, context.run)?,
+            engine_of(&model, context)?,
+        ),
+        None => (
+            estimate::physics::run(settings, &dataset, &directory, context.run)?,
+            Done { device: "cpu".to_owned(), ..Done::default() },
+        ),
+    };
     let counts = made.manifest.evaluation;
-    let done = engine_of(&model, context)?;
     Ok(Done { environments: Some(counts.environments), environments_failed: Some(counts.environments_failed), ..done })
 }
 
 fn report(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let dataset = Dataset::open(&plan.dataset_directory)?;
-    let model = StoredModel::read(&plan.model_directory())?;
-    let input = assemble::input(plan, &dataset, &model, context)?;
+    let model = model_of_estimates(plan)?;
+    let input = assemble::input(plan, &dataset, model.as_ref(), context)?;
     report::write(&input, &plan.report_directory()).map_err(Error::Report)?;
     Ok(Done { device: "cpu".to_owned(), ..Done::default() })
+}
+
+/// The model that estimates are made by; none where known equations do without.
+fn model_of_estimates(plan: &Plan) -> Result<Option<StoredModel>, Error> {
+    Ok(if plan.estimates_by_model() { Some(StoredModel::read(&plan.model_directory())?) } else { None })
 }
 
 /// Where and with what contexts are fitted and maps made.

@@ -11,33 +11,37 @@ use super::plan::whole_numbers;
 use super::validate;
 use crate::systems::Equations;
 
-/// Where a pipeline names its system.
-const KEY: [&str; 2] = ["generate", "system"];
+/// Where a pipeline names a system.
+const KEYS: [&[&str]; 2] = [&["generate", "system"], &["estimate", "physics", "system"]];
 
-/// Puts the equations in place of the path where `generate.system` of the pipeline at `pipeline` is one. The problems are
-/// values that no setting can have.
+/// Puts the equations in place of the path wherever the pipeline at `pipeline` names a system by one. The problems are values that
+/// no setting can have.
 ///
 /// # Errors
-/// The file cannot be read or is not TOML.
+/// A file cannot be read or is not TOML.
 pub fn embed(document: &mut Document, pipeline: &Path) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
-    let named = document.root().pointer("/generate/system").and_then(Value::as_str);
-    let Some(name) = named.filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "toml"))
-    else {
-        return Ok(Vec::new());
-    };
-    let path = pipeline.parent().unwrap_or(Path::new("")).join(name);
-    let key = KEY.map(str::to_owned);
-    let text = fs::read_to_string(&path).map_err(|error| {
-        vec![Diagnostic {
-            place: document.value_place(&key),
-            key: key.join("."),
-            found: format!("\"{name}\", where {} cannot be read ({error})", path.display()),
-            expected: "a file with a system's equations, relative to the pipeline file".to_owned(),
-            remedy: "correct the path".to_owned(),
-        }]
-    })?;
-    let (system, problems) = Document::parse(&path.display().to_string(), &text)?;
-    document.embed(&key, system);
+    let mut problems = Vec::new();
+    for key in KEYS {
+        let key: Vec<String> = key.iter().map(|part| (*part).to_owned()).collect();
+        let named = document.root().pointer(&format!("/{}", key.join("/"))).and_then(Value::as_str);
+        let Some(name) = named.filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "toml"))
+        else {
+            continue;
+        };
+        let path = pipeline.parent().unwrap_or(Path::new("")).join(name);
+        let text = fs::read_to_string(&path).map_err(|error| {
+            vec![Diagnostic {
+                place: document.value_place(&key),
+                key: key.join("."),
+                found: format!("\"{name}\", where {} cannot be read ({error})", path.display()),
+                expected: "a file with a system's equations, relative to the pipeline file".to_owned(),
+                remedy: "correct the path".to_owned(),
+            }]
+        })?;
+        let (system, of_system) = Document::parse(&path.display().to_string(), &text)?;
+        document.embed(&key, system);
+        problems.extend(of_system);
+    }
     Ok(problems)
 }
 

@@ -13,6 +13,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::dual::Dual;
 use super::expression;
 use super::grammar::Fault;
 use super::problem::{Problem, Problems};
@@ -183,6 +184,7 @@ impl Equations {
 
     /// The system, of valid equations.
     fn build(&self, program: Program) -> System {
+        let program: &'static Program = Box::leak(Box::new(program));
         let channels = self.states.iter().map(|state| Channel {
             name: kept(&state.name),
             unit: kept(&state.unit),
@@ -205,7 +207,10 @@ impl Equations {
                 *value = lower + (upper - lower) * uniform();
             }
         };
-        let field = move |parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]| {
+        let field = |parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]| {
+            program.derivative(parameters, time, state, derivative);
+        };
+        let tangent = |parameters: &[Dual], time: f64, state: &[Dual], derivative: &mut [Dual]| {
             program.derivative(parameters, time, state, derivative);
         };
         let preset = Preset {
@@ -213,6 +218,7 @@ impl Equations {
             description: "Initial states uniform between the bounds of each state",
             space: &[],
             dynamics: Dynamics::Field(Box::leak(Box::new(field))),
+            tangent: Some(Box::leak(Box::new(tangent))),
             initial: Box::leak(Box::new(initial)),
             environments: environments.collect::<Vec<_>>().leak(),
         };

@@ -6,7 +6,8 @@
 
 use exmex::{BinOp, Express, FlatEx, MakeOperators, Operator};
 
-use super::grammar::{BINARY, Fault, Token, UNARY, check, scan};
+use super::functions::{BINARY, UNARY};
+use super::grammar::{Fault, Token, check, scan};
 use super::problem::nearest;
 use super::program::{Code, DEEPEST, Instruction};
 

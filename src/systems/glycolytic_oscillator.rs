@@ -21,6 +21,7 @@
 //! Explicit methods cope: for accuracy alone Dormand-Prince 8(5,3) takes 68 steps on the 20 samples at a tolerance of 1e-9,
 //! where some 15 would be stable, and rejects two in a hundred.
 
+use super::dual::{Dual, Scalar};
 use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
 
 /// `J0`, mmol/L/min.
@@ -85,7 +86,8 @@ pub static GLYCOLYTIC_OSCILLATOR: System = System {
         name: "paper",
         description: "Initial states uniform on the box of Daniels and Nemenman",
         space: &[],
-        dynamics: Dynamics::Field(&field),
+        dynamics: Dynamics::Field(&field::<f64>),
+        tangent: Some(&field::<Dual>),
         initial: &|uniform, state| {
             for (value, (lower, upper)) in state.iter_mut().zip(INITIAL) {
                 *value = lower + (upper - lower) * uniform();
@@ -105,22 +107,22 @@ const fn concentration(name: &'static str, description: &'static str) -> Channel
     Channel { name, unit: "mmol L-1", description }
 }
 
-fn field(parameters: &[f64], _: f64, state: &[f64], derivative: &mut [f64]) {
+fn field<S: Scalar>(parameters: &[S], _: f64, state: &[S], derivative: &mut [S]) {
     let (k1, inhibition) = (parameters[0], parameters[1]);
     let &[s1, s2, s3, s4, s5, s6, s7] = state else { unreachable!("the state has seven channels") };
-    let glucose_use = k1 * s1 * s6 / (1.0 + (s6 / inhibition).powi(COOPERATIVITY));
-    let oxidation = K2 * s2 * (NICOTINAMIDES - s5);
-    let phosphorylation = K3 * s3 * (ADENOSINES - s6);
-    let fermentation = K4 * s4 * s5;
-    let glycerol = K6 * s2 * s5;
-    let exchange = KAPPA * (s4 - s7);
-    derivative[0] = INFLOW - glucose_use;
-    derivative[1] = 2.0 * glucose_use - oxidation - glycerol;
+    let glucose_use = k1 * s1 * s6 / ((s6 / inhibition).powi(COOPERATIVITY) + 1.0);
+    let oxidation = s2 * K2 * (S::from(NICOTINAMIDES) - s5);
+    let phosphorylation = s3 * K3 * (S::from(ADENOSINES) - s6);
+    let fermentation = s4 * K4 * s5;
+    let glycerol = s2 * K6 * s5;
+    let exchange = (s4 - s7) * KAPPA;
+    derivative[0] = S::from(INFLOW) - glucose_use;
+    derivative[1] = glucose_use * 2.0 - oxidation - glycerol;
     derivative[2] = oxidation - phosphorylation;
     derivative[3] = phosphorylation - fermentation - exchange;
     derivative[4] = oxidation - fermentation - glycerol;
-    derivative[5] = 2.0 * (phosphorylation - glucose_use) - K5 * s6;
-    derivative[6] = PSI * exchange - OUTFLOW * s7;
+    derivative[5] = (phosphorylation - glucose_use) * 2.0 - s6 * K5;
+    derivative[6] = exchange * PSI - s7 * OUTFLOW;
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! atom    = number | name | function "(" sum [ "," sum ] ")" | "(" sum ")"
 //! ```
 
+use super::functions::{self, BINARY};
 use super::problem::nearest;
 use super::program::DEEPEST;
 
@@ -22,35 +23,6 @@ pub(super) struct Fault {
     pub found: String,
     pub expected: String,
     pub remedy: String,
-}
-
-type Unary = fn(f64) -> f64;
-type Binary = fn(f64, f64) -> f64;
-
-/// Functions of one argument.
-pub(super) const UNARY: [(&str, Unary); 15] = [
-    ("abs", f64::abs),
-    ("acos", f64::acos),
-    ("asin", f64::asin),
-    ("atan", f64::atan),
-    ("cos", f64::cos),
-    ("cosh", f64::cosh),
-    ("exp", f64::exp),
-    ("ln", f64::ln),
-    ("log10", f64::log10),
-    ("sign", f64::signum),
-    ("sin", f64::sin),
-    ("sinh", f64::sinh),
-    ("sqrt", f64::sqrt),
-    ("tan", f64::tan),
-    ("tanh", f64::tanh),
-];
-/// Functions of two arguments.
-pub(super) const BINARY: [(&str, Binary); 3] = [("atan2", f64::atan2), ("max", f64::max), ("min", f64::min)];
-
-/// All functions.
-pub(super) fn functions() -> Vec<&'static str> {
-    UNARY.iter().map(|it| it.0).chain(BINARY.iter().map(|it| it.0)).collect()
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -128,7 +100,7 @@ pub(super) fn scan(text: &str) -> Result<Vec<(usize, Token)>, Fault> {
                     next += 1;
                 }
                 let word: String = text[start..next].iter().collect();
-                let function = functions().into_iter().find(|function| *function == word);
+                let function = functions::names().into_iter().find(|function| *function == word);
                 let called = text[next..].iter().find(|c| !c.is_whitespace()) == Some(&'(');
                 match (function, called) {
                     (Some(function), true) => Token::Function(function),
@@ -137,11 +109,11 @@ pub(super) fn scan(text: &str) -> Result<Vec<(usize, Token)>, Fault> {
                         return Err(fault(start, format!("`{function}` without an argument"), "`(`", remedy));
                     }
                     (None, true) => {
-                        let remedy = match nearest(&word, &functions()) {
+                        let remedy = match nearest(&word, &functions::names()) {
                             Some(nearest) => format!("did you mean `{nearest}`?"),
                             None => "write `*` for products".to_owned(),
                         };
-                        let expected = format!("one of the functions {}", functions().join(", "));
+                        let expected = format!("one of the functions {}", functions::names().join(", "));
                         return Err(fault(start, format!("`{word}(`"), &expected, remedy));
                     }
                     (None, false) => Token::Name(word),

@@ -43,6 +43,7 @@ pub static GRAY_SCOTT: System = System {
             description: "Three squares of 3 x 3 points at (u, v) = (0, 1) in a background at (0.95, 0.05), dx = 1",
             space: &[axis("x", 1.0), axis("y", 1.0)],
             dynamics: Dynamics::Field(&|rates, _, state, derivative| field(1.0, rates, state, derivative)),
+            tangent: None,
             initial: &|uniform, state| initial(3, REACTED, FED, uniform, state),
             environments: &[
                 EnvironmentSet { name: "train", axes: &[Axis::Values(&[0.030, 0.039]), TRAIN_KILL] },
@@ -56,6 +57,7 @@ pub static GRAY_SCOTT: System = System {
                           dx = 2, rates ten times as large",
             space: &[axis("x", 2.0), axis("y", 2.0)],
             dynamics: Dynamics::Field(&|rates, _, state, derivative| field(2.0, rates, state, derivative)),
+            tangent: None,
             initial: &|uniform, state| initial(2, FED, REACTED, uniform, state),
             environments: &[
                 EnvironmentSet { name: "train", axes: &[Axis::Values(&[0.30, 0.39]), TRAIN_KILL] },

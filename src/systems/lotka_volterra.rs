@@ -13,6 +13,7 @@
 //! 2022, appendix on Lotka-Volterra: `alpha = gamma = 0.5`, `beta` and `delta` differ between environments. Initial states
 //! are uniform on `[1, 3]^2` in its text (preset `paper`) and on `[1, 2]^2` in its published experiments (`lv-narrow`).
 
+use super::dual::{Dual, Scalar};
 use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
 
 const ALPHA: f64 = 0.5;
@@ -47,7 +48,8 @@ pub static LOTKA_VOLTERRA: System = System {
             name: "paper",
             description: "Initial states uniform on [1, 3]^2",
             space: &[],
-            dynamics: Dynamics::Field(&field),
+            dynamics: Dynamics::Field(&field::<f64>),
+            tangent: Some(&field::<Dual>),
             initial: &|uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform()),
             environments: ENVIRONMENTS,
         },
@@ -55,7 +57,8 @@ pub static LOTKA_VOLTERRA: System = System {
             name: "lv-narrow",
             description: "Initial states uniform on [1, 2]^2",
             space: &[],
-            dynamics: Dynamics::Field(&field),
+            dynamics: Dynamics::Field(&field::<f64>),
+            tangent: Some(&field::<Dual>),
             initial: &|uniform, state| state.fill_with(|| 1.0 + uniform()),
             environments: ENVIRONMENTS,
         },
@@ -75,13 +78,13 @@ const ENVIRONMENTS: &[EnvironmentSet] = &[
     EnvironmentSet { name: "grid", axes: &[GRID, GRID] },
 ];
 
-pub(super) fn field(parameters: &[f64], _: f64, state: &[f64], derivative: &mut [f64]) {
-    rates([ALPHA, parameters[0], GAMMA, parameters[1]], state, derivative);
+pub(super) fn field<S: Scalar>(parameters: &[S], _: f64, state: &[S], derivative: &mut [S]) {
+    rates([S::from(ALPHA), parameters[0], S::from(GAMMA), parameters[1]], state, derivative);
 }
 
 /// Writes `dx/dt` and `dy/dt` to `derivative`.
 #[inline]
-pub(super) fn rates([alpha, beta, gamma, delta]: [f64; 4], state: &[f64], derivative: &mut [f64]) {
+pub(super) fn rates<S: Scalar>([alpha, beta, gamma, delta]: [S; 4], state: &[S], derivative: &mut [S]) {
     let (x, y) = (state[0], state[1]);
     derivative[0] = alpha * x - beta * x * y;
     derivative[1] = delta * x * y - gamma * y;

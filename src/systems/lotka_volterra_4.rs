@@ -12,6 +12,7 @@
 //! not known which values its environments had. The sets here are our own: those of the benchmark with two parameters,
 //! carried over to all four. Its values lie among them (`alpha = gamma = 0.5`), and none of `adapt` among those of `train`.
 
+use super::dual::{Dual, Scalar};
 use super::lotka_volterra::{ADAPT, CHANNELS, TRAIN, rates};
 use super::{Dynamics, EnvironmentSet, Parameter, Preset, System};
 
@@ -34,7 +35,8 @@ pub static LOTKA_VOLTERRA_4: System = System {
             name: "paper",
             description: "Initial states uniform on [1, 3]^2; which environments the paper had is not known",
             space: &[],
-            dynamics: Dynamics::Field(&field),
+            dynamics: Dynamics::Field(&field::<f64>),
+            tangent: Some(&field::<Dual>),
             initial: &|uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform()),
             environments: ENVIRONMENTS,
         },
@@ -42,7 +44,8 @@ pub static LOTKA_VOLTERRA_4: System = System {
             name: "lv-narrow",
             description: "Initial states uniform on [1, 2]^2; which environments the paper had is not known",
             space: &[],
-            dynamics: Dynamics::Field(&field),
+            dynamics: Dynamics::Field(&field::<f64>),
+            tangent: Some(&field::<Dual>),
             initial: &|uniform, state| state.fill_with(|| 1.0 + uniform()),
             environments: ENVIRONMENTS,
         },
@@ -58,7 +61,7 @@ const fn rate(name: &'static str, description: &'static str) -> Parameter {
     Parameter { name, unit: "1", description, lower: 1e-3, upper: 10.0 }
 }
 
-fn field(parameters: &[f64], _: f64, state: &[f64], derivative: &mut [f64]) {
+fn field<S: Scalar>(parameters: &[S], _: f64, state: &[S], derivative: &mut [S]) {
     let &[alpha, beta, gamma, delta] = parameters else { unreachable!("there are four parameters") };
     rates([alpha, beta, gamma, delta], state, derivative);
 }

@@ -7,11 +7,14 @@ use crate::schema::{Grid, GridAxis, Quantity, StateShape};
 use crate::solve::{self, Work};
 
 mod problem;
+mod functions;
+mod dual;
 mod program;
 mod grammar;
 mod expression;
 mod equations;
 mod validate;
+mod sensitivities;
 
 mod fourier;
 mod random_field;
@@ -23,9 +26,11 @@ mod lotka_volterra;
 mod lotka_volterra_4;
 mod navier_stokes;
 
+pub use dual::{Dual, LANES};
 pub use equations::{Equations, ParameterBounds, Range, StateEquation, Values};
 pub use problem::Problem;
 pub(crate) use problem::Problems;
+pub use sensitivities::{Sensitivities, Start};
 
 /// Every built-in system, in alphabetical order of names.
 pub fn all() -> &'static [&'static System] {
@@ -77,6 +82,9 @@ pub enum Dynamics {
 
 /// `field(p, t, y, dy)`: parameters `[d_p]`, time, state, derivative of the same shape to be written.
 pub type VectorField = &'static (dyn Fn(&[f64], f64, &[f64], &mut [f64]) + Sync);
+
+/// As [`VectorField`], with the derivatives of all along [`LANES`] directions.
+pub type TangentField = &'static (dyn Fn(&[Dual], f64, &[Dual], &mut [Dual]) + Sync);
 
 /// An integrator with a fixed step, of one system.
 pub struct Stepper {
@@ -148,6 +156,8 @@ pub struct Preset {
     pub space: &'static [SpaceAxis],
     /// How a state moves on.
     pub dynamics: Dynamics,
+    /// The vector field with its derivatives; `None` where nobody has written it so.
+    pub tangent: Option<TangentField>,
     /// Draws an initial state.
     pub initial: InitialLaw,
     /// Named sets of environments.

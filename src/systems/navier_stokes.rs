@@ -39,6 +39,7 @@ pub static NAVIER_STOKES: System = System {
         description: "Initial vorticity a Gaussian random field after 30 units of time at nu = 8e-4",
         space: &[axis("x"), axis("y")],
         dynamics: Dynamics::Stepper(&STEPPER),
+        tangent: None,
         initial: &|uniform, vorticity| {
             INITIAL.draw(POINTS, uniform, vorticity);
             let mut flow = Vorticity::new(POINTS, &force());

@@ -3,6 +3,9 @@
 //! Evaluation allocates nothing, works in the order in which the expressions are written, and fuses no operations: it
 //! rounds as the same expressions in Rust do.
 
+use super::dual::Scalar;
+use super::functions::{Binary, Unary};
+
 /// Values that wait for their operators at most.
 pub(super) const DEEPEST: usize = 64;
 
@@ -22,8 +25,8 @@ pub(super) enum Instruction {
     MultiplyState(usize),
     Negate,
     Square,
-    Unary(fn(f64) -> f64),
-    Binary(fn(f64, f64) -> f64),
+    Unary(Unary),
+    Binary(Binary),
     /// Moves the value to the derivative of a state.
     Derivative(usize),
 }
@@ -75,7 +78,7 @@ impl Code {
         }
         let mut value = [0.0];
         let code = self.0.into_iter().chain([Instruction::Derivative(0)]).collect();
-        Program { code }.derivative(&[], 0.0, &[], &mut value);
+        Program { code }.derivative::<f64>(&[], 0.0, &[], &mut value);
         Code::one(Instruction::Number(value[0]))
     }
 
@@ -115,25 +118,27 @@ impl Program {
     }
 
     /// Writes `dy/dt [C]` at `parameters [d_p]`, `time` and `state [C]` to `derivative`.
-    pub(super) fn derivative(&self, parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]) {
-        let mut stack = [0.0; DEEPEST];
+    pub(super) fn derivative<S: Scalar>(&self, parameters: &[S], time: f64, state: &[S], derivative: &mut [S]) {
+        let mut stack = [S::from(0.0); DEEPEST];
         let mut next = 0;
         for instruction in &self.code {
             match *instruction {
-                Instruction::Number(number) => push(&mut stack, &mut next, number),
-                Instruction::Time => push(&mut stack, &mut next, time),
+                Instruction::Number(number) => push(&mut stack, &mut next, S::from(number)),
+                Instruction::Time => push(&mut stack, &mut next, S::from(time)),
                 Instruction::State(index) => push(&mut stack, &mut next, state[index]),
                 Instruction::Parameter(index) => push(&mut stack, &mut next, parameters[index]),
                 Instruction::Add => apply(&mut stack, &mut next, |left, right| left + right),
                 Instruction::Subtract => apply(&mut stack, &mut next, |left, right| left - right),
                 Instruction::Multiply => apply(&mut stack, &mut next, |left, right| left * right),
                 Instruction::Divide => apply(&mut stack, &mut next, |left, right| left / right),
-                Instruction::Power => apply(&mut stack, &mut next, f64::powf),
-                Instruction::Binary(function) => apply(&mut stack, &mut next, function),
-                Instruction::MultiplyState(index) => stack[next - 1] *= state[index],
+                Instruction::Power => apply(&mut stack, &mut next, S::powf),
+                Instruction::Binary(function) => {
+                    apply(&mut stack, &mut next, |left, right| left.binary(right, function));
+                }
+                Instruction::MultiplyState(index) => stack[next - 1] = stack[next - 1] * state[index],
                 Instruction::Negate => stack[next - 1] = -stack[next - 1],
-                Instruction::Square => stack[next - 1] *= stack[next - 1],
-                Instruction::Unary(function) => stack[next - 1] = function(stack[next - 1]),
+                Instruction::Square => stack[next - 1] = stack[next - 1] * stack[next - 1],
+                Instruction::Unary(function) => stack[next - 1] = stack[next - 1].unary(function),
                 Instruction::Derivative(index) => {
                     next -= 1;
                     derivative[index] = stack[next];
@@ -144,13 +149,13 @@ impl Program {
 }
 
 #[inline(always)]
-fn push(stack: &mut [f64; DEEPEST], next: &mut usize, value: f64) {
+fn push<S>(stack: &mut [S; DEEPEST], next: &mut usize, value: S) {
     stack[*next] = value;
     *next += 1;
 }
 
 #[inline(always)]
-fn apply(stack: &mut [f64; DEEPEST], next: &mut usize, operation: impl Fn(f64, f64) -> f64) {
+fn apply<S: Copy>(stack: &mut [S; DEEPEST], next: &mut usize, operation: impl Fn(S, S) -> S) {
     *next -= 1;
     stack[*next - 1] = operation(stack[*next - 1], stack[*next]);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::equations::{Equations, ParameterBounds, Range, Values};
-use super::grammar;
+use super::functions;
 use super::problem::Problems;
 use crate::dataset::RESERVED;
 
@@ -62,7 +62,7 @@ impl Equations {
                     "letters, digits and `_`, no digit first",
                     "rename it so that expressions can name it",
                 );
-            } else if grammar::functions().contains(&name) {
+            } else if functions::names().contains(&name) {
                 problems.add(key.as_str(), format!("`{name}`, a function"), "a name of its own", "rename it");
             } else if matches!(name, "t" | "pi") {
                 let meaning = if name == "t" { "the time" } else { "the number" };

@@ -11,6 +11,7 @@ const OBSERVATION: &str = r#"
     noise = 0.01
     relative_noise = { x = 0.05 }
     missing = 0.2
+    missing_cells = { y = 0.3 }
     irregular_times = 0.2
     jitter = 0.1
 "#;
@@ -84,6 +85,27 @@ fn an_observed_dataset_is_whole_and_the_same_on_any_number_of_threads() {
 }
 
 #[test]
+fn cells_are_missing_in_the_observed_splits_and_nowhere_else() {
+    let place = tempfile::tempdir().unwrap();
+    let with_cells = settings(&format!("{SETTINGS}[observation]\nmissing_cells = {{ y = 0.3 }}"));
+    let directory = place.path().join("set");
+    let manifest = generate(&with_cells, 3, &directory);
+    assert_eq!(dataset::verify(&directory), Vec::<String>::new());
+    let truth = simulate(&settings(SETTINGS), 3);
+    let dataset = Dataset::open(&directory).unwrap();
+    for (split, truth) in &truth {
+        let found = dataset.read(*split).unwrap();
+        assert_eq!(manifest.splits[split].missing > 0, *split != Split::Test);
+        for (found, truth) in found.iter().zip(truth) {
+            assert!(found.times == truth.times && found.is_complete(0));
+            let pairs = || found.states.iter().zip(&truth.states);
+            assert!(pairs().all(|(found, truth)| found.is_nan() || found == truth));
+            assert!(pairs().step_by(2).all(|(found, _)| !found.is_nan()), "no x is missing");
+        }
+    }
+}
+
+#[test]
 fn everything_wrong_with_an_observation_is_said_at_once() {
     let broken = format!(
         "{SETTINGS}{}",
@@ -92,6 +114,7 @@ fn everything_wrong_with_an_observation_is_said_at_once() {
         noise = { z = 0.1, x = -1.0 }
         relative_noise = inf
         missing = 1.5
+        missing_cells = { y = 1.5, w = 0.1 }
         irregular_times = 0.4
         jitter = 0.3
         dropped = ["x", "x", "y", "xx"]

@@ -21,7 +21,7 @@ use rows::Rows;
 use tangent::{Scratch, TangentRollout};
 use weights::{Shape, Weights};
 
-use super::{Batch, Engine, Jacobian, Tangents};
+use super::{Batch, Engine, Jacobian, Tangents, With};
 use crate::models::Mlp;
 use crate::solve::Tableau;
 
@@ -158,14 +158,15 @@ struct NativeTangents<'a, T> {
 }
 
 impl<T: Real + Default> Tangents for NativeTangents<'_, T> {
-    fn roll_out(&self, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
+    fn roll_out_with(&self, with: With, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
         let d = self.basis.len() - 1;
+        let tangent_count = with.count(d, batch.channels);
         let mut predictions = vec![0.0; batch.targets.len()];
-        let mut tangents = vec![0.0; batch.targets.len() * d];
+        let mut tangents = vec![0.0; batch.targets.len() * tangent_count];
         let size = batch.values_per_environment().max(1);
         predictions
             .par_chunks_mut(size)
-            .zip(tangents.par_chunks_mut(size * d))
+            .zip(tangents.par_chunks_mut(size * tangent_count))
             .zip(contexts.par_chunks(d))
             .enumerate()
             .for_each(|(environment, ((predictions, tangents), context))| {
@@ -179,6 +180,7 @@ impl<T: Real + Default> Tangents for NativeTangents<'_, T> {
                     basis: &self.basis,
                     moved: &self.moved,
                     context: &context,
+                    tangent_count,
                     batch,
                     rows: &Rows::new(&self.engine.shape, batch, environment),
                     scratch: &mut scratch,

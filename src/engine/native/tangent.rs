@@ -1,8 +1,9 @@
-//! Rollout of one environment with its tangents with respect to the context.
+//! Rollout of one environment with its tangents with respect to the context and, if asked, the initial state.
 //!
 //! With `theta = basis_0 + sum_k xi_k basis_k` decoded into a scratch of the thread, and `h` the input of a layer with matrix
 //! `A` under `theta` and `A_k`, `b_k` under `basis_k`: `a = A h + b` and `da_k = A dh_k + A_k h + b_k`. The primal and its
-//! tangents are rows of one product.
+//! tangents are rows of one product. A tangent with respect to a value of the initial state starts as the unit vector there, and has
+//! `da = A dh` only: the weights do not depend on it.
 
 use pulp::{Simd, WithSimd};
 
@@ -13,7 +14,7 @@ use super::weights::{Shape, Weights};
 use crate::engine::Batch;
 use crate::solve::Tableau;
 
-/// Buffers, reused from call to call. `D` is `1 + d`: the primal, then the tangents.
+/// Buffers, reused from call to call. `D` is `1 + d`, or `1 + d + C`: the primal, then the tangents.
 #[derive(Default)]
 pub struct Scratch<T> {
     /// `[D, state_width]`.
@@ -36,12 +37,14 @@ pub struct TangentRollout<'a, T> {
     /// Hidden layers that depend on the context.
     pub moved: &'a [bool],
     pub context: &'a [T],
+    /// Tangents of each value: `d`, or `d + C` with those with respect to the initial state.
+    pub tangent_count: usize,
     pub batch: &'a Batch,
     pub rows: &'a Rows<T>,
     pub scratch: &'a mut Scratch<T>,
     /// Index of the environment in the batch.
     pub environment: usize,
-    /// Of the environment, `[B, L, C]` and `[B, L, C, d]`.
+    /// Of the environment, `[B, L, C]` and `[B, L, C, tangent_count]`.
     pub predictions: &'a mut [f64],
     pub tangents: &'a mut [f64],
 }
@@ -56,7 +59,7 @@ impl<T: Real> WithSimd for TangentRollout<'_, T> {
                 .zip(from)
                 .for_each(|(to, from)| *to = T::from_f64(to.to_f64() + factor.to_f64() * from.to_f64()));
         });
-        let (width, count, stages) = (self.shape.state_width, 1 + self.context.len(), self.tableau.weights.len());
+        let (width, count, stages) = (self.shape.state_width, 1 + self.tangent_count, self.tableau.weights.len());
         let size = count * width;
         let clear = |buffer: &mut Vec<T>, size: usize| {
             buffer.clear();
@@ -77,11 +80,14 @@ impl<T: Real> WithSimd for TangentRollout<'_, T> {
 impl<T: Real> TangentRollout<'_, T> {
     #[inline(always)]
     fn row<S: Simd>(&mut self, simd: S, r: usize) {
-        let (width, d) = (self.shape.state_width, self.context.len());
-        let size = (1 + d) * width;
+        let (width, tangents) = (self.shape.state_width, self.tangent_count);
+        let size = (1 + tangents) * width;
         let first = self.environment * self.batch.rows * self.batch.steps * self.batch.channels;
         self.scratch.state.fill(T::zeroed());
         self.scratch.state[..width].copy_from_slice(&self.rows.initial[r * width..(r + 1) * width]);
+        for (c, k) in (self.context.len()..tangents).enumerate() {
+            self.scratch.state[(1 + k) * width + c] = T::from_f64(1.0);
+        }
         for step in 0..self.rows.active.iter().take_while(|&&active| active > r).count() {
             let dt = self.rows.dt[step * self.rows.count + r].to_f64();
             for (stage, coefficients) in self.tableau.stages.iter().enumerate() {
@@ -99,8 +105,8 @@ impl<T: Real> TangentRollout<'_, T> {
             let place = self.rows.target(self.batch, r, step) - first;
             for c in 0..self.shape.channels {
                 self.predictions[place + c] = self.scratch.state[c].to_f64();
-                for k in 0..d {
-                    self.tangents[(place + c) * d + k] = self.scratch.state[(1 + k) * width + c].to_f64();
+                for k in 0..tangents {
+                    self.tangents[(place + c) * tangents + k] = self.scratch.state[(1 + k) * width + c].to_f64();
                 }
             }
         }
@@ -109,8 +115,8 @@ impl<T: Real> TangentRollout<'_, T> {
     /// The vector field and its tangents at the input, to the rates from value `at`.
     #[inline(always)]
     fn field<S: Simd>(&mut self, simd: S, at: usize) {
-        let (shape, count) = (self.shape, 1 + self.context.len());
-        let width = shape.hidden_width;
+        let (shape, count) = (self.shape, 1 + self.tangent_count);
+        let (width, own_rows) = (shape.hidden_width, 1 + self.context.len());
         let [mut current, mut next] = self.scratch.hidden.each_mut();
         for layer in 0..shape.hidden {
             let (values, stride) =
@@ -128,6 +134,7 @@ impl<T: Real> TangentRollout<'_, T> {
                 let primal = Strided { values, row: stride, column: 1 };
                 accumulate(simd, primal, 1, inputs, &of_basis.transposed, width, row);
             }
+            next[own_rows * width..count * width].fill(T::zeroed());
             accumulate(simd, Strided { values, row: stride, column: 1 }, count, inputs, &own.transposed, width, next);
             let (primal, tangents) = next.split_at_mut(width);
             for (register, value) in lanes_mut::<T, S>(primal).iter_mut().enumerate() {
@@ -151,6 +158,9 @@ impl<T: Real> TangentRollout<'_, T> {
                 let direct = dot(simd, primal, &of_basis.last[c * width..(c + 1) * width]);
                 let carried = dot(simd, tangent, weights);
                 rates[(1 + k) * shape.state_width + c] = sum(sum(direct, carried), of_basis.last_bias[c]);
+            }
+            for k in own_rows..count {
+                rates[k * shape.state_width + c] = dot(simd, &values[k * width..(k + 1) * width], weights);
             }
         }
     }

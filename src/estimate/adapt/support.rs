@@ -1,0 +1,85 @@
+//! What a context is fitted to.
+
+use super::walk::Prior;
+use crate::checkpoint::ChannelScale;
+use crate::engine::{Segment, With};
+use crate::estimate::InitialState;
+use crate::schema::Trajectory;
+use crate::train;
+
+/// The observed trajectories of one environment, in the model's own units.
+#[derive(Clone, Debug, Default)]
+pub struct Support {
+    pub trajectories: Vec<Trajectory>,
+}
+
+impl Support {
+    /// Scales `trajectories` by `scales` (one a value of a state). Where initial states are observed, each starts at its first complete
+    /// sample, and those that have none that another sample follows are left out.
+    pub fn new(
+        trajectories: impl IntoIterator<Item = Trajectory>,
+        scales: &[ChannelScale],
+        initial_state: InitialState,
+    ) -> Self {
+        let trajectories = trajectories.into_iter();
+        let mut trajectories: Vec<Trajectory> = match initial_state {
+            InitialState::Observed => trajectories.filter_map(Trajectory::from_start).collect(),
+            InitialState::Estimated => trajectories.collect(),
+        };
+        trajectories.iter_mut().for_each(|trajectory| train::scale(trajectory, scales));
+        Support { trajectories }
+    }
+
+    /// Observed values that enter the fit: all but the first samples and what is missing.
+    pub fn points(&self) -> usize {
+        let later = self.trajectories.iter().flat_map(|it| it.states.iter().skip(it.channels()));
+        later.filter(|value| !value.is_nan()).count()
+    }
+
+    pub(in crate::estimate) fn segments(&self) -> Vec<Segment<'_>> {
+        self.trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states }).collect()
+    }
+
+    /// Where a fit of the initial states starts, `[B, C]`: the first value of each channel, or the mean of its prior where a trajectory has
+    /// none.
+    pub(super) fn initial_guess(&self) -> Vec<f64> {
+        let mut guess = Vec::new();
+        for trajectory in &self.trajectories {
+            let channels = trajectory.channels();
+            for c in 0..channels {
+                let mut of_channel = trajectory.states.iter().skip(c).step_by(channels).copied();
+                guess.push(of_channel.find(|value| !value.is_nan()).unwrap_or_else(|| self.spread(c).0));
+            }
+        }
+        guess
+    }
+
+    /// Priors of the initial values that are unknown and were not observed, by their place among the initial states `[B, C]`.
+    pub(super) fn priors(&self, with: With) -> Vec<Prior> {
+        if with == With::Context {
+            return Vec::new();
+        }
+        let first = self.trajectories.iter().flat_map(|it| it.states[..it.channels()].iter().enumerate());
+        let missing = first.enumerate().filter(|(_, (_, value))| value.is_nan());
+        let prior = |(place, (c, _))| {
+            let (mean, deviation) = self.spread(c);
+            Prior { place, mean, deviation }
+        };
+        missing.map(prior).collect()
+    }
+
+    /// Mean and deviation of the observed values of channel `c`; those of the model's own units where they do not show.
+    fn spread(&self, c: usize) -> (f64, f64) {
+        let observed = || {
+            let values = self.trajectories.iter().flat_map(|it| it.states.iter().skip(c).step_by(it.channels().max(1)));
+            values.filter(|value| !value.is_nan())
+        };
+        let count = observed().count() as f64;
+        if count == 0.0 {
+            return (0.0, 1.0);
+        }
+        let mean = observed().sum::<f64>() / count;
+        let deviation = (observed().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+        (mean, if deviation > f64::EPSILON * mean.abs() { deviation } else { 1.0 })
+    }
+}

@@ -1,0 +1,281 @@
+//! Which equations are fitted to which dataset: channels and parameters find each other by name.
+
+use super::Settings;
+use super::bound::Deviation;
+use super::coordinates::Coordinate;
+use super::experiment::{Model, Series};
+use crate::dataset::Dataset;
+use crate::estimate::{Bounds, Error};
+use crate::generate::{self, Observation};
+use crate::schema::{Quantity, Split, Trajectory};
+use crate::systems::{Preset, Problem, Problems, System};
+
+/// Known parameters of training environments that a fit may start from, beside their median.
+const MOST_STARTS: usize = 12;
+
+/// The equations, and how they speak of a dataset.
+pub(super) struct Equations {
+    pub model: Model,
+    /// The estimated parameters `[d]`.
+    pub names: Vec<String>,
+    pub quantities: Vec<Quantity>,
+    pub bounds: Vec<Bounds>,
+    /// The place of each channel of the system among those of the dataset.
+    pub places: Vec<usize>,
+    /// The known parameters of the training environments `[n][d]`.
+    pub known: Vec<Vec<f64>>,
+    /// Where fits start from: the median of the known parameters, and some of them.
+    pub starts: Vec<Vec<f64>>,
+    /// What is worth a warning.
+    pub warnings: Vec<String>,
+    /// Channels of the dataset.
+    channels: usize,
+    /// The place of each estimated parameter among those of the dataset, where it has it.
+    truths: Vec<Option<usize>>,
+    observation: Option<Observation>,
+    channel_names: Vec<&'static str>,
+}
+
+impl Settings {
+    /// Everything wrong with the settings, as far as they tell without a dataset; keys begin inside their table.
+    pub fn validate(&self) -> Vec<Problem> {
+        let Some(of_system) = &self.system else { return Vec::new() };
+        match of_system.find() {
+            Err(problems) => problems,
+            Ok(system) => {
+                let mut problems = Problems::default();
+                self.check(system, system.presets.first(), &mut problems);
+                problems.0
+            }
+        }
+    }
+
+    fn check(&self, system: &System, preset: Option<&Preset>, problems: &mut Problems) {
+        if preset.is_none_or(|preset| preset.tangent.is_none()) {
+            problems.add(
+                "system",
+                format!("`{}`, whose derivatives by its parameters are not known here", system.name),
+                "a system of ordinary differential equations",
+                "estimate it by `method = \"learned\"`",
+            );
+        }
+        let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name).collect();
+        for (name, value) in &self.fixed {
+            let key = format!("fixed.{name}");
+            match system.parameters.iter().find(|parameter| parameter.name == name) {
+                None => problems.unknown(key, name, "parameter of the system", &known),
+                Some(parameter) => problems.require(
+                    (parameter.lower..=parameter.upper).contains(value),
+                    key,
+                    value,
+                    &format!("a number from {} to {}", parameter.lower, parameter.upper),
+                    "choose a value inside the bounds of the parameter",
+                ),
+            }
+        }
+        if known.iter().all(|name| self.fixed.contains_key(*name)) {
+            problems.add("fixed", "every parameter", "one at least that is left to estimate", "remove one");
+        }
+    }
+}
+
+impl Equations {
+    /// The equations that `settings` name, or else those that `dataset` was simulated with.
+    ///
+    /// # Errors
+    /// [`Error::Physics`] with everything in which settings, system and dataset do not fit together.
+    pub fn new(settings: &Settings, estimate: &crate::estimate::Settings, dataset: &Dataset) -> Result<Self, Error> {
+        let manifest = dataset.manifest();
+        let simulated = manifest.provenance.stage == "generate";
+        let simulated: Option<generate::Settings> =
+            if simulated { serde_json::from_value(manifest.provenance.configuration.clone()).ok() } else { None };
+        let mut problems = Problems::default();
+        let of_system = settings.system.as_ref().or(simulated.as_ref().map(|simulated| &simulated.system));
+        let Some(of_system) = of_system else {
+            problems.add(
+                "system",
+                "nothing, and a dataset that was not simulated",
+                "the name of a system, or a file with its equations",
+                "add `system = \"...\"` to [estimate.physics]",
+            );
+            return Err(Error::Physics(problems.0));
+        };
+        let system = of_system.find().map_err(Error::Physics)?;
+        let own = simulated.as_ref().filter(|simulated| &simulated.system == of_system);
+        let preset = own.and_then(|own| own.find_preset(system)).or(system.presets.first());
+        settings.check(system, preset, &mut problems);
+        let places = places(system, &manifest.channels, &mut problems);
+        let estimated = estimated(system, settings, &manifest.parameters);
+        let bounds = bounds(system, &estimated, estimate, &mut problems);
+        let (Some(field), true) = (preset.and_then(|preset| preset.tangent), problems.0.is_empty()) else {
+            return Err(Error::Physics(problems.0));
+        };
+        let place = |name: &str| manifest.parameters.iter().position(|it| it.name == name);
+        let names: Vec<String> = estimated.iter().map(|&it| system.parameters[it].name.to_owned()).collect();
+        let truths: Vec<Option<usize>> = names.iter().map(|name| place(name)).collect();
+        let of_system = system.parameter_quantities();
+        let quantities = estimated.iter().zip(&truths).map(|(&it, truth)| match truth {
+            Some(place) => manifest.parameters[*place].clone(),
+            None => of_system[it].clone(),
+        });
+        let mut equations = Equations {
+            quantities: quantities.collect(),
+            model: Model {
+                field,
+                channels: system.channels.len(),
+                parameters: system
+                    .parameters
+                    .iter()
+                    .map(|it| settings.fixed.get(it.name).copied().unwrap_or(0.0))
+                    .collect(),
+                estimated,
+                coordinates: bounds.iter().map(|it| Coordinate { lower: it.0, upper: it.1 }).collect(),
+            },
+            bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
+            names,
+            places,
+            known: Vec::new(),
+            starts: Vec::new(),
+            warnings: unit_warnings(system, manifest),
+            channels: manifest.channels.len(),
+            truths,
+            observation: simulated.and_then(|simulated| simulated.observation),
+            channel_names: system.channels.iter().map(|channel| channel.name).collect(),
+        };
+        let training = dataset.index(Split::Train)?;
+        let known = training.iter().filter_map(|entry| equations.truth(&entry.parameters).into_iter().collect());
+        equations.known = distinct(known.collect());
+        equations.starts = starts(&equations.known);
+        Ok(equations)
+    }
+
+    /// A trajectory of the dataset with the channels of the system.
+    pub fn series(&self, trajectory: &Trajectory) -> Series {
+        let samples = trajectory.states.chunks_exact(self.channels);
+        let observed = samples.flat_map(|sample| self.places.iter().map(|&place| sample[place])).collect();
+        Series { times: trajectory.times.clone(), observed }
+    }
+
+    /// States `[T, C]` of the system with the channels of the dataset; NaN in those that the system does not have.
+    pub fn in_dataset_order(&self, states: &[f64]) -> Vec<f64> {
+        let samples = states.chunks_exact(self.model.channels);
+        let mut ordered = vec![f64::NAN; samples.len() * self.channels];
+        for (sample, of_system) in ordered.chunks_exact_mut(self.channels).zip(samples) {
+            self.places.iter().zip(of_system).for_each(|(&place, value)| sample[place] = *value);
+        }
+        ordered
+    }
+
+    /// The estimated parameters `[d]` among those of the dataset, as far as they are known.
+    pub fn truth(&self, parameters: &[Option<f64>]) -> Vec<Option<f64>> {
+        self.truths.iter().map(|place| place.and_then(|place| parameters.get(place).copied().flatten())).collect()
+    }
+
+    /// The noise of each channel of the system in `split`, where the dataset was simulated with noise.
+    pub fn noise(&self, split: Split) -> Option<Vec<Deviation>> {
+        let observation = self.observation.as_ref().filter(|it| it.splits.contains(&split) && it.jitter == 0.0)?;
+        let deviations = self.channel_names.iter().map(|channel| {
+            let (absolute, relative) = observation.deviations(channel);
+            Some(Deviation { absolute, relative }).filter(|_| absolute > 0.0 || relative > 0.0)
+        });
+        deviations.collect()
+    }
+}
+
+/// The place of each channel of `system` among `channels`.
+fn places(system: &System, channels: &[Quantity], problems: &mut Problems) -> Vec<usize> {
+    let names: Vec<&str> = channels.iter().map(|channel| channel.name.as_str()).collect();
+    let mut places = Vec::new();
+    for channel in system.channels {
+        match names.iter().position(|name| *name == channel.name) {
+            Some(place) => places.push(place),
+            None => problems.add(
+                "system",
+                format!("`{}` with the state `{}`, and a dataset with {}", system.name, channel.name, names.join(", ")),
+                "every state of the system among the channels of the dataset",
+                "rename the state or the channel; states that nobody observed cannot be estimated",
+            ),
+        }
+    }
+    places
+}
+
+/// The places of the estimated parameters among those of `system`: those of the dataset in its order, then the others.
+fn estimated(system: &System, settings: &Settings, of_dataset: &[Quantity]) -> Vec<usize> {
+    let mut estimated: Vec<usize> =
+        (0..system.parameters.len()).filter(|&it| !settings.fixed.contains_key(system.parameters[it].name)).collect();
+    let place = |it: usize| of_dataset.iter().position(|quantity| quantity.name == system.parameters[it].name);
+    estimated.sort_by_key(|&it| place(it).unwrap_or(usize::MAX));
+    estimated
+}
+
+/// Lower and upper bound of each estimated parameter: those of the system, narrowed by those of the settings.
+fn bounds(
+    system: &System,
+    estimated: &[usize],
+    estimate: &crate::estimate::Settings,
+    problems: &mut Problems,
+) -> Vec<(f64, f64)> {
+    let of_parameter = |&it: &usize| {
+        let parameter = system.parameters[it];
+        let narrower = estimate.bounds.get(parameter.name).copied().unwrap_or_default();
+        let lower = narrower.min.map_or(parameter.lower, |min| min.max(parameter.lower));
+        let upper = narrower.max.map_or(parameter.upper, |max| max.min(parameter.upper));
+        if lower < upper {
+            return (lower, upper);
+        }
+        problems.add(
+            "system",
+            format!(
+                "`{}` from {} to {}, and estimate.bounds.{0} that leave nothing",
+                parameter.name, parameter.lower, parameter.upper
+            ),
+            "bounds that overlap",
+            "widen one of them, or name the parameter in `fixed`",
+        );
+        (parameter.lower, parameter.upper)
+    };
+    estimated.iter().map(of_parameter).collect()
+}
+
+/// Units that system and dataset state differently.
+fn unit_warnings(system: &System, manifest: &crate::dataset::Manifest) -> Vec<String> {
+    let time = ("time".to_owned(), system.time_unit, manifest.time_unit.as_str());
+    let channels = system.channels.iter().map(|it| (it.name, it.unit)).zip(std::iter::repeat(&manifest.channels));
+    let parameters = system.parameters.iter().map(|it| (it.name, it.unit)).zip(std::iter::repeat(&manifest.parameters));
+    let quantities = channels.chain(parameters).filter_map(|((name, unit), quantities)| {
+        let other = quantities.iter().find(|quantity| quantity.name == name)?;
+        Some((format!("`{name}`"), unit, other.unit.as_str()))
+    });
+    std::iter::once(time)
+        .chain(quantities)
+        .filter(|(_, of_system, of_dataset)| of_system != of_dataset)
+        .map(|(what, of_system, of_dataset)| {
+            format!(
+                "{what} is in `{of_system}` in the equations and in `{of_dataset}` in the dataset; nothing is converted"
+            )
+        })
+        .collect()
+}
+
+/// Each once, in order.
+fn distinct(mut known: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    known.sort_by(|a, b| {
+        a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|it| it.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    known.dedup();
+    known
+}
+
+/// The median of the known parameters, and some of them at equal distances in their order.
+fn starts(known: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let Some(first) = known.first() else { return Vec::new() };
+    let median = |k: usize| {
+        let mut values: Vec<f64> = known.iter().map(|parameters| parameters[k]).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let stride = known.len().div_ceil(MOST_STARTS);
+    let median = (0..first.len()).map(median).collect();
+    std::iter::once(median).chain(known.iter().step_by(stride).cloned()).collect()
+}

@@ -1,0 +1,262 @@
+//! The trajectories of one environment, and what the equations make of given unknowns.
+//!
+//! Unknown are the coordinates `theta [d]` of the estimated parameters, and of each trajectory those entries of its initial state
+//! that are not given, in units of the spread of their channel.
+
+use super::coordinates::Coordinate;
+use super::normal::{Normal, Step};
+use super::{InitialState, Settings};
+use crate::solve::{self, DOP853, Tableau, Tolerance};
+use crate::systems::{Sensitivities, Start, TangentField};
+
+/// The equations, and which of their parameters are estimated.
+pub(super) struct Model {
+    pub field: TangentField,
+    /// Values of a state.
+    pub channels: usize,
+    /// All parameters of the system; those estimated are replaced.
+    pub parameters: Vec<f64>,
+    /// The places of those estimated among all.
+    pub estimated: Vec<usize>,
+    /// One an estimated parameter.
+    pub coordinates: Vec<Coordinate>,
+}
+
+impl Model {
+    /// The same equations with these values `[d]` of the estimated parameters, and none to estimate.
+    pub fn with(&self, values: &[f64]) -> Model {
+        let mut parameters = self.parameters.clone();
+        self.estimated.iter().zip(values).for_each(|(&place, value)| parameters[place] = *value);
+        Model { parameters, estimated: Vec::new(), coordinates: Vec::new(), ..*self }
+    }
+}
+
+/// One observed trajectory, channels in the order of the system.
+pub(super) struct Series {
+    /// `[T]`.
+    pub times: Vec<f64>,
+    /// `[T, C]`; NaN where nothing was observed.
+    pub observed: Vec<f64>,
+}
+
+/// What is to be explained.
+pub(super) struct Experiment<'a> {
+    pub model: &'a Model,
+    pub series: Vec<Series>,
+    /// Channels of each trajectory whose initial value is unknown.
+    own: Vec<Vec<usize>>,
+    /// Spread of each channel `[C]`.
+    pub scales: Vec<f64>,
+    /// The places `(trajectory, cell)` of the values that enter the fit, cells of `[T, C]`.
+    pub cells: Vec<(usize, usize)>,
+}
+
+/// What the fit moves.
+#[derive(Clone, Debug)]
+pub(super) struct Unknowns {
+    /// `theta [d]`.
+    pub coordinates: Vec<f64>,
+    /// The initial state `[C]` of each trajectory.
+    pub initial: Vec<Vec<f64>>,
+}
+
+/// The trajectories at some unknowns, with their derivatives.
+#[derive(Clone, Debug)]
+pub(super) struct Rollout {
+    /// `[T, C]` of each trajectory.
+    pub states: Vec<Vec<f64>>,
+    /// `[T, C, k]` of each trajectory: by `theta [d]`, then by its own unknowns.
+    pub sensitivities: Vec<Vec<f64>>,
+}
+
+/// The weight `[T, C]` of each residual of each trajectory; zero where none counts.
+pub(super) type Weights = Vec<Vec<f64>>;
+
+impl<'a> Experiment<'a> {
+    pub fn new(model: &'a Model, series: Vec<Series>, initial_state: InitialState) -> Self {
+        let c = model.channels;
+        let own = series.iter().map(|series| {
+            let is_unknown = |channel: &usize| match initial_state {
+                InitialState::Estimated => true,
+                InitialState::Observed => series.observed.get(*channel).is_some_and(|value| value.is_nan()),
+            };
+            if series.times.is_empty() { Vec::new() } else { (0..c).filter(is_unknown).collect() }
+        });
+        let own = own.collect();
+        let scales = (0..c).map(|channel| spread(&series, c, channel)).collect();
+        // A first sample that is given counts for nothing.
+        let first = if initial_state == InitialState::Observed { c } else { 0 };
+        let cells = series.iter().enumerate().flat_map(|(trajectory, series)| {
+            let observed = series.observed.iter().enumerate().skip(first).filter(|(_, value)| !value.is_nan());
+            observed.map(move |(cell, _)| (trajectory, cell))
+        });
+        let cells = cells.collect();
+        Experiment { model, series, own, scales, cells }
+    }
+
+    /// How many unknowns there are.
+    pub fn unknowns(&self) -> usize {
+        self.model.coordinates.len() + self.own.iter().map(Vec::len).sum::<usize>()
+    }
+
+    /// Directions along which a trajectory is differentiated.
+    fn directions(&self) -> usize {
+        self.model.coordinates.len() + self.own.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// An integrator for these trajectories.
+    ///
+    /// # Errors
+    /// As [`Sensitivities::new`].
+    pub fn integrator(
+        &self,
+        tableau: &'static Tableau,
+        rtol: f64,
+        max_steps: u64,
+    ) -> Result<Sensitivities, solve::Error> {
+        let smallest = self.scales.iter().fold(f64::INFINITY, |least, scale| least.min(*scale));
+        let tolerance = Tolerance { rtol, atol: rtol * smallest, max_steps };
+        Sensitivities::new(self.model.field, self.model.channels, self.directions(), tableau, tolerance)
+    }
+
+    /// The unknowns with these parameters `[d]`, and initial states from the first observations.
+    pub fn start(&self, parameters: &[f64]) -> Unknowns {
+        let c = self.model.channels;
+        let coordinates = parameters.iter().zip(&self.model.coordinates);
+        let first = |series: &Series, channel: usize| {
+            let mut values = series.observed.iter().skip(channel).step_by(c);
+            values.find(|value| !value.is_nan()).copied().unwrap_or(0.0)
+        };
+        let initial = self.series.iter().map(|series| (0..c).map(|channel| first(series, channel)).collect());
+        Unknowns {
+            coordinates: coordinates.map(|(value, it)| it.of(value.clamp(it.lower, it.upper))).collect(),
+            initial: initial.collect(),
+        }
+    }
+
+    /// The estimated parameters `[d]` at their coordinates, and their derivatives.
+    pub fn parameters(&self, coordinates: &[f64]) -> Vec<(f64, f64)> {
+        self.model.coordinates.iter().zip(coordinates).map(|(it, theta)| it.value(*theta)).collect()
+    }
+
+    /// The trajectories at `unknowns`, and how often the field was evaluated for them.
+    ///
+    /// # Errors
+    /// Why one cannot be followed to its end, after how many evaluations.
+    pub fn roll_out(
+        &self,
+        integrator: &mut Sensitivities,
+        unknowns: &Unknowns,
+    ) -> Result<(Rollout, u64), solve::Error> {
+        let (c, k) = (self.model.channels, self.directions());
+        let mut parameters = self.model.parameters.clone();
+        let mut parameter_directions = vec![0.0; parameters.len() * k];
+        let estimated = self.model.estimated.iter().zip(self.parameters(&unknowns.coordinates));
+        for (direction, (&place, (value, slope))) in estimated.enumerate() {
+            parameters[place] = value;
+            parameter_directions[place * k + direction] = slope;
+        }
+        let mut rollout = Rollout { states: Vec::new(), sensitivities: Vec::new() };
+        let mut evaluations = 0;
+        for ((series, initial), own) in self.series.iter().zip(&unknowns.initial).zip(&self.own) {
+            let mut state_directions = vec![0.0; c * k];
+            for (index, &channel) in own.iter().enumerate() {
+                state_directions[channel * k + self.model.coordinates.len() + index] = self.scales[channel];
+            }
+            let start = Start {
+                parameters: &parameters,
+                parameter_directions: &parameter_directions,
+                state: initial,
+                state_directions: &state_directions,
+            };
+            let cells = series.observed.len();
+            let (mut states, mut sensitivities) = (vec![0.0; cells], vec![0.0; cells * k]);
+            evaluations += integrator.integrate(start, &series.times, &mut states, &mut sensitivities)?.evaluations;
+            rollout.states.push(states);
+            rollout.sensitivities.push(sensitivities);
+        }
+        Ok((rollout, evaluations))
+    }
+
+    /// The states `[T, C]` of each trajectory where nothing is unknown; none where one cannot be followed to its end.
+    pub fn states(&self, settings: &Settings) -> Option<Vec<Vec<f64>>> {
+        let mut integrator = self.integrator(&DOP853, settings.rtol, settings.max_steps).ok()?;
+        self.roll_out(&mut integrator, &self.start(&[])).ok().map(|(rollout, _)| rollout.states)
+    }
+
+    /// The normal equations of the weighted residuals.
+    pub fn normal(&self, rollout: &Rollout, weights: &Weights) -> Normal {
+        let mut normal = Normal::new(self.model.coordinates.len(), self.own.iter().map(Vec::len));
+        let k = self.directions();
+        for &(trajectory, cell) in &self.cells {
+            let residual = rollout.states[trajectory][cell] - self.series[trajectory].observed[cell];
+            let row = &rollout.sensitivities[trajectory][cell * k..(cell + 1) * k];
+            normal.add(trajectory, weights[trajectory][cell], residual, row);
+        }
+        normal.complete();
+        normal
+    }
+
+    /// Weights by a function of trajectory, cell and channel.
+    pub fn weights(&self, of: impl Fn(usize, usize, usize) -> f64) -> Weights {
+        let mut weights: Weights = self.series.iter().map(|series| vec![0.0; series.observed.len()]).collect();
+        for &(trajectory, cell) in &self.cells {
+            weights[trajectory][cell] = of(trajectory, cell, cell % self.model.channels);
+        }
+        weights
+    }
+
+    /// `unknowns` after a step, the parameters held inside their bounds, and the step that was made of it.
+    pub fn moved(&self, unknowns: &Unknowns, step: &Step) -> (Unknowns, Step) {
+        let (mut unknowns, mut made) = (unknowns.clone(), step.clone());
+        for (k, (theta, coordinate)) in unknowns.coordinates.iter_mut().zip(&self.model.coordinates).enumerate() {
+            let (low, high) = coordinate.ends();
+            let after = (*theta + step.parameters[k]).clamp(low, high);
+            made.parameters[k] = after - *theta;
+            *theta = after;
+        }
+        for ((initial, own), step) in unknowns.initial.iter_mut().zip(&self.own).zip(&step.initial) {
+            own.iter().zip(step.iter()).for_each(|(&channel, by)| initial[channel] += by * self.scales[channel]);
+        }
+        (unknowns, made)
+    }
+
+    /// Moves the states along their derivatives.
+    pub fn follow(&self, rollout: &mut Rollout, step: &Step) {
+        let k = self.directions();
+        for ((states, sensitivities), own) in rollout.states.iter_mut().zip(&rollout.sensitivities).zip(&step.initial) {
+            for (state, row) in states.iter_mut().zip(sensitivities.chunks_exact(k)) {
+                let steps = step.parameters.iter().chain(own.iter());
+                *state += row.iter().zip(steps).map(|(slope, by)| slope * by).sum::<f64>();
+            }
+        }
+    }
+
+    /// Which parameters lie at a bound that `-gradient` would have them cross.
+    pub fn held(&self, unknowns: &Unknowns, normal: &Normal) -> Vec<bool> {
+        let coordinates = unknowns.coordinates.iter().zip(&self.model.coordinates).zip(normal.gradient.iter());
+        let held = coordinates.map(|((theta, coordinate), slope)| {
+            let (low, high) = coordinate.ends();
+            (*theta <= low && *slope > 0.0) || (*theta >= high && *slope < 0.0)
+        });
+        held.collect()
+    }
+}
+
+/// Standard deviation of a channel over all that was observed of it; its size where it does not change, and 1 where it is zero.
+fn spread(series: &[Series], channels: usize, channel: usize) -> f64 {
+    let values = || {
+        let all = series.iter().flat_map(|series| series.observed.iter().skip(channel).step_by(channels));
+        all.copied().filter(|value| !value.is_nan())
+    };
+    let count = values().count() as f64;
+    let greatest = values().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
+    if greatest == 0.0 {
+        return 1.0;
+    }
+    // In units of the greatest value, so that squares neither overflow nor vanish.
+    let mean = values().map(|value| value / greatest).sum::<f64>() / count;
+    let variance = values().map(|value| (value / greatest - mean).powi(2)).sum::<f64>() / count;
+    let deviation = variance.sqrt();
+    greatest * if deviation > 1e-9 { deviation } else { 1.0 }
+}

@@ -1,0 +1,399 @@
+//! Parameters of one environment by nonlinear least squares on the true equations.
+//!
+//! ```text
+//! minimise  sum_i (w_i (y_i(theta, y_0) - z_i))^2        over theta [d] within its bounds, and initial states y_0
+//! (J'J + lambda diag(J'J)) s = -J'r,     w = 1 / sigma,     sigma^2 = sum r^2 / (n - m) of each channel
+//! ```
+//!
+//! `z` observed values, `n` of them, `m` unknowns, `J` derivatives of the weighted residuals `r` by forward sensitivities,
+//! `sigma` the noise of a channel. A rough fit at a loose tolerance comes first. Weights are those of the spread of each
+//! channel until the residuals tell its noise. Bounds are met by projection: a parameter at a bound that the gradient holds
+//! there is left out of the step. The damping `lambda` follows the gain ratio (H. B. Nielsen, Damping parameter in Marquardt's
+//! method, 1999). Covariance: `s^2 (J'J)^-1`, `s^2 = |r|^2 / (n - m)` (G. Seber, C. Wild, Nonlinear Regression, 1989, section 2.1).
+
+use nalgebra::{DMatrix, DVector};
+
+use super::coordinates::{Coordinate, halton};
+use super::experiment::{Experiment, Rollout, Unknowns, Weights};
+use super::normal::{Normal, Step};
+use super::{Noise, Settings};
+use crate::estimate::Status;
+use crate::solve::{DOP853, TSIT5, Tableau};
+use crate::systems::Sensitivities;
+
+/// Damping at the start, relative to the diagonal, and where no step can help any more.
+const INITIAL_DAMPING: f64 = 1e-3;
+const GREATEST_DAMPING: f64 = 1e12;
+/// The longest step of a parameter in its coordinate: a factor of `e`.
+const LONGEST: f64 = 1.0;
+/// A step that promises less than this share of the noise is the last one: it moves the estimate by a thousandth of its error.
+const PROMISING: f64 = 1e-6;
+/// Tolerance of the rough fit, and the length of its last step.
+const ROUGH: f64 = 1e-4;
+const ROUGH_STEP: f64 = 1e-2;
+/// Residuals below this share of the spread of the data are good enough not to look for a better minimum; those below the other are,
+/// if a second start leads to the same. Two minima are the same if their residuals differ by no more than this share.
+const GOOD: f64 = 0.05;
+const FAIR: f64 = 0.3;
+const SAME: f64 = 0.01;
+/// Starts inside the bounds that are tried beside the known parameters.
+const SPREAD_STARTS: usize = 16;
+/// Times that weights are made anew from residuals.
+const ROUNDS: usize = 5;
+/// Degrees of freedom below which the noise of a channel is not told from that of the others.
+const FEW: f64 = 8.0;
+/// Smallest eigenvalue of the scaled information that tells a parameter from nothing: rounding and integration err by less.
+const SINGULAR: f64 = 1e-12;
+
+/// What a fit gave.
+pub(super) struct Fit {
+    /// Estimated parameters `[d]` in their units; NaN where there is none.
+    pub values: Vec<f64>,
+    /// Their covariance `[d, d]`; NaN where it is not determined.
+    pub covariance: DMatrix<f64>,
+    /// The initial state `[C]` of each trajectory.
+    pub initial: Vec<Vec<f64>>,
+    /// The fitted states `[T, C]` of each trajectory; empty where there are none.
+    pub states: Vec<Vec<f64>>,
+    pub status: Status,
+    pub reason: String,
+    /// Observed values that entered the fit.
+    pub points: usize,
+    pub iterations: usize,
+}
+
+/// Somewhere on the way.
+#[derive(Clone)]
+struct Point {
+    unknowns: Unknowns,
+    rollout: Rollout,
+    normal: Normal,
+}
+
+type End = (Status, String);
+
+/// Fits the parameters of one environment, from the first of `starts` that leads to a good minimum.
+pub(super) fn fit(
+    experiment: &Experiment,
+    names: &[String],
+    starts: &[Vec<f64>],
+    settings: &Settings,
+    iterations: usize,
+    tolerance: f64,
+) -> Fit {
+    let (points, unknowns) = (experiment.cells.len(), experiment.unknowns());
+    let later = experiment
+        .series
+        .iter()
+        .any(|series| series.observed.iter().skip(experiment.model.channels).any(|value| !value.is_nan()));
+    let nothing = |end: End, iterations: usize| Fit::nothing(experiment, end, points, iterations);
+    if !later {
+        let reason = "no value is observed after the first sample of a trajectory".to_owned();
+        return nothing((Status::NoData, reason), 0);
+    }
+    if points < unknowns {
+        let reason = format!("{points} observed values for {unknowns} unknowns");
+        return nothing((Status::TooFewPoints, reason), 0);
+    }
+    let stage = |tableau: &'static Tableau, rtol: f64, short: f64| {
+        let integrator = experiment.integrator(tableau, rtol, settings.max_steps);
+        integrator.map(|integrator| Stage { integrator, rtol, short })
+    };
+    let rough = stage(&TSIT5, settings.rtol.max(ROUGH), tolerance.max(ROUGH_STEP));
+    let (mut rough, mut fine) = match rough.and_then(|rough| Ok((rough, stage(&DOP853, settings.rtol, tolerance)?))) {
+        Ok(stages) => stages,
+        Err(error) => return nothing((Status::Diverged, error.to_string()), 0),
+    };
+    let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
+    let mut fitter = Fitter { experiment, settings, limit: iterations, iterations: 0, evaluations: 0, weights };
+    match fitter.best(&mut rough, &mut fine, starts) {
+        Ok((point, end)) => fitter.finish(point, end, names, points),
+        Err(end) => nothing(end, fitter.iterations),
+    }
+}
+
+/// How trajectories are integrated in one part of a fit, and the length of its last step.
+struct Stage {
+    integrator: Sensitivities,
+    rtol: f64,
+    short: f64,
+}
+
+struct Fitter<'a> {
+    experiment: &'a Experiment<'a>,
+    settings: &'a Settings,
+    /// Iterations of one descent at most.
+    limit: usize,
+    iterations: usize,
+    evaluations: u64,
+    weights: Weights,
+}
+
+impl Fitter<'_> {
+    /// The best minimum, and why it is none where that is so.
+    fn best(&mut self, rough: &mut Stage, fine: &mut Stage, starts: &[Vec<f64>]) -> Result<(Point, Option<End>), End> {
+        let points = self.experiment.cells.len() as f64;
+        let mut best: Option<Point> = None;
+        let (mut met_twice, mut failure) = (false, None);
+        for start in starts.iter().cloned().chain(spread_starts(&self.experiment.model.coordinates)) {
+            let unknowns = self.experiment.start(&start);
+            match self.point(rough, unknowns).map(|point| self.descend(rough, point)) {
+                Ok((point, _)) => {
+                    let ratio = best.as_ref().map_or(0.0, |best| point.normal.squares / best.normal.squares);
+                    met_twice = if ratio < 1.0 - SAME { false } else { met_twice || ratio <= 1.0 + SAME };
+                    if ratio < 1.0 {
+                        best = Some(point);
+                    }
+                }
+                Err(reason) => failure = failure.or(Some(reason)),
+            }
+            let share = best.as_ref().map_or(f64::INFINITY, |best| (best.normal.squares / points).sqrt());
+            if share < GOOD || (share < FAIR && met_twice) || self.is_spent() {
+                break;
+            }
+        }
+        let diverged = |reason: Option<String>| (Status::Diverged, reason.unwrap_or_default());
+        let best = best.ok_or_else(|| diverged(failure))?;
+        let point = self.point(fine, best.unknowns).map_err(|reason| diverged(Some(reason)))?;
+        let (mut point, mut end) = self.descend(fine, point);
+        for _ in 0..ROUNDS {
+            if end.is_some() {
+                break;
+            }
+            self.weights = self.noise_weights(&point.rollout);
+            point.normal = self.experiment.normal(&point.rollout, &self.weights);
+            let held = self.experiment.held(&point.unknowns, &point.normal);
+            let Some(step) = point.normal.step(0.0, &held) else { break };
+            if point.normal.promise(&step) <= 100.0 * PROMISING * self.variance(&point.normal) {
+                break;
+            }
+            (point, end) = self.descend(fine, point);
+        }
+        Ok((point, end))
+    }
+
+    fn is_spent(&self) -> bool {
+        self.evaluations >= self.settings.max_evaluations
+    }
+
+    fn point(&mut self, stage: &mut Stage, unknowns: Unknowns) -> Result<Point, String> {
+        match self.experiment.roll_out(&mut stage.integrator, &unknowns) {
+            Ok((rollout, evaluations)) => {
+                self.evaluations += evaluations;
+                let normal = self.experiment.normal(&rollout, &self.weights);
+                match normal.squares.is_finite() && normal.matrix.iter().all(|value| value.is_finite()) {
+                    true => Ok(Point { unknowns, rollout, normal }),
+                    false => Err("the squared error is not finite".to_owned()),
+                }
+            }
+            Err(error) => {
+                // What a rollout costs that cannot be followed to its end: about as much as it may.
+                self.evaluations += self.settings.max_steps;
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// Goes down to a minimum. The last step, short or not worth a rollout, follows the derivatives.
+    fn descend(&mut self, stage: &mut Stage, start: Point) -> (Point, Option<End>) {
+        let mut point = start;
+        let (mut damping, mut growth) = (INITIAL_DAMPING, 2.0);
+        let stopped = |reason: String| Some((Status::NotConverged, reason));
+        let resolution = self.resolution(stage.rtol);
+        for _ in 0..self.limit {
+            self.iterations += 1;
+            if self.is_spent() {
+                let limit = self.settings.max_evaluations;
+                return (point, stopped(format!("stopped at the limit of {limit} evaluations of the equations")));
+            }
+            let held = self.experiment.held(&point.unknowns, &point.normal);
+            let step = point.normal.step(damping, &held).map(|step| bounded(step, &held));
+            let Some((candidate, step)) = step.map(|step| self.experiment.moved(&point.unknowns, &step)) else {
+                damping *= growth;
+                growth *= 2.0;
+                if damping > GREATEST_DAMPING {
+                    return (point, stopped("the normal equations cannot be solved".to_owned()));
+                }
+                continue;
+            };
+            let promise = point.normal.promise(&step);
+            let least = (PROMISING * self.variance(&point.normal)).max(resolution + stage.rtol * point.normal.squares);
+            // A step that damping alone has made short says nothing.
+            if (0.0..=least).contains(&promise) || (step.length() <= stage.short && damping <= INITIAL_DAMPING) {
+                self.experiment.follow(&mut point.rollout, &step);
+                point.unknowns = candidate;
+                point.normal = self.experiment.normal(&point.rollout, &self.weights);
+                return (point, None);
+            }
+            let tried = self.point(stage, candidate).ok().filter(|it| it.normal.squares <= point.normal.squares);
+            match tried {
+                Some(better) => {
+                    let gain = (point.normal.squares - better.normal.squares) / promise.max(f64::MIN_POSITIVE);
+                    damping *= f64::max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0).powi(3));
+                    growth = 2.0;
+                    point = better;
+                }
+                None => {
+                    damping *= growth;
+                    growth *= 2.0;
+                    if damping > GREATEST_DAMPING {
+                        return (point, stopped("no step decreases the error any more".to_owned()));
+                    }
+                }
+            }
+        }
+        (point, stopped(format!("stopped at the limit of {} iterations", self.limit)))
+    }
+
+    /// `s^2 = |r|^2 / (n - m)`; zero where nothing is left to tell it from.
+    fn variance(&self, normal: &Normal) -> f64 {
+        let free = self.experiment.cells.len() - self.experiment.unknowns();
+        if free == 0 { 0.0 } else { normal.squares / free as f64 }
+    }
+
+    /// What integration at `rtol` adds to `|r|^2`: a smaller decrease cannot be told from it.
+    fn resolution(&self, rtol: f64) -> f64 {
+        let error = |channel: usize, weight: f64| weight * rtol * self.experiment.scales[channel];
+        let channels = self.experiment.model.channels;
+        let cells = self.experiment.cells.iter();
+        cells.map(|&(trajectory, cell)| error(cell % channels, self.weights[trajectory][cell]).powi(2)).sum()
+    }
+
+    /// Weights by the noise of each channel, as the residuals tell it.
+    fn noise_weights(&self, rollout: &Rollout) -> Weights {
+        let (experiment, c) = (self.experiment, self.experiment.model.channels);
+        let size = |trajectory: usize, cell: usize, channel: usize| match self.settings.noise {
+            Noise::Constant => experiment.scales[channel],
+            Noise::Proportional => {
+                let value: f64 = rollout.states[trajectory][cell];
+                value.abs().max(1e-3 * experiment.scales[channel])
+            }
+        };
+        let (mut squares, mut counts) = (vec![0.0; c], vec![0.0; c]);
+        for &(trajectory, cell) in &experiment.cells {
+            let residual = rollout.states[trajectory][cell] - experiment.series[trajectory].observed[cell];
+            squares[cell % c] += (residual / size(trajectory, cell, cell % c)).powi(2);
+            counts[cell % c] += 1.0;
+        }
+        let all: f64 = counts.iter().sum();
+        let free = 1.0 - experiment.unknowns() as f64 / all;
+        let pooled = (squares.iter().sum::<f64>() / (all * free).max(1.0)).sqrt();
+        let is_pooled = counts.iter().any(|&count| count > 0.0 && count * free < FEW);
+        // Residuals of integration alone tell nothing.
+        let floor = 10.0 * self.settings.rtol;
+        let noise: Vec<f64> = squares
+            .iter()
+            .zip(&counts)
+            .map(|(squares, count)| if is_pooled { pooled } else { (squares / (count * free)).sqrt() }.max(floor))
+            .collect();
+        experiment.weights(|trajectory, cell, channel| 1.0 / (noise[channel] * size(trajectory, cell, channel)))
+    }
+
+    fn finish(&self, point: Point, end: Option<End>, names: &[String], points: usize) -> Fit {
+        let experiment = self.experiment;
+        let held = experiment.held(&point.unknowns, &point.normal);
+        let (mut values, slopes): (Vec<f64>, Vec<f64>) =
+            experiment.parameters(&point.unknowns.coordinates).into_iter().unzip();
+        let d = values.len();
+        let lost = undetermined(&point.normal, points, &held);
+        let free: Vec<usize> = (0..d).filter(|&k| !held[k] && !lost[k]).collect();
+        let mut covariance = DMatrix::from_element(d, d, f64::NAN);
+        let information = point.normal.information().map(|all| all.select_rows(&free).select_columns(&free));
+        if let Some(inverse) = information.and_then(|information| Some(information.cholesky()?.inverse()))
+            && points > experiment.unknowns()
+        {
+            let variance = self.variance(&point.normal);
+            for (i, &row) in free.iter().enumerate() {
+                for (j, &column) in free.iter().enumerate() {
+                    covariance[(row, column)] = variance * inverse[(i, j)] * slopes[row] * slopes[column];
+                }
+            }
+        }
+        let named = |which: &[bool]| {
+            let named = names.iter().zip(which).filter(|(_, which)| **which).map(|(name, _)| name.as_str());
+            named.collect::<Vec<_>>().join(", ")
+        };
+        let end = end.or_else(|| match (lost.contains(&true), held.contains(&true)) {
+            (true, _) => Some((Status::Unidentifiable, format!("the data do not determine {}", named(&lost)))),
+            (false, true) => Some((Status::AtBound, format!("at its bound: {}", named(&held)))),
+            (false, false) => None,
+        });
+        let (status, reason) = end.unwrap_or((Status::Ok, String::new()));
+        values.iter_mut().zip(&lost).filter(|(_, lost)| **lost).for_each(|(value, _)| *value = f64::NAN);
+        Fit {
+            values,
+            covariance,
+            initial: point.unknowns.initial,
+            states: point.rollout.states,
+            status,
+            reason,
+            points,
+            iterations: self.iterations,
+        }
+    }
+}
+
+impl Fit {
+    fn nothing(experiment: &Experiment, (status, reason): End, points: usize, iterations: usize) -> Self {
+        let d = experiment.model.coordinates.len();
+        Fit {
+            values: vec![f64::NAN; d],
+            covariance: DMatrix::from_element(d, d, f64::NAN),
+            initial: Vec::new(),
+            states: Vec::new(),
+            status,
+            reason,
+            points,
+            iterations,
+        }
+    }
+}
+
+/// Parameters inside their bounds: the middle first, then evenly over all.
+fn spread_starts(coordinates: &[Coordinate]) -> impl Iterator<Item = Vec<f64>> + use<'_> {
+    const PRIMES: [usize; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
+    let share = |index: usize, k: usize| if index == 0 { 0.5 } else { halton(index, PRIMES[k % PRIMES.len()]) };
+    (0..SPREAD_STARTS)
+        .map(move |index| coordinates.iter().enumerate().map(|(k, it)| it.between(share(index, k))).collect())
+}
+
+/// The step, or as much of it as moves no parameter too far.
+fn bounded(step: Step, held: &[bool]) -> Step {
+    let of_free = step.parameters.iter().zip(held).filter(|(_, held)| !**held);
+    let longest = of_free.fold(0.0, |longest: f64, (by, _)| longest.max(by.abs()));
+    let share = if longest > LONGEST { LONGEST / longest } else { 1.0 };
+    Step {
+        parameters: step.parameters * share,
+        initial: step.initial.into_iter().map(|own: DVector<f64>| own * share).collect(),
+    }
+}
+
+/// Which parameters the information does not determine to working precision: those with a part in an eigenvector of the scaled
+/// information whose eigenvalue is no more than rounding.
+fn undetermined(normal: &Normal, points: usize, held: &[bool]) -> Vec<bool> {
+    let d = held.len();
+    let mut lost = vec![false; d];
+    let Some(information) = normal.information() else { return vec![true; d] };
+    // A parameter that moves no value by more than rounding is lost by itself.
+    let size: Vec<f64> = (0..d).map(|k| normal.matrix[(k, k)].sqrt()).collect();
+    let greatest = size.iter().fold(0.0, |greatest: f64, size| greatest.max(*size));
+    let floor = 1e-9 * greatest.max((points as f64).sqrt() * f64::MIN_POSITIVE);
+    let kept: Vec<usize> = (0..d).filter(|&k| !held[k]).collect();
+    for &k in &kept {
+        lost[k] = size[k] <= floor;
+    }
+    let kept: Vec<usize> = kept.into_iter().filter(|&k| !lost[k]).collect();
+    let scaled = DMatrix::from_fn(kept.len(), kept.len(), |i, j| {
+        information[(kept[i], kept[j])] / (size[kept[i]] * size[kept[j]])
+    });
+    if kept.is_empty() {
+        return lost;
+    }
+    let eigen = scaled.symmetric_eigen();
+    for (eigenvalue, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
+        if *eigenvalue < SINGULAR {
+            kept.iter().zip(vector.iter()).filter(|(_, part)| part.abs() > 1e-3).for_each(|(&k, _)| lost[k] = true);
+        }
+    }
+    lost
+}

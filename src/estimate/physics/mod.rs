@@ -1,0 +1,188 @@
+//! Estimation where the equations are known: nonlinear least squares on them, an environment at a time.
+//!
+//! It fills the same table as the learned model does, so that one can stand beside the other: what a model costs in accuracy,
+//! and how far both are from the Cramér-Rao bound. It needs no training, and there are no contexts.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rayon::prelude::*;
+
+mod bound;
+mod coordinates;
+mod equations;
+mod experiment;
+mod fit;
+mod normal;
+mod settings;
+
+pub use settings::{InitialState, Noise, Settings};
+
+use super::evaluation::{Evaluation, FitErrors, SquaredError};
+use super::stream::Observed;
+use super::{Error, Hull, Outcome, Row, check_settings, environments, estimate_splits, fitted, interval, output};
+use crate::dataset::Dataset;
+use crate::progress::{Event, Run};
+use crate::schema::{Split, Trajectory};
+use equations::Equations;
+use experiment::Experiment;
+use fit::Fit;
+
+/// Estimates the parameters of every environment of the splits in `settings`, and puts `directory` in place.
+///
+/// # Errors
+/// See [`Error`]. An environment that cannot be fitted is not an error: it has a status.
+pub fn run(settings: &super::Settings, dataset: &Dataset, directory: &Path, run: &Run) -> Result<Outcome, Error> {
+    let estimator = Estimator::new(settings, dataset)?;
+    for warning in &estimator.equations.warnings {
+        run.emit(Event::Warn(warning.clone()));
+    }
+    check_settings(settings, dataset, &estimator.equations.quantities)?;
+    let output = output::Output::create(directory, dataset, None, &estimator.equations.quantities, settings)?;
+    let block = |split, block: Vec<Observed>| estimator.block(split, block);
+    estimate_splits(settings, dataset, output, Evaluation::default(), run, block)
+}
+
+/// The first trajectory of an environment that has a complete sample, from that sample on, and the fitted states there `[T, C]`.
+///
+/// # Errors
+/// If the dataset cannot be read, has no such environment, or it cannot be fitted.
+pub fn portrait(
+    settings: &super::Settings,
+    dataset: &Dataset,
+    split: Split,
+    environment: &str,
+) -> Result<(Trajectory, Vec<f64>), Error> {
+    let index = dataset.index(split)?;
+    let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
+    let trajectories = dataset.read_rows(split, &rows)?;
+    let estimator = Estimator::new(settings, dataset)?;
+    let (_, fit) = estimator.fit(&trajectories);
+    let fitted = trajectories.into_iter().zip(fit.states).find_map(|(mut trajectory, states)| {
+        let start = trajectory.start()?;
+        let states = estimator.equations.in_dataset_order(&states)[start * trajectory.channels()..].to_vec();
+        trajectory.start_at(start);
+        Some((trajectory, states))
+    });
+    fitted.ok_or_else(|| Error::Invalid {
+        path: dataset.directory().to_owned(),
+        found: format!("no environment `{environment}` in its {split} split that can be fitted and drawn"),
+        expected: "the dataset that the estimates were made from".to_owned(),
+    })
+}
+
+struct Estimator<'a> {
+    settings: &'a super::Settings,
+    of_physics: Settings,
+    dataset: &'a Dataset,
+    equations: Equations,
+    hull: Hull,
+    /// Rows of held-out trajectories of adapted environments.
+    held_out: BTreeMap<String, Vec<usize>>,
+}
+
+impl<'a> Estimator<'a> {
+    fn new(settings: &'a super::Settings, dataset: &'a Dataset) -> Result<Self, Error> {
+        let of_physics = settings.physics.clone().unwrap_or_default();
+        let equations = Equations::new(&of_physics, settings, dataset)?;
+        let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
+        let hull = Hull::new(equations.known.clone());
+        Ok(Estimator { settings, of_physics, dataset, equations, hull, held_out })
+    }
+
+    /// The rows of a block of environments, and their fitted trajectories.
+    fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<(Row, fitted::Fit)>, Error> {
+        block.into_par_iter().map(|observed| self.environment(split, observed)).collect()
+    }
+
+    fn environment(&self, split: Split, observed: Observed) -> Result<(Row, fitted::Fit), Error> {
+        let Observed { id, parameters, trajectories } = observed;
+        let (experiment, fit) = self.fit(&trajectories);
+        let test_mse = match self.held_out.get(&id) {
+            Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &fit.values)?,
+            _ => None,
+        };
+        let states: Vec<Vec<f64>> = fit.states.iter().map(|states| self.equations.in_dataset_order(states)).collect();
+        let samples = match self.settings.fitted {
+            true => fitted::Fit::of_states(&id, &trajectories, &states, self.dataset.manifest().channels.len()),
+            false => fitted::Fit::default(),
+        };
+        let truth = self.equations.truth(&parameters);
+        let bounds = self.equations.noise(split).and_then(|noise| {
+            let known: Vec<f64> = truth.iter().copied().collect::<Option<_>>()?;
+            bound::standard_errors(&experiment, &known, &fit, &noise, &self.of_physics)
+        });
+        Ok((self.row(id, &truth, &experiment, fit, bounds, test_mse), samples))
+    }
+
+    fn fit(&self, trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
+        let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
+        let experiment = Experiment::new(&self.equations.model, series, self.of_physics.initial_state);
+        let Equations { names, starts, .. } = &self.equations;
+        let (iterations, tolerance) = (self.settings.iterations, self.settings.tolerance);
+        let fit = fit::fit(&experiment, names, starts, &self.of_physics, iterations, tolerance);
+        (experiment, fit)
+    }
+
+    fn row(
+        &self,
+        id: String,
+        truth: &[Option<f64>],
+        experiment: &Experiment,
+        fit: Fit,
+        bounds: Option<Vec<f64>>,
+        test_mse: Option<f64>,
+    ) -> Row {
+        let channels = self.dataset.manifest().channels.len();
+        let errors = FitErrors::of(
+            channels,
+            experiment.cells.iter().filter_map(|&(trajectory, cell)| {
+                let channel = self.equations.places[cell % experiment.model.channels];
+                Some((channel, experiment.series[trajectory].observed[cell], *fit.states.get(trajectory)?.get(cell)?))
+            }),
+        );
+        let degrees = fit.points as f64 - experiment.unknowns() as f64;
+        let free = (degrees / fit.points as f64).sqrt();
+        let (mut parameters, correlations) =
+            interval::parameters(&fit.values, &fit.covariance, degrees, &self.equations.bounds, truth);
+        for (parameter, bound) in parameters.iter_mut().zip(bounds.into_iter().flatten()) {
+            parameter.bound = Some(bound);
+        }
+        let known: Option<Vec<f64>> = truth.iter().copied().collect();
+        Row {
+            environment: id,
+            status: fit.status,
+            reason: fit.reason,
+            context: Vec::new(),
+            parameters,
+            correlations,
+            noise: errors.by_channel.iter().map(|rmse| rmse / free).collect(),
+            trajectory_rmse: errors.rmse,
+            trajectory_mape: errors.mape,
+            test_mse,
+            points: fit.points,
+            degrees,
+            iterations: fit.iterations,
+            in_hull: known.filter(|_| !self.equations.known.is_empty()).map(|known| self.hull.contains(&known)),
+        }
+    }
+
+    /// Mean squared error on held-out trajectories, each from its first complete sample on; none where one cannot be followed.
+    fn held_out_error(&self, rows: &[usize], values: &[f64]) -> Result<Option<f64>, Error> {
+        if values.iter().any(|value| value.is_nan()) {
+            return Ok(None);
+        }
+        let model = self.equations.model.with(values);
+        let mut error = SquaredError::default();
+        for mut trajectory in self.dataset.read_rows(Split::AdaptTest, rows)? {
+            let Some(start) = trajectory.start() else { continue };
+            trajectory.start_at(start);
+            let experiment = Experiment::new(&model, vec![self.equations.series(&trajectory)], InitialState::Observed);
+            let Some(states) = experiment.states(&self.of_physics) else { return Ok(None) };
+            for &(trajectory, cell) in &experiment.cells {
+                error.add_value(states[trajectory][cell] - experiment.series[trajectory].observed[cell]);
+            }
+        }
+        Ok(Some(error.mean()).filter(|_| error.count() > 0))
+    }
+}

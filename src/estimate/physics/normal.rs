@@ -1,0 +1,228 @@
+//! Normal equations of least squares in which each trajectory has unknowns of its own.
+//!
+//! ```text
+//! J'J = | A    B_1  ..  B_n |      g = | a   |      A [d, d] parameters, D_j [u, u] initial state of trajectory j
+//!       | B_1' D_1          |          | b_1 |
+//!       | ..        ..      |          | ..  |
+//!       | B_n'          D_n |          | b_n |
+//!
+//! (A - sum_j B_j D_j^-1 B_j') s = -(a - sum_j B_j D_j^-1 b_j),    s_j = -D_j^-1 (b_j + B_j' s)
+//! ```
+//!
+//! The cost grows with the number of trajectories, not with its cube. The matrix on the left is the information about the
+//! parameters when the initial states are not known; its inverse is their block of `(J'J)^-1`.
+//! Source: A. Bjorck, Numerical Methods for Least Squares Problems (1996), section 6.3.
+
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+
+/// `J'J`, `g = J'r` and `|r|^2`.
+#[derive(Clone, Debug)]
+pub(super) struct Normal {
+    /// `|r|^2`.
+    pub squares: f64,
+    /// `A [d, d]`; only the lower triangle until [`Normal::complete`].
+    pub matrix: DMatrix<f64>,
+    /// `a [d]`.
+    pub gradient: DVector<f64>,
+    pub trajectories: Vec<Block>,
+}
+
+/// What one trajectory adds for its own unknowns.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    /// `D [u, u]`; as [`Normal::matrix`].
+    matrix: DMatrix<f64>,
+    /// `b [u]`.
+    gradient: DVector<f64>,
+    /// `B [d, u]`.
+    cross: DMatrix<f64>,
+}
+
+/// A step of all unknowns.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    /// `[d]`.
+    pub parameters: DVector<f64>,
+    /// `[u]` of each trajectory.
+    pub initial: Vec<DVector<f64>>,
+}
+
+impl Step {
+    /// Euclidean length.
+    pub fn length(&self) -> f64 {
+        let of_initial: f64 = self.initial.iter().map(DVector::norm_squared).sum();
+        (self.parameters.norm_squared() + of_initial).sqrt()
+    }
+
+    pub fn is_finite(&self) -> bool {
+        self.length().is_finite()
+    }
+}
+
+impl Normal {
+    /// No residual yet: `d` parameters, and trajectories with so many unknowns of their own.
+    pub fn new(d: usize, own: impl Iterator<Item = usize>) -> Self {
+        let block =
+            |u| Block { matrix: DMatrix::zeros(u, u), gradient: DVector::zeros(u), cross: DMatrix::zeros(d, u) };
+        Normal {
+            squares: 0.0,
+            matrix: DMatrix::zeros(d, d),
+            gradient: DVector::zeros(d),
+            trajectories: own.map(block).collect(),
+        }
+    }
+
+    /// Adds a residual of a trajectory, with its derivatives `row` by the parameters `[d]` and then by its own unknowns `[u]`.
+    pub fn add(&mut self, trajectory: usize, weight: f64, residual: f64, row: &[f64]) {
+        let d = self.gradient.len();
+        let (of_parameters, own) = row.split_at(d);
+        let residual = weight * residual;
+        let square = weight * weight;
+        self.squares += residual * residual;
+        for (i, slope) in of_parameters.iter().enumerate() {
+            self.gradient[i] += weight * slope * residual;
+            for (j, other) in of_parameters[..=i].iter().enumerate() {
+                self.matrix[(i, j)] += square * slope * other;
+            }
+        }
+        let block = &mut self.trajectories[trajectory];
+        for (i, slope) in own.iter().take(block.gradient.len()).enumerate() {
+            block.gradient[i] += weight * slope * residual;
+            for (j, other) in own[..=i].iter().enumerate() {
+                block.matrix[(i, j)] += square * slope * other;
+            }
+            for (j, other) in of_parameters.iter().enumerate() {
+                block.cross[(j, i)] += square * slope * other;
+            }
+        }
+    }
+
+    /// Fills the upper triangles; to be called once after the last residual.
+    pub fn complete(&mut self) {
+        self.matrix.fill_upper_triangle_with_lower_triangle();
+        self.trajectories.iter_mut().for_each(|block| block.matrix.fill_upper_triangle_with_lower_triangle());
+    }
+
+    /// The step that `(J'J + damping diag(J'J)) s = -g` gives, with the parameters `fixed [d]` left where they are.
+    pub fn step(&self, damping: f64, fixed: &[bool]) -> Option<Step> {
+        let factors = self.factors(damping)?;
+        let mut matrix = damped(&self.matrix, damping);
+        let mut gradient = self.gradient.clone();
+        for (block, factor) in self.trajectories.iter().zip(&factors) {
+            matrix -= &block.cross * factor.solve(&block.cross.transpose());
+            gradient -= &block.cross * factor.solve(&block.gradient);
+        }
+        for (k, _) in fixed.iter().enumerate().filter(|(_, fixed)| **fixed) {
+            matrix.row_mut(k).fill(0.0);
+            matrix.column_mut(k).fill(0.0);
+            matrix[(k, k)] = 1.0;
+            gradient[k] = 0.0;
+        }
+        let parameters = -matrix.cholesky()?.solve(&gradient);
+        let initial = self
+            .trajectories
+            .iter()
+            .zip(&factors)
+            .map(|(block, factor)| -factor.solve(&(&block.gradient + block.cross.tr_mul(&parameters))))
+            .collect();
+        Some(Step { parameters, initial }).filter(Step::is_finite)
+    }
+
+    /// By how much a step lowers `|r|^2` if the residuals are linear: `-(2 g's + s'J'J s)`.
+    pub fn promise(&self, step: &Step) -> f64 {
+        let s = &step.parameters;
+        let mut change = 2.0 * self.gradient.dot(s) + (&self.matrix * s).dot(s);
+        for (block, own) in self.trajectories.iter().zip(&step.initial) {
+            change += 2.0 * block.gradient.dot(own) + (&block.matrix * own).dot(own);
+            change += 2.0 * (&block.cross * own).dot(s);
+        }
+        -change
+    }
+
+    /// The information `[d, d]` about the parameters: `A - sum_j B_j D_j^-1 B_j'`.
+    pub fn information(&self) -> Option<DMatrix<f64>> {
+        let mut matrix = self.matrix.clone();
+        for (block, factor) in self.trajectories.iter().zip(self.factors(0.0)?) {
+            matrix -= &block.cross * factor.solve(&block.cross.transpose());
+        }
+        Some(matrix)
+    }
+
+    /// `D_j + damping diag(D_j)`, decomposed.
+    fn factors(&self, damping: f64) -> Option<Vec<Cholesky<f64, Dyn>>> {
+        self.trajectories.iter().map(|block| damped(&block.matrix, damping).cholesky()).collect()
+    }
+}
+
+/// `matrix + damping diag(matrix)`, with a trace added where it has no rank.
+fn damped(matrix: &DMatrix<f64>, damping: f64) -> DMatrix<f64> {
+    let mut matrix = matrix.clone();
+    let floor = if matrix.is_empty() { 0.0 } else { matrix.diagonal().max() * 1e-15 + f64::MIN_POSITIVE };
+    for k in 0..matrix.nrows() {
+        let diagonal = matrix[(k, k)];
+        matrix[(k, k)] = diagonal + damping * diagonal.max(floor) + floor;
+    }
+    matrix
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Residuals of two trajectories with 2 parameters and 2 and 1 unknowns of their own.
+    fn example() -> (Normal, DMatrix<f64>, DVector<f64>) {
+        let value = |i: usize, j: usize| (1.0 + (i * 7 + j * 3) as f64).sin();
+        let own = [2, 1];
+        let mut normal = Normal::new(2, own.into_iter());
+        let mut jacobian = DMatrix::zeros(12, 5);
+        let mut residuals = DVector::zeros(12);
+        for i in 0..12 {
+            let trajectory = i % 2;
+            let (weight, residual) = (0.5 + value(i, 9).abs(), value(i, 8));
+            // A row may have room for more unknowns than the trajectory has.
+            let row: Vec<f64> = (0..4).map(|j| value(i, j)).collect();
+            normal.add(trajectory, weight, residual, &row);
+            residuals[i] = weight * residual;
+            for (j, slope) in row.iter().enumerate().take(2 + own[trajectory]) {
+                jacobian[(i, if j < 2 { j } else { j + 2 * trajectory })] = weight * slope;
+            }
+        }
+        normal.complete();
+        (normal, jacobian, residuals)
+    }
+
+    fn flat(step: &Step) -> DVector<f64> {
+        let parts = std::iter::once(&step.parameters).chain(&step.initial);
+        DVector::from_vec(parts.flat_map(|part| part.iter().copied().collect::<Vec<_>>()).collect())
+    }
+
+    #[test]
+    fn a_step_is_that_of_the_whole_matrix() {
+        let (normal, jacobian, residuals) = example();
+        for damping in [0.0, 0.3] {
+            let step = flat(&normal.step(damping, &[false; 2]).unwrap());
+            let mut whole = jacobian.tr_mul(&jacobian);
+            let diagonal = whole.diagonal();
+            (0..5).for_each(|k| whole[(k, k)] += damping * diagonal[k]);
+            let expected = -whole.cholesky().unwrap().solve(&jacobian.tr_mul(&residuals));
+            assert!((&step - &expected).norm() < 1e-10 * expected.norm(), "{step} instead of {expected}");
+        }
+        let step = normal.step(0.0, &[false; 2]).unwrap();
+        let after = (&residuals + &jacobian * flat(&step)).norm_squared();
+        assert!((normal.squares - residuals.norm_squared()).abs() < 1e-12);
+        assert!((normal.promise(&step) - (normal.squares - after)).abs() < 1e-10);
+        let inverse = jacobian.tr_mul(&jacobian).try_inverse().unwrap();
+        let covariance = normal.information().unwrap().try_inverse().unwrap();
+        assert!((covariance - inverse.view((0, 0), (2, 2))).norm() < 1e-10);
+    }
+
+    #[test]
+    fn what_is_fixed_stays_and_the_rest_is_as_without_it() {
+        let (normal, jacobian, residuals) = example();
+        let step = flat(&normal.step(0.0, &[true, false]).unwrap());
+        let rest = jacobian.columns(1, 4).into_owned();
+        let expected = -rest.tr_mul(&rest).cholesky().unwrap().solve(&rest.tr_mul(&residuals));
+        assert_eq!(step[0], 0.0);
+        assert!((step.rows(1, 4) - &expected).norm() < 1e-10 * expected.norm());
+    }
+}

@@ -1,0 +1,68 @@
+//! `[estimate.physics]` of a pipeline.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::generate::SystemSettings;
+
+/// Which equations are fitted, and how. `method = "physics"` reads it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Name of the system (`paramill list systems`), a table of equations, or in a pipeline file the path of a `.toml` file with
+    /// them. The one that the dataset was simulated with where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<SystemSettings>,
+    /// Parameters of the system that are known, by name: they are not estimated.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub fixed: BTreeMap<String, f64>,
+    /// Whether the first sample is the initial state, or a measurement like the others.
+    pub initial_state: InitialState,
+    /// What the errors of measurement are like.
+    pub noise: Noise,
+    /// Error of an adaptive step allowed relative to the state, and to the range of the data.
+    #[schemars(range(min = 1e-14, max = 0.1))]
+    pub rtol: f64,
+    /// Adaptive steps after which a trajectory is given up.
+    #[schemars(range(min = 1))]
+    pub max_steps: u64,
+    /// Evaluations of the vector field after which an environment is given up, over all its trajectories and starts.
+    #[schemars(range(min = 1))]
+    pub max_evaluations: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            system: None,
+            fixed: BTreeMap::new(),
+            initial_state: InitialState::Estimated,
+            noise: Noise::Constant,
+            rtol: 1e-8,
+            max_steps: 10_000,
+            max_evaluations: 10_000_000,
+        }
+    }
+}
+
+/// What the first sample of a trajectory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum InitialState {
+    /// The initial state, without error; what is missing of it is estimated.
+    Observed,
+    /// A measurement like the others; the initial state of every trajectory is estimated with the parameters.
+    Estimated,
+}
+
+/// What the errors of measurement are like. Their size is estimated, a channel at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Noise {
+    /// As large at every sample.
+    Constant,
+    /// A share of the value.
+    Proportional,
+}

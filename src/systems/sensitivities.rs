@@ -1,0 +1,145 @@
+//! A trajectory with its derivatives by parameters and initial state: forward sensitivities.
+//!
+//! ```text
+//! dy/dt = f(t, y; p)                           y(t_0) = y_0
+//! dS/dt = (df/dy) S + (df/dp) P                S(t_0) = Y
+//! ```
+//!
+//! `y [C]` state, `p [d_p]` parameters; along each of `k` directions parameters move by `P [d_p, k]` and the initial state
+//! by `Y [C, k]`, and then the state moves by `S = dy [C, k]`. State and sensitivities are integrated together, in the same
+//! steps, which the errors of both hold down alike: directions should be of a size that moves the state by about its own.
+//! Source: M. Caracotsios, W. Stewart, Sensitivity analysis of initial value problems, Computers and Chemical Engineering 9
+//! (1985) 359-365; the products with the Jacobians by [`Dual`] numbers, [`LANES`] directions at a time.
+
+use super::{Dual, LANES, TangentField};
+use crate::solve::{Adaptive, Error, Tableau, Tolerance, Work};
+
+/// Values of a [`Dual`].
+const WIDTH: usize = 1 + LANES;
+
+/// Where a trajectory starts, and along which directions that moves.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// `p [d_p]`.
+    pub parameters: &'a [f64],
+    /// `P [d_p, k]`.
+    pub parameter_directions: &'a [f64],
+    /// `y_0 [C]`.
+    pub state: &'a [f64],
+    /// `Y [C, k]`.
+    pub state_directions: &'a [f64],
+}
+
+/// An integrator of trajectories with their sensitivities along a number of directions, with its memory.
+pub struct Sensitivities {
+    field: TangentField,
+    directions: usize,
+    channels: usize,
+    integrator: Adaptive,
+    /// Parameters `[G, d_p]` in groups of [`LANES`] directions.
+    parameters: Vec<Dual>,
+    /// A state `[C]` of one group, and its derivative.
+    state: Vec<Dual>,
+    derivative: Vec<Dual>,
+    /// Initial state and states `[T]` with all groups `[G, C, 1 + LANES]`.
+    initial: Vec<f64>,
+    states: Vec<f64>,
+}
+
+impl Sensitivities {
+    /// For states of `channels` values of `field`, along `directions`.
+    ///
+    /// # Errors
+    /// As [`Adaptive::new`].
+    pub fn new(
+        field: TangentField,
+        channels: usize,
+        directions: usize,
+        tableau: &'static Tableau,
+        tolerance: Tolerance,
+    ) -> Result<Self, Error> {
+        // Without any direction there is still the state.
+        let size = directions.div_ceil(LANES).max(1) * channels * WIDTH;
+        Ok(Sensitivities {
+            field,
+            directions,
+            channels,
+            integrator: Adaptive::new(tableau, size, tolerance)?,
+            parameters: Vec::new(),
+            state: vec![Dual::default(); channels],
+            derivative: vec![Dual::default(); channels],
+            initial: vec![0.0; size],
+            states: Vec::new(),
+        })
+    }
+
+    /// Integrates from `start` at `times[0]`; writes the states at `times [T]` to `states [T, C]` and their derivatives to
+    /// `sensitivities [T, C, k]`. After an error their contents mean nothing.
+    ///
+    /// # Errors
+    /// As [`Adaptive::integrate`].
+    ///
+    /// # Panics
+    /// If an array has not the size stated.
+    pub fn integrate(
+        &mut self,
+        start: Start,
+        times: &[f64],
+        states: &mut [f64],
+        sensitivities: &mut [f64],
+    ) -> Result<Work, Error> {
+        let (c, k, size) = (self.channels, self.directions, self.initial.len());
+        assert_eq!((start.state.len(), start.state_directions.len()), (c, c * k), "initial state of another size");
+        assert_eq!(start.parameter_directions.len(), start.parameters.len() * k, "directions of another number");
+        assert_eq!((states.len(), sensitivities.len()), (times.len() * c, times.len() * c * k), "room of another size");
+        self.begin(start);
+        self.states.resize(times.len() * size, 0.0);
+        let Sensitivities { field, integrator, parameters, state, derivative, .. } = self;
+        let d_p = start.parameters.len();
+        let augmented = &mut |time: f64, values: &[f64], slopes: &mut [f64]| {
+            let groups = values.chunks_exact(c * WIDTH).zip(slopes.chunks_exact_mut(c * WIDTH));
+            for (group, (values, slopes)) in groups.enumerate() {
+                for (dual, [value, tangent @ ..]) in state.iter_mut().zip(values.as_chunks::<WIDTH>().0) {
+                    *dual = Dual { value: *value, tangent: *tangent };
+                }
+                field(&parameters[group * d_p..(group + 1) * d_p], time, state, derivative);
+                for (dual, [value, tangent @ ..]) in derivative.iter().zip(slopes.as_chunks_mut::<WIDTH>().0) {
+                    (*value, *tangent) = (dual.value, dual.tangent);
+                }
+            }
+        };
+        let work = integrator.integrate(augmented, &self.initial, times, &mut self.states)?;
+        let rows = self.states.chunks_exact(size);
+        for (sample, row) in rows.enumerate() {
+            for channel in 0..c {
+                let cell = sample * c + channel;
+                states[cell] = row[channel * WIDTH];
+                for (direction, sensitivity) in sensitivities[cell * k..(cell + 1) * k].iter_mut().enumerate() {
+                    let (group, lane) = (direction / LANES, direction % LANES);
+                    *sensitivity = row[(group * c + channel) * WIDTH + 1 + lane];
+                }
+            }
+        }
+        Ok(work)
+    }
+
+    /// Parameters and initial state with their directions in groups.
+    fn begin(&mut self, start: Start) {
+        let k = self.directions;
+        let lanes = |directions: &[f64], row: usize, group: usize| -> [f64; LANES] {
+            let row = &directions[row * k..(row + 1) * k];
+            std::array::from_fn(|lane| row.get(group * LANES + lane).copied().unwrap_or(0.0))
+        };
+        self.parameters.clear();
+        for (group, values) in self.initial.chunks_exact_mut(self.channels * WIDTH).enumerate() {
+            let parameters = start.parameters.iter().enumerate();
+            self.parameters.extend(
+                parameters.map(|(row, &value)| Dual { value, tangent: lanes(start.parameter_directions, row, group) }),
+            );
+            for (channel, [value, tangent @ ..]) in values.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
+                *value = start.state[channel];
+                *tangent = lanes(start.state_directions, channel, group);
+            }
+        }
+    }
+}
