@@ -39,6 +39,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Run(Run),
+    Import(Import),
     Predict(Predict),
     Check(Check),
     Show(Show),
@@ -56,7 +57,7 @@ impl Command {
             Command::Predict(command) => command.json,
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,
-            Command::Schema(_) => false,
+            Command::Schema(_) | Command::Import(_) => false,
             Command::List(command) => command.json,
             Command::Dataset(DatasetCommand::Diff(command)) => command.json,
             Command::Dataset(DatasetCommand::Regenerate(command)) => command.json,
@@ -202,6 +203,23 @@ pub struct Show {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  paramill import --guess archive/tanks.csv > tanks.toml
+  paramill import --guess archive/
+  paramill import --guess petab/problem.yaml
+
+Then correct tanks.toml, and: paramill check tanks.toml; paramill run tanks.toml";
+
+/// Write a first mapping of an archive, to start a pipeline from: its [import] section, with comments
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_EXAMPLES)]
+pub struct Import {
+    /// A table (CSV, Parquet, HDF5), a folder with one table an environment, or the YAML file of a PEtab problem
+    #[arg(long, value_name = "FILE", required = true)]
+    pub guess: PathBuf,
 }
 
 const SCHEMA_EXAMPLES: &str = "\

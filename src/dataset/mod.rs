@@ -35,6 +35,7 @@ pub use combine::{merge, select};
 pub use diff::{Difference, SplitDifference, changes, diff};
 pub use error::Error;
 pub use export::{ExportFormat, export};
+pub(crate) use hdf5_store::reach_problems as hdf5_reach_problems;
 pub use kept::Kept;
 pub(crate) use layout::RESERVED;
 pub use manifest::{FileEntry, Manifest, Parent, Provenance, SplitSummary};
