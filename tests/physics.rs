@@ -193,6 +193,29 @@ fn neither_threads_nor_company_change_a_byte() {
     assert!(some.len() == 9 && some.iter().all(|row| all.contains(row)));
 }
 
+/// Seven states, of which all initial values are unknown: more directions than are differentiated together.
+#[test]
+fn a_stiffer_system_of_more_states_is_fitted() {
+    let root = tempfile::tempdir().unwrap();
+    let text = r#"
+        dataset = "pairs"
+        system = "glycolytic-oscillator"
+        [splits.train]
+        environments = "train"
+        trajectories = 1
+        [splits.adapt]
+        environments = "adapt"
+        trajectories = 3
+    "#;
+    let dataset = generate(root.path(), text);
+    for settings in [EXACT, ESTIMATED] {
+        for row in rows(settings, &dataset, Split::Adapt) {
+            assert_eq!(row.status, Status::Ok, "{}", row.reason);
+            assert!(row.parameter_mape().unwrap() < 1e-5, "{:?}", row.parameters);
+        }
+    }
+}
+
 const COOLING: &str = r#"
     name = "cooling"
     horizon = 10.0

@@ -46,8 +46,6 @@ const SPREAD_STARTS: usize = 16;
 const ROUNDS: usize = 5;
 /// Degrees of freedom below which the noise of a channel is not told from that of the others.
 const FEW: f64 = 8.0;
-/// Smallest eigenvalue of the scaled information that tells a parameter from nothing: rounding and integration err by less.
-const SINGULAR: f64 = 1e-12;
 
 /// What a fit gave.
 pub(super) struct Fit {
@@ -326,7 +324,7 @@ impl Fitter<'_> {
         let (mut values, slopes): (Vec<f64>, Vec<f64>) =
             experiment.parameters(&point.unknowns.coordinates).into_iter().unzip();
         let d = values.len();
-        let lost = undetermined(&point.normal, points, &held);
+        let lost = point.normal.undetermined(&held);
         let free: Vec<usize> = (0..d).filter(|&k| !held[k] && !lost[k]).collect();
         let mut covariance = DMatrix::from_element(d, d, f64::NAN);
         let information = point.normal.information().map(|all| all.select_rows(&free).select_columns(&free));
@@ -397,34 +395,4 @@ fn bounded(step: Step, held: &[bool]) -> Step {
         parameters: step.parameters * share,
         initial: step.initial.into_iter().map(|own: DVector<f64>| own * share).collect(),
     }
-}
-
-/// Which parameters the information does not determine to working precision: those with a part in an eigenvector of the scaled
-/// information whose eigenvalue is no more than rounding.
-fn undetermined(normal: &Normal, points: usize, held: &[bool]) -> Vec<bool> {
-    let d = held.len();
-    let mut lost = vec![false; d];
-    let Some(information) = normal.information() else { return vec![true; d] };
-    // A parameter that moves no value by more than rounding is lost by itself.
-    let size: Vec<f64> = (0..d).map(|k| normal.matrix[(k, k)].sqrt()).collect();
-    let greatest = size.iter().fold(0.0, |greatest: f64, size| greatest.max(*size));
-    let floor = 1e-9 * greatest.max((points as f64).sqrt() * f64::MIN_POSITIVE);
-    let kept: Vec<usize> = (0..d).filter(|&k| !held[k]).collect();
-    for &k in &kept {
-        lost[k] = size[k] <= floor;
-    }
-    let kept: Vec<usize> = kept.into_iter().filter(|&k| !lost[k]).collect();
-    let scaled = DMatrix::from_fn(kept.len(), kept.len(), |i, j| {
-        information[(kept[i], kept[j])] / (size[kept[i]] * size[kept[j]])
-    });
-    if kept.is_empty() {
-        return lost;
-    }
-    let eigen = scaled.symmetric_eigen();
-    for (eigenvalue, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
-        if *eigenvalue < SINGULAR {
-            kept.iter().zip(vector.iter()).filter(|(_, part)| part.abs() > 1e-3).for_each(|(&k, _)| lost[k] = true);
-        }
-    }
-    lost
 }
