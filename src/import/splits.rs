@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use sha2::{Digest, Sha256};
-
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
 use super::settings::{Selection, Splits};
-use super::trajectories::{Samples, Trajectories};
+use super::trajectories::Trajectories;
 use crate::random::Stream;
 use crate::schema::Split;
 
@@ -44,24 +42,13 @@ pub(super) fn assign(splits: &Splits, trajectories: &BTreeMap<&str, Vec<&str>>, 
 }
 
 /// Ends the id of a trajectory's end that was cut off.
-const LAST: &str = ".last";
+pub(super) const LAST: &str = ".last";
 
-/// Cuts off the ends of trajectories that a selection of `last` asks for, each as a trajectory of its own.
-pub(super) fn cut_ends(splits: &Splits, environments: &mut BTreeMap<String, BTreeMap<String, Samples>>) {
-    for (environment, trajectories) in environments {
-        let is_new = splits.adapt.contains(environment);
-        let selections =
-            if is_new { [&splits.adapt_test, &splits.adapt_test] } else { [&splits.validation, &splits.test] };
-        let Some(share) = selections.iter().find_map(|selection| selection.last) else { continue };
-        let mut ends = Vec::new();
-        for (trajectory, samples) in trajectories.iter_mut() {
-            let count = samples.times.len();
-            let end = ((share * count as f64).ceil() as usize).max(2);
-            if count >= end + 2 {
-                ends.push((format!("{trajectory}{LAST}"), samples.split_off(count - end)));
-            }
-        }
-        trajectories.extend(ends);
+/// The share of an environment's trajectories to cut off their ends, each as a trajectory of its own.
+pub(super) fn end_share(splits: &Splits, environment: &str) -> Option<f64> {
+    match splits.adapt.iter().any(|id| id == environment) {
+        true => splits.adapt_test.last,
+        false => splits.validation.last.or(splits.test.last),
     }
 }
 
@@ -70,15 +57,9 @@ pub(super) fn check_repeated(assignment: &Assignment, table: &Trajectories, prob
     let mut places: HashMap<[u8; 32], (Split, &str, &str)> = HashMap::new();
     for (&split, ids) in assignment {
         for (environment, trajectory) in ids {
-            let samples = &table.environments[environment][trajectory];
-            if samples.times.is_empty() {
-                continue;
-            }
-            let mut digest = Sha256::new();
-            for number in samples.times.iter().chain(&samples.states) {
-                digest.update(number.to_le_bytes());
-            }
-            let first = *places.entry(digest.finalize().into()).or_insert((split, environment, trajectory));
+            let piece = &table.environments[environment][trajectory];
+            let Some(place) = piece.first else { continue };
+            let first = *places.entry(piece.digest).or_insert((split, environment, trajectory));
             if first.0 != split {
                 let found = format!(
                     "the samples of trajectory {} of environment {} in `{}` again as trajectory {} of environment {} in `{split}`",
@@ -90,7 +71,6 @@ pub(super) fn check_repeated(assignment: &Assignment, table: &Trajectories, prob
                 );
                 let remedy = "remove one of the two, or put them into one split";
                 let problem = Problem::new(Kind::RepeatedSamples, found, "splits that share no samples", remedy);
-                let place = samples.places[0];
                 problems.push(problem.file(&table.files[place.file()].path).line(place.line()));
             }
         }
