@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::dataset::ExportFormat;
 use crate::engine::{DeviceChoice, EngineChoice};
 use crate::pipeline::Stage;
 
@@ -38,6 +39,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Run(Run),
+    Import(Import),
     Predict(Predict),
     Check(Check),
     Show(Show),
@@ -55,7 +57,7 @@ impl Command {
             Command::Predict(command) => command.json,
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,
-            Command::Schema(_) => false,
+            Command::Schema(_) | Command::Import(_) => false,
             Command::List(command) => command.json,
             Command::Dataset(DatasetCommand::Diff(command)) => command.json,
             Command::Dataset(DatasetCommand::Regenerate(command)) => command.json,
@@ -203,6 +205,23 @@ pub struct Show {
     pub json: bool,
 }
 
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  paramill import --guess archive/tanks.csv > tanks.toml
+  paramill import --guess archive/
+  paramill import --guess petab/problem.yaml
+
+Then correct tanks.toml, and: paramill check tanks.toml; paramill run tanks.toml";
+
+/// Write a first mapping of an archive, to start a pipeline from: its [import] section, with comments
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_EXAMPLES)]
+pub struct Import {
+    /// A table (CSV, Parquet, HDF5), a folder with one table an environment, or the YAML file of a PEtab problem
+    #[arg(long, value_name = "FILE", required = true)]
+    pub guess: PathBuf,
+}
+
 const SCHEMA_EXAMPLES: &str = "\
 Examples:
   paramill schema
@@ -324,17 +343,25 @@ pub struct SplitDataset {
 const EXPORT_EXAMPLES: &str = "\
 Example:
   paramill dataset export datasets/lv-demo --to /tmp/lv-demo-csv
+  paramill dataset export datasets/gs --format pdebench --to /tmp/gs-pdebench
 
-No export is needed for other tools: hdf5/*.h5 of a dataset opens in netCDF4, xarray and The Well's loader, data/*.parquet in polars, duckdb
-and the Hugging Face library.";
+csv       SPLIT.csv: a row a sample (of fields: a row a sample and point)
+netcdf    SPLIT.nc: netCDF-4 with coordinates and units, for xarray and netCDF4
+pdebench  SPLIT.hdf5: `tensor` [trajectory, time, x, y, channel] (without a grid [trajectory, time, channel]) and its coordinates
 
-/// Write a dataset as CSV: one file a split, one row a sample (of fields: a row a sample and point)
+Often no export is needed: hdf5/*.h5 of a dataset opens in netCDF4, xarray and The Well's loader, data/*.parquet in polars, duckdb and the
+Hugging Face library.";
+
+/// Write a dataset in the format of others: one file a split
 #[derive(Debug, Args)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub struct Export {
     /// The dataset
     pub dataset: PathBuf,
-    /// The directory to write SPLIT.csv into; nothing may be there
+    /// The format
+    #[arg(long, value_name = "FORMAT", default_value = "csv")]
+    pub format: ExportFormat,
+    /// The directory to write the files into; nothing may be there
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
 }
@@ -389,6 +416,16 @@ pub enum Listed {
     Models,
     /// Rules that adapt a model to an environment
     Rules,
+}
+
+impl ValueEnum for ExportFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        &ExportFormat::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.name()))
+    }
 }
 
 impl ValueEnum for Stage {

@@ -3,6 +3,7 @@
 mod arguments;
 mod check;
 mod dataset;
+mod import;
 mod list;
 mod output;
 mod predict;
@@ -34,6 +35,7 @@ pub fn main() -> ExitCode {
     let as_json = arguments.command.wants_json();
     let done = match arguments.command {
         Command::Run(command) => run::run(&command, arguments.quiet),
+        Command::Import(command) => import::import(&command),
         Command::Predict(command) => predict::predict(&command),
         Command::Check(command) => check::check(&command),
         Command::Show(command) => show::show(&command),

@@ -1,32 +1,47 @@
 //! Archived measurements to a dataset: the door for data that were not simulated here.
 //!
-//! First form: CSV tables, wide or long, with an optional side table of what is known of each environment. The result
-//! depends on the samples alone, not on the order of trajectories in the file, nor, with `disorder = "sort"`, on that of rows.
+//! Tables, wide or long, in one file or many, with an optional side table of what is known of each environment. The result
+//! depends on the samples alone, not on the order of trajectories in the files, nor, with `disorder = "sort"`, on that of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::dataset::{self, Manifest, Parent, Provenance, Writer};
 use crate::progress::{Event, Interrupt, Run};
 use crate::schema::{FormatVersion, Quantity, Trajectory};
 
+mod cell;
+mod clock;
+mod columns;
+mod counts;
 mod expression;
-mod number;
+mod files;
+mod guess;
+mod hdf5;
+mod parquet;
 mod problem;
+mod records;
 mod series;
 mod settings;
 mod side_table;
 mod source;
 mod splits;
+mod table;
 mod trajectories;
+mod unit;
 mod validate;
 
+pub use guess::guess;
 pub use problem::{Kind, LISTED, Problem};
-pub use settings::{Channel, Columns, Disorder, Layout, Parameter, Selection, Settings, SideTable, Splits, Table};
+pub use settings::{
+    Channel, Condition, Disorder, Duplicates, Layout, Names, Origin, Parameter, Role, Selection, Settings, SideTable,
+    Splits, Table,
+};
 
+use counts::Counts;
 use problem::Problems;
-use series::Series;
 use splits::Assignment;
+use trajectories::{Samples, Trajectories};
 
 /// Why an import gave no dataset.
 #[derive(Debug, thiserror::Error)]
@@ -51,11 +66,12 @@ fn lines(problems: &[Problem]) -> String {
 
 /// What the source files hold.
 struct Loaded {
-    environments: BTreeMap<String, BTreeMap<String, Series>>,
+    environments: BTreeMap<String, BTreeMap<String, Samples>>,
     parameters: BTreeMap<String, Vec<Option<f64>>>,
     assignment: Assignment,
     parents: Vec<Parent>,
     warnings: Vec<Problem>,
+    counts: Counts,
 }
 
 /// Reads the source files and reports every problem in them and in the settings, [`LISTED`] of a kind in a column;
@@ -64,6 +80,23 @@ pub fn check(settings: &Settings, base: &Path) -> Vec<Problem> {
     let mut problems = settings.validate();
     problems.extend(load(settings, base, &Interrupt::new()).err().unwrap_or_default());
     problems
+}
+
+/// The files that `settings` name, by their paths inside the directory, in the order of these.
+///
+/// # Errors
+/// If a file or pattern has none.
+pub fn files(settings: &Settings, base: &Path) -> Result<Vec<(String, PathBuf)>, Vec<Problem>> {
+    let directory = base.join(&settings.directory);
+    let mut problems = Problems::default();
+    let mut found = files::find(&directory, &settings.table.file, "import.table.file", &mut problems);
+    if let Some(side) = &settings.side_table {
+        found.extend(files::find(&directory, &Names(vec![side.file.clone()]), "import.side_table.file", &mut problems));
+    }
+    let mut files: Vec<_> = found.into_iter().map(|file| (file.name, file.path)).collect();
+    files.sort();
+    files.dedup();
+    if problems.is_empty() { Ok(files) } else { Err(problems.into_vec()) }
 }
 
 /// Reads the source files and writes the dataset at `directory`. `base` is what a relative `directory` of the settings starts from.
@@ -75,7 +108,7 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
     if !problems.is_empty() {
         return Err(Error::Settings(problems));
     }
-    run.emit(Event::Note(format!("reading {}", settings.table.file)));
+    run.emit(Event::Note(format!("reading {}", settings.table.file.0.join(", "))));
     let loaded = load(settings, base, run.interrupt);
     if let Some(signal) = run.interrupt.requested() {
         return Err(Error::Interrupted { signal });
@@ -87,20 +120,24 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
     for warning in &loaded.warnings {
         run.emit(Event::Warn(warning.to_string()));
     }
+    for note in loaded.counts.sentences(settings) {
+        run.emit(Event::Note(note));
+    }
     write(settings, &mut loaded, directory, run)
 }
 
 fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loaded, Vec<Problem>> {
     let directory = base.join(&settings.directory);
     let mut problems = Problems::default();
-    let table = trajectories::read(settings, &directory, interrupt, &mut problems);
+    let mut table = trajectories::read(settings, &directory, interrupt, &mut problems);
     let environments: Option<BTreeSet<&str>> =
         table.as_ref().map(|table| table.environments.keys().map(String::as_str).collect());
     let known = settings
         .side_table
         .as_ref()
         .and_then(|side| side_table::read(settings, side, &directory, environments.as_ref(), &mut problems));
-    let assignment = table.as_ref().map(|table| {
+    let assignment = table.as_mut().map(|table| {
+        splits::cut_ends(&settings.splits, &mut table.environments);
         let ids = table.environments.iter().map(|(environment, trajectories)| {
             (environment.as_str(), trajectories.keys().map(String::as_str).collect())
         });
@@ -110,15 +147,16 @@ fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loade
     });
     match (table, assignment) {
         (Some(table), Some(assignment)) if problems.is_empty() && !table.stopped => {
-            let mut parents = vec![table.parent];
-            let (parameters, warnings) = match known {
-                Some(known) => {
-                    parents.push(known.parent);
-                    (known.parameters, known.warnings)
-                }
-                None => (BTreeMap::new(), Vec::new()),
-            };
-            Ok(Loaded { environments: table.environments, parameters, assignment, parents, warnings })
+            let Trajectories { environments, counts, mut parents, mut warnings, .. } = table;
+            let mut parameters = BTreeMap::new();
+            if let Some(known) = known {
+                parents.push(known.parent);
+                warnings.extend(known.warnings);
+                parameters = known.parameters;
+            }
+            parents.sort_by(|a, b| a.name.cmp(&b.name));
+            parents.dedup();
+            Ok(Loaded { environments, parameters, assignment, parents, warnings, counts })
         }
         _ => Err(problems.into_vec()),
     }
@@ -136,7 +174,7 @@ fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, run: &Run) 
                 return Err(Error::Interrupted { signal });
             }
             let samples = loaded.environments.get_mut(environment).and_then(|samples| samples.remove(trajectory));
-            let Series { times, states, .. } = samples.unwrap_or_default();
+            let Samples { times, states, .. } = samples.unwrap_or_default();
             let trajectory = Trajectory {
                 environment: environment.clone(),
                 trajectory: trajectory.clone(),
@@ -179,7 +217,7 @@ fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
             parents: loaded.parents.clone(),
         },
         time_unit: settings.time_unit.clone(),
-        channels: settings.channels.iter().map(|c| quantity(&c.name, &c.unit, &c.description)).collect(),
+        channels: settings.states().map(|(_, c)| quantity(&c.name, &c.unit, &c.description)).collect(),
         grid: None,
         parameters: settings.parameters.iter().map(|p| quantity(&p.name, &p.unit, &p.description)).collect(),
         data_tolerance: None,

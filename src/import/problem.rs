@@ -38,16 +38,22 @@ pub enum Kind {
     InvalidId,
     /// Infinity, or a number beyond the range of a double.
     NotFinite,
+    /// A time stamp that cannot be read, or not as one time.
+    TimeStamp,
+    /// A unit that does not fit the one it is to be converted into.
+    Unit,
+    /// A row that is a dose or another event.
+    EventRow,
     /// Time falls within a trajectory.
     UnsortedTime,
-    /// The same time twice within a trajectory.
+    /// Two values of a channel at one time of a trajectory.
     DuplicateTime,
-    /// A trajectory of one sample.
+    /// A trajectory of less than two samples.
     ShortTrajectory,
+    /// A channel without any value in the whole table.
+    NeverObserved,
     /// A channel of a long table that the settings do not name.
     UnknownChannel,
-    /// A channel of a long table without a value at some of its trajectory's times.
-    IncompleteChannel,
     /// The same samples in two splits.
     RepeatedSamples,
     /// A setting names an environment that the data do not have.

@@ -1,102 +1,268 @@
-//! The samples of one trajectory, put in the order of time.
+//! The samples of one trajectory: cells in the order of time, on one grid of times, with NaN where a channel was not observed.
 
+use std::ops::Range;
+
+use super::clock::{Clock, Moment};
+use super::files::SourceFile;
 use super::problem::{Kind, Problem, shown};
-use super::settings::Disorder;
+use super::settings::{Disorder, Duplicates};
 
-/// Samples as they stand in the file.
+/// A line of one of the files; orders as the files do, then as the lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place(u64);
+
+/// Bits of a line's number; the others hold that of the file.
+const LINE_BITS: u32 = 40;
+
+impl Place {
+    pub fn new(file: usize, line: u64) -> Self {
+        Place((file as u64) << LINE_BITS | line & ((1 << LINE_BITS) - 1))
+    }
+
+    pub fn file(self) -> usize {
+        (self.0 >> LINE_BITS) as usize
+    }
+
+    pub fn line(self) -> u64 {
+        self.0 & ((1 << LINE_BITS) - 1)
+    }
+}
+
+/// Samples as they stand in the files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Series {
     /// Sample times `[T]`.
-    pub times: Vec<f64>,
-    /// States `[T, C]`, row-major.
+    pub moments: Vec<Moment>,
+    /// States `[T, C]`, row-major; NaN where a cell is missing.
     pub states: Vec<f64>,
-    /// Line of each sample `[T]`, to point at.
-    pub lines: Vec<u64>,
+    /// Where each sample stands `[T]`, to point at.
+    pub places: Vec<Place>,
+}
+
+/// What gathering did beside ordering samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    /// Values that went into the mean with another, or gave way to one.
+    pub merged: u64,
+    /// Samples without any observed cell, which were left out.
+    pub emptied: u64,
+}
+
+/// How samples that stand out of order, or at one time, are dealt with.
+pub(super) struct Rules<'a> {
+    pub disorder: Disorder,
+    pub duplicates: Duplicates,
+    /// Names the trajectory in problems.
+    pub whose: &'a str,
+    /// Names of the channels `[C]`.
+    pub channels: &'a [&'a str],
+    pub clock: &'a Clock,
+    pub files: &'a [SourceFile],
+}
+
+impl Rules<'_> {
+    pub fn at(&self, place: Place, problem: Problem) -> Problem {
+        problem.file(&self.files[place.file()].path).line(place.line())
+    }
+
+    /// A line as it is named in a problem that stands at another.
+    fn line(&self, place: Place, beside: Place) -> String {
+        match place.file() == beside.file() {
+            true => format!("line {}", place.line()),
+            false => format!("line {} of {}", place.line(), self.files[place.file()].name),
+        }
+    }
 }
 
 impl Series {
-    pub fn push(&mut self, time: f64, state: &[f64], line: u64) {
-        self.times.push(time + 0.0); // -0.0 is the same time as 0.0
+    pub fn push(&mut self, moment: Moment, state: &[f64], place: Place) {
+        self.moments.push(moment);
         self.states.extend_from_slice(state);
-        self.lines.push(line);
+        self.places.push(place);
     }
 
-    /// Puts the samples in the order of time, and says whether no time stands twice. `whose` names the trajectory in
-    /// problems, which lack their file.
-    pub fn order(&mut self, disorder: Disorder, whose: &str, report: &mut impl FnMut(Problem)) -> bool {
-        let falls: Vec<usize> = (1..self.times.len()).filter(|&i| self.times[i] < self.times[i - 1]).collect();
-        if let (Some(&first), Disorder::Error) = (falls.first(), disorder) {
-            let (before, after) = (self.times[first - 1], self.times[first]);
+    /// Puts the samples in the order of time, those of one time in the order of the files.
+    fn order(&mut self, rules: &Rules<'_>, report: &mut impl FnMut(Problem)) {
+        let falls: Vec<usize> = (1..self.moments.len()).filter(|&i| self.moments[i] < self.moments[i - 1]).collect();
+        let Some(&first) = falls.first() else { return };
+        if rules.disorder == Disorder::Error {
+            let [before, after] = [first - 1, first].map(|i| rules.clock.shown(self.moments[i]));
             let more = match falls.len() {
                 1 => String::new(),
                 falls => format!(", and at {} more rows", falls - 1),
             };
-            let found = format!("time {after} after time {before} of line {} in {whose}{more}", self.lines[first - 1]);
+            let line = rules.line(self.places[first - 1], self.places[first]);
+            let found = format!("time {after} after time {before} of {line} in {}{more}", rules.whose);
             let remedy = "correct the ids or sort the rows, or set `import.table.disorder = \"sort\"`";
-            report(
-                Problem::new(Kind::UnsortedTime, found, "increasing times in a trajectory", remedy)
-                    .line(self.lines[first]),
-            );
+            let problem = Problem::new(Kind::UnsortedTime, found, "increasing times in a trajectory", remedy);
+            report(rules.at(self.places[first], problem));
         }
-        if !falls.is_empty() {
-            self.sort();
-        }
-        let mut distinct = true;
-        for i in 1..self.times.len() {
-            if self.times[i] == self.times[i - 1] {
-                distinct = false;
-                let (first, second) = (self.lines[i - 1].min(self.lines[i]), self.lines[i - 1].max(self.lines[i]));
-                let found = format!("time {} a second time in {whose}, after line {first}", self.times[i]);
-                let remedy = "remove one of the two rows, or tell their trajectories apart by an id";
-                report(Problem::new(Kind::DuplicateTime, found, "each time once in a trajectory", remedy).line(second));
-            }
-        }
-        distinct
+        let channels = self.states.len() / self.moments.len();
+        let mut order: Vec<usize> = (0..self.moments.len()).collect();
+        order.sort_by_key(|&i| self.moments[i]);
+        self.states = order.iter().flat_map(|&i| &self.states[i * channels..(i + 1) * channels]).copied().collect();
+        self.moments = order.iter().map(|&i| self.moments[i]).collect();
+        self.places = order.iter().map(|&i| self.places[i]).collect();
     }
 
-    fn sort(&mut self) {
-        let channels = self.states.len() / self.times.len();
-        let mut order: Vec<usize> = (0..self.times.len()).collect();
-        order.sort_by(|&a, &b| self.times[a].total_cmp(&self.times[b]));
-        self.states = order.iter().flat_map(|&i| &self.states[i * channels..(i + 1) * channels]).copied().collect();
-        self.times = order.iter().map(|&i| self.times[i]).collect();
-        self.lines = order.iter().map(|&i| self.lines[i]).collect();
+    /// The value in `samples` of one time of channel `c` of this series' own; NaN if none has one.
+    fn at_one_time(
+        &self,
+        samples: Range<usize>,
+        c: usize,
+        name: &str,
+        rules: &Rules<'_>,
+        changes: &mut Changes,
+        report: &mut impl FnMut(Problem),
+    ) -> f64 {
+        let channels = self.states.len() / self.moments.len();
+        let moment = self.moments[samples.start];
+        let mut observed = samples.filter(|&i| !self.states[i * channels + c].is_nan());
+        let Some(first) = observed.next() else { return f64::NAN };
+        let Some(second) = observed.next() else { return self.states[first * channels + c] };
+        let mut values: Vec<f64> =
+            [first, second].into_iter().chain(observed).map(|i| self.states[i * channels + c]).collect();
+        changes.merged += values.len() as u64 - 1;
+        match rules.duplicates {
+            Duplicates::Error => {
+                let places = [self.places[first], self.places[second]];
+                let (before, after) = (places[0].min(places[1]), places[0].max(places[1]));
+                let (time, whose) = (rules.clock.shown(moment), rules.whose);
+                let found = format!(
+                    "channel {} at time {time} a second time in {whose}, after {}",
+                    shown(name),
+                    rules.line(before, after)
+                );
+                let remedy = "remove one of the two rows, tell their trajectories apart by an id, or set \
+                              `import.table.duplicates` to `mean`, `first` or `last`";
+                let problem = Problem::new(Kind::DuplicateTime, found, "each time once in a trajectory", remedy);
+                report(rules.at(after, problem));
+                values[0]
+            }
+            Duplicates::First => values[0],
+            Duplicates::Last => values[values.len() - 1],
+            Duplicates::Mean => {
+                // Summed in one order, whatever that of the rows.
+                values.sort_by(f64::total_cmp);
+                values.iter().sum::<f64>() / values.len() as f64
+            }
+        }
     }
 }
 
-/// Joins one series per channel, each of increasing times, into one of all channels; `None` and a problem for each
-/// channel that lacks a time of the others.
-pub(super) fn join(channels: &[(&str, &Series)], whose: &str, report: &mut impl FnMut(Problem)) -> Option<Series> {
-    let mut union: Vec<(f64, u64)> = Vec::new();
-    for (_, series) in channels {
-        union.extend(series.times.iter().copied().zip(series.lines.iter().copied()));
+/// Brings `parts`, whose channels side by side are those of the trajectory, onto one grid of increasing times; samples
+/// without any observed cell are left out.
+pub(super) fn gather(mut parts: Vec<Series>, rules: &Rules<'_>, report: &mut impl FnMut(Problem)) -> (Series, Changes) {
+    for part in &mut parts {
+        part.order(rules, report);
     }
-    union.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let mut changes = Changes::default();
+    let is_clean = |part: &Series| {
+        let increasing = part.moments.is_sorted_by(|a, b| a < b);
+        increasing
+            && part.states.chunks_exact(rules.channels.len()).all(|state| state.iter().any(|value| !value.is_nan()))
+    };
+    if parts.len() == 1 && is_clean(&parts[0]) {
+        return (parts.swap_remove(0), changes);
+    }
+    let mut union: Vec<(Moment, Place)> = Vec::new();
+    for part in &parts {
+        union.extend(part.moments.iter().copied().zip(part.places.iter().copied()));
+    }
+    union.sort_unstable();
     union.dedup_by(|later, first| later.0 == first.0);
 
-    let mut columns = Vec::with_capacity(channels.len());
-    for (name, series) in channels {
-        let position = |time: f64| series.times.partition_point(|&other| other < time);
-        let value = |&(time, _): &(f64, u64)| {
-            let i = position(time);
-            (series.times.get(i) == Some(&time)).then(|| series.states[i])
-        };
-        let column: Vec<Option<f64>> = union.iter().map(value).collect();
-        let gaps: Vec<usize> = (0..union.len()).filter(|&i| column[i].is_none()).collect();
-        if let Some(&first) = gaps.first() {
-            let (time, line) = union[first];
-            let count = format!("{} of the {} times", gaps.len(), union.len());
-            let found = format!("no value of channel {} at {count} of {whose}, first at {time}", shown(name));
-            let remedy = "missing values are not supported yet: remove the other channels' rows at these times";
-            let expected = "every channel at every time";
-            report(Problem::new(Kind::IncompleteChannel, found, expected, remedy).line(line));
+    let width = rules.channels.len();
+    let mut states = vec![f64::NAN; union.len() * width];
+    let mut offset = 0;
+    for part in &parts {
+        let own = width / parts.len();
+        let (mut from, mut t) = (0, 0);
+        while from < part.moments.len() {
+            let moment = part.moments[from];
+            let to = from + part.moments[from..].iter().take_while(|&&other| other == moment).count();
+            t += union[t..].iter().take_while(|sample| sample.0 < moment).count();
+            for c in 0..own {
+                let name = rules.channels[offset + c];
+                states[t * width + offset + c] = part.at_one_time(from..to, c, name, rules, &mut changes, report);
+            }
+            from = to;
         }
-        columns.push(column);
+        offset += own;
     }
-    let mut joined = Series::default();
-    for (i, &(time, line)) in union.iter().enumerate() {
-        let state: Option<Vec<f64>> = columns.iter().map(|column| column[i]).collect();
-        joined.push(time, &state?, line);
+    let mut gathered = Series::default();
+    for (&(moment, place), state) in union.iter().zip(states.chunks_exact(width)) {
+        if state.iter().any(|value| !value.is_nan()) {
+            gathered.push(moment, state, place);
+        } else {
+            changes.emptied += 1;
+        }
     }
-    Some(joined)
+    (gathered, changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::{Cell, Writing};
+    use super::super::unit::Conversion;
+    use super::*;
+
+    const SETTINGS: &str = "dataset = 'd'\ndirectory = '.'\ntime_unit = 's'\ntable = { file = 'f', time = 't' }\nchannels = []\nsplits = {}";
+
+    const N: f64 = f64::NAN;
+
+    fn clock() -> Clock {
+        Clock::new(&toml::from_str(SETTINGS).unwrap())
+    }
+
+    fn moment(time: f64) -> Moment {
+        clock().moment(Cell::Number(time), &Writing::default(), Conversion::NONE).unwrap()
+    }
+
+    fn series(samples: &[(f64, &[f64])]) -> Series {
+        let mut series = Series::default();
+        for (line, (time, state)) in (2..).zip(samples) {
+            series.push(moment(*time), state, Place::new(0, line));
+        }
+        series
+    }
+
+    fn gathered(parts: Vec<Series>, duplicates: Duplicates) -> (Vec<f64>, Vec<f64>, u64, usize) {
+        let file = SourceFile { name: "f".into(), path: "f".into(), environment: None, trajectory: None };
+        let (channels, clock, files) = (&["a", "b"], clock(), [file]);
+        let rules = Rules { disorder: Disorder::Sort, duplicates, whose: "it", channels, clock: &clock, files: &files };
+        let mut problems = 0;
+        let (series, changes) = gather(parts, &rules, &mut |_| problems += 1);
+        let first = moment(0.0);
+        (series.moments.iter().map(|&m| clock.time(m, first)).collect(), series.states, changes.merged, problems)
+    }
+
+    /// NaN equals NaN.
+    fn bits(values: &[f64]) -> Vec<u64> {
+        values.iter().map(|value| value.to_bits()).collect()
+    }
+
+    #[test]
+    fn channels_with_times_of_their_own_share_one_grid() {
+        let parts = vec![series(&[(2.0, &[20.0]), (0.0, &[10.0])]), series(&[(1.0, &[5.0]), (2.0, &[6.0])])];
+        let (times, states, ..) = gathered(parts, Duplicates::Error);
+        assert_eq!(times, [0.0, 1.0, 2.0]);
+        assert_eq!(bits(&states), bits(&[10.0, N, N, 5.0, 20.0, 6.0]));
+    }
+
+    #[test]
+    fn a_sample_without_any_observed_cell_is_left_out() {
+        let (times, states, ..) = gathered(vec![series(&[(0.0, &[N, N]), (1.0, &[N, 1.0])])], Duplicates::Error);
+        assert_eq!(times, [1.0]);
+        assert_eq!(bits(&states), bits(&[N, 1.0]));
+    }
+
+    #[test]
+    fn two_values_at_one_time_follow_the_setting() {
+        let parts = || vec![series(&[(1.0, &[3.0, N]), (0.0, &[0.0, 0.0]), (1.0, &[1.0, 7.0]), (1.0, &[8.0, N])])];
+        for (duplicates, value) in [(Duplicates::Mean, 4.0), (Duplicates::First, 3.0), (Duplicates::Last, 8.0)] {
+            assert_eq!(gathered(parts(), duplicates), (vec![0.0, 1.0], vec![0.0, 0.0, value, 7.0], 2, 0));
+        }
+        assert_eq!(gathered(parts(), Duplicates::Error).3, 1);
+    }
 }

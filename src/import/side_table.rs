@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::cell::{Flaw, Writing};
 use super::expression::{Expression, columns_of};
-use super::number::{Flaw, number};
+use super::files::SourceFile;
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
 use super::settings::{Settings, SideTable};
-use super::source::{Delimiter, Row, Source};
+use super::source::{Row, Source, syntax};
 use crate::dataset::Parent;
+use crate::digest::sha256_of_file;
 use crate::progress::Interrupt;
 
 /// The known parameters of every environment that the side table has.
@@ -28,8 +30,11 @@ pub(super) fn read(
     environments: Option<&BTreeSet<&str>>,
     problems: &mut Problems,
 ) -> Option<Known> {
-    let delimiter = Delimiter::parse(&side.delimiter)?;
-    let source = Source::read(directory, &side.file, "import.side_table.file", delimiter, problems)?;
+    let syntax = syntax(&side.delimiter, None)?;
+    let file =
+        SourceFile { name: side.file.clone(), path: directory.join(&side.file), environment: None, trajectory: None };
+    let mut source = Source::open(&file, "import.side_table.file", syntax, problems)?;
+    let writing = Writing::new(&side.decimal, &side.unknown);
     let expressions: Vec<Option<Expression>> =
         settings.parameters.iter().map(|parameter| Expression::parse(&parameter.expression).ok()).collect();
     let mut positions = BTreeMap::new();
@@ -41,24 +46,33 @@ pub(super) fn read(
             }
         }
     }
+    let mut conditions = Vec::new();
+    for (name, condition) in &side.rows {
+        let column = source.column(&format!("import.side_table.rows.{name}"), name, problems);
+        conditions.extend(column.map(|column| (column, condition)));
+    }
     let key = source.column("import.side_table.key", &side.key, problems)?;
+    let (header, path) = (source.header.clone(), file.path.clone());
 
     let mut lines = BTreeMap::new();
     let mut keys = BTreeSet::new();
     let mut parameters = BTreeMap::new();
     source.rows(&Interrupt::new(), problems, |row, problems| {
-        let name = row.cells[key];
-        let environment = side.rename.get(name).map_or(name, String::as_str).to_owned();
-        keys.insert(name.to_owned());
-        let at = |problem: Problem| problem.file(&source.path).line(row.line).column(key, &side.key);
+        if !conditions.iter().all(|(column, condition)| writing.meets(condition, row.cell(*column))) {
+            return;
+        }
+        let name = row.cell(key).text();
+        let environment = side.rename.get(name.as_ref()).map_or(name.as_ref(), String::as_str).to_owned();
+        keys.insert(name.to_string());
+        let at = |problem: Problem| problem.file(&path).line(row.line).column(key, &header[key]);
         if name.is_empty() {
             problems.push(at(Problem::new(Kind::InvalidId, "an empty cell", "an id", "fill it in or remove the row")));
-        } else if let Some(first) = lines.insert(environment.clone(), (row.line, name.to_owned())) {
+        } else if let Some(first) = lines.insert(environment.clone(), (row.line, name.to_string())) {
             let found = format!("environment {} a second time, after line {}", shown(&environment), first.0);
-            let remedy = "remove one of the two rows, or correct `import.side_table.rename`";
+            let remedy = "remove one of the two rows, choose one by `rows`, or correct `import.side_table.rename`";
             problems.push(at(Problem::new(Kind::DuplicateKey, found, "one row an environment", remedy)));
         }
-        let cells = Cells { side, source: &source, row: &row, positions: &positions };
+        let cells = Cells { writing: &writing, path: &path, header: &header, row, positions: &positions };
         parameters.insert(environment, cells.parameters(&expressions, problems));
     });
 
@@ -80,7 +94,7 @@ pub(super) fn read(
         }
     }
     let warnings = environments.map_or_else(Vec::new, |environments| unmatched(&source, environments, &lines));
-    let parent = Parent { name: source.file.clone(), sha256: source.sha256.clone() };
+    let parent = Parent { name: file.name, sha256: sha256_of_file(&file.path).ok()? };
     Some(Known { parameters, parent, warnings })
 }
 
@@ -113,8 +127,9 @@ fn unmatched(source: &Source, environments: &BTreeSet<&str>, lines: &BTreeMap<St
 }
 
 struct Cells<'a> {
-    side: &'a SideTable,
-    source: &'a Source,
+    writing: &'a Writing,
+    path: &'a Path,
+    header: &'a [String],
     row: &'a Row<'a>,
     positions: &'a BTreeMap<&'a str, Option<usize>>,
 }
@@ -138,7 +153,7 @@ impl Cells<'_> {
                     let remedy = "correct the row or the expression, or mark the cell as unknown";
                     let found = format!("a parameter of value {value}");
                     let problem = Problem::new(Kind::ParameterValue, found, "a finite number", remedy);
-                    problems.push(problem.file(&self.source.path).line(self.row.line));
+                    problems.push(problem.file(self.path).line(self.row.line));
                 }
                 Some(value)
             })
@@ -146,19 +161,15 @@ impl Cells<'_> {
     }
 
     fn value(&self, column: usize, problems: &mut Problems) -> Option<f64> {
-        let cell = self.row.cells[column];
-        if self.side.unknown.iter().any(|marker| marker.trim() == cell) {
-            return None;
-        }
-        match number(cell) {
-            Ok(number) => Some(number),
+        let cell = self.row.cell(column);
+        match self.writing.value(cell) {
+            Ok(value) => Some(value).filter(|value| !value.is_nan()),
             Err(flaw) => {
                 let mut problem = flaw.problem(cell);
                 if flaw == Flaw::Missing {
                     problem.remedy = "if it is unknown, add its spelling to `import.side_table.unknown`".to_owned();
                 }
-                let name = &self.source.header[column];
-                problems.push(problem.file(&self.source.path).line(self.row.line).column(column, name));
+                problems.push(problem.file(self.path).line(self.row.line).column(column, &self.header[column]));
                 None
             }
         }

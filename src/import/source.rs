@@ -1,12 +1,17 @@
-//! A source file: bytes to a header and rows of cells, with the place of each.
+//! A source file: its header, then its rows of cells, each with its place.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
+use super::cell::Cell;
+use super::columns::{Batch, Batches, Refusal};
+use super::files::{SourceFile, files_in};
 use super::problem::{Kind, Problem, Problems, shown, suggestion};
-use crate::digest::sha256;
+use super::records::{Delimiter, Flaw, Record, Records, Syntax};
+use super::unit::split_header;
+use super::{hdf5, parquet};
 use crate::progress::Interrupt;
 
 /// Rows between two looks at the request to stop.
@@ -14,274 +19,335 @@ const ROWS_BETWEEN_LOOKS: u64 = 1 << 14;
 
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What separates the cells of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delimiter {
-    /// One ASCII character; cells may be quoted.
-    Character(u8),
-    /// Any run of blanks; cells cannot be quoted.
-    Whitespace,
-}
+/// Bytes that tell what a file is.
+const HEAD: usize = 1 << 12;
 
-impl Delimiter {
-    /// Reads the setting: `whitespace`, or one ASCII character that cannot be part of a number or a quotation.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text.as_bytes() {
-            b"whitespace" => Some(Delimiter::Whitespace),
-            [byte]
-                if byte.is_ascii()
-                    && !byte.is_ascii_alphanumeric()
-                    && !matches!(byte, b'"' | b'\'' | b'.' | b'+' | b'-' | b'\n' | b'\r' | 0) =>
-            {
-                Some(Delimiter::Character(*byte))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// A source file in memory, its header read.
-pub struct Source {
+/// An open source file, its header read.
+pub(super) struct Source {
     pub path: PathBuf,
-    /// As in the settings.
-    pub file: String,
-    /// SHA-256 of its bytes, hex.
-    pub sha256: String,
     /// Names of the columns, without blanks around them.
     pub header: Vec<String>,
-    header_line: u64,
-    delimiter: Delimiter,
-    text: String,
+    header_line: Option<u64>,
+    content: Content,
 }
 
-/// A row of as many cells as the header has, without blanks around them.
-pub struct Row<'a> {
-    /// Line on which it starts, from 1.
+enum Content {
+    Text(Records<Box<dyn Read>>),
+    Columns(Batches),
+}
+
+/// A row of as many cells as the header has.
+pub(super) struct Row<'a> {
+    /// Line on which it starts, from 1; of a file that has none, its number.
     pub line: u64,
-    pub cells: &'a [&'a str],
+    cells: Cells<'a>,
+}
+
+enum Cells<'a> {
+    Record(&'a Record<'a>),
+    Batch(&'a Batch, usize),
+}
+
+impl Row<'_> {
+    pub fn cell(&self, column: usize) -> Cell<'_> {
+        match self.cells {
+            Cells::Record(record) => Cell::from_text(record.cell(column)),
+            Cells::Batch(batch, row) => batch.cell(column, row),
+        }
+    }
 }
 
 impl Source {
-    /// Reads `file` in `directory`; `key` is the setting that names it.
-    pub(super) fn read(
-        directory: &Path,
-        file: &str,
-        key: &str,
-        delimiter: Delimiter,
-        problems: &mut Problems,
-    ) -> Option<Source> {
-        let path = directory.join(file);
-        let unreadable = |found: String, remedy: &str| {
-            Problem::new(Kind::UnreadableFile, found, "a CSV file", remedy).file(&path).setting(key)
+    /// Opens a file, whatever it is of what can be read; `key` is the setting that names it.
+    pub fn open(file: &SourceFile, key: &str, syntax: Syntax, problems: &mut Problems) -> Option<Source> {
+        let path = &file.path;
+        let at = |problem: Problem| problem.file(path).setting(key);
+        let unreadable = |error: io::Error| {
+            let parent = path.parent().unwrap_or(path);
+            let (found, remedy) = match error.kind() {
+                io::ErrorKind::NotFound if parent.is_dir() => ("no such file".into(), files_in(parent, &file.name)),
+                io::ErrorKind::NotFound => {
+                    let remedy =
+                        "correct `import.directory`, which does not exist; it is relative to the current directory";
+                    ("no such file".to_owned(), remedy.to_owned())
+                }
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+                    (format!("a damaged file: {error}"), "check that the file was copied whole".to_owned())
+                }
+                _ => (format!("a file that cannot be read: {error}"), "make it readable".to_owned()),
+            };
+            Problem::new(Kind::UnreadableFile, found, "a table", remedy)
         };
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && directory.is_dir() => {
-                problems.push(unreadable("no such file".into(), &files_in(directory, file)));
-                return None;
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let remedy =
-                    "correct `import.directory`, which does not exist; it is relative to the current directory";
-                problems.push(unreadable("no such file".into(), remedy));
-                return None;
-            }
-            Err(error) => {
-                problems.push(unreadable(format!("a file that cannot be read: {error}"), "make it readable"));
-                return None;
-            }
+        let opened = File::open(path).and_then(|mut opened| {
+            let mut head = Vec::new();
+            opened.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+            opened.rewind()?;
+            Ok((opened, head))
+        });
+        let (opened, head) = opened.map_err(|error| problems.push(at(unreadable(error)))).ok()?;
+        let columns = match head.as_slice() {
+            [b'P', b'A', b'R', b'1', ..] => Some(parquet::open(opened.try_clone().ok()?)),
+            [0x89, b'H', b'D', b'F', ..] => Some(hdf5::open(path)),
+            _ => None,
         };
-        let at = |problem: Problem| problem.file(&path).setting(key);
-        if let Some((found, remedy)) = unsupported(&bytes) {
-            problems.push(at(Problem::new(Kind::UnsupportedFile, found, "CSV text", remedy)));
-            return None;
+        let mut source = Source {
+            path: path.clone(),
+            header: Vec::new(),
+            header_line: None,
+            content: Content::Columns(Batches::empty()),
+        };
+        match columns {
+            Some(Ok(batches)) => {
+                source.header = batches.names.clone();
+                source.content = Content::Columns(batches);
+            }
+            Some(Err((found, remedy))) => {
+                problems.push(at(Problem::new(Kind::UnsupportedFile, found, "a file with columns of numbers", remedy)));
+                return None;
+            }
+            None => {
+                let text = plain(opened, &head).map_err(|error| problems.push(at(unreadable(error)))).ok()?;
+                let text = text.map_err(|(found, remedy)| {
+                    problems.push(at(Problem::new(Kind::UnsupportedFile, found, "CSV text, Parquet or HDF5", remedy)));
+                });
+                source.read_header(Records::new(text.ok()?, syntax), key, problems)?;
+            }
         }
-        let sha256 = sha256(&bytes);
-        let text = decode(bytes, &path, problems)?;
-        if text.trim().is_empty() {
-            let remedy = "check that the file was copied whole";
-            problems.push(at(Problem::new(Kind::EmptyFile, "an empty file", "a header and rows", remedy)));
-            return None;
-        }
-        if delimiter == Delimiter::Whitespace && text.contains('"') {
-            let line = 1 + text.split('"').next().map_or(0, line_ends);
-            let remedy = "quotes between blanks are not supported yet: separate the cells with another character";
-            problems
-                .push(at(Problem::new(Kind::UnsupportedFile, "a quote", "cells without blanks", remedy)).line(line));
-            return None;
-        }
-        let mut source =
-            Source { path, file: file.to_owned(), sha256, header: Vec::new(), header_line: 0, delimiter, text };
-        source.read_header(problems);
+        source.check_header(problems);
         Some(source)
     }
 
-    fn read_header(&mut self, problems: &mut Problems) {
-        let (mut header, mut line) = (Vec::new(), 0);
-        self.visit(|start, cells| {
-            header = cells.iter().map(|&cell| cell.to_owned()).collect();
-            line = start;
-            false
-        });
-        (self.header, self.header_line) = (header, line);
+    fn read_header(&mut self, mut records: Records<Box<dyn Read>>, key: &str, problems: &mut Problems) -> Option<()> {
+        let header = match records.next() {
+            Ok(Some(Ok(record))) => {
+                self.header_line = Some(record.line);
+                (0..record.len()).map(|column| record.cell(column).to_owned()).collect()
+            }
+            Ok(Some(Err((line, flaw)))) => {
+                problems.push(flawed(flaw).file(&self.path).line(line));
+                return None;
+            }
+            Ok(None) => {
+                let remedy = "check that the file was copied whole";
+                let problem = Problem::new(Kind::EmptyFile, "an empty file", "a header and rows", remedy);
+                problems.push(problem.file(&self.path).setting(key));
+                return None;
+            }
+            Err(error) => {
+                problems.push(broken(&error).file(&self.path));
+                return None;
+            }
+        };
+        self.header = header;
+        self.content = Content::Text(records);
+        Some(())
+    }
+
+    fn check_header(&self, problems: &mut Problems) {
         let mut seen = BTreeMap::new();
         for (index, name) in self.header.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
             if let Some(first) = seen.insert(name, index) {
                 let found = format!("the same name as column {}", first + 1);
                 let problem = Problem::new(Kind::DuplicateColumn, found, "each name once", "rename one of the columns");
-                problems.push(problem.file(&self.path).line(line).column(index, name));
+                problems.push(self.in_header(problem).column(index, name));
             }
         }
     }
 
-    /// Position of the column that the setting `key` names.
-    pub(super) fn column(&self, key: &str, name: &str, problems: &mut Problems) -> Option<usize> {
-        let found = self.header.iter().position(|column| column == name.trim());
-        if found.is_none() {
-            let separators = [',', ';', '\t', '|'];
-            let remedy = match self.header.as_slice() {
-                [only] if only.contains(separators) => {
-                    "the header is a single column: correct the delimiter in the settings".to_owned()
-                }
-                header => suggestion(name, header.iter().map(String::as_str)),
-            };
-            let found = format!("no column {}", shown(name));
-            let problem = Problem::new(Kind::MissingColumn, found, "a column of that name", remedy);
-            problems.push(problem.file(&self.path).line(self.header_line).setting(key));
+    fn in_header(&self, problem: Problem) -> Problem {
+        let mut problem = problem.file(&self.path);
+        problem.line = self.header_line;
+        problem
+    }
+
+    /// Position of the column that the setting `key` names, with or without its unit.
+    pub fn column(&self, key: &str, name: &str, problems: &mut Problems) -> Option<usize> {
+        let name = name.trim();
+        if let Some(exact) = self.header.iter().position(|column| column == name) {
+            return Some(exact);
         }
-        found
+        let alike: Vec<usize> = (0..self.header.len()).filter(|&i| split_header(&self.header[i]).0 == name).collect();
+        let (found, expected, remedy) = match (alike.as_slice(), self.header.as_slice()) {
+            ([only], _) => return Some(*only),
+            ([], [only]) if only.contains([',', ';', '\t', '|']) => {
+                let remedy = "the header is a single column: correct the delimiter in the settings".to_owned();
+                (format!("no column {}", shown(name)), "a column of that name", remedy)
+            }
+            ([], header) => {
+                let remedy = suggestion(name, header.iter().map(String::as_str));
+                (format!("no column {}", shown(name)), "a column of that name", remedy)
+            }
+            (several, _) => {
+                let found = format!("{} columns {}, of different units", several.len(), shown(name));
+                (found, "one column", format!("write the whole header, such as `{}`", self.header[several[0]]))
+            }
+        };
+        let problem = Problem::new(Kind::MissingColumn, found, expected, remedy);
+        problems.push(self.in_header(problem).setting(key));
+        None
+    }
+
+    /// The unit that stands in a column's header.
+    pub fn unit(&self, column: usize) -> Option<&str> {
+        split_header(&self.header[column]).1
+    }
+
+    /// A problem with a cell of the header.
+    pub fn at_header(&self, column: usize, problem: Problem) -> Problem {
+        self.in_header(problem).column(column, &self.header[column])
     }
 
     /// Hands over every row after the header that has as many cells as it, and reports the others.
     /// Returns false if a request to stop cut it short.
-    pub(super) fn rows(
-        &self,
+    pub fn rows(
+        &mut self,
         interrupt: &Interrupt,
         problems: &mut Problems,
-        mut row: impl FnMut(Row<'_>, &mut Problems),
+        mut row: impl FnMut(&Row<'_>, &mut Problems),
     ) -> bool {
-        let (mut count, mut stopped) = (0, false);
-        self.visit(|line, cells| {
+        let Source { path, header, content, .. } = self;
+        let mut count = 0;
+        let mut goes_on = || {
             count += 1;
-            if count == 1 {
-                return true;
+            count % ROWS_BETWEEN_LOOKS != 0 || interrupt.requested().is_none()
+        };
+        match content {
+            Content::Text(records) => loop {
+                let record = match records.next() {
+                    Ok(None) => break,
+                    Ok(Some(record)) => record,
+                    Err(error) => {
+                        problems.push(broken(&error).file(path));
+                        break;
+                    }
+                };
+                if !goes_on() {
+                    return false;
+                }
+                match record {
+                    Ok(record) if record.len() == header.len() => {
+                        row(&Row { line: record.line, cells: Cells::Record(&record) }, problems);
+                    }
+                    Ok(record) => {
+                        let found = format!("{} cells", record.len());
+                        let expected = format!("{}, as in the header", header.len());
+                        let remedy = "check the row for a missing or stray delimiter or quote";
+                        let problem = Problem::new(Kind::RaggedRow, found, expected, remedy);
+                        problems.push(problem.file(path).line(record.line));
+                    }
+                    Err((line, flaw)) => problems.push(flawed(flaw).file(path).line(line)),
+                }
+            },
+            Content::Columns(batches) => {
+                let mut line = 0;
+                for batch in batches.by_ref() {
+                    let batch = match batch {
+                        Ok(batch) => batch,
+                        Err(found) => {
+                            problems.push(broken(&found).file(path));
+                            break;
+                        }
+                    };
+                    for index in 0..batch.rows() {
+                        if !goes_on() {
+                            return false;
+                        }
+                        line += 1;
+                        row(&Row { line, cells: Cells::Batch(&batch, index) }, problems);
+                    }
+                }
             }
-            if count % ROWS_BETWEEN_LOOKS == 0 && interrupt.requested().is_some() {
-                stopped = true;
-                return false;
-            }
-            if cells.len() == self.header.len() {
-                row(Row { line, cells }, problems);
-            } else {
-                let found = format!("{} cells", cells.len());
-                let expected = format!("{}, as in the header", self.header.len());
-                let remedy = "check the row for a missing or stray delimiter or quote";
-                let problem = Problem::new(Kind::RaggedRow, found, expected, remedy);
-                problems.push(problem.file(&self.path).line(line));
-            }
-            true
-        });
-        if count <= 1 && !stopped {
+        }
+        if count == 0 {
             let remedy = "check that the file was copied whole";
             let problem = Problem::new(Kind::NoRows, "a header without rows", "at least one row", remedy);
-            problems.push(problem.file(&self.path));
+            problems.push(problem.file(path));
         }
-        !stopped
+        true
     }
+}
 
-    /// Hands over line and trimmed cells of every record that is not blank, header included, until told to stop.
-    fn visit(&self, mut record: impl FnMut(u64, &[&str]) -> bool) {
-        match self.delimiter {
-            Delimiter::Whitespace => {
-                for (index, line) in self.text.lines().enumerate() {
-                    let cells: Vec<&str> = line.split_whitespace().collect();
-                    if !cells.is_empty() && !record(index as u64 + 1, &cells) {
-                        break;
-                    }
-                }
-            }
-            Delimiter::Character(delimiter) => {
-                let mut reader = csv::ReaderBuilder::new()
-                    .delimiter(delimiter)
-                    .has_headers(false)
-                    .flexible(true)
-                    .from_reader(self.text.as_bytes());
-                let mut cells = csv::StringRecord::new();
-                let (mut line, mut byte) = (1, 0);
-                // The text is UTF-8 and the reader flexible: there is nothing left that it could fail on.
-                while reader.read_record(&mut cells).unwrap_or(false) {
-                    let start = cells.position().map_or(byte, |position| position.byte() as usize);
-                    // The position is where the search for the record began: before blank lines and a trailing \n.
-                    let blank = self.text[start..].bytes().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-                    line += line_ends(&self.text[byte..start + blank]);
-                    byte = start + blank;
-                    let trimmed: Vec<&str> = cells.iter().map(str::trim).collect();
-                    if trimmed.iter().any(|cell| !cell.is_empty()) && !record(line, &trimmed) {
-                        break;
-                    }
-                }
-            }
+fn broken(error: &dyn std::fmt::Display) -> Problem {
+    let found = format!("a file that cannot be read to its end: {error}");
+    Problem::new(Kind::UnreadableFile, found, "a whole file", "check that the file was copied whole")
+}
+
+fn flawed(flaw: Flaw) -> Problem {
+    match flaw {
+        Flaw::NotText(byte) => {
+            let remedy = "convert the file, for example with `iconv -f LATIN1 -t UTF-8`";
+            Problem::new(Kind::InvalidText, format!("the byte 0x{byte:02x}"), "UTF-8 text", remedy)
+        }
+        Flaw::TextAfterQuote => {
+            let remedy = "write a quote within a quoted cell twice";
+            Problem::new(Kind::RaggedRow, "text after a closing quote", "a delimiter or the line's end", remedy)
+        }
+        Flaw::Unclosed => {
+            let remedy = "close it, or remove it";
+            Problem::new(
+                Kind::RaggedRow,
+                "a quote at the start of a cell that is never closed",
+                "a closing quote",
+                remedy,
+            )
+        }
+        Flaw::TooLong => {
+            let remedy = "check the file for a quote that is never closed, and that it is text";
+            Problem::new(Kind::RaggedRow, "a row of more than 16 MiB", "rows of text", remedy)
         }
     }
 }
 
-/// Line ends of any kind: `\n`, `\r\n` and a lone `\r`.
-fn line_ends(text: &str) -> u64 {
-    let bytes = text.as_bytes();
-    let ends = |(index, &byte): (usize, &u8)| byte == b'\n' || byte == b'\r' && bytes.get(index + 1) != Some(&b'\n');
-    bytes.iter().enumerate().filter(|&pair| ends(pair)).count() as u64
+/// The text of a file, decompressed and without its byte-order mark; or what it is instead, and what to do.
+fn plain(file: File, head: &[u8]) -> io::Result<Result<Box<dyn Read>, Refusal>> {
+    let mut text: Box<dyn Read> = match head {
+        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(file)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::new(file)?),
+        _ => Box::new(file),
+    };
+    let mut head = Vec::new();
+    text.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+    if let Some((found, remedy)) = unsupported(&head) {
+        return Ok(Err((found.to_owned(), remedy)));
+    }
+    if head.starts_with(UTF8_MARK) {
+        head.drain(..UTF8_MARK.len());
+    }
+    Ok(Ok(Box::new(io::Cursor::new(head).chain(text))))
 }
 
 /// What a file is that is no CSV text, and what to do.
-fn unsupported(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
-    let kinds: [(&[u8], &str, &str); 8] = [
-        (b"\x1f\x8b", "a gzip file", "compressed files are not supported yet: decompress it with `gunzip`"),
-        (b"\x28\xb5\x2f\xfd", "a zstd file", "compressed files are not supported yet: decompress it with `unzstd`"),
-        (b"BZh", "a bzip2 file", "compressed files are not supported yet: decompress it with `bunzip2`"),
-        (
-            b"PK\x03\x04",
-            "a zip file or a workbook",
-            "these are not supported yet: extract it, or export the sheet as CSV",
-        ),
-        (b"PAR1", "a Parquet file", "Parquet is not supported yet: export it as CSV"),
-        (b"\x89HDF", "an HDF5 or NetCDF file", "HDF5 is not supported yet: export it as CSV"),
-        (b"\xff\xfe", "UTF-16 text", "UTF-16 is not supported yet: convert it with `iconv -t UTF-8`"),
-        (b"\xfe\xff", "UTF-16 text", "UTF-16 is not supported yet: convert it with `iconv -t UTF-8`"),
+fn unsupported(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let kinds: [(&[u8], &str, &str); 6] = [
+        (b"BZh", "a bzip2 file", "bzip2 is not supported: decompress it with `bunzip2`"),
+        (b"\xfd7zXZ", "an xz file", "xz is not supported: decompress it with `unxz`"),
+        (b"PK\x03\x04", "a zip file or a workbook", "these are not supported: extract it, or export the sheet as CSV"),
+        (b"CDF", "a NetCDF-3 file", "NetCDF-3 is not supported: convert it with `nccopy -k nc4`"),
+        (b"\xff\xfe", "UTF-16 text", "UTF-16 is not supported: convert it with `iconv -t UTF-8`"),
+        (b"\xfe\xff", "UTF-16 text", "UTF-16 is not supported: convert it with `iconv -t UTF-8`"),
     ];
-    kinds.iter().find(|kind| bytes.starts_with(kind.0)).map(|kind| (kind.1, kind.2)).or_else(|| {
+    kinds.iter().find(|kind| head.starts_with(kind.0)).map(|kind| (kind.1, kind.2)).or_else(|| {
         let remedy = "binary files are not supported: export the data as CSV";
-        bytes.contains(&0).then_some(("a binary file (it has zero bytes)", remedy))
+        head.contains(&0).then_some(("a binary file (it has zero bytes)", remedy))
     })
 }
 
-/// The text without its byte-order mark; reports every line that is not UTF-8.
-fn decode(mut bytes: Vec<u8>, path: &Path, problems: &mut Problems) -> Option<String> {
-    if bytes.starts_with(UTF8_MARK) {
-        bytes.drain(..UTF8_MARK.len());
+/// The first bytes of a text file, decompressed; `None` if it is none, or cannot be read.
+pub(super) fn head(path: &Path) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    let mut magic = Vec::new();
+    file.by_ref().take(HEAD as u64).read_to_end(&mut magic).ok()?;
+    file.rewind().ok()?;
+    if magic.starts_with(b"PAR1") || magic.starts_with(b"\x89HDF") {
+        return None;
     }
-    match String::from_utf8(bytes) {
-        Ok(text) => Some(text),
-        Err(error) => {
-            let mut line = 1;
-            for chunk in error.as_bytes().utf8_chunks() {
-                line += line_ends(chunk.valid());
-                if let Some(byte) = chunk.invalid().first() {
-                    let found = format!("the byte 0x{byte:02x}");
-                    let remedy = "convert the file, for example with `iconv -f LATIN1 -t UTF-8`";
-                    problems.push(Problem::new(Kind::InvalidText, found, "UTF-8 text", remedy).file(path).line(line));
-                }
-            }
-            None
-        }
-    }
+    let mut text = Vec::new();
+    plain(file, &magic).ok()?.ok()?.take(1 << 16).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-fn files_in(directory: &Path, wanted: &str) -> String {
-    let mut files: Vec<String> = fs::read_dir(directory)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
-    files.sort();
-    suggestion(wanted, files.iter().map(String::as_str))
+/// How the settings say that a text is cut into cells.
+pub(super) fn syntax(delimiter: &str, comment: Option<&str>) -> Option<Syntax> {
+    let comment = comment.and_then(|comment| comment.bytes().next());
+    Some(Syntax { delimiter: Delimiter::parse(delimiter)?, comment })
 }

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
 use super::settings::{Selection, Splits};
-use super::trajectories::Trajectories;
+use super::trajectories::{Samples, Trajectories};
 use crate::random::Stream;
 use crate::schema::Split;
 
@@ -43,6 +43,28 @@ pub(super) fn assign(splits: &Splits, trajectories: &BTreeMap<&str, Vec<&str>>, 
     chooser.assignment
 }
 
+/// Ends the id of a trajectory's end that was cut off.
+const LAST: &str = ".last";
+
+/// Cuts off the ends of trajectories that a selection of `last` asks for, each as a trajectory of its own.
+pub(super) fn cut_ends(splits: &Splits, environments: &mut BTreeMap<String, BTreeMap<String, Samples>>) {
+    for (environment, trajectories) in environments {
+        let is_new = splits.adapt.contains(environment);
+        let selections =
+            if is_new { [&splits.adapt_test, &splits.adapt_test] } else { [&splits.validation, &splits.test] };
+        let Some(share) = selections.iter().find_map(|selection| selection.last) else { continue };
+        let mut ends = Vec::new();
+        for (trajectory, samples) in trajectories.iter_mut() {
+            let count = samples.times.len();
+            let end = ((share * count as f64).ceil() as usize).max(2);
+            if count >= end + 2 {
+                ends.push((format!("{trajectory}{LAST}"), samples.split_off(count - end)));
+            }
+        }
+        trajectories.extend(ends);
+    }
+}
+
 /// Reports samples that stand in two splits: what is learned from one would be judged on itself.
 pub(super) fn check_repeated(assignment: &Assignment, table: &Trajectories, problems: &mut Problems) {
     let mut places: HashMap<[u8; 32], (Split, &str, &str)> = HashMap::new();
@@ -68,7 +90,8 @@ pub(super) fn check_repeated(assignment: &Assignment, table: &Trajectories, prob
                 );
                 let remedy = "remove one of the two, or put them into one split";
                 let problem = Problem::new(Kind::RepeatedSamples, found, "splits that share no samples", remedy);
-                problems.push(problem.file(&table.path).line(samples.lines[0]));
+                let place = samples.places[0];
+                problems.push(problem.file(&table.files[place.file()].path).line(place.line()));
             }
         }
     }
@@ -109,7 +132,7 @@ impl Chooser<'_> {
             self.problems.push(problem.setting("import.splits"));
         }
         for &(split, selection) in held_out {
-            let asked = selection.trajectories.is_empty() == selection.fraction.is_some() && !mistaken.contains(&split);
+            let asked = selection.ways() == 1 && !mistaken.contains(&split);
             if asked && !self.assignment.contains_key(&split) {
                 let expected = match split {
                     Split::Validation => {
@@ -117,7 +140,8 @@ impl Chooser<'_> {
                     }
                     _ => "at least one, as the settings ask for some",
                 };
-                let remedy = "name others; an environment with a single trajectory has none to spare";
+                let remedy =
+                    "name others; an environment with a single trajectory has none to spare but its end: `last = 0.25`";
                 let problem = Problem::new(Kind::EmptySplit, "no trajectories", expected, remedy);
                 self.problems.push(problem.setting(format!("import.splits.{split}")));
             }
@@ -161,6 +185,10 @@ impl Chooser<'_> {
         left: &BTreeSet<&str>,
         count: usize,
     ) -> Vec<String> {
+        if selection.last.is_some() {
+            let ends = left.iter().filter(|trajectory| trajectory.ends_with(LAST));
+            return ends.map(|&trajectory| trajectory.to_owned()).collect();
+        }
         let Some(fraction) = selection.fraction else {
             let named =
                 |trajectory: &&&str| selection.trajectories.iter().any(|id| is_named(id, environment, trajectory));

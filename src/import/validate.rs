@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
 use super::expression::Expression;
+use super::files::{ids_in, is_pattern};
 use super::problem::{Kind, Problem, shown};
-use super::settings::{Layout, Selection, Settings, Splits, Table};
-use super::source::Delimiter;
+use super::records::Delimiter;
+use super::settings::{Layout, Role, Selection, Settings, Splits, Table};
+use super::unit::Unit;
 use crate::dataset::RESERVED;
 
 impl Settings {
@@ -29,32 +31,33 @@ impl Settings {
             }
         }
 
-        let mut files = vec![("table", &self.table.file, &self.table.delimiter)];
-        files.extend(self.side_table.iter().map(|side| ("side_table", &side.file, &side.delimiter)));
-        for (key, file, delimiter) in files {
-            if file.contains(['*', '?']) {
-                let remedy =
-                    "several files are not supported yet: join them into one with a column that tells them apart";
-                report(format!("{key}.file"), shown(file), "the name of one file", remedy);
-            } else if !stays_inside(file) {
+        files(&self.table, &mut report);
+        text("table", &self.table.delimiter, &self.table.decimal, &mut report);
+        if let Some(side) = &self.side_table {
+            if is_pattern(&side.file) {
+                let remedy = "join the files into one";
+                report("side_table.file".into(), shown(&side.file), "the name of one file", remedy);
+            } else if !stays_inside(&side.file) {
                 let remedy = "put the folder into `import.directory`";
-                report(format!("{key}.file"), shown(file), "a path inside `import.directory`", remedy);
+                report("side_table.file".into(), shown(&side.file), "a path inside `import.directory`", remedy);
             }
-            if Delimiter::parse(delimiter).is_none() {
-                let expected = "one ASCII character that is no quote, letter, digit, `.`, `+` or `-`; or `whitespace`";
-                report(
-                    format!("{key}.delimiter"),
-                    shown(delimiter),
-                    expected,
-                    "write the character that separates cells",
-                );
-            }
+            text("side_table", &side.delimiter, &side.decimal, &mut report);
         }
-
+        times(self, &mut report);
         layout(&self.table, &mut report);
 
-        if self.channels.is_empty() {
+        if self.states().next().is_none() {
             report("channels".into(), "none".into(), "at least one channel", "add an `[[import.channels]]`");
+        }
+        for (index, channel) in self.channels.iter().enumerate() {
+            if channel.role == Role::Input {
+                let remedy =
+                    "channels that drive the system are not supported yet: set `role = \"ignore\"`, or make it a state";
+                report(format!("channels[{index}].role"), shown("input"), "`state` or `ignore`", remedy);
+            }
+            if let Some(stated) = &channel.column_unit {
+                conversion(format!("channels[{index}].column_unit"), stated, &channel.unit, &mut report);
+            }
         }
         quantities(self, &mut report);
         let mut columns = BTreeSet::new();
@@ -126,6 +129,88 @@ fn layout(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
     }
 }
 
+/// Files of the table, and the ids in their names.
+fn files(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
+    if table.file.0.is_empty() {
+        report("table.file".into(), "none".into(), "at least one file", "name the files with the trajectories");
+    }
+    for name in &table.file.0 {
+        if !stays_inside(name) {
+            let remedy = "put the folder into `import.directory`";
+            report("table.file".into(), shown(name), "a path inside `import.directory`", remedy);
+        }
+        let (environments, trajectories) = ids_in(name);
+        for (id, count, columns) in
+            [("environment", environments, &table.environment), ("trajectory", trajectories, &table.trajectory)]
+        {
+            if count > 1 {
+                let found = format!("`{{{id}}}` {count} times in {}", shown(name));
+                report("table.file".into(), found, "each id once", "write `*` in the other places");
+            }
+            if count > 0 && !columns.0.is_empty() {
+                let found = format!("`{{{id}}}` in `file`, and a column");
+                report(format!("table.{id}"), found, "one of them", "remove the column, or write `*` in `file`");
+            }
+        }
+    }
+}
+
+/// How a file's text is cut into cells and numbers.
+fn text(key: &str, delimiter: &str, decimal: &str, report: &mut impl FnMut(String, String, &str, &str)) {
+    if Delimiter::parse(delimiter).is_none() {
+        let expected = "one ASCII character that is no quote, letter, digit, `.`, `+` or `-`; or `whitespace`";
+        let remedy = "write the character that separates cells";
+        report(format!("{key}.delimiter"), shown(delimiter), expected, remedy);
+    }
+    if ![".", ","].contains(&decimal) {
+        report(format!("{key}.decimal"), shown(decimal), "`.` or `,`", "write one of the two");
+    } else if decimal == delimiter {
+        let found = "a comma, which is the delimiter too";
+        let remedy = "correct the delimiter: such files mostly have `;`";
+        report(format!("{key}.decimal"), found.into(), "another character than the delimiter", remedy);
+    }
+}
+
+fn times(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
+    let table = &settings.table;
+    if let Some(comment) = &table.comment {
+        let is_mark = comment.len() == 1 && comment.bytes().all(|byte| byte.is_ascii_punctuation() && byte != b'"');
+        if !is_mark || *comment == table.delimiter {
+            let expected = "one ASCII character that is no letter, digit, quote or delimiter";
+            report("table.comment".into(), shown(comment), expected, "write the character, such as `#`");
+        }
+    }
+    if let Some(zone) = table.time_zone.as_ref().filter(|zone| jiff::tz::TimeZone::get(zone).is_err()) {
+        let remedy = "write a name of the IANA database, such as `UTC` or `Europe/Paris`";
+        report("table.time_zone".into(), shown(zone), "the name of a time zone", remedy);
+    }
+    if let Some(format) = table.time_format.as_ref().filter(|format| !format.contains('%')) {
+        let remedy = "write for example `%d.%m.%Y %H:%M:%S`";
+        report(
+            "table.time_format".into(),
+            shown(format),
+            "a pattern with `%` and letters for the parts of a time",
+            remedy,
+        );
+    }
+    if let Some(gap) = table.split_gap.filter(|gap| !(gap.is_finite() && *gap > 0.0)) {
+        let remedy = "write the longest time between two samples of one trajectory";
+        report("table.split_gap".into(), gap.to_string(), "a positive number", remedy);
+    }
+    if let Some(stated) = &table.time_column_unit {
+        conversion("table.time_column_unit".into(), stated, &settings.time_unit, report);
+    }
+}
+
+/// Whether values of the unit `from` become values of the unit `to`.
+fn conversion(key: String, from: &str, to: &str, report: &mut impl FnMut(String, String, &str, &str)) {
+    let known = |unit: &str| Unit::parse(unit);
+    if from.trim() != to.trim() && known(from).and_then(|from| from.to(known(to)?)).is_none() {
+        let found = format!("{}, which cannot be converted into {}", shown(from), shown(to));
+        report(key, found, "a unit of the same dimension", "correct one of the two units");
+    }
+}
+
 fn quantities(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
     let channels = settings.channels.iter().map(|channel| (&channel.name, &channel.unit)).enumerate();
     let parameters = settings.parameters.iter().map(|parameter| (&parameter.name, &parameter.unit)).enumerate();
@@ -159,10 +244,15 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
         }
     }
     let selections = [("validation", &splits.validation), ("test", &splits.test), ("adapt_test", &splits.adapt_test)];
-    for (key, Selection { trajectories, fraction }) in selections {
-        if !trajectories.is_empty() && fraction.is_some() {
-            let found = "both `trajectories` and `fraction`";
-            report(format!("splits.{key}"), found.into(), "one of them", "choose by id or by lot");
+    for (key, selection) in selections {
+        let Selection { fraction, last, .. } = selection;
+        if selection.ways() > 1 {
+            let found = "more than one of `trajectories`, `fraction` and `last`";
+            report(format!("splits.{key}"), found.into(), "one of them", "choose by id, by lot, or by time");
+        }
+        if let Some(last) = last.filter(|last| !(*last > 0.0 && *last < 1.0)) {
+            let remedy = "write the share to cut off, such as 0.25";
+            report(format!("splits.{key}.last"), last.to_string(), "a number between 0 and 1", remedy);
         }
         if let Some(fraction) = fraction {
             if !(*fraction > 0.0 && *fraction < 1.0) {
@@ -178,6 +268,10 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
                 report("splits.seed".into(), "none".into(), "a seed for the draws", "write any whole number");
             }
         }
+    }
+    if splits.validation.last.is_some() && splits.test.last.is_some() {
+        let remedy = "choose the trajectories of one of the two otherwise";
+        report("splits.test.last".into(), "a second `last`".into(), "one: a trajectory has one end", remedy);
     }
     if splits.validation.is_empty() {
         let expected = "trajectories that choose the model: without them training cannot tell when it overfits";

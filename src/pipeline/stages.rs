@@ -104,11 +104,11 @@ impl Executor for Built {
         match &plan.source {
             Source::Generate(_) => Ok(Vec::new()),
             Source::Import(settings) => {
-                let side_table = settings.side_table.as_ref().map(|side| &side.file);
-                let mut names: Vec<_> = std::iter::once(&settings.table.file).chain(side_table).collect();
-                names.sort();
-                names.dedup();
-                names.into_iter().map(|name| source_file(settings, name)).collect()
+                let files = import::files(settings, Path::new(".")).map_err(|problems| Error::MissingArchive {
+                    path: Path::new(&settings.directory).to_owned(),
+                    found: problems.iter().map(|problem| problem.found.as_str()).collect::<Vec<_>>().join(", "),
+                })?;
+                files.into_iter().map(|(name, path)| source_file(name, path)).collect()
             }
         }
     }
@@ -310,10 +310,9 @@ pub fn check_source(plan: &Plan) -> Vec<import::Problem> {
     }
 }
 
-fn source_file(settings: &import::Settings, name: &str) -> Result<Parent, Error> {
-    let path = Path::new(&settings.directory).join(name);
+fn source_file(name: String, path: PathBuf) -> Result<Parent, Error> {
     match sha256_of_file(&path) {
-        Ok(sha256) => Ok(Parent { name: name.to_owned(), sha256 }),
+        Ok(sha256) => Ok(Parent { name, sha256 }),
         Err(error) => Err(Error::MissingArchive { path, found: error.to_string() }),
     }
 }

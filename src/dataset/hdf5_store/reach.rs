@@ -15,7 +15,7 @@ use crate::dataset::Error;
 
 /// A sentence for each link, variable or filter that takes more than this file and libhdf5 itself to read. To be looked at before
 /// anything is opened through a link and before any value is read.
-pub(super) fn reach_problems(path: &Path, file: &File) -> std::result::Result<Vec<String>, Error> {
+pub(crate) fn reach_problems(path: &Path, file: &File) -> std::result::Result<Vec<String>, Error> {
     let mut problems = Vec::new();
     // A group may hold itself. Tokens of objects can be compared but neither ordered nor hashed: their text is.
     let mut met = BTreeSet::new();

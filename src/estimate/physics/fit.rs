@@ -36,6 +36,10 @@ const ROUGH_STEP: f64 = 1e-2;
 const GOOD: f64 = 0.05;
 const FAIR: f64 = 0.3;
 const SAME: f64 = 0.01;
+/// Residuals beyond this share are no fit at all.
+const NOTHING: f64 = 0.9;
+/// Shares of the trajectories that a start is tried on, the last alone at first.
+const PARTS: [f64; 3] = [0.25, 0.5, 1.0];
 /// Starts inside the bounds that are tried beside the known parameters.
 const SPREAD_STARTS: usize = 16;
 /// Times that weights are made anew from residuals.
@@ -135,10 +139,10 @@ impl Fitter<'_> {
         let points = self.experiment.cells.len() as f64;
         let mut best: Option<Point> = None;
         let (mut met_twice, mut failure) = (false, None);
-        for start in starts.iter().cloned().chain(spread_starts(&self.experiment.model.coordinates)) {
-            let unknowns = self.experiment.start(&start);
-            match self.point(rough, unknowns).map(|point| self.descend(rough, point)) {
-                Ok((point, _)) => {
+        let all = starts.iter().cloned().chain(spread_starts(&self.experiment.model.coordinates));
+        for (start, parts) in all.flat_map(|start| [(start.clone(), &PARTS[2..]), (start, &PARTS[..])]) {
+            match self.grow(rough, self.experiment.start(&start), parts) {
+                Ok(point) => {
                     let ratio = best.as_ref().map_or(0.0, |best| point.normal.squares / best.normal.squares);
                     met_twice = if ratio < 1.0 - SAME { false } else { met_twice || ratio <= 1.0 + SAME };
                     if ratio < 1.0 {
@@ -151,6 +155,14 @@ impl Fitter<'_> {
             if share < GOOD || (share < FAIR && met_twice) || self.is_spent() {
                 break;
             }
+        }
+        let share = |point: &Point| (point.normal.squares / points).sqrt();
+        if let Some(best) = best.as_ref().filter(|best| share(best) > NOTHING) {
+            let reason = format!(
+                "from no start do the equations explain more than the mean of each channel does (residuals of {:.2} standard deviations)",
+                share(best)
+            );
+            return Err((Status::NotConverged, reason));
         }
         let diverged = |reason: Option<String>| (Status::Diverged, reason.unwrap_or_default());
         let best = best.ok_or_else(|| diverged(failure))?;
@@ -170,6 +182,25 @@ impl Fitter<'_> {
             (point, end) = self.descend(fine, point);
         }
         Ok((point, end))
+    }
+
+    /// Fits a first part of the trajectories, then more of them: over a short time no oscillation is missed by a whole period.
+    fn grow(&mut self, stage: &mut Stage, start: Unknowns, parts: &[f64]) -> Result<Point, String> {
+        let whole = self.weights.clone();
+        let mut unknowns = Ok(start);
+        let mut point = Err(String::new());
+        for part in parts {
+            for (weights, whole) in self.weights.iter_mut().zip(&whole) {
+                let samples = whole.len() / self.experiment.model.channels;
+                let first = (part * samples as f64).ceil() as usize * self.experiment.model.channels;
+                weights[..first].copy_from_slice(&whole[..first]);
+                weights[first..].fill(0.0);
+            }
+            point = unknowns.and_then(|unknowns| self.point(stage, unknowns)).map(|point| self.descend(stage, point).0);
+            unknowns = point.as_ref().map(|point| point.unknowns.clone()).map_err(Clone::clone);
+        }
+        self.weights = whole;
+        point
     }
 
     fn is_spent(&self) -> bool {

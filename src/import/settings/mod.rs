@@ -1,13 +1,18 @@
 //! `[import]` of a pipeline.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, SeqAccess, Visitor};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How archived CSV files become a dataset.
+mod forms;
+mod table;
+
+pub use forms::{Condition, Names};
+pub use table::{Disorder, Duplicates, Layout, Origin, Table};
+use table::{comma, point};
+
+/// How archived files become a dataset.
 ///
 /// ```toml
 /// [import]
@@ -74,128 +79,39 @@ fn unknown_license() -> String {
     "unknown".to_owned()
 }
 
-/// The file with the trajectories: a header, then one row a sample. UTF-8; a byte-order mark, quoted cells and any line ends are read.
-///
-/// Rows of different trajectories may interleave in any order. Ids are taken as text (`1` and `1.0` differ), without
-/// blanks around them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Table {
-    /// Path of the file inside `directory`.
-    pub file: String,
-    /// What separates cells: one character, or `whitespace` for any run of blanks.
-    #[serde(default = "comma")]
-    pub delimiter: String,
-    /// Whether each channel has a column of its own.
-    #[serde(default)]
-    pub layout: Layout,
-    /// Column, or columns, that identify the environment; several are joined with `/`. The whole file is one environment if absent.
-    #[serde(default)]
-    pub environment: Columns,
-    /// Column, or columns, that identify the trajectory within its environment; several are joined with `/`. One trajectory `1` per environment if absent.
-    #[serde(default)]
-    pub trajectory: Columns,
-    /// Column of the sample times.
-    pub time: String,
-    /// In a long table, the column that names the channel.
-    #[serde(default)]
-    pub channel: Option<String>,
-    /// In a long table, the column that holds the channel's value.
-    #[serde(default)]
-    pub value: Option<String>,
-    /// In a long table, names of channels to leave out.
-    #[serde(default)]
-    pub ignored_channels: Vec<String>,
-    /// What to do where time falls within a trajectory.
-    #[serde(default)]
-    pub disorder: Disorder,
-}
-
-fn comma() -> String {
-    ",".to_owned()
-}
-
-/// How channels are laid out in a table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Layout {
-    /// A column a channel.
-    #[default]
-    Wide,
-    /// One column names the channel, another holds its value. Samples of one trajectory belong together where their times are the same number.
-    Long,
-}
-
-/// What to do where time falls within a trajectory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Disorder {
-    /// Refuse the data: a fall of time often is a reset clock, or two trajectories under one id.
-    #[default]
-    Error,
-    /// Put the samples in the order of time: the order of rows means nothing.
-    Sort,
-}
-
-/// No column, one column, or several: in TOML a string or a list of strings.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Columns(pub Vec<String>);
-
-impl<'de> Deserialize<'de> for Columns {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OneOrSeveral;
-
-        impl<'de> Visitor<'de> for OneOrSeveral {
-            type Value = Columns;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a column, or a list of such names")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Columns, E> {
-                Ok(Columns(vec![name.to_owned()]))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Columns, A::Error> {
-                let mut columns = Vec::new();
-                while let Some(name) = names.next_element()? {
-                    columns.push(name);
-                }
-                Ok(Columns(columns))
-            }
-        }
-
-        deserializer.deserialize_any(OneOrSeveral)
-    }
-}
-
-impl JsonSchema for Columns {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Columns".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "The name of a column, or a list of such names.",
-            "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }]
-        })
-    }
-}
-
 /// A channel of the dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Channel {
-    /// Column of a wide table; in a long one, what stands in the column that names the channel.
+    /// Column of a wide table, with or without the unit that stands in its header; in a long table, what stands in the column that names
+    /// the channel.
     pub column: String,
     /// Name in the dataset.
     pub name: String,
-    /// Unit in UDUNITS spelling (`m s-1`, `1` for none).
+    /// Unit in UDUNITS spelling (`m s-1`, `1` for none). Values in another unit of the same dimension are converted into it.
     pub unit: String,
+    /// Unit in the file, where its header does not say it or says it in words.
+    #[serde(default)]
+    pub column_unit: Option<String>,
+    /// What it is to the model.
+    #[serde(default)]
+    pub role: Role,
     /// One sentence for people.
     #[serde(default)]
     pub description: String,
+}
+
+/// What a channel is to the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// It is learned and predicted.
+    #[default]
+    State,
+    /// It is left out.
+    Ignore,
+    /// A known signal that drives the system; not supported yet.
+    Input,
 }
 
 /// A file with a header and one row an environment.
@@ -207,6 +123,12 @@ pub struct SideTable {
     /// What separates cells: one character, or `whitespace` for any run of blanks.
     #[serde(default = "comma")]
     pub delimiter: String,
+    /// What separates whole from parts of a number: `.` or `,`.
+    #[serde(default = "point")]
+    pub decimal: String,
+    /// Rows to keep: what a cell of a column must be.
+    #[serde(default)]
+    pub rows: BTreeMap<String, Condition>,
     /// Column that identifies the environment.
     pub key: String,
     /// Cells that stand for an unknown value; a parameter computed from one is unknown.
@@ -259,11 +181,30 @@ pub struct Selection {
     /// Instead of ids, the share of each environment's trajectories to draw: at least one where there are several, never all.
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub fraction: Option<f64>,
+    /// Instead of whole trajectories, the share of each one's samples to cut off its end: at least two, and two stay. What is cut off is
+    /// a trajectory of its own, `ID.last`. For environments with a single trajectory.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
+    pub last: Option<f64>,
 }
 
 impl Selection {
     /// Whether it asks for any trajectory.
     pub fn is_empty(&self) -> bool {
-        self.trajectories.is_empty() && self.fraction.is_none()
+        self.ways() == 0
+    }
+
+    /// In how many ways it chooses; more than one contradict each other.
+    pub(super) fn ways(&self) -> usize {
+        [!self.trajectories.is_empty(), self.fraction.is_some(), self.last.is_some()]
+            .into_iter()
+            .filter(|&way| way)
+            .count()
+    }
+}
+
+impl Settings {
+    /// The channels that are imported, with their positions among all.
+    pub(super) fn states(&self) -> impl Iterator<Item = (usize, &Channel)> {
+        self.channels.iter().enumerate().filter(|(_, channel)| channel.role == Role::State)
     }
 }

@@ -1,0 +1,12 @@
+//! `paramill import`.
+
+use super::arguments::Import;
+use super::output::print;
+use crate::import;
+use crate::pipeline::Error;
+
+pub fn import(command: &Import) -> Result<u8, Error> {
+    let mapping = import::guess(&command.guess).map_err(import::Error::Data)?;
+    print(&mapping);
+    Ok(0)
+}

@@ -1,0 +1,154 @@
+//! Parquet files as tables: columns of numbers, texts and times; nested columns are left out.
+
+use std::fs::File;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, TimeUnit};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use super::columns::{Batch, Batches, Column, Failure, Refusal};
+
+/// Rows read at a time.
+const ROWS: usize = 1 << 13;
+
+/// Integers up to here are numbers to the last digit.
+const EXACT: u64 = 1 << 53;
+
+const DAY: i64 = 86_400_000_000_000;
+
+/// Opens a file; its columns are those of the simple types.
+pub(super) fn open(file: File) -> Result<Batches, Refusal> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| {
+        (format!("a Parquet file that cannot be read: {error}"), "check that the file was copied whole")
+    })?;
+    let fields = builder.schema().fields();
+    let simple: Vec<usize> = (0..fields.len()).filter(|&i| is_simple(fields[i].data_type())).collect();
+    let names: Vec<String> = simple.iter().map(|&i| fields[i].name().trim().to_owned()).collect();
+    if names.is_empty() {
+        return Err(("a Parquet file without a column of numbers, texts or times".to_owned(), "unnest its columns"));
+    }
+    let mask = ProjectionMask::roots(builder.parquet_schema(), simple);
+    let reader = builder.with_projection(mask).with_batch_size(ROWS).build().map_err(|error| {
+        (format!("a Parquet file that cannot be read: {error}"), "check that the file was copied whole")
+    })?;
+    let batches = reader.map(|batch| {
+        let batch = batch.map_err(|error| error.to_string())?;
+        batch.columns().iter().map(column).collect::<Result<_, _>>().map(Batch)
+    });
+    Ok(Batches::new(names, batches))
+}
+
+fn is_simple(kind: &DataType) -> bool {
+    match kind {
+        DataType::Dictionary(_, values) => {
+            matches!(**values, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => true,
+        DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => true,
+        kind => kind.is_integer() || kind.is_floating(),
+    }
+}
+
+fn column(array: &ArrayRef) -> Result<Column, Failure> {
+    Ok(match array.data_type() {
+        DataType::Float64 => numbers::<Float64Type>(array, |value| value),
+        DataType::Float32 => numbers::<Float32Type>(array, f64::from),
+        DataType::Float16 => numbers::<Float16Type>(array, f64::from),
+        DataType::Int8 => numbers::<Int8Type>(array, f64::from),
+        DataType::Int16 => numbers::<Int16Type>(array, f64::from),
+        DataType::Int32 => numbers::<Int32Type>(array, f64::from),
+        DataType::UInt8 => numbers::<UInt8Type>(array, f64::from),
+        DataType::UInt16 => numbers::<UInt16Type>(array, f64::from),
+        DataType::UInt32 => numbers::<UInt32Type>(array, f64::from),
+        DataType::Int64 => integers::<Int64Type>(array, |value| value.unsigned_abs() <= EXACT, |value| value as f64),
+        DataType::UInt64 => integers::<UInt64Type>(array, |value| value <= EXACT, |value| value as f64),
+        DataType::Boolean => Column::Numbers(
+            array.as_boolean().iter().map(|value| value.map_or(f64::NAN, |value| f64::from(u8::from(value)))).collect(),
+        ),
+        DataType::Utf8 => texts(array.as_string::<i32>().iter()),
+        DataType::LargeUtf8 => texts(array.as_string::<i64>().iter()),
+        DataType::Utf8View => texts(array.as_string_view().iter()),
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let Column::Texts(values) = column(dictionary.values())? else {
+                return Err("an odd dictionary".to_owned());
+            };
+            let keys = dictionary.normalized_keys().into_iter().enumerate();
+            Column::Texts(
+                keys.map(|(row, key)| if array.is_null(row) { None } else { values.get(key)?.clone() }).collect(),
+            )
+        }
+        DataType::Timestamp(unit, zone) => {
+            let instants = match unit {
+                TimeUnit::Second => instants::<TimestampSecondType>(array, 1_000_000_000, i64::from)?,
+                TimeUnit::Millisecond => instants::<TimestampMillisecondType>(array, 1_000_000, i64::from)?,
+                TimeUnit::Microsecond => instants::<TimestampMicrosecondType>(array, 1000, i64::from)?,
+                TimeUnit::Nanosecond => instants::<TimestampNanosecondType>(array, 1, i64::from)?,
+            };
+            if zone.is_some() { Column::Instants(instants) } else { local(instants) }
+        }
+        DataType::Date32 => local(instants::<Date32Type>(array, DAY, i64::from)?),
+        DataType::Date64 => local(instants::<Date64Type>(array, 1_000_000, i64::from)?),
+        kind => return Err(format!("a column of the type {kind}")),
+    })
+}
+
+fn numbers<T: ArrowPrimitiveType>(array: &ArrayRef, number: impl Fn(T::Native) -> f64) -> Column {
+    let array = array.as_primitive::<T>();
+    if array.null_count() == 0 {
+        return Column::Numbers(array.values().iter().map(|&value| number(value)).collect());
+    }
+    Column::Numbers(array.iter().map(|value| value.map_or(f64::NAN, &number)).collect())
+}
+
+/// Numbers, or texts where a number would not be exact: they may be ids.
+fn integers<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    is_exact: impl Fn(T::Native) -> bool,
+    number: impl Fn(T::Native) -> f64,
+) -> Column
+where
+    T::Native: std::fmt::Display,
+{
+    let values = array.as_primitive::<T>();
+    match values.iter().flatten().all(is_exact) {
+        true => numbers::<T>(array, number),
+        false => Column::Texts(values.iter().map(|value| value.map(|value| value.to_string())).collect()),
+    }
+}
+
+fn texts<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Column {
+    Column::Texts(values.map(|value| value.map(str::to_owned)).collect())
+}
+
+/// Nanoseconds since 1970.
+fn instants<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    nanoseconds: i64,
+    count: impl Fn(T::Native) -> i64,
+) -> Result<Vec<Option<i64>>, Failure> {
+    let instant = |value: Option<T::Native>| {
+        let Some(value) = value else { return Ok(None) };
+        let instant = count(value).checked_mul(nanoseconds);
+        instant.map(Some).ok_or_else(|| "a time before 1678 or after 2261".to_owned())
+    };
+    array.as_primitive::<T>().iter().map(instant).collect()
+}
+
+/// Times without zone, as they would be written: their zone is for the settings to say.
+fn local(instants: Vec<Option<i64>>) -> Column {
+    let written = |instant: i64| {
+        let timestamp = Timestamp::from_nanosecond(instant.into()).unwrap_or_default();
+        TimeZone::UTC.to_datetime(timestamp).to_string()
+    };
+    Column::Texts(instants.into_iter().map(|instant| instant.map(written)).collect())
+}

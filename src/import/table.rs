@@ -1,0 +1,340 @@
+//! The columns of a table that the settings name, and what a row of it says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cell::{Cell, Flaw, Writing};
+use super::clock::{Clock, Moment};
+use super::files::SourceFile;
+use super::problem::{Kind, Problem, Problems, shown, suggestion};
+use super::settings::{Condition, Layout, Names, Settings};
+use super::source::{Row, Source};
+use super::unit::{Conversion, Unit};
+
+/// Joins the cells of several id columns.
+pub(super) const ID_SEPARATOR: &str = "/";
+
+/// Positions in one file of the columns that the settings name; those that the header lacks are left out.
+pub(super) struct TableColumns {
+    environment: Vec<usize>,
+    trajectory: Vec<usize>,
+    time: Option<(usize, Conversion)>,
+    /// Of each channel: its column, in a wide table, and the conversion of its values.
+    channels: Vec<(Option<usize>, Conversion)>,
+    /// Of a long table.
+    channel: Option<usize>,
+    value: Option<usize>,
+    /// Columns that say whether a row is kept, and what they must be.
+    conditions: Vec<(usize, Condition)>,
+    /// The column that marks events: doses and the like.
+    event: Option<usize>,
+    /// Whether every column was found.
+    pub complete: bool,
+    /// Ids where no column tells.
+    file_environment: String,
+    file_trajectory: String,
+}
+
+impl TableColumns {
+    pub fn find(
+        settings: &Settings,
+        file: &SourceFile,
+        source: &Source,
+        warnings: &mut Vec<Problem>,
+        problems: &mut Problems,
+    ) -> Self {
+        let table = &settings.table;
+        let mut complete = true;
+        let mut find = |key: &str, name: &str, problems: &mut Problems| {
+            let column = source.column(&format!("import.{key}"), name, problems);
+            complete &= column.is_some();
+            column
+        };
+        let mut find_all = |key: &str, columns: &Names, problems: &mut Problems| -> Vec<usize> {
+            columns.0.iter().filter_map(|name| find(key, name, problems)).collect()
+        };
+        let environment = find_all("table.environment", &table.environment, problems);
+        let trajectory = find_all("table.trajectory", &table.trajectory, problems);
+        let time = find("table.time", &table.time, problems);
+        let mut conditions = Vec::new();
+        for (name, condition) in &table.rows {
+            conditions
+                .extend(find(&format!("table.rows.{name}"), name, problems).map(|column| (column, condition.clone())));
+        }
+        let (channel, value) = match table.layout {
+            Layout::Wide => (None, None),
+            Layout::Long => {
+                let mut find =
+                    |key: &str, name: &Option<String>| name.as_ref().and_then(|name| find(key, name, problems));
+                (find("table.channel", &table.channel), find("table.value", &table.value))
+            }
+        };
+        let mut units = Units { source, warnings, problems };
+        let mut channels = Vec::new();
+        for (index, wanted) in settings.states() {
+            let column = match table.layout {
+                Layout::Wide => find(&format!("channels[{index}].column"), &wanted.column, units.problems),
+                Layout::Long => None,
+            };
+            let key = format!("import.channels[{index}]");
+            let stated = wanted.column_unit.as_deref();
+            let conversion = column.or(value).map(|column| units.conversion(column, &key, &wanted.unit, stated));
+            channels.push((column, conversion.unwrap_or(Conversion::NONE)));
+        }
+        let stated = table.time_column_unit.as_deref();
+        let time = time.map(|time| (time, units.conversion(time, "import.time_unit", &settings.time_unit, stated)));
+        let environments_in_file = match (&file.environment, &file.trajectory) {
+            (Some(environment), _) => environment.clone(),
+            (None, Some(_)) => settings.dataset.clone(),
+            (None, None) => file.stem().to_owned(),
+        };
+        let is_event = |name: &&String| name.eq_ignore_ascii_case("EVID");
+        TableColumns {
+            environment,
+            trajectory,
+            time,
+            channels,
+            channel,
+            value,
+            conditions,
+            event: source
+                .header
+                .iter()
+                .find(is_event)
+                .and_then(|name| source.header.iter().position(|other| other == name)),
+            complete,
+            file_environment: environments_in_file,
+            file_trajectory: file.trajectory.clone().unwrap_or_else(|| "1".to_owned()),
+        }
+    }
+}
+
+/// Compares the units of a file's header with those of the settings.
+struct Units<'a> {
+    source: &'a Source,
+    warnings: &'a mut Vec<Problem>,
+    problems: &'a mut Problems,
+}
+
+impl Units<'_> {
+    /// How values of a column become values of the unit `wanted`; `stated` is the column's unit as the settings say it.
+    fn conversion(&mut self, column: usize, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
+        let header = self.source.unit(column);
+        let same = |a: &str, b: &str| a.trim() == b.trim();
+        let conversion = |from: &str| Unit::parse(from)?.to(Unit::parse(wanted)?);
+        let Some(from) = stated.or(header) else { return Conversion::NONE };
+        if let (Some(stated), Some(header)) = (stated, header)
+            && let (Some(a), Some(b)) = (Unit::parse(stated), Unit::parse(header))
+            && a.to(b) != Some(Conversion::NONE)
+        {
+            let found = format!("the unit {} in the header", shown(header));
+            let expected = format!("{} as in {key}_unit or {key}.column_unit", shown(stated));
+            let problem = Problem::new(Kind::Unit, found, expected, "remove that setting, or correct the header");
+            self.problems.push(self.source.at_header(column, problem));
+        }
+        match (Unit::parse(from), Unit::parse(wanted)) {
+            _ if same(from, wanted) => Conversion::NONE,
+            (Some(_), Some(_)) => conversion(from).unwrap_or_else(|| {
+                let expected = format!("one that can be converted into {}", shown(wanted));
+                let remedy = format!("correct the unit under `{key}`, or name another column");
+                let problem = Problem::new(Kind::Unit, format!("the unit {}", shown(from)), expected, remedy);
+                self.problems.push(self.source.at_header(column, problem));
+                Conversion::NONE
+            }),
+            _ => {
+                let found = format!("the unit {}, which cannot be compared with {}", shown(from), shown(wanted));
+                let remedy = "values are taken as they are; if they should not be, say their unit in `column_unit` or `time_column_unit`";
+                let warning = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
+                if !self.warnings.iter().any(|known| known.setting == warning.setting && known.found == warning.found) {
+                    self.warnings.push(self.source.at_header(column, warning));
+                }
+                Conversion::NONE
+            }
+        }
+    }
+}
+
+/// The channels of a long table, and which of them have been met.
+pub(super) struct ChannelNames {
+    /// Position of each channel, by what names it in the table; `None` for one to leave out.
+    positions: BTreeMap<String, Option<usize>>,
+    seen: Vec<bool>,
+    unknown: BTreeSet<String>,
+    met: BTreeSet<String>,
+}
+
+impl ChannelNames {
+    pub fn new(settings: &Settings) -> Self {
+        let ignored = settings.table.ignored_channels.iter().map(|name| (name.trim().to_owned(), None));
+        let all = settings.channels.iter().map(|channel| (channel.column.trim().to_owned(), None));
+        let states = settings.states().enumerate().map(|(i, (_, c))| (c.column.trim().to_owned(), Some(i)));
+        ChannelNames {
+            seen: vec![false; settings.states().count()],
+            positions: ignored.chain(all).chain(states).collect(),
+            unknown: BTreeSet::new(),
+            met: BTreeSet::new(),
+        }
+    }
+
+    /// Reports the channels that no row names.
+    pub fn all_seen(&self, settings: &Settings, file: &SourceFile, problems: &mut Problems) -> bool {
+        for (_, (index, channel)) in settings.states().enumerate().filter(|(position, _)| !self.seen[*position]) {
+            let found = format!("no row of channel {}", shown(&channel.column));
+            let remedy = suggestion(&channel.column, self.met.iter().map(String::as_str));
+            let problem = Problem::new(Kind::MissingColumn, found, "rows of every channel", remedy);
+            problems.push(problem.file(&file.path).setting(format!("import.channels[{index}].column")));
+        }
+        self.seen.iter().all(|&seen| seen)
+    }
+}
+
+/// One row of one file, and how it is read.
+pub(super) struct RowReader<'a> {
+    pub file: &'a SourceFile,
+    pub header: &'a [String],
+    pub row: &'a Row<'a>,
+    pub columns: &'a TableColumns,
+    pub writing: &'a Writing,
+}
+
+impl RowReader<'_> {
+    fn at(&self, column: usize, problem: Problem) -> Problem {
+        problem.file(&self.file.path).line(self.row.line).column(column, &self.header[column])
+    }
+
+    /// Whether the row is one to keep.
+    pub fn is_selected(&self) -> bool {
+        self.columns.conditions.iter().all(|(column, condition)| self.writing.meets(condition, self.row.cell(*column)))
+    }
+
+    /// Whether the row is an event, which is reported: the settings have had the chance to leave it out.
+    pub fn is_event(&self, problems: &mut Problems) -> bool {
+        let Some(column) = self.columns.event else { return false };
+        let cell = self.row.cell(column);
+        let is_event = cell != Cell::Missing && self.writing.number(cell) != Ok(0.0);
+        if is_event {
+            let name = &self.header[column];
+            let found = format!("an event row, {name} {}: a dose or the like", cell.shown());
+            let remedy = format!(
+                "events are not supported: leave them out with `rows.{name} = 0` in [import.table]; what they say of an environment can be \
+                 a parameter of [import.side_table]"
+            );
+            problems.push(self.at(column, Problem::new(Kind::EventRow, found, "rows of observations", remedy)));
+        }
+        is_event
+    }
+
+    pub fn time(&self, clock: &mut Clock, problems: &mut Problems) -> Option<Moment> {
+        let (column, conversion) = self.columns.time?;
+        let cell = self.row.cell(column);
+        let report = |flaw: Flaw| {
+            let mut problem = flaw.problem(cell);
+            if flaw == Flaw::Missing {
+                problem.remedy = "fill it in or remove the row: a time is never missing".to_owned();
+            }
+            problems.push(self.at(column, problem));
+        };
+        clock.moment(cell, self.writing, conversion).map_err(report).ok()
+    }
+
+    /// The value of a channel, NaN where it is missing.
+    fn value(&self, column: usize, conversion: Conversion, problems: &mut Problems) -> Option<f64> {
+        let cell = self.row.cell(column);
+        let value = self.writing.value(cell).map_err(|flaw| problems.push(self.at(column, flaw.problem(cell)))).ok()?;
+        let converted = conversion.apply(value);
+        if converted.is_infinite() {
+            problems.push(self.at(column, Flaw::Infinite.problem(cell)));
+            return None;
+        }
+        Some(converted)
+    }
+
+    /// The values of all channels of a wide table into `state`; false if one is lacking.
+    pub fn state(&self, state: &mut Vec<f64>, problems: &mut Problems) -> bool {
+        state.clear();
+        for &(column, conversion) in &self.columns.channels {
+            state.extend(column.and_then(|column| self.value(column, conversion, problems)));
+        }
+        state.len() == self.columns.channels.len()
+    }
+
+    /// The channel of a row of a long table: `None` if it is to be left out, `Some(None)` if it is not known.
+    pub fn channel(&self, names: &mut ChannelNames, problems: &mut Problems) -> Option<Option<usize>> {
+        let Some(column) = self.columns.channel else { return Some(None) };
+        let cell = self.row.cell(column);
+        let name = cell.text();
+        match names.positions.get(name.as_ref()) {
+            Some(None) => None,
+            Some(&Some(position)) => {
+                if !names.seen[position] {
+                    names.seen[position] = true;
+                    names.met.insert(name.into_owned());
+                }
+                Some(Some(position))
+            }
+            None => {
+                if names.unknown.insert(name.to_string()) {
+                    let known = names.positions.keys().map(String::as_str);
+                    let remedy = format!(
+                        "{} otherwise add it to `[[import.channels]]` or `import.table.ignored_channels`",
+                        suggestion(&name, known)
+                    );
+                    let problem = Problem::new(Kind::UnknownChannel, cell.shown(), "the name of a channel", remedy);
+                    problems.push(self.at(column, problem));
+                }
+                names.met.insert(name.into_owned());
+                Some(None)
+            }
+        }
+    }
+
+    /// The value of a row of a long table, of the channel at `position`.
+    pub fn long_value(&self, position: Option<usize>, problems: &mut Problems) -> Option<f64> {
+        let conversion = position.map_or(Conversion::NONE, |position| self.columns.channels[position].1);
+        self.value(self.columns.value?, conversion, problems)
+    }
+
+    /// Writes the environment's and the trajectory's id into `key`, one after the other with [`IDS_APART`] between them.
+    pub fn ids(&self, key: &mut String) {
+        key.clear();
+        self.id(&self.columns.environment, &self.columns.file_environment, key);
+        key.push(IDS_APART);
+        self.id(&self.columns.trajectory, &self.columns.file_trajectory, key);
+    }
+
+    fn id(&self, columns: &[usize], otherwise: &str, key: &mut String) {
+        if columns.is_empty() {
+            key.push_str(otherwise);
+        }
+        for (i, &column) in columns.iter().enumerate() {
+            if i > 0 {
+                key.push_str(ID_SEPARATOR);
+            }
+            key.push_str(&self.row.cell(column).text());
+        }
+    }
+
+    /// Reports the cells that cannot be an id, or part of one; whether all can. A key with such a cell is never that of good ones: it has
+    /// more separators, or an empty part.
+    pub fn check_ids(&self, problems: &mut Problems) -> bool {
+        let mut usable = true;
+        for columns in [&self.columns.environment, &self.columns.trajectory] {
+            for &column in columns {
+                let cell = self.row.cell(column);
+                let text = cell.text();
+                let (expected, remedy) = if text.is_empty() || text.contains(char::is_control) {
+                    ("an id in printable characters".to_owned(), "fill it in or remove the row")
+                } else if columns.len() > 1 && text.contains(ID_SEPARATOR) {
+                    (format!("an id without `{ID_SEPARATOR}`, which joins the id columns"), "write another character")
+                } else {
+                    continue;
+                };
+                problems.push(self.at(column, Problem::new(Kind::InvalidId, cell.shown(), expected, remedy)));
+                usable = false;
+            }
+        }
+        usable
+    }
+}
+
+/// Stands between the two ids of a key; no id holds it.
+pub(super) const IDS_APART: char = '\u{1f}';

@@ -1,0 +1,175 @@
+//! Parquet and HDF5 files as tables.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMillisecondArray,
+};
+use hdf5_metno as hdf5;
+use parquet::arrow::ArrowWriter;
+
+use super::*;
+
+fn column(index: usize) -> Vec<String> {
+    TANKS.lines().skip(1).map(|line| line.split(',').nth(index).unwrap().to_owned()).collect()
+}
+
+fn numbers(index: usize) -> Vec<f64> {
+    column(index).iter().map(|cell| cell.parse().unwrap()).collect()
+}
+
+fn with_parquet(columns: Vec<(&str, ArrayRef)>) -> Archive {
+    let archive = Archive::new();
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let file = File::create(archive.root.path().join("archive/tanks.parquet")).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    archive.change(|settings| settings.table.file = one("tanks.parquet"))
+}
+
+fn tanks_as_parquet(time: ArrayRef) -> Archive {
+    let mut flow: Vec<Option<f32>> = numbers(4).into_iter().map(|value| Some(value as f32)).collect();
+    flow[1] = None;
+    with_parquet(vec![
+        ("tank", Arc::new(StringArray::from(column(0)))),
+        ("run", Arc::new(Int64Array::from_iter_values(numbers(1).into_iter().map(|run| run as i64)))),
+        ("t", time),
+        ("level", Arc::new(Float64Array::from(numbers(3)))),
+        ("flow", Arc::new(Float32Array::from(flow))),
+    ])
+}
+
+#[test]
+fn a_parquet_file_is_a_table() {
+    let plain = Archive::new().import().1;
+    let seconds = tanks_as_parquet(Arc::new(Float64Array::from(numbers(2)))).import().1;
+    let stamps = numbers(2).into_iter().map(|time| 1_600_000_000_000 + (time * 1000.0) as i64);
+    let stamps =
+        tanks_as_parquet(Arc::new(TimestampMillisecondArray::from_iter_values(stamps).with_timezone("UTC"))).import().1;
+    for imported in [seconds, stamps] {
+        assert_eq!(imported.len(), plain.len());
+        for ((_, plain), (_, imported)) in plain.iter().zip(&imported) {
+            assert_eq!(
+                (&plain.environment, &plain.trajectory, &plain.times),
+                (&imported.environment, &imported.trajectory, &imported.times)
+            );
+            assert_eq!(plain.parameters, imported.parameters);
+        }
+        assert!(imported[0].1.states[3].is_nan());
+        assert_eq!(imported[0].1.states[4], 2.5);
+    }
+}
+
+#[test]
+fn bad_parquet_files() {
+    let archive = tanks_as_parquet(Arc::new(Float64Array::from(numbers(2))));
+    let bytes = fs::read(archive.root.path().join("archive/tanks.parquet")).unwrap();
+    let problems = archive.with("tanks.parquet", &bytes[..bytes.len() / 2]).check();
+    assert_eq!(problems[0].kind, import::Kind::UnsupportedFile);
+    let local = numbers(2).into_iter().map(|time| 1_600_000_000_000 + (time * 1000.0) as i64);
+    let local = tanks_as_parquet(Arc::new(TimestampMillisecondArray::from_iter_values(local)));
+    insta::assert_snapshot!("parquet_local_times", local.report());
+}
+
+/// A dataset of this program, whose trajectories have times of their own, imported again.
+#[test]
+fn a_dataset_is_imported_from_its_hdf5_file() {
+    let first = Archive::new();
+    let plain = first.import().1;
+    let archive = Archive::new().without_side_table().change(|settings| {
+        settings.table.file = Names(vec!["train.h5".into(), "validation.h5".into()]);
+        settings.table.environment = one("environment_id");
+        settings.table.trajectory = one("trajectory_id");
+        settings.table.time = "time".into();
+        settings.splits = toml::from_str("validation = { trajectories = ['2'] }").unwrap();
+    });
+    let copied = |archive: Archive, split: &str| {
+        let file = format!("{split}.h5");
+        let bytes = fs::read(first.target().join("hdf5").join(&file)).unwrap();
+        archive.with(&file, bytes)
+    };
+    let imported = copied(copied(archive, "train"), "validation").import().1;
+    let samples = |all: &[(Split, Trajectory)]| -> Vec<_> {
+        all.iter().take(4).map(|(split, t)| (*split, t.times.clone(), t.states.clone())).collect()
+    };
+    assert_eq!(samples(&imported), samples(&plain));
+}
+
+fn hdf5_archive(write: impl FnOnce(&hdf5::File)) -> Archive {
+    let archive = Archive::new().without_side_table();
+    let file = hdf5::File::create(archive.root.path().join("archive/tanks.h5")).unwrap();
+    write(&file);
+    file.close().unwrap();
+    archive.change(|settings| {
+        settings.table.file = one("tanks.h5");
+        settings.table.environment = one("trajectory");
+        settings.table.trajectory = Default::default();
+        settings.table.time = "time".into();
+        settings.channels.truncate(1);
+        settings.splits = toml::from_str("validation = { last = 0.4 }").unwrap();
+    })
+}
+
+fn write(group: &hdf5::Group, name: &str, shape: &[usize], values: &[f64]) {
+    group.new_dataset::<f64>().shape(shape).create(name).unwrap().write_raw(values).unwrap();
+}
+
+#[test]
+fn the_wells_and_pde_bench_files_are_tables_where_there_is_no_space() {
+    let levels: Vec<f64> = (0..10).map(f64::from).collect();
+    let times = [0.0, 0.5, 1.0, 2.0, 4.0];
+    let well = hdf5_archive(|file| {
+        let fields = file.create_group("t0_fields").unwrap();
+        write(&fields, "level", &[2, 5, 1], &levels);
+        write(&file.create_group("dimensions").unwrap(), "time", &[5], &times);
+        write(&file.create_group("scalars").unwrap(), "area", &[2], &[3.0, 4.0]);
+    });
+    let bench = hdf5_archive(|file| {
+        write(file, "tensor", &[2, 5], &levels);
+        write(file, "t-coordinate", &[6], &[0.0, 0.5, 1.0, 2.0, 4.0, 8.0]);
+    });
+    let bench = bench.change(|settings| settings.channels[0].column = "tensor".into());
+    for archive in [well, bench] {
+        let imported = archive.import().1;
+        let ids: Vec<_> = imported.iter().map(|(split, t)| format!("{split} {}", t.environment)).collect();
+        assert_eq!(ids, ["train 0", "train 1", "validation 0", "validation 1"]);
+        assert_eq!(imported[1].1.times, &times[..3]);
+        assert_eq!(imported[3].1.states, [8.0, 9.0]);
+    }
+    let field = hdf5_archive(|file| {
+        write(&file.create_group("t0_fields").unwrap(), "level", &[1, 5, 2], &levels);
+        write(&file.create_group("dimensions").unwrap(), "time", &[5], &times);
+    });
+    insta::assert_snapshot!("hdf5_field", field.report());
+}
+
+#[test]
+fn variables_of_one_axis_are_columns() {
+    let archive = hdf5_archive(|file| {
+        let log = file.create_group("log").unwrap();
+        write(&log, "t", &[4], &[0.0, 1.0, 2.0, 3.0]);
+        write(&log, "level", &[4], &[1.0, 2.0, f64::NAN, 4.0]);
+        log.new_dataset::<i32>().shape([4]).create("flow").unwrap().write_raw(&[1, 2, 3, 4]).unwrap();
+    });
+    let archive = archive.change(|settings| {
+        settings.table.environment = Default::default();
+        settings.table.time = "log/t".into();
+        settings.channels[0].column = "log/level".into();
+        settings.channels.push(toml::from_str("column = 'log/flow'\nname = 'flow'\nunit = '1'").unwrap());
+    });
+    let imported = archive.import().1;
+    assert_eq!(imported[0].1.environment, "tanks");
+    assert_eq!(imported[0].1.states, [1.0, 1.0, 2.0, 2.0]);
+    assert!(imported[1].1.states[0].is_nan() && imported[1].1.states[1..] == [3.0, 4.0, 4.0]);
+    let uneven = hdf5_archive(|file| {
+        write(file, "a", &[2], &[0.0, 1.0]);
+        write(file, "b", &[3], &[0.0, 1.0, 2.0]);
+    });
+    insta::assert_snapshot!("hdf5_uneven", uneven.report());
+    let huge = hdf5_archive(|file| {
+        file.new_dataset::<f64>().chunk([1024]).shape([1 << 40]).create("a").unwrap();
+    });
+    insta::assert_snapshot!("hdf5_claim", huge.report());
+}

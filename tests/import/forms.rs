@@ -1,0 +1,208 @@
+//! Files in many forms: several of them, units in headers, decimal commas, comments, compression, conditions, missing cells.
+
+use std::io::Write;
+
+use super::*;
+
+/// Bits, for which NaN equals NaN.
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+/// The tanks without the columns of their names: one file a tank and run.
+fn in_files() -> Archive {
+    let mut files: std::collections::BTreeMap<String, String> = Default::default();
+    for row in TANKS.lines().skip(1) {
+        let [tank, run, rest] = row.splitn(3, ',').collect::<Vec<_>>()[..] else { panic!() };
+        let file = files.entry(format!("{tank}-{run}.csv")).or_insert_with(|| "t,level,flow\n".into());
+        *file += &format!("{rest}\n");
+    }
+    let archive = Archive::new().change(|settings| {
+        settings.table.file = one("{environment}-{trajectory}.csv");
+        settings.table.environment = Default::default();
+        settings.table.trajectory = Default::default();
+    });
+    files.into_iter().fold(archive, |archive, (name, text)| archive.with(&name, text))
+}
+
+#[test]
+fn missing_cells_are_kept_and_counted() {
+    let archive = Archive::new().replace("a,1,0.3,1.5,0.4", "a,1,0.3,,NA").replace("a,2,0,2,1", "a,2,0,-999.0,1");
+    let archive = archive.change(|settings| settings.table.missing = vec!["NA".into(), "-999".into()]);
+    let (_, trajectories, notes) = archive.import();
+    let [first, second] = [&trajectories[0].1, &trajectories[2].1];
+    assert_eq!((first.times.as_slice(), first.states.as_slice()), (&[0.0, 1.0][..], &[1.0, 0.5, 2.5, 0.3][..]));
+    assert_eq!(bits(&second.states), bits(&[f64::NAN, 1.0, 3.0, 1.0]));
+    insta::assert_snapshot!("notes_missing", notes.join("\n"));
+}
+
+#[test]
+fn channels_may_have_times_of_their_own() {
+    let archive = Archive::long().replace("a,1,0,flow,10", "a,1,0.5,flow,10").replace("a,2,0,flow,12\n", "");
+    let (_, trajectories, notes) = archive.import();
+    assert_eq!(trajectories[0].1.times, [0.0, 0.5, 1.0]);
+    assert_eq!(bits(&trajectories[0].1.states), bits(&[1.0, f64::NAN, f64::NAN, 10.0, 2.0, 11.0]));
+    insta::assert_snapshot!("notes_union", notes.join("\n"));
+}
+
+#[test]
+fn duplicates_follow_the_setting() {
+    let archive = || {
+        Archive::long().replace("a,1,1,flow,11", "a,1,0,flow,12").replace("a,1,1,level", "a,1,1,flow,1\na,1,1,level")
+    };
+    for (duplicates, flow) in [(Duplicates::Mean, 11.0), (Duplicates::First, 10.0), (Duplicates::Last, 12.0)] {
+        let archive = archive().change(|settings| settings.table.duplicates = duplicates);
+        assert_eq!(archive.import().1[0].1.states, [1.0, flow, 2.0, 1.0]);
+    }
+    // A mean does not depend on the order of rows.
+    let rows = |rows: &[&str]| {
+        let table = format!("tank,run,t,level,flow\na,1,1,9,9\na,2,0,1,1\na,2,1,2,2\n{}\n", rows.join("\n"));
+        let archive = Archive::new().with("tanks.csv", table).without_side_table().change(|settings| {
+            settings.splits.adapt.clear();
+            settings.splits.adapt_test = Default::default();
+            settings.table.duplicates = Duplicates::Mean;
+            settings.table.disorder = Disorder::Sort;
+        });
+        archive.import().1[0].1.states.clone()
+    };
+    let three = ["a,1,0,0.1,1", "a,1,0,0.2,1", "a,1,0,0.7,1"];
+    assert_eq!(rows(&three), rows(&[three[2], three[0], three[1]]));
+}
+
+#[test]
+fn ids_are_taken_from_the_names_of_files() {
+    let plain = Archive::new().import();
+    let (manifest, trajectories, _) = in_files().import();
+    assert_eq!(trajectories, plain.1);
+    assert_eq!(manifest.provenance.parents.len(), 7);
+    // A list of files, one of which has rows of a trajectory that another has begun.
+    let (begin, end) = TANKS.split_at(TANKS.find("b,2,0.5").unwrap());
+    let archive = Archive::new().with("tanks.csv", begin).with("more.csv", format!("tank,run,t,level,flow\n{end}"));
+    let archive = archive.change(|settings| settings.table.file = Names(vec!["tanks.csv".into(), "m*.csv".into()]));
+    assert_eq!(archive.import().1, plain.1);
+    // Without a pattern a file is an environment of its own name.
+    let archive = Archive::new().without_side_table().with("a.csv", "t,level,flow\n0,1,2\n1,2,3\n2,3,4\n3,4,5\n");
+    let archive = archive.change(|settings| {
+        settings.table.file = one("a.csv");
+        settings.table.environment = Default::default();
+        settings.table.trajectory = Default::default();
+        settings.splits = toml::from_str("validation = { last = 0.5 }").unwrap();
+    });
+    let trajectories = archive.import().1;
+    let ids: Vec<_> =
+        trajectories.iter().map(|(split, t)| format!("{split} {} {}", t.environment, t.trajectory)).collect();
+    assert_eq!(ids, ["train a 1", "validation a 1.last"]);
+    assert_eq!(
+        (trajectories[0].1.times.as_slice(), trajectories[1].1.times.as_slice()),
+        (&[0.0, 1.0][..], &[2.0, 3.0][..])
+    );
+}
+
+#[test]
+fn bad_files_among_many() {
+    let archive = in_files()
+        .with("b-1.csv", "t,level\n0,1\n")
+        .with("d-1.csv", "t,level,flow\n0,x,1\n1,2,2\n")
+        .with("d-2.csv", "");
+    insta::assert_snapshot!("many_files", archive.report());
+    insta::assert_snapshot!("no_file_fits", in_files().change(|s| s.table.file = one("{environment}_*.dat")).report());
+    let archive = Archive::new().change(|settings| {
+        settings.table.file = Names(vec!["{environment}/{environment}.csv".into(), "../x*.csv".into()]);
+        settings.table.decimal = ",".into();
+        settings.table.comment = Some("ab".into());
+        settings.table.time_zone = Some("Paris".into());
+        settings.table.time_format = Some("D.M.Y".into());
+        settings.table.time_column_unit = Some("m".into());
+        settings.table.split_gap = Some(0.0);
+        settings.channels[0].column_unit = Some("s".into());
+        settings.channels[1].role = import::Role::Input;
+        settings.splits.validation.last = Some(2.0);
+    });
+    let problems: Vec<String> = archive.settings.validate().iter().map(Problem::to_string).collect();
+    insta::assert_snapshot!("settings_of_forms", problems.join("\n"));
+}
+
+#[test]
+fn units_in_headers_are_converted() {
+    let plain = Archive::new().import().1;
+    let archive = Archive::new().replace("t,level,flow", "t (min),level [cm],flow (l/s)").change(|settings| {
+        settings.time_unit = "s".into();
+        settings.channels[1].unit = "m3 s-1".into();
+    });
+    let converted = archive.import().1;
+    for ((_, plain), (_, converted)) in plain.iter().zip(&converted) {
+        for (before, after) in plain.times.iter().zip(&converted.times) {
+            approx::assert_relative_eq!(before * 60.0, *after, max_relative = 1e-15);
+        }
+        for (before, after) in plain.states.chunks(2).zip(converted.states.chunks(2)) {
+            approx::assert_relative_eq!(before[0] / 100.0, after[0], max_relative = 1e-15);
+            approx::assert_relative_eq!(before[1] / 1000.0, after[1], max_relative = 1e-15);
+        }
+    }
+    let stated = Archive::new()
+        .replace("flow", "flow (m³/s)")
+        .change(|settings| settings.channels[0].column_unit = Some("mm".into()));
+    assert_eq!(stated.import().1[0].1.states, [0.001, 0.5, 0.0015, 0.4, 0.0025, 0.3]);
+    insta::assert_snapshot!("units_differ", Archive::new().replace("t,level", "t (m),level (s)").report());
+    let unknown = Archive::new().replace("flow", "flow (buckets per hour)");
+    insta::assert_snapshot!("unit_unknown", unknown.import().2.join("\n"));
+    insta::assert_snapshot!("columns_alike", Archive::new().replace("level,flow", "level (m),level (cm)").report());
+}
+
+#[test]
+fn decimal_commas_comments_and_compression_change_nothing() {
+    let plain = Archive::new().import().1;
+    let commas = TANKS.replace(',', ";").replace('.', ",").replace("a;1;1,0", "# 1,5;;\na;1;1,0");
+    let commas = || {
+        Archive::new().with("tanks.csv", commas.clone()).change(|settings| {
+            settings.table.delimiter = ";".into();
+            settings.table.decimal = ",".into();
+            settings.table.comment = Some("#".into());
+        })
+    };
+    assert_eq!(commas().import().1, plain);
+    insta::assert_snapshot!("decimal_point", commas().replace("2,5", "1.002,5").report());
+
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(TANKS.as_bytes()).unwrap();
+    let zstd = zstd::encode_all(TANKS.as_bytes(), 1).unwrap();
+    for compressed in [gzip.finish().unwrap(), zstd] {
+        assert_eq!(Archive::new().with("tanks.csv", &compressed).import().1, plain);
+        let cut = &compressed[..compressed.len() - 9];
+        let problems = Archive::new().with("tanks.csv", cut).check();
+        assert!(problems.iter().any(|problem| problem.kind == import::Kind::UnreadableFile), "{problems:?}");
+    }
+}
+
+#[test]
+fn rows_are_chosen_by_conditions() {
+    let table = TANKS.lines().map(|line| format!("{line},{}", if line.starts_with("tank,") { "EVID" } else { "0" }));
+    let table = table.collect::<Vec<_>>().join("\n") + "\na,1,0.5,7,7,101\n";
+    let archive = || Archive::new().with("tanks.csv", table.clone());
+    insta::assert_snapshot!("event_rows", archive().report());
+    let rows = toml::from_str("EVID = 0\ntank = { not = ['b'] }\nrun = [1, 2.0, '3']").unwrap();
+    let archive = archive().change(|settings| {
+        settings.table.rows = rows;
+        settings.side_table.as_mut().unwrap().rename.remove("B");
+    });
+    let (_, trajectories, notes) = archive.import();
+    let ids: Vec<_> = trajectories.iter().map(|(_, t)| t.environment.as_str()).collect();
+    assert_eq!(ids, ["a", "a", "c", "c"]);
+    assert!(notes.contains(&"5 rows left out, as `rows` asks".to_owned()), "{notes:?}");
+    let none = Archive::new().change(|settings| settings.table.rows = toml::from_str("tank = 'z'").unwrap());
+    insta::assert_snapshot!("no_row_left", none.report());
+    let side = Archive::new().with("sizes.txt", format!("{SIZES}C 1 9\n"));
+    let side =
+        side.change(|settings| settings.side_table.as_mut().unwrap().rows = toml::from_str("height.not = 9").unwrap());
+    assert_eq!(side.import().1, Archive::new().import().1);
+}
+
+#[test]
+fn ignored_channels_are_not_imported() {
+    let archive = Archive::new().change(|settings| settings.channels[0].role = import::Role::Ignore);
+    let (manifest, trajectories, _) = archive.import();
+    assert_eq!(manifest.channels.len(), 1);
+    assert_eq!(trajectories[0].1.states, [0.5, 0.4, 0.3]);
+    let long = Archive::long().change(|settings| settings.channels[1].role = import::Role::Ignore);
+    assert_eq!(long.import().1[0].1.states, [1.0, 2.0]);
+}
