@@ -61,6 +61,10 @@ pub struct Settings {
     pub context_penalty: f64,
     /// Where the rollouts of support trajectories start.
     pub initial_state: InitialState,
+    /// What the errors of measurement are like: a second fit then weighs every value by its noise, whose size in each channel the first one
+    /// shows. All values weigh the same, in the model's own units, where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<physics::Noise>,
     /// Bounds of parameters by name: an estimate beyond one is cut there, and its environment has the status `at_bound`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<String, Bounds>,
@@ -85,6 +89,7 @@ impl Default for Settings {
             tolerance: 1e-5,
             context_penalty: 0.0,
             initial_state: InitialState::Observed,
+            noise: None,
             bounds: BTreeMap::new(),
             extrapolation: 2.0,
             fitted: false,
