@@ -65,6 +65,8 @@ pub struct Settings {
     /// shows. All values weigh the same, in the model's own units, where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<physics::Noise>,
+    /// What of a residual counts. `method = "physics"` knows only squares.
+    pub loss: Loss,
     /// Bounds of parameters by name: an estimate beyond one is cut there, and its environment has the status `at_bound`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<String, Bounds>,
@@ -90,12 +92,24 @@ impl Default for Settings {
             context_penalty: 0.0,
             initial_state: InitialState::Observed,
             noise: None,
+            loss: Loss::Squares,
             bounds: BTreeMap::new(),
             extrapolation: 2.0,
             fitted: false,
             physics: None,
         }
     }
+}
+
+/// What of a residual counts in a fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// Its square.
+    #[default]
+    Squares,
+    /// Its square near zero, its size far from it: single wrong values pull little.
+    Huber,
 }
 
 /// Where the rollout of a support trajectory starts.

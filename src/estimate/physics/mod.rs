@@ -21,7 +21,8 @@ pub use settings::{Noise, Settings};
 use super::evaluation::{Evaluation, FitErrors, SquaredError};
 use super::stream::Observed;
 use super::{
-    Error, Hull, InitialState, Outcome, Row, check_settings, environments, estimate_splits, fitted, interval, output,
+    Error, Hull, InitialState, Loss, Outcome, Row, check_settings, environments, estimate_splits, fitted, interval,
+    output,
 };
 use crate::dataset::Dataset;
 use crate::progress::{Event, Run};
@@ -35,6 +36,9 @@ use fit::Fit;
 /// # Errors
 /// See [`Error`]. An environment that cannot be fitted is not an error: it has a status.
 pub fn run(settings: &super::Settings, dataset: &Dataset, directory: &Path, run: &Run) -> Result<Outcome, Error> {
+    if settings.loss != Loss::Squares {
+        return Err(Error::LossOfPhysics);
+    }
     let estimator = Estimator::new(settings, dataset)?;
     for warning in &estimator.equations.warnings {
         run.emit(Event::Warn(warning.clone()));
