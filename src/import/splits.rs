@@ -13,7 +13,8 @@ pub(super) type Assignment = BTreeMap<Split, Vec<(String, String)>>;
 
 /// Assigns every trajectory; `trajectories` are the ids by environment.
 pub(super) fn assign(splits: &Splits, trajectories: &BTreeMap<&str, Vec<&str>>, problems: &mut Problems) -> Assignment {
-    for (index, environment) in splits.adapt.iter().enumerate() {
+    let all = splits.estimates_all();
+    for (index, environment) in splits.adapt.iter().enumerate().filter(|_| !all) {
         if !trajectories.contains_key(environment.as_str()) {
             let found = format!("no environment {}", shown(environment));
             let remedy = suggestion(environment, trajectories.keys().copied());
@@ -23,18 +24,20 @@ pub(super) fn assign(splits: &Splits, trajectories: &BTreeMap<&str, Vec<&str>>, 
     }
     let adapt: BTreeSet<&str> = splits.adapt.iter().map(String::as_str).collect();
     let (new, training): (Vec<_>, Vec<_>) =
-        trajectories.iter().partition(|(environment, _)| adapt.contains(*environment));
+        trajectories.iter().partition(|(environment, _)| all || adapt.contains(*environment));
 
     let mut chooser = Chooser { splits, assignment: Assignment::new(), problems };
     let held_out = [(Split::Validation, &splits.validation), (Split::Test, &splits.test)];
-    chooser.choose(&training, Split::Train, &held_out);
+    if !all {
+        chooser.choose(&training, Split::Train, &held_out);
+    }
     chooser.choose(&new, Split::Adapt, &[(Split::AdaptTest, &splits.adapt_test)]);
-    if training.is_empty() {
+    if training.is_empty() && !all {
         let problem = Problem::new(
             Kind::EmptySplit,
             "every environment of the table",
             "some environments to train on",
-            "leave environments out of it",
+            "leave environments out of it, or write [\"*\"] where none is to train",
         );
         chooser.problems.push(problem.setting("import.splits.adapt"));
     }
@@ -46,7 +49,7 @@ pub(super) const LAST: &str = ".last";
 
 /// The share of an environment's trajectories to cut off their ends, each as a trajectory of its own.
 pub(super) fn end_share(splits: &Splits, environment: &str) -> Option<f64> {
-    match splits.adapt.iter().any(|id| id == environment) {
+    match splits.estimates_all() || splits.adapt.iter().any(|id| id == environment) {
         true => splits.adapt_test.last,
         false => splits.validation.last.or(splits.test.last),
     }
