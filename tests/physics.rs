@@ -211,7 +211,7 @@ fn a_stiffer_system_of_more_states_is_fitted() {
     for settings in [EXACT, ESTIMATED] {
         for row in rows(settings, &dataset, Split::Adapt) {
             assert_eq!(row.status, Status::Ok, "{}", row.reason);
-            assert!(row.parameter_mape().unwrap() < 1e-5, "{:?}", row.parameters);
+            assert!(row.parameter_mape().unwrap() < 1e-4, "{:?}", row.parameters);
         }
     }
 }
