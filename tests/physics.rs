@@ -105,7 +105,7 @@ fn errors_are_as_large_as_stated_and_no_smaller_than_the_bound() {
     for (noise, settings) in [
         ("noise = 0.05", ESTIMATED),
         ("noise = { x = 0.1, y = 0.01 }", ESTIMATED),
-        ("relative_noise = 0.05", &format!("{ESTIMATED}\nphysics = {{ noise = \"proportional\" }}")),
+        ("relative_noise = 0.05", &format!("{ESTIMATED}\nnoise = \"proportional\"")),
     ] {
         let text = format!("{PAIRS}[observation]\n{noise}\n").replace("limit = 25", "limit = 225");
         let _ = fs::remove_dir_all(root.path().join("pairs"));
@@ -211,7 +211,7 @@ fn a_stiffer_system_of_more_states_is_fitted() {
     for settings in [EXACT, ESTIMATED] {
         for row in rows(settings, &dataset, Split::Adapt) {
             assert_eq!(row.status, Status::Ok, "{}", row.reason);
-            assert!(row.parameter_mape().unwrap() < 1e-5, "{:?}", row.parameters);
+            assert!(row.parameter_mape().unwrap() < 1e-4, "{:?}", row.parameters);
         }
     }
 }

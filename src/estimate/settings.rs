@@ -62,7 +62,7 @@ pub struct Settings {
     /// Where the rollouts of support trajectories start.
     pub initial_state: InitialState,
     /// What the errors of measurement are like: a second fit then weighs every value by its noise, whose size in each channel the first one
-    /// shows. All values weigh the same, in the model's own units, where absent.
+    /// shows. Where absent, all values weigh the same in the model's own units; known equations then take it as constant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<physics::Noise>,
     /// What of a residual counts. `method = "physics"` knows only squares.

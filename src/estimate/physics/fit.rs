@@ -17,7 +17,7 @@ use super::coordinates::{Coordinate, halton};
 use super::experiment::{Experiment, Rollout, Unknowns, Weights};
 use super::normal::{Normal, Step};
 use super::{Noise, Settings};
-use crate::estimate::Status;
+use crate::estimate::{self, Status};
 use crate::solve::{DOP853, TSIT5, Tableau};
 use crate::systems::Sensitivities;
 
@@ -79,10 +79,10 @@ pub(super) fn fit(
     experiment: &Experiment,
     names: &[String],
     starts: &[Vec<f64>],
+    estimate: &estimate::Settings,
     settings: &Settings,
-    iterations: usize,
-    tolerance: f64,
 ) -> Fit {
+    let tolerance = estimate.tolerance;
     let (points, unknowns) = (experiment.cells.len(), experiment.unknowns());
     let later = experiment
         .series
@@ -107,7 +107,7 @@ pub(super) fn fit(
         Err(error) => return nothing((Status::Diverged, error.to_string()), 0),
     };
     let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
-    let mut fitter = Fitter { experiment, settings, limit: iterations, iterations: 0, evaluations: 0, weights };
+    let mut fitter = Fitter { experiment, estimate, settings, iterations: 0, evaluations: 0, weights };
     match fitter.best(&mut rough, &mut fine, starts) {
         Ok((point, end)) => fitter.finish(point, end, names, points),
         Err(end) => nothing(end, fitter.iterations),
@@ -123,9 +123,8 @@ struct Stage {
 
 struct Fitter<'a> {
     experiment: &'a Experiment<'a>,
+    estimate: &'a estimate::Settings,
     settings: &'a Settings,
-    /// Iterations of one descent at most.
-    limit: usize,
     iterations: usize,
     evaluations: u64,
     weights: Weights,
@@ -229,7 +228,7 @@ impl Fitter<'_> {
         let (mut damping, mut growth) = (INITIAL_DAMPING, 2.0);
         let stopped = |reason: String| Some((Status::NotConverged, reason));
         let resolution = self.resolution(stage.rtol);
-        for _ in 0..self.limit {
+        for _ in 0..self.estimate.iterations {
             self.iterations += 1;
             if self.is_spent() {
                 let limit = self.settings.max_evaluations;
@@ -271,7 +270,7 @@ impl Fitter<'_> {
                 }
             }
         }
-        (point, stopped(format!("stopped at the limit of {} iterations", self.limit)))
+        (point, stopped(format!("stopped at the limit of {} iterations", self.estimate.iterations)))
     }
 
     /// `s^2 = |r|^2 / (n - m)`; zero where nothing is left to tell it from.
@@ -291,9 +290,9 @@ impl Fitter<'_> {
     /// Weights by the noise of each channel, as the residuals tell it.
     fn noise_weights(&self, rollout: &Rollout) -> Weights {
         let (experiment, c) = (self.experiment, self.experiment.model.channels);
-        let size = |trajectory: usize, cell: usize, channel: usize| match self.settings.noise {
-            Noise::Constant => experiment.scales[channel],
-            Noise::Proportional => {
+        let size = |trajectory: usize, cell: usize, channel: usize| match self.estimate.noise {
+            None | Some(Noise::Constant) => experiment.scales[channel],
+            Some(Noise::Proportional) => {
                 let value: f64 = rollout.states[trajectory][cell];
                 value.abs().max(1e-3 * experiment.scales[channel])
             }

@@ -125,8 +125,7 @@ impl<'a> Estimator<'a> {
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
         let experiment = Experiment::new(&self.equations.model, series, self.settings.initial_state);
         let Equations { names, starts, .. } = &self.equations;
-        let (iterations, tolerance) = (self.settings.iterations, self.settings.tolerance);
-        let fit = fit::fit(&experiment, names, starts, &self.of_physics, iterations, tolerance);
+        let fit = fit::fit(&experiment, names, starts, self.settings, &self.of_physics);
         (experiment, fit)
     }
 

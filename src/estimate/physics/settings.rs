@@ -18,8 +18,6 @@ pub struct Settings {
     /// Parameters of the system that are known, by name: they are not estimated.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<String, f64>,
-    /// What the errors of measurement are like.
-    pub noise: Noise,
     /// Error of an adaptive step allowed relative to the state, and to the range of the data.
     #[schemars(range(min = 1e-14, max = 0.1))]
     pub rtol: f64,
@@ -33,14 +31,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings {
-            system: None,
-            fixed: BTreeMap::new(),
-            noise: Noise::Constant,
-            rtol: 1e-8,
-            max_steps: 10_000,
-            max_evaluations: 10_000_000,
-        }
+        Settings { system: None, fixed: BTreeMap::new(), rtol: 1e-8, max_steps: 10_000, max_evaluations: 10_000_000 }
     }
 }
 
