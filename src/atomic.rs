@@ -3,12 +3,11 @@
 //! Everything is written to a temporary sibling, synced, and renamed over its final name. An existing directory is
 //! exchanged with the new one in a single rename, so a reader finds the old one or the new one and never neither.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use tempfile::TempDir;
 
 /// Prefix of temporary siblings; a leftover with this prefix is from a process that died.
 pub const TEMPORARY_PREFIX: &str = ".paramill-";
@@ -30,10 +29,13 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_directory(parent)
 }
 
-/// A directory under construction beside its final place; dropped without [`Directory::publish`] it disappears.
+/// A directory under construction beside its final place; dropped without [`Directory::publish`] or [`Directory::keep`] it disappears.
 pub struct Directory {
-    temporary: TempDir,
+    path: PathBuf,
     target: PathBuf,
+    /// Held while this process works on a directory that others could go on with.
+    _lock: Option<File>,
+    stays: bool,
 }
 
 impl Directory {
@@ -48,31 +50,62 @@ impl Directory {
             .prefix(TEMPORARY_PREFIX)
             .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .tempdir_in(parent)?;
-        Ok(Directory { temporary, target: target.to_owned() })
+        Ok(Directory { path: temporary.keep(), target: target.to_owned(), _lock: None, stays: false })
+    }
+
+    /// Goes on with what an earlier process left of the directory that will become `target`, because it was killed or kept it; an empty
+    /// directory where there is nothing of the kind. What is in it may be half-written.
+    ///
+    /// # Errors
+    /// If another process works on it, or the parent cannot be created or written to.
+    pub fn resume(target: &Path) -> io::Result<Self> {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let path = parent_of(target).join(format!(".{name}.unfinished"));
+        fs::create_dir_all(&path)?;
+        let lock = File::open(&path)?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => io::Error::other("another process is making this directory"),
+            TryLockError::Error(error) => error,
+        })?;
+        Ok(Directory { path, target: target.to_owned(), _lock: Some(lock), stays: false })
     }
 
     /// Where to write meanwhile.
     pub fn path(&self) -> &Path {
-        self.temporary.path()
+        &self.path
+    }
+
+    /// Leaves everything as it is, for [`Directory::resume`].
+    pub fn keep(mut self) {
+        self.stays = true;
     }
 
     /// Syncs every file and directory inside, then renames the whole to its target, replacing what was there.
     ///
     /// # Errors
     /// Any error of syncing or renaming; the target is then unchanged.
-    pub fn publish(self) -> io::Result<()> {
+    pub fn publish(mut self) -> io::Result<()> {
         sync_tree(self.path())?;
         let parent = parent_of(&self.target);
         if self.target.symlink_metadata().is_ok() {
             renameat_with(CWD, self.path(), CWD, &self.target, RenameFlags::EXCHANGE)?;
             sync_directory(parent)?;
-            self.temporary.close()?; // now holds what was there before
+            self.stays = true;
+            fs::remove_dir_all(self.path())?; // now holds what was there before
         } else {
             renameat_with(CWD, self.path(), CWD, &self.target, RenameFlags::NOREPLACE)?;
-            let _ = self.temporary.keep();
+            self.stays = true;
             sync_directory(parent)?;
         }
         Ok(())
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if !self.stays {
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 }
 
@@ -122,6 +155,20 @@ mod tests {
         let target = root.path().join("result");
         let directory = Directory::create(&target).unwrap();
         fs::write(directory.path().join("file"), "half").unwrap();
+        drop(directory);
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_unfinished_directory_is_kept_on_request_and_by_one_at_a_time() {
+        let root = tempfile::tempdir().unwrap();
+        let target = root.path().join("result");
+        let directory = Directory::resume(&target).unwrap();
+        fs::write(directory.path().join("file"), "half").unwrap();
+        assert!(Directory::resume(&target).err().unwrap().to_string().contains("another process"));
+        directory.keep();
+        let directory = Directory::resume(&target).unwrap();
+        assert_eq!(fs::read_to_string(directory.path().join("file")).unwrap(), "half");
         drop(directory);
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
     }

@@ -431,5 +431,8 @@ fn a_dataset_is_shown_drawn_split_merged_and_exported() {
     assert!(stderr(&nothing_left).contains("no environment is left") && !root.path().join("c").exists());
     assert_eq!(at(&["export", "nowhere", "--to", "csv"]).status.code(), Some(3));
     assert_eq!(at(&["export", "all", "--to", "csv"]).status.code(), Some(0));
+    let exported = at(&["export", "all", "--format", "pdebench", "--to", "pde"]);
+    assert_eq!((exported.status.code(), stdout(&exported)), (Some(0), "pde: train.hdf5, validation.hdf5\n".to_owned()));
+    assert_eq!(at(&["export", "all", "--format", "zarr", "--to", "zarr"]).status.code(), Some(2));
     assert!(root.path().join("csv/train.csv").is_file() && !root.path().join("twice").exists());
 }

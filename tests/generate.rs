@@ -13,6 +13,8 @@ use paramill::schema::{Split, Trajectory};
 mod equations;
 #[path = "generate/observation.rs"]
 mod observation;
+#[path = "generate/resume.rs"]
+mod resume;
 
 const SETTINGS: &str = r#"
     dataset = "lv-tiny"
@@ -252,7 +254,7 @@ fn an_interrupt_leaves_nothing_behind() {
     interrupt.request(15);
     let run = Run { observer: &Silent, interrupt: &interrupt };
     let ended = generate::run(&settings(SETTINGS), 0, &place.path().join("d"), &run);
-    assert!(matches!(ended, Err(Error::Interrupted { signal: 15 })), "{ended:?}");
+    assert!(matches!(ended, Err(Error::Interrupted { signal: 15, kept: 0 })), "{ended:?}");
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
 }
 

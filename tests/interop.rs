@@ -10,7 +10,7 @@ use std::process::Command;
 
 use common::{fields, manifest, ragged, shared_grid, write};
 use model::{NATIVE, generate, map, silently, train, train_settings};
-use paramill::dataset::Manifest;
+use paramill::dataset::{self, Dataset, ExportFormat, Manifest};
 use paramill::estimate::{self, read_rows};
 use paramill::schema::{Split, Trajectory};
 use serde_json::json;
@@ -53,6 +53,20 @@ fn python_reads_both_copies_of_fields() {
     assert_eq!(read_in_python(&root.path().join("set"), &manifest, &splits), SAME);
 }
 
+#[test]
+fn python_reads_missing_cells() {
+    let root = tempfile::tempdir().unwrap();
+    let holed = |mut rows: Vec<Trajectory>| {
+        rows.iter_mut().flat_map(|row| row.states.iter_mut().skip(1).step_by(3)).for_each(|cell| *cell = f64::NAN);
+        rows
+    };
+    let splits = [(Split::Train, holed(shared_grid(4))), (Split::Adapt, holed(ragged()))];
+    assert_eq!(read_in_python(&root.path().join("set"), &manifest(), &splits), SAME);
+    let (manifest, rows) = fields(3, false);
+    let splits = [(Split::Train, holed(rows)), (Split::Adapt, holed(fields(4, true).1))];
+    assert_eq!(read_in_python(&root.path().join("fields"), &manifest, &splits), SAME);
+}
+
 /// What the scripts print of two splits, the first of which has common times.
 const SAME: &str = "2 splits are the same in every tool\n\
                     2 splits are the same in every loader, 1 of them in The Well's\n\
@@ -61,7 +75,41 @@ const SAME: &str = "2 splits are the same in every tool\n\
 /// Writes a dataset, and has Python compare it with what was to be written.
 fn read_in_python(directory: &Path, manifest: &Manifest, splits: &[(Split, Vec<Trajectory>)]) -> String {
     write(directory, manifest.clone(), splits);
+    let path = write_expected(directory, manifest, splits);
+    ["dataset.py", "loaders.py", "croissant.py"].map(|script| run(script, &path)).concat()
+}
 
+#[test]
+fn python_reads_exports() {
+    let of_fields = |own_times| fields(3, own_times).1;
+    let cases = [
+        (manifest(), [shared_grid(4), shared_grid(2)], true),
+        (manifest(), [shared_grid(4), ragged()], false),
+        (fields(3, false).0, [of_fields(false), of_fields(false)], true),
+        (fields(3, false).0, [of_fields(false), of_fields(true)], false),
+    ];
+    for (manifest, [train, adapt], one_time_axis) in cases {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("set");
+        let splits = [(Split::Train, train), (Split::Adapt, adapt)];
+        write(&directory, manifest.clone(), &splits);
+        let dataset = Dataset::open(&directory).unwrap();
+        let to = |format: ExportFormat| {
+            silently(|run| dataset::export(&dataset, format, &root.path().join(format.name()), run))
+        };
+        to(ExportFormat::NetCdf).unwrap();
+        match to(ExportFormat::PdeBench) {
+            Ok(()) => assert!(one_time_axis),
+            Err(error) => assert!(!one_time_axis && error.to_string().contains("expected one time axis"), "{error}"),
+        }
+        assert_eq!(root.path().join("pdebench").exists(), one_time_axis);
+        let path = write_expected(&directory, &manifest, &splits);
+        assert_eq!(run("exports.py", &path), "2 splits are the same in every export\n");
+    }
+}
+
+/// What Python is to find, in a file beside the dataset.
+fn write_expected(directory: &Path, manifest: &Manifest, splits: &[(Split, Vec<Trajectory>)]) -> PathBuf {
     let row = |row: &Trajectory| {
         json!({ "environment": row.environment, "trajectory": row.trajectory, "parameters": row.parameters,
                 "times": row.times, "states": row.states })
@@ -74,7 +122,7 @@ fn read_in_python(directory: &Path, manifest: &Manifest, splits: &[(Split, Vec<T
         "channels": manifest.channels, "grid": manifest.grid, "parameters": manifest.parameters, "splits": splits });
     let path = directory.with_extension("json");
     std::fs::write(&path, expected.to_string()).unwrap();
-    ["dataset.py", "loaders.py", "croissant.py"].map(|script| run(script, &path)).concat()
+    path
 }
 
 /// Nine pairs of species and a few to estimate.

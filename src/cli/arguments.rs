@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::dataset::ExportFormat;
 use crate::engine::{DeviceChoice, EngineChoice};
 use crate::pipeline::Stage;
 
@@ -342,17 +343,25 @@ pub struct SplitDataset {
 const EXPORT_EXAMPLES: &str = "\
 Example:
   paramill dataset export datasets/lv-demo --to /tmp/lv-demo-csv
+  paramill dataset export datasets/gs --format pdebench --to /tmp/gs-pdebench
 
-No export is needed for other tools: hdf5/*.h5 of a dataset opens in netCDF4, xarray and The Well's loader, data/*.parquet in polars, duckdb
-and the Hugging Face library.";
+csv       SPLIT.csv: a row a sample (of fields: a row a sample and point)
+netcdf    SPLIT.nc: netCDF-4 with coordinates and units, for xarray and netCDF4
+pdebench  SPLIT.hdf5: `tensor` [trajectory, time, x, y, channel] (without a grid [trajectory, time, channel]) and its coordinates
 
-/// Write a dataset as CSV: one file a split, one row a sample (of fields: a row a sample and point)
+Often no export is needed: hdf5/*.h5 of a dataset opens in netCDF4, xarray and The Well's loader, data/*.parquet in polars, duckdb and the
+Hugging Face library.";
+
+/// Write a dataset in the format of others: one file a split
 #[derive(Debug, Args)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub struct Export {
     /// The dataset
     pub dataset: PathBuf,
-    /// The directory to write SPLIT.csv into; nothing may be there
+    /// The format
+    #[arg(long, value_name = "FORMAT", default_value = "csv")]
+    pub format: ExportFormat,
+    /// The directory to write the files into; nothing may be there
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
 }
@@ -407,6 +416,16 @@ pub enum Listed {
     Models,
     /// Rules that adapt a model to an environment
     Rules,
+}
+
+impl ValueEnum for ExportFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        &ExportFormat::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.name()))
+    }
 }
 
 impl ValueEnum for Stage {

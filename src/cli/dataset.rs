@@ -12,7 +12,7 @@ use super::run::start_threads;
 use super::show::show_dataset;
 use super::signals;
 use super::terminal::{Style, Terminal};
-use crate::dataset::{Dataset, Difference, Manifest, diff, export_csv, merge, seal, select};
+use crate::dataset::{self, Dataset, Difference, Manifest, diff, merge, seal, select};
 use crate::pipeline::Error;
 use crate::{generate, progress};
 
@@ -25,9 +25,9 @@ pub fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error> {
     match command {
         DatasetCommand::Show(command) => show_dataset(command),
         DatasetCommand::Verify(command) => check(command),
-        DatasetCommand::Merge(command) => merge_all(command),
-        DatasetCommand::Split(command) => split(command),
-        DatasetCommand::Export(command) => export(command),
+        DatasetCommand::Merge(command) => merge_all(command, quiet),
+        DatasetCommand::Split(command) => split(command, quiet),
+        DatasetCommand::Export(command) => export(command, quiet),
         DatasetCommand::Seal(command) => {
             seal(&command.dataset)?;
             print(&format!("{}: README.md is recorded\n", command.dataset.display()));
@@ -38,14 +38,15 @@ pub fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error> {
     }
 }
 
-fn merge_all(command: &Merge) -> Result<u8, Error> {
+fn merge_all(command: &Merge, quiet: bool) -> Result<u8, Error> {
     refuse_existing(&command.to)?;
     let datasets = command.datasets.iter().map(|path| Dataset::open(path)).collect::<Result<Vec<_>, _>>()?;
-    print(&made(&merge(&datasets, &command.to)?, &command.to));
+    let merged = observed(quiet, |run| merge(&datasets, &command.to, run))?;
+    print(&made(&merged, &command.to));
     Ok(0)
 }
 
-fn split(command: &SplitDataset) -> Result<u8, Error> {
+fn split(command: &SplitDataset, quiet: bool) -> Result<u8, Error> {
     let dataset = Dataset::open(&command.dataset)?;
     let ids: BTreeSet<String> = command.environments.iter().cloned().collect();
     let sides = [(Some(&command.to), true), (command.rest.as_ref(), false)];
@@ -63,18 +64,28 @@ fn split(command: &SplitDataset) -> Result<u8, Error> {
         }
     }
     for (path, inside) in sides {
-        print(&made(&select(&dataset, &ids, inside, path)?, path));
+        let selected = observed(quiet, |run| select(&dataset, &ids, inside, path, run))?;
+        print(&made(&selected, path));
     }
     Ok(0)
 }
 
-fn export(command: &Export) -> Result<u8, Error> {
+fn export(command: &Export, quiet: bool) -> Result<u8, Error> {
     refuse_existing(&command.to)?;
     let dataset = Dataset::open(&command.dataset)?;
-    export_csv(&dataset, &command.to)?;
-    let files: Vec<String> = dataset.manifest().splits.keys().map(|split| format!("{split}.csv")).collect();
+    observed(quiet, |run| dataset::export(&dataset, command.format, &command.to, run))?;
+    let files: Vec<String> = dataset.manifest().splits.keys().map(|split| command.format.file_name(*split)).collect();
     print(&format!("{}: {}\n", command.to.display(), files.join(", ")));
     Ok(0)
+}
+
+/// Does `work` with its progress on the terminal, until it is done or a signal asks to stop.
+fn observed<T>(quiet: bool, work: impl FnOnce(&progress::Run) -> T) -> T {
+    signals::listen();
+    let terminal = Terminal::new(Style::detect(quiet));
+    let done = work(&progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT });
+    terminal.close();
+    done
 }
 
 /// What a new dataset holds, in a line.
@@ -135,12 +146,7 @@ fn regenerate(command: &Regenerate, quiet: bool) -> Result<u8, Error> {
     let original = Dataset::open(&command.dataset)?;
     refuse_existing(&command.to)?;
     start_threads(command.threads)?;
-    signals::listen();
-    let terminal = Terminal::new(Style::detect(quiet));
-    let handed = progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT };
-    let made = generate::regenerate(original.manifest(), &command.to, &handed);
-    terminal.close();
-    made?;
+    observed(quiet, |run| generate::regenerate(original.manifest(), &command.to, run))?;
     let again = Dataset::open(&command.to)?;
     let same = again.content_hash() == original.content_hash();
     if command.json {

@@ -1,5 +1,6 @@
 //! SIGINT and SIGTERM ask the running stage to stop; a second SIGINT stops at once.
 
+use std::sync::Once;
 use std::thread;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -11,8 +12,13 @@ use crate::progress::Interrupt;
 /// The request that the signals set.
 pub static INTERRUPT: Interrupt = Interrupt::new();
 
-/// Starts to listen, for the rest of the process.
+/// Starts to listen, for the rest of the process; once, however often it is called.
 pub fn listen() {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(start);
+}
+
+fn start() {
     let mut signals = match Signals::new([SIGINT, SIGTERM]) {
         Ok(signals) => signals,
         Err(error) => return complain(&format!("warning: signals end the run at once ({error})")),

@@ -6,11 +6,10 @@ use std::path::Path;
 use serde_json::json;
 
 use super::check::{Population, parameters_problem};
+use super::copying::{Copying, batch_length};
 use super::{Dataset, Error, Manifest, Parent, Provenance, Writer};
+use crate::progress::Run;
 use crate::schema::{FormatVersion, Split};
-
-/// Trajectories held in memory at once.
-const BATCH: usize = 64;
 
 /// Problems named at most.
 const MOST_PROBLEMS: usize = 20;
@@ -22,8 +21,8 @@ type Rows<'a> = BTreeMap<Split, BTreeMap<(String, String), (&'a Dataset, usize)>
 ///
 /// # Errors
 /// Every way in which they do not fit together: other channels, parameters, grids or units of time, a trajectory in two of them, an environment
-/// with two sets of parameters; and errors of reading and writing.
-pub fn merge(datasets: &[Dataset], directory: &Path) -> Result<Manifest, Error> {
+/// with two sets of parameters; errors of reading and writing; and [`Error::Interrupted`].
+pub fn merge(datasets: &[Dataset], directory: &Path, run: &Run) -> Result<Manifest, Error> {
     let Some((first, others)) = datasets.split_first() else {
         return Err(Error::invalid(directory, "no dataset to merge", "two or more"));
     };
@@ -78,14 +77,20 @@ pub fn merge(datasets: &[Dataset], directory: &Path) -> Result<Manifest, Error> 
         data_tolerance: manifests().map(|it| it.data_tolerance).reduce(|a, b| Some(a?.max(b?))).flatten(),
         ..described(first.manifest(), directory)
     };
-    copy(rows, manifest, directory)
+    copy(rows, manifest, directory, run)
 }
 
 /// Writes the environments of `dataset` with one of these `ids` (if `inside`) or with none of them (if not) as a dataset.
 ///
 /// # Errors
-/// Every id that no environment has; no environment left over; and errors of reading and writing.
-pub fn select(dataset: &Dataset, ids: &BTreeSet<String>, inside: bool, directory: &Path) -> Result<Manifest, Error> {
+/// Every id that no environment has; no environment left over; errors of reading and writing; and [`Error::Interrupted`].
+pub fn select(
+    dataset: &Dataset,
+    ids: &BTreeSet<String>,
+    inside: bool,
+    directory: &Path,
+    run: &Run,
+) -> Result<Manifest, Error> {
     let mut rows = Rows::new();
     let mut unknown = ids.clone();
     for &split in dataset.manifest().splits.keys() {
@@ -121,7 +126,7 @@ pub fn select(dataset: &Dataset, ids: &BTreeSet<String>, inside: bool, directory
         },
         ..described(dataset.manifest(), directory)
     };
-    copy(rows, manifest, directory)
+    copy(rows, manifest, directory, run)
 }
 
 /// The description of `source`, for a dataset that will stand at `directory` and has its name.
@@ -159,18 +164,24 @@ fn misfits(first: &Dataset, other: &Dataset) -> Vec<String> {
         .collect()
 }
 
-fn copy(rows: Rows, manifest: Manifest, directory: &Path) -> Result<Manifest, Error> {
+fn copy(rows: Rows, manifest: Manifest, directory: &Path, run: &Run) -> Result<Manifest, Error> {
+    let what = format!("write {}", manifest.name);
+    let mut progress = Copying::begin(run, what, rows.values().map(BTreeMap::len).sum());
     let mut writer = Writer::create(directory, manifest)?;
     for (split, rows) in rows {
         let rows: Vec<(&Dataset, usize)> = rows.into_values().collect();
-        for run in rows.chunk_by(|(a, _), (b, _)| std::ptr::eq(*a, *b)) {
-            for batch in run.chunks(BATCH) {
+        for of_one in rows.chunk_by(|(a, _), (b, _)| std::ptr::eq(*a, *b)) {
+            for batch in of_one.chunks(batch_length(of_one[0].0.manifest())) {
+                Error::interrupt(run)?;
                 let wanted: Vec<usize> = batch.iter().map(|(_, row)| *row).collect();
                 for trajectory in batch[0].0.read_rows(split, &wanted)? {
                     writer.write(split, &trajectory)?;
                 }
+                progress.advance(batch.len(), split);
             }
         }
     }
-    writer.finish()
+    let manifest = writer.finish()?;
+    progress.end();
+    Ok(manifest)
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::progress::Run;
 use crate::schema::{Split, Trajectory};
 
 /// What goes wrong with a dataset on disk.
@@ -27,6 +28,9 @@ pub enum Error {
     /// A trajectory breaks a rule of the format.
     #[error("{path}: split `{split}`, environment `{environment}`, trajectory `{trajectory}`: {}", problems.join("; "))]
     Trajectory { path: PathBuf, split: Split, environment: String, trajectory: String, problems: Vec<String> },
+    /// A signal asked to stop.
+    #[error("interrupted by signal {signal}; nothing was written")]
+    Interrupted { signal: i32 },
     /// The HDF5 library reports an error.
     #[error("{path}: HDF5: {source}")]
     Hdf5 { path: PathBuf, source: hdf5_metno::Error },
@@ -50,6 +54,11 @@ impl Error {
 
     pub(super) fn invalid(path: &Path, found: impl Into<String>, expected: impl Into<String>) -> Error {
         Error::Invalid { path: path.to_owned(), found: found.into(), expected: expected.into() }
+    }
+
+    /// The request to stop as an error, if there is one.
+    pub(super) fn interrupt(run: &Run) -> Result<(), Error> {
+        run.interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }))
     }
 
     /// The problems as an error, if there are any.

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use super::check::order_problem;
 use super::hdf5_store::OpenSplit;
 use super::layout::{MANIFEST, file_problem};
@@ -16,7 +18,7 @@ use crate::schema::{Split, Trajectory};
 pub type Batches<'a> = Box<dyn Iterator<Item = Result<Vec<Trajectory>, Error>> + Send + 'a>;
 
 /// One trajectory as the index knows it, without its samples.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IndexEntry {
     /// Environment id.
     pub environment: String,
@@ -29,6 +31,16 @@ pub struct IndexEntry {
 }
 
 impl IndexEntry {
+    /// The entry of a trajectory.
+    pub(super) fn of(trajectory: &Trajectory) -> Self {
+        IndexEntry {
+            environment: trajectory.environment.clone(),
+            trajectory: trajectory.trajectory.clone(),
+            parameters: trajectory.parameters.clone(),
+            samples: trajectory.len(),
+        }
+    }
+
     /// Key that orders trajectories, as [`Trajectory::key`].
     pub fn key(&self) -> (&str, &str) {
         (&self.environment, &self.trajectory)
@@ -89,6 +101,14 @@ impl Dataset {
             return Ok(Vec::new());
         }
         Ok(self.open_split(split)?.iter().flat_map(|shard| shard.index.iter().cloned()).collect())
+    }
+
+    /// The times of all trajectories of a split, where each has the same.
+    pub(super) fn shared_times(&self, split: Split) -> Result<Option<Vec<f64>>, Error> {
+        let shards = self.open_split(split)?;
+        let mut times = shards.iter().map(|shard| shard.shared_times());
+        let first = times.next().flatten();
+        Ok(first.filter(|first| times.all(|others| others == Some(first))).map(<[f64]>::to_vec))
     }
 
     /// Reads the trajectories at these rows of a split, in the order asked for (random access; only they are held in

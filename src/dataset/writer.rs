@@ -1,14 +1,18 @@
 //! Writes both copies of a dataset from one stream of trajectories.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::check::{Population, order_problem, parameters_problem};
+use super::kept::{self, FinishedShard, Kept, Shards};
 use super::layout::{CARD, CROISSANT, MANIFEST, data_file, file_entry};
 use super::manifest::KIND;
-use super::{Error, Manifest, SplitSummary, Store, card, croissant, hdf5_store, parquet_store, seal};
+use super::{
+    Error, FileEntry, IndexEntry, Manifest, SplitSummary, Store, card, croissant, hdf5_store, parquet_store, seal,
+};
 use crate::atomic::Directory;
+use crate::digest::sha256;
 use crate::schema::{FormatVersion, Split, Trajectory};
 
 /// Writes a dataset; it appears under its name only at [`Writer::finish`].
@@ -20,8 +24,10 @@ pub struct Writer {
     target: PathBuf,
     directory: Directory,
     manifest: Manifest,
+    /// SHA-256 of the manifest as it was given, where finished shards are recorded for a later writer.
+    description: Option<String>,
+    finished: Shards,
     open: Option<OpenSplit>,
-    ended: BTreeSet<Split>,
     /// Parameters of every environment so far that could come again in another split.
     environments: BTreeMap<(Population, String), Vec<Option<f64>>>,
 }
@@ -35,19 +41,10 @@ const TRAJECTORY_VALUES: usize = 64;
 struct OpenSplit {
     split: Split,
     summary: SplitSummary,
-    /// Shards begun.
-    shards: usize,
     /// Trajectories of the current shard, and their size in doubles.
     rows: Vec<Trajectory>,
     values: usize,
-    /// The last trajectory of the shard before.
-    before: Option<Trajectory>,
-}
-
-impl OpenSplit {
-    fn last(&self) -> Option<&Trajectory> {
-        self.rows.last().or(self.before.as_ref())
-    }
+    last: Option<IndexEntry>,
 }
 
 impl Writer {
@@ -56,19 +53,59 @@ impl Writer {
     ///
     /// # Errors
     /// If the quantities cannot be columns or collide (every problem), or the place cannot be written to.
-    pub fn create(directory: &Path, mut manifest: Manifest) -> Result<Self, Error> {
-        Error::problems(directory, manifest.description_problems())?;
-        manifest.format = FormatVersion::CURRENT;
-        manifest.kind = KIND.to_owned();
-        manifest.splits.clear();
-        manifest.files.clear();
-        let target = directory.to_owned();
-        let directory = Directory::create(directory).map_err(Error::io(directory))?;
+    pub fn create(directory: &Path, manifest: Manifest) -> Result<Self, Error> {
+        let manifest = prepared(manifest, directory)?;
+        let place = Directory::create(directory).map_err(Error::io(directory))?;
+        Writer::start(directory, place, manifest)
+    }
+
+    /// Goes on with the dataset where an earlier writer was stopped that was given the same `manifest`: shards that it finished are kept. Of each
+    /// split there will be so many `trajectories`, of which those that are kept are not to be written again. Parameters of kept environments
+    /// are not compared with those of later splits.
+    ///
+    /// # Errors
+    /// As [`Writer::create`], and if another process is writing this dataset.
+    pub fn resume(
+        directory: &Path,
+        manifest: Manifest,
+        trajectories: &BTreeMap<Split, usize>,
+    ) -> Result<(Self, Kept), Error> {
+        let manifest = prepared(manifest, directory)?;
+        let description = sha256(&serde_json::to_vec(&manifest).map_err(|error| Error::io(directory)(error.into()))?);
+        let place = Directory::resume(directory).map_err(Error::io(directory))?;
+        let (finished, kept) = kept::restore(place.path(), &description, trajectories)?;
+        let mut writer = Writer::start(directory, place, manifest)?;
+        writer.open = finished.last_key_value().and_then(|(&split, shards)| {
+            let FinishedShard { summary, last, .. } = shards.last()?.clone();
+            Some(OpenSplit { split, summary, rows: Vec::new(), values: 0, last: Some(last) })
+        });
+        (writer.description, writer.finished) = (Some(description), finished);
+        Ok((writer, kept))
+    }
+
+    fn start(target: &Path, directory: Directory, manifest: Manifest) -> Result<Self, Error> {
         for folder in ["data", "hdf5"] {
             let folder = directory.path().join(folder);
-            fs::create_dir(&folder).map_err(Error::io(&folder))?;
+            fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
         }
-        Ok(Writer { target, directory, manifest, open: None, ended: BTreeSet::new(), environments: BTreeMap::new() })
+        Ok(Writer {
+            target: target.to_owned(),
+            directory,
+            manifest,
+            description: None,
+            finished: Shards::new(),
+            open: None,
+            environments: BTreeMap::new(),
+        })
+    }
+
+    /// Leaves finished shards where [`Writer::resume`] finds them, and says how many trajectories they hold. Where that is none, nothing is left.
+    pub fn keep(self) -> usize {
+        let kept = self.finished.values().filter_map(|shards| Some(shards.last()?.summary.trajectories)).sum();
+        if kept > 0 && self.description.is_some() {
+            self.directory.keep();
+        }
+        kept
     }
 
     /// Appends one trajectory. Trajectories of a split come in ascending [`Trajectory::key`] order; splits come one
@@ -78,9 +115,9 @@ impl Writer {
     /// If the trajectory breaks a rule of the format (every rule it breaks), or a file cannot be written.
     pub fn write(&mut self, split: Split, trajectory: &Trajectory) -> Result<(), Error> {
         let mut problems = self.manifest.trajectory_problems(trajectory);
-        let previous = self.open.as_ref().filter(|open| open.split == split).and_then(OpenSplit::last);
-        problems.extend(order_problem(previous.map(Trajectory::key), trajectory.key()));
-        if self.ended.contains(&split) {
+        let previous = self.open.as_ref().filter(|open| open.split == split).and_then(|open| open.last.as_ref());
+        problems.extend(order_problem(previous.map(IndexEntry::key), trajectory.key()));
+        if self.finished.contains_key(&split) && self.open.as_ref().is_none_or(|open| open.split != split) {
             problems.push("the split has ended; expected all trajectories of a split one after the other".to_owned());
         }
         let population = Population::of(split);
@@ -96,20 +133,21 @@ impl Writer {
         match &self.open {
             Some(open) if open.split == split => {
                 if open.values + values > SHARD_VALUES {
-                    self.next_shard()?;
+                    self.end_shard()?;
                 }
             }
             _ => {
-                self.end_split()?;
+                self.end_shard()?;
                 let (summary, rows) = (SplitSummary::default(), Vec::new());
-                self.open = Some(OpenSplit { split, summary, shards: 1, rows, values: 0, before: None });
+                self.open = Some(OpenSplit { split, summary, rows, values: 0, last: None });
             }
         }
         if let Some(open) = &mut self.open {
-            let new_environment = open.last().is_none_or(|last| last.environment != trajectory.environment);
+            let new_environment = open.last.as_ref().is_none_or(|last| last.environment != trajectory.environment);
             open.summary.add(new_environment, trajectory.len(), trajectory.missing());
             open.values += values;
             open.rows.push(trajectory.clone());
+            open.last = Some(IndexEntry::of(trajectory));
         }
         if is_new && population != Population::Grid {
             self.environments.insert((population, trajectory.environment.clone()), trajectory.parameters.clone());
@@ -122,14 +160,15 @@ impl Writer {
     /// # Errors
     /// If no trajectory was written, or a file cannot be written; the place is then unchanged.
     pub fn finish(mut self) -> Result<Manifest, Error> {
-        self.end_split()?;
-        if self.manifest.splits.is_empty() {
+        self.end_shard()?;
+        if self.finished.is_empty() {
             return Err(Error::invalid(
                 &self.target,
                 "no trajectory was written",
                 "at least one split with trajectories",
             ));
         }
+        self.name_shards()?;
         self.manifest.files.sort_by(|a, b| a.path.cmp(&b.path));
         for (name, text) in [(CARD, card::text(&self.manifest)), (CROISSANT, croissant::text(&self.manifest))] {
             let path = self.directory.path().join(name);
@@ -149,51 +188,60 @@ impl Writer {
         Ok(self.manifest)
     }
 
-    /// Where a shard lies until it is known how many there are.
-    fn unnamed(&self, split: Split, store: Store, shard: usize) -> PathBuf {
-        let folder = self.directory.path().join(if store == Store::Hdf5 { "hdf5" } else { "data" });
-        folder.join(format!("{split}-{shard:05}.part"))
-    }
-
-    fn next_shard(&mut self) -> Result<(), Error> {
-        let Some(mut open) = self.open.take() else { return Ok(()) };
-        self.write_shard(&open)?;
-        open.before = open.rows.pop();
+    /// Writes both copies of the current shard, if it has a trajectory.
+    fn end_shard(&mut self) -> Result<(), Error> {
+        let Some(open) = self.open.as_mut().filter(|open| !open.rows.is_empty()) else { return Ok(()) };
+        let Some(last) = open.last.clone() else { return Ok(()) };
+        let directory = self.directory.path();
+        let shards = self.finished.entry(open.split).or_default();
+        let [data, hdf5] = ["data", "hdf5"].map(|folder| format!("{folder}/{}-{:05}.part", open.split, shards.len()));
+        parquet_store::write(&directory.join(&data), &self.manifest, open.split, &open.rows)?;
+        let path = directory.join(&hdf5);
+        let image = hdf5_store::image(&self.manifest, open.split, &open.rows).map_err(Error::hdf5(&path))?;
+        fs::write(&path, &image).map_err(Error::io(&path))?;
+        let image = FileEntry { path: hdf5, bytes: image.len() as u64, sha256: sha256(&image) };
+        let finished = FinishedShard {
+            description: self.description.clone().unwrap_or_default(),
+            summary: open.summary.clone(),
+            last,
+            files: [file_entry(directory, &data)?, image],
+        };
+        if self.description.is_some() {
+            kept::record(directory, open.split, shards.len(), &finished)?;
+        }
+        shards.push(finished);
         open.rows.clear();
         open.values = 0;
-        open.shards += 1;
-        self.open = Some(open);
         Ok(())
     }
 
-    /// Writes the current shard of both copies.
-    fn write_shard(&self, open: &OpenSplit) -> Result<(), Error> {
-        let path = self.unnamed(open.split, Store::Parquet, open.shards - 1);
-        parquet_store::write(&path, &self.manifest, open.split, &open.rows)?;
-        let path = self.unnamed(open.split, Store::Hdf5, open.shards - 1);
-        let image = hdf5_store::image(&self.manifest, open.split, &open.rows).map_err(Error::hdf5(&path))?;
-        fs::write(&path, image).map_err(Error::io(&path))
-    }
-
-    fn end_split(&mut self) -> Result<(), Error> {
-        let Some(open) = self.open.take() else { return Ok(()) };
-        self.write_shard(&open)?;
-        let OpenSplit { split, summary, shards, .. } = open;
-        for shard in 0..shards {
-            for store in [Store::Parquet, Store::Hdf5] {
-                let relative = data_file(split, store, shard, shards);
-                let path = self.directory.path().join(&relative);
-                fs::rename(self.unnamed(split, store, shard), &path).map_err(Error::io(&path))?;
-                self.list(&relative)?;
+    /// Gives the files of all shards their names, which say how many there are, and lists them in the manifest.
+    fn name_shards(&mut self) -> Result<(), Error> {
+        if self.description.is_some() {
+            kept::forget(self.directory.path())?;
+        }
+        for (split, shards) in std::mem::take(&mut self.finished) {
+            let count = shards.len();
+            for (shard, FinishedShard { summary, files, .. }) in shards.into_iter().enumerate() {
+                for (entry, store) in files.into_iter().zip([Store::Parquet, Store::Hdf5]) {
+                    let path = data_file(split, store, shard, count);
+                    let [from, to] = [&entry.path, &path].map(|path| self.directory.path().join(path));
+                    fs::rename(from, &to).map_err(Error::io(&to))?;
+                    self.manifest.files.push(FileEntry { path, ..entry });
+                }
+                self.manifest.splits.insert(split, summary);
             }
         }
-        self.manifest.splits.insert(split, summary);
-        self.ended.insert(split);
         Ok(())
     }
+}
 
-    fn list(&mut self, relative: &str) -> Result<(), Error> {
-        self.manifest.files.push(file_entry(self.directory.path(), relative)?);
-        Ok(())
-    }
+/// The manifest that a writer begins with.
+fn prepared(mut manifest: Manifest, directory: &Path) -> Result<Manifest, Error> {
+    Error::problems(directory, manifest.description_problems())?;
+    manifest.format = FormatVersion::CURRENT;
+    manifest.kind = KIND.to_owned();
+    manifest.splits.clear();
+    manifest.files.clear();
+    Ok(manifest)
 }

@@ -12,6 +12,11 @@
 //! deviation of its channel over the environment, weighed by the noise that the residuals show. What is said of the context is marginal:
 //! its covariance is a block of the inverse over all unknowns.
 //!
+//! All values weigh the same in the model's own units, unless `estimate.noise` says what the noise is like: a second fit then weighs them
+//! by the noise that the residuals of the first show. With `estimate.loss = "huber"`, further fits weigh down what lies far off.
+//!
+//! A fit that finds no minimum begins again from contexts of training environments, until one does.
+//!
 //! The damping `lambda` of each environment follows its own gain ratio (Nielsen 1999, "Damping parameter in Marquardt's
 //! method"). Where the model takes several steps from sample to sample, a rough fit with one comes first, and the fit goes
 //! on from there. With the l2 norm this iterates the closed form of CoDA's Proposition 2 (Kirchmeyer et al., ICML 2022).
@@ -21,16 +26,23 @@ use rayon::prelude::*;
 
 mod support;
 mod walk;
+mod weights;
 
 pub use support::Support;
 use walk::{Point, Walk};
+use weights::Weights;
 
-use super::{InitialState, Settings, Status};
-use crate::checkpoint::StoredModel;
+use super::{InitialState, Loss, Settings, Status};
+use crate::checkpoint::{ChannelScale, StoredModel};
 use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, With};
 
 /// Tolerance of a rough fit, at least.
 const COARSE_TOLERANCE: f64 = 1e-2;
+
+/// Training contexts that a fit which found no minimum begins from, at most.
+const MOST_STARTS: usize = 8;
+/// Fits with Huber's weights, each with those of the one before.
+const HUBER_ROUNDS: usize = 5;
 
 /// The fitted context of one environment.
 #[derive(Clone, Debug)]
@@ -50,6 +62,13 @@ pub struct Adaptation {
     pub iterations: usize,
 }
 
+impl Adaptation {
+    /// Whether another start may find the minimum that this one did not.
+    fn could_begin_elsewhere(&self) -> bool {
+        matches!(self.status, Status::NotConverged | Status::Diverged | Status::Unidentifiable)
+    }
+}
+
 /// A batch of `supports`, padded to `environments`.
 fn padded_batch(channels: usize, supports: &[Support], environments: usize) -> Batch {
     let mut segments: Vec<Vec<Segment>> = supports.iter().map(Support::segments).collect();
@@ -66,8 +85,10 @@ pub struct Adapter<'a> {
     /// `[1 + d, P]`.
     basis: Vec<f64>,
     d: usize,
-    /// Values of a state.
-    values: usize,
+    /// Where fits begin that found no minimum from zero `[n][d]`.
+    starts: Vec<Vec<f64>>,
+    /// One a value of a state.
+    scales: Vec<ChannelScale>,
 }
 
 impl<'a> Adapter<'a> {
@@ -82,7 +103,8 @@ impl<'a> Adapter<'a> {
             coarse: model.coarse_engine(compute)?,
             basis: model.rule().basis(&model.shared),
             d: model.manifest.context_dimension,
-            values: model.manifest.state_shape().size(),
+            starts: spread(&model.contexts, model.manifest.context_dimension),
+            scales: model.manifest.scales_of_state(),
         })
     }
 
@@ -100,15 +122,42 @@ impl<'a> Adapter<'a> {
         supports
             .par_chunks(together)
             .flat_map_iter(|supports| {
-                let batch = &padded_batch(self.values, supports, together);
-                let settings = self.settings;
-                let chunk = Chunk { tangents: tangents.as_ref(), with, d: self.d, batch, supports, settings };
-                let Some(coarse) = &coarse else { return chunk.fit(chunk.first_guess()) };
-                let rough = Chunk { tangents: coarse.as_ref(), settings: &rough, ..chunk }.fit(chunk.first_guess());
-                chunk.go_on(rough)
+                let batch = &padded_batch(self.scales.len(), supports, together);
+                let (settings, weights) = (self.settings, &Weights::even(batch, supports));
+                let chunk = Chunk { tangents: tangents.as_ref(), with, d: self.d, batch, supports, weights, settings };
+                let fitted = match &coarse {
+                    None => chunk.fit(chunk.first_guess()),
+                    Some(coarse) => {
+                        let rough = Chunk { tangents: coarse.as_ref(), settings: &rough, ..chunk };
+                        chunk.go_on(rough.fit(rough.first_guess()))
+                    }
+                };
+                let mut fitted = chunk.begin_again(fitted, &self.starts);
+                let weights = match settings.noise {
+                    None => Weights::even(batch, supports),
+                    Some(noise) => {
+                        let weights = Weights::of(noise, &self.scales, batch, supports, &fitted);
+                        fitted = Chunk { weights: &weights, ..chunk }.go_on(fitted);
+                        weights
+                    }
+                };
+                if settings.loss == Loss::Huber {
+                    for _ in 0..HUBER_ROUNDS {
+                        let weights = &weights.huber(batch, supports, &fitted);
+                        fitted = Chunk { weights, ..chunk }.go_on(fitted);
+                    }
+                }
+                fitted
             })
             .collect()
     }
+}
+
+/// Some of the contexts `[E, d]`, at equal distances in their order.
+fn spread(contexts: &[f64], d: usize) -> Vec<Vec<f64>> {
+    let all: Vec<Vec<f64>> = contexts.chunks_exact(d).map(<[f64]>::to_vec).collect();
+    let count = all.len().min(MOST_STARTS);
+    (0..count).map(|i| all[i * (all.len() - 1) / (count - 1).max(1)].clone()).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -118,6 +167,7 @@ struct Chunk<'a> {
     d: usize,
     batch: &'a Batch,
     supports: &'a [Support],
+    weights: &'a Weights,
     settings: &'a Settings,
 }
 
@@ -139,7 +189,7 @@ impl Chunk<'_> {
         self.supports.iter().map(guess).collect()
     }
 
-    /// Fits from where a rough fit ended, and from the first guess where that came to nothing.
+    /// Fits from where another fit ended, and from the first guess where that came to nothing.
     fn go_on(&self, rough: Vec<Adaptation>) -> Vec<Adaptation> {
         let mut start = self.first_guess();
         for (start, rough) in start.iter_mut().zip(&rough) {
@@ -157,6 +207,27 @@ impl Chunk<'_> {
             }
         }
         fitted.iter_mut().zip(&rough).for_each(|(it, rough)| it.iterations += rough.iterations);
+        fitted
+    }
+
+    /// Fits those that found no minimum once more from the contexts `starts`, each until it has one.
+    fn begin_again(&self, mut fitted: Vec<Adaptation>, starts: &[Vec<f64>]) -> Vec<Adaptation> {
+        for context in starts {
+            if fitted.iter().all(|it| !it.could_begin_elsewhere()) {
+                break;
+            }
+            let mut start = self.first_guess();
+            start.iter_mut().for_each(|start| start.as_mut_slice()[..self.d].copy_from_slice(context));
+            for (it, mut again) in fitted.iter_mut().zip(self.fit(start)) {
+                if it.could_begin_elsewhere() {
+                    again.iterations += it.iterations;
+                    match again.status {
+                        Status::Ok => *it = again,
+                        _ => it.iterations = again.iterations,
+                    }
+                }
+            }
+        }
         fitted
     }
 
@@ -255,36 +326,37 @@ impl Chunk<'_> {
     fn point(&self, e: usize, unknowns: DVector<f64>, predictions: &[f64], tangents: &[f64]) -> Point {
         let (d, channels, size) = (self.d, self.batch.channels, self.batch.values_per_environment());
         let (of_row, tangent_count) = (self.batch.steps * channels, self.tangent_count());
-        let (mut squares, mut count) = (0.0, 0.0);
+        let mut squares = 0.0;
         let mut gradient = DVector::zeros(unknowns.len());
         let mut normal = DMatrix::zeros(unknowns.len(), unknowns.len());
         for i in e * size..(e + 1) * size {
-            if self.batch.mask[i] == 0.0 {
+            let weight = self.weights.later[i];
+            if weight == 0.0 {
                 continue;
             }
             let states_before = (i - e * size) / of_row * channels;
             let residual = predictions[i] - self.batch.targets[i];
             let row = &tangents[i * tangent_count..(i + 1) * tangent_count];
             let place = |k: usize| if k < d { k } else { k + states_before };
-            squares += residual * residual;
-            count += 1.0;
+            squares += weight * residual * residual;
             for a in 0..tangent_count {
-                gradient[place(a)] += row[a] * residual;
+                let weighed = weight * row[a];
+                gradient[place(a)] += weighed * residual;
                 for b in 0..=a {
-                    normal[(place(a), place(b))] += row[a] * row[b];
+                    normal[(place(a), place(b))] += weighed * row[b];
                 }
             }
         }
         if self.with == With::ContextAndInitial {
             let observed = self.supports[e].trajectories.iter().flat_map(|it| &it.states[..channels]);
             for (place, observed) in observed.enumerate().filter(|(_, observed)| !observed.is_nan()) {
-                let residual = unknowns[d + place] - observed;
-                squares += residual * residual;
-                gradient[d + place] += residual;
-                normal[(d + place, d + place)] += 1.0;
+                let (weight, residual) = (self.weights.first[e][place], unknowns[d + place] - observed);
+                squares += weight * residual * residual;
+                gradient[d + place] += weight * residual;
+                normal[(d + place, d + place)] += weight;
             }
         }
-        let count = f64::max(count, 1.0);
+        let count = f64::max(self.supports[e].points() as f64, 1.0);
         normal.fill_upper_triangle_with_lower_triangle();
         Point { unknowns, squares, gradient: gradient / count, normal: normal / count }
     }

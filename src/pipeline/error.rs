@@ -49,7 +49,7 @@ pub enum Error {
     #[error("{0}")]
     Usage(String),
     #[error(transparent)]
-    Dataset(#[from] dataset::Error),
+    Dataset(dataset::Error),
     #[error(transparent)]
     Generate(generate::Error),
     #[error(transparent)]
@@ -134,6 +134,7 @@ impl Error {
                 | estimate::Error::FittedFields
                 | estimate::Error::EstimatedFields
                 | estimate::Error::Physics(_)
+                | estimate::Error::LossOfPhysics
                 | estimate::Error::Unpredictable { .. }
                 | estimate::Error::TooFewForMap { .. } => 2,
                 _ => 3,
@@ -169,10 +170,19 @@ impl Error {
     }
 }
 
+impl From<dataset::Error> for Error {
+    fn from(error: dataset::Error) -> Self {
+        match error {
+            dataset::Error::Interrupted { signal } => Error::Interrupted { signal, kept: error.to_string() },
+            error => Error::Dataset(error),
+        }
+    }
+}
+
 impl From<generate::Error> for Error {
     fn from(error: generate::Error) -> Self {
         match error {
-            generate::Error::Interrupted { signal } => Error::Interrupted { signal, kept: error.to_string() },
+            generate::Error::Interrupted { signal, .. } => Error::Interrupted { signal, kept: error.to_string() },
             error => Error::Generate(error),
         }
     }

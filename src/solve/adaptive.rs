@@ -13,6 +13,7 @@
 //! for stepsize selection in explicit Runge-Kutta methods, ACM TOMS 17 (1991) 533-554 (controller). Deviation: the starting
 //! step is found with time measured in spans `t_{T-1} - t_0`, so that the unit of time does not matter.
 
+use super::combination::{LONG, combine};
 use super::{Embedded, ErrorEstimate, Tableau};
 
 /// What one integration may err and cost.
@@ -219,7 +220,7 @@ impl Adaptive {
     /// Evaluates stage `index`, at `node` of the step, from the stages before it with the coefficients `row`.
     fn evaluate(&mut self, index: usize, node: f64, row: &[f64], step: Step, field: &mut impl Field) {
         let c = self.channels;
-        combine(&self.state, step.dt, row, &self.stages, &mut self.argument);
+        combine(Some(&self.state), step.dt, row, &self.stages, &mut self.argument);
         field(step.time + node * step.dt, &self.argument, &mut self.stages[index * c..(index + 1) * c]);
         self.work.evaluations += 1;
     }
@@ -231,7 +232,7 @@ impl Adaptive {
         for (index, (node, row)) in tableau.nodes.iter().zip(tableau.stages).enumerate().skip(1) {
             self.evaluate(index, *node, row, step, field);
         }
-        combine(&self.state, step.dt, tableau.weights, &self.stages, &mut self.next);
+        combine(Some(&self.state), step.dt, tableau.weights, &self.stages, &mut self.next);
         let derivative = tableau.weights.len() * c..(tableau.weights.len() + 1) * c;
         field(step.after, &self.next, &mut self.stages[derivative.clone()]);
         self.work.evaluations += 1;
@@ -249,8 +250,7 @@ impl Adaptive {
 
     /// Mean over the state of `(value / scale)^2` of `sum_i weights_i k_i`.
     fn estimate(&mut self, weights: &[f64]) -> f64 {
-        self.argument.fill(0.0);
-        accumulate(1.0, weights, &self.stages, &mut self.argument);
+        combine(None, 1.0, weights, &self.stages, &mut self.argument);
         self.mean_square(&self.argument)
     }
 
@@ -309,7 +309,7 @@ impl Adaptive {
                 for (weight, polynomial) in self.extension_weights.iter_mut().zip(embedded.extension) {
                     *weight = polynomial.iter().rev().fold(0.0, |value, coefficient| (value + coefficient) * theta);
                 }
-                combine(&self.state, step.dt, &self.extension_weights, &self.stages, row);
+                combine(Some(&self.state), step.dt, &self.extension_weights, &self.stages, row);
             }
             sample += 1;
         }
@@ -340,52 +340,6 @@ impl Adaptive {
     }
 }
 
-/// States of at least so many values are worth the vectors of the processor.
-const LONG: usize = 64;
-/// Values that stay in registers while the stages are added.
-const BLOCK: usize = 32;
-
-/// `out = state + dt sum_i weights_i stages_i`.
-fn combine(state: &[f64], dt: f64, weights: &[f64], stages: &[f64], out: &mut [f64]) {
-    out.copy_from_slice(state);
-    accumulate(dt, weights, stages, out);
-}
-
-/// `out += dt sum_i weights_i stages_i`.
-fn accumulate(dt: f64, weights: &[f64], stages: &[f64], out: &mut [f64]) {
-    let size = out.len();
-    let terms = weights.iter().zip(stages.chunks_exact(size)).filter(|(weight, _)| **weight != 0.0);
-    if size < LONG {
-        for (weight, stage) in terms {
-            add_scaled(dt * weight, stage, out);
-        }
-        return;
-    }
-    pulp::Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
-            for (weight, stage) in terms.clone() {
-                add_scaled(dt * weight, &stage[size - rest.len()..], rest);
-            }
-            for (index, block) in blocks.iter_mut().enumerate() {
-                let mut sums = *block;
-                for (weight, stage) in terms.clone() {
-                    add_scaled(dt * weight, &stage[index * BLOCK..][..BLOCK], &mut sums);
-                }
-                *block = sums;
-            }
-        },
-    );
-}
-
-#[inline(always)]
-fn add_scaled(weight: f64, stage: &[f64], out: &mut [f64]) {
-    for (value, slope) in out.iter_mut().zip(stage) {
-        *value += weight * slope;
-    }
-}
-
 /// Adds `(value / scale)^2` to `sums`, in turn.
 #[inline(always)]
 fn add_squares(tolerance: Tolerance, values: &[f64], state: &[f64], next: &[f64], sums: &mut [f64; 8]) {
@@ -398,7 +352,8 @@ fn add_squares(tolerance: Tolerance, values: &[f64], state: &[f64], next: &[f64]
 }
 
 fn all_finite(values: &[f64]) -> bool {
-    values.iter().all(|value| value.is_finite())
+    // No early end, which would keep the loop out of vectors.
+    values.iter().fold(true, |all, value| all & value.is_finite())
 }
 
 fn check_times(times: &[f64]) -> Result<(), Error> {

@@ -11,6 +11,7 @@ mod rk38;
 mod dopri5;
 mod tsit5;
 mod dop853;
+mod combination;
 mod adaptive;
 
 pub use adaptive::{Adaptive, Error, Field, Tolerance, Work};

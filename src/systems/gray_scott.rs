@@ -100,42 +100,74 @@ fn initial(edge: usize, inside: [f64; 2], outside: [f64; 2], uniform: &mut dyn F
     }
 }
 
+type Field = [[f64; POINTS]; POINTS];
+/// `S_i a` of a row, with the last value before the first and the first one after the last.
+type Sums = [f64; POINTS + 2];
+
 fn field(spacing: f64, rates: &[f64], state: &[f64], derivative: &mut [f64]) {
-    let (feed, kill) = (rates[0], rates[1]);
     let diffusion = DIFFUSION.map(|diffusion| diffusion / (spacing * spacing));
-    pulp::Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            let (u, v) = state.as_chunks::<POINTS>().0.split_at(POINTS);
-            let (du, dv) = derivative.as_chunks_mut::<POINTS>().0.split_at_mut(POINTS);
-            for i in 0..POINTS {
-                let neighbours = [(i + POINTS - 1) % POINTS, i, (i + 1) % POINTS];
-                let [diffused_u, diffused_v] = [u, v].map(|field| laplacian(neighbours.map(|row| &field[row])));
-                for j in 0..POINTS {
-                    let (u, v) = (u[i][j], v[i][j]);
-                    let reaction = u * v * v;
-                    du[i][j] = diffusion[0] * diffused_u[j] - reaction + feed * (1.0 - u);
-                    dv[i][j] = diffusion[1] * diffused_v[j] + reaction - (feed + kill) * v;
+    let (fields, _) = state.as_chunks::<POINTS>().0.as_chunks::<POINTS>();
+    let (derivatives, _) = derivative.as_chunks_mut::<POINTS>().0.as_chunks_mut::<POINTS>();
+    if let ([u, v], [du, dv]) = (fields, derivatives) {
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                // All rows are summed before the first sum is read: a load of what was just stored waits for it.
+                let (mut sums_u, mut sums_v) = ([[0.0; POINTS + 2]; POINTS], [[0.0; POINTS + 2]; POINTS]);
+                sum_rows(u, &mut sums_u);
+                sum_rows(v, &mut sums_v);
+                for i in 0..POINTS {
+                    react(
+                        [rates[0], rates[1]],
+                        diffusion,
+                        &u[i],
+                        &v[i],
+                        &sums_u[i],
+                        &sums_v[i],
+                        &mut du[i],
+                        &mut dv[i],
+                    );
                 }
-            }
-        },
-    );
+            },
+        );
+    }
 }
 
-/// `dx^2 lap(a)` of the middle one of three neighbouring rows.
 #[inline(always)]
-fn laplacian([above, row, below]: [&[f64; POINTS]; 3]) -> [f64; POINTS] {
-    // `S_i a`, with the last value before the first and the first one after the last.
-    let mut sums = [0.0; POINTS + 2];
-    for j in 0..POINTS {
-        sums[j + 1] = above[j] + 2.0 * row[j] + below[j];
+fn sum_rows(a: &Field, sums: &mut [Sums; POINTS]) {
+    for (i, sums) in sums.iter_mut().enumerate() {
+        let (above, row, below) = (&a[(i + POINTS - 1) % POINTS], &a[i], &a[(i + 1) % POINTS]);
+        for j in 0..POINTS {
+            sums[j + 1] = above[j] + 2.0 * row[j] + below[j];
+        }
+        (sums[0], sums[POINTS + 1]) = (sums[POINTS], sums[1]);
     }
-    (sums[0], sums[POINTS + 1]) = (sums[POINTS], sums[1]);
-    let mut laplacian = [0.0; POINTS];
+}
+
+/// The derivatives of a row.
+#[inline(always)]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the loop runs in vectors only where every row is an argument of its own"
+)]
+fn react(
+    [feed, kill]: [f64; 2],
+    diffusion: [f64; 2],
+    u: &[f64; POINTS],
+    v: &[f64; POINTS],
+    sums_u: &Sums,
+    sums_v: &Sums,
+    du: &mut [f64; POINTS],
+    dv: &mut [f64; POINTS],
+) {
+    // `dx^2 lap(a)`
+    let laplacian = |sums: &Sums, a: f64, j: usize| 0.25 * (sums[j] + 2.0 * sums[j + 1] + sums[j + 2]) - 4.0 * a;
     for j in 0..POINTS {
-        laplacian[j] = 0.25 * (sums[j] + 2.0 * sums[j + 1] + sums[j + 2]) - 4.0 * row[j];
+        let (u, v) = (u[j], v[j]);
+        let reaction = u * v * v;
+        du[j] = diffusion[0] * laplacian(sums_u, u, j) - reaction + feed * (1.0 - u);
+        dv[j] = diffusion[1] * laplacian(sums_v, v, j) + reaction - (feed + kill) * v;
     }
-    laplacian
 }
 
 #[cfg(test)]

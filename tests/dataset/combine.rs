@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use paramill::dataset::{Dataset, Manifest, diff, export_csv, merge, select, survey, verify};
+use paramill::dataset::{self, Dataset, Error, ExportFormat, Manifest, diff, survey, verify};
+use paramill::progress::{Interrupt, Run, Silent};
 use paramill::schema::{Grid, GridAxis, Quantity, Split, Trajectory};
 
 use super::common::{manifest, ragged, shared_grid, trajectory, write};
@@ -13,6 +14,18 @@ use super::{assert_same, files};
 fn put(root: &Path, name: &str, manifest: Manifest, splits: &[(Split, Vec<Trajectory>)]) -> Dataset {
     write(&root.join(name), manifest, splits);
     Dataset::open(&root.join(name)).unwrap()
+}
+
+fn merge(sources: &[Dataset], place: &Path) -> Result<Manifest, Error> {
+    dataset::merge(sources, place, &Run { observer: &Silent, interrupt: &Interrupt::new() })
+}
+
+fn select(source: &Dataset, ids: &BTreeSet<String>, inside: bool, place: &Path) -> Result<Manifest, Error> {
+    dataset::select(source, ids, inside, place, &Run { observer: &Silent, interrupt: &Interrupt::new() })
+}
+
+pub fn export_csv(source: &Dataset, place: &Path) -> Result<(), Error> {
+    dataset::export(source, ExportFormat::Csv, place, &Run { observer: &Silent, interrupt: &Interrupt::new() })
 }
 
 fn open(root: &Path, name: &str) -> Dataset {
@@ -153,4 +166,24 @@ fn csv_of_a_field_has_a_row_a_point() {
     assert_eq!(lines.len(), 1 + 2 * 2 * 3);
     // The second sample, a = 0.5, b = 2: point 4 of 6, channel u then v.
     assert_eq!(lines[1 + 6 + 4], "e,0,,,1.0,0.5,2.0,16.0,22.0");
+}
+
+#[test]
+fn an_interrupt_leaves_no_copy_behind() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let one = put(root, "one", manifest(), &[(Split::Train, shared_grid(5))]);
+    let two = put(root, "two", manifest(), &[(Split::Adapt, ragged())]);
+    let interrupt = Interrupt::new();
+    interrupt.request(15);
+    let run = &Run { observer: &Silent, interrupt: &interrupt };
+    let (place, ids) = (root.join("copy"), BTreeSet::from(["environment-01".to_owned()]));
+    let stopped =
+        |ended: Result<(), Error>| assert!(matches!(ended, Err(Error::Interrupted { signal: 15 })), "{ended:?}");
+    stopped(dataset::select(&one, &ids, true, &place, run).map(drop));
+    for format in ExportFormat::ALL {
+        stopped(dataset::export(&one, format, &place, run));
+    }
+    stopped(dataset::merge(&[one, two], &place, run).map(drop));
+    assert_eq!(fs::read_dir(root).unwrap().count(), 2);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, Float64Array, ListArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use paramill::dataset::{Dataset, Manifest, Range, Store, Writer, diff, export_csv, survey, verify};
+use paramill::dataset::{Dataset, Manifest, Range, Store, Writer, diff, survey, verify};
 use paramill::schema::{Split, Trajectory};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -178,7 +178,7 @@ fn survey_difference_and_csv_know_missing_cells() {
     let expected = Range { least: seen().copied().reduce(f64::min), greatest: seen().copied().reduce(f64::max) };
     assert_eq!(of_y, expected);
 
-    export_csv(&b, &place("csv")).unwrap();
+    super::combine::export_csv(&b, &place("csv")).unwrap();
     let text = fs::read_to_string(place("csv").join("train.csv")).unwrap();
     let first: Vec<&str> = text.lines().nth(1).unwrap().split(',').collect();
     assert_eq!((first.len(), first[6]), (7, ""), "{text}");

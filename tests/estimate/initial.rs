@@ -3,6 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 use paramill::engine::{Batch, Segment};
 use paramill::estimate::adapt::{Adaptation, Adapter};
+use paramill::estimate::physics::Noise;
 use paramill::estimate::{InitialState, Settings, Status, Support};
 use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};
@@ -16,8 +17,14 @@ const SAMPLES: usize = 20;
 /// Deviation of the noise; states are between about 0.1 and 3.
 const NOISE: f64 = 0.05;
 
-/// Trajectories of the model itself with noise on every sample, in its own units, and the contexts `[d]` that made them.
-fn noisy(trajectories: usize) -> (Vec<Support>, Vec<Vec<f64>>) {
+/// As much noise on every value.
+fn constant(_: usize, _: f64) -> f64 {
+    NOISE
+}
+
+/// Trajectories of the model itself with noise of `deviation(channel, value)` on every sample, in its own units, and the contexts `[d]` that
+/// made them.
+fn noisy(trajectories: usize, deviation: fn(usize, f64) -> f64) -> (Vec<Support>, Vec<Vec<f64>>) {
     let model = &TRAINED.model;
     let (engine, _) = model.engine(NATIVE).unwrap();
     let mut stream = Stream::new(5, "noisy", &[]);
@@ -37,7 +44,7 @@ fn noisy(trajectories: usize) -> (Vec<Support>, Vec<Vec<f64>>) {
                 trajectory: b.to_string(),
                 parameters: Vec::new(),
                 times: times.clone(),
-                states: truth.map(|value| value + NOISE * stream.normal()).collect(),
+                states: truth.enumerate().map(|(i, y)| y + deviation(i % 2, y) * stream.normal()).collect(),
             }
         };
         (Support { trajectories: (0..trajectories).map(one).collect() }, context)
@@ -47,8 +54,11 @@ fn noisy(trajectories: usize) -> (Vec<Support>, Vec<Vec<f64>>) {
 
 /// Share of the 90 % regions that hold the truth, and root mean squared error of the contexts.
 fn judged(initial_state: InitialState, supports: &[Support], truth: &[Vec<f64>]) -> (f64, f64) {
-    let settings = Settings { initial_state, ..Settings::default() };
-    let fitted: Vec<Adaptation> = Adapter::new(&settings, NATIVE, &TRAINED.model).unwrap().adapt(supports);
+    judged_with(&Settings { initial_state, ..Settings::default() }, supports, truth)
+}
+
+fn judged_with(settings: &Settings, supports: &[Support], truth: &[Vec<f64>]) -> (f64, f64) {
+    let fitted: Vec<Adaptation> = Adapter::new(settings, NATIVE, &TRAINED.model).unwrap().adapt(supports);
     let (mut held, mut squares) = (0, 0.0);
     for (it, truth) in fitted.iter().zip(truth) {
         assert_eq!(it.status, Status::Ok, "{}", it.reason);
@@ -64,7 +74,7 @@ fn judged(initial_state: InitialState, supports: &[Support], truth: &[Vec<f64>])
 #[test]
 fn regions_hold_the_truth_as_often_as_they_say_and_errors_are_smaller() {
     for trajectories in [1, 3] {
-        let (supports, truth) = noisy(trajectories);
+        let (supports, truth) = noisy(trajectories, constant);
         let (observed, observed_error) = judged(InitialState::Observed, &supports, &truth);
         let (estimated, estimated_error) = judged(InitialState::Estimated, &supports, &truth);
         // Three standard errors of a share of 300.
@@ -75,8 +85,22 @@ fn regions_hold_the_truth_as_often_as_they_say_and_errors_are_smaller() {
 }
 
 #[test]
+fn values_weigh_by_their_noise_where_it_is_known_what_that_is_like() {
+    let proportional: fn(usize, f64) -> f64 = |_, value| 0.08 * value.abs();
+    let by_channel: fn(usize, f64) -> f64 = |channel, _| [0.02, 0.1][channel];
+    for (noise, deviation) in [(Noise::Proportional, proportional), (Noise::Constant, by_channel)] {
+        let (supports, truth) = noisy(3, deviation);
+        let settings = |noise| Settings { initial_state: InitialState::Estimated, noise, ..Settings::default() };
+        let (_, alike) = judged_with(&settings(None), &supports, &truth);
+        let (share, error) = judged_with(&settings(Some(noise)), &supports, &truth);
+        assert!((share - 0.9).abs() < 0.065, "{noise:?}: {share}");
+        assert!(error < 0.9 * alike, "{noise:?}: {error} beside {alike}");
+    }
+}
+
+#[test]
 fn first_cells_may_be_missing() {
-    let (mut supports, truth) = noisy(2);
+    let (mut supports, truth) = noisy(2, constant);
     for (e, support) in supports.iter_mut().enumerate() {
         support.trajectories[0].states[e % 2] = f64::NAN;
         support.trajectories[1].states[5] = f64::NAN;

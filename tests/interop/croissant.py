@@ -15,7 +15,7 @@ import numpy as np
 def same(found, expected, place):
     found, expected = np.asarray(found, float), np.asarray(expected, float)
     assert found.shape == expected.shape, f"{place}: shape {found.shape} and not {expected.shape}"
-    assert (found == expected).all(), f"{place}: {found} and not {expected}"
+    assert np.array_equal(found, expected, equal_nan=True), f"{place}: {found} and not {expected}"
 
 
 def check(dataset, split, expected):

@@ -22,7 +22,7 @@ mod write;
 pub(crate) use reach::reach_problems;
 pub(super) use read::OpenSplit;
 pub(super) use the_well::GROUPS;
-pub(super) use write::image;
+pub(super) use write::{SplitVariables, builder, chunk, image, string, text, write_rows};
 
 /// Root attribute that states the format version.
 const FORMAT_ATTRIBUTE: &str = "paramill_format";

@@ -98,6 +98,14 @@ impl OpenSplit {
         Ok(OpenSplit { path: path.to_owned(), index, time, channels, state, space, longest })
     }
 
+    /// The times of every trajectory, where the file has them once.
+    pub(in crate::dataset) fn shared_times(&self) -> Option<&[f64]> {
+        match &self.time {
+            Time::Shared(times) => Some(times),
+            Time::Own(_) => None,
+        }
+    }
+
     /// The trajectories of these rows, as they stand in the file; the rows are within the index.
     pub(in crate::dataset) fn read(&self, rows: Range<usize>) -> Result<Vec<Trajectory>, Error> {
         let entries = &self.index[rows.clone()];

@@ -1,22 +1,25 @@
-//! Writes a split as an HDF5 file image in memory.
+//! Writes a split as an HDF5 file image in memory; and, for exports, lays its variables out in any file.
 //!
 //! The image is written to disk by `std::fs`: a full disk is then an error, where libhdf5 would abort the process.
 
 use std::ffi::{CString, c_char, c_int};
+use std::ops::Range;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hdf5_metno::plist::dataset_create::AttrCreationOrder;
 use hdf5_metno::plist::file_create::LinkCreationOrder;
 use hdf5_metno::types::VarLenUnicode;
-use hdf5_metno::{Dataset, DatasetBuilder, Error, File, FileBuilder, Group, Location, Result, sync::sync};
+use hdf5_metno::{
+    Dataset, DatasetBuilder, Error, File, FileBuilder, Group, Hyperslab, Location, Result, SliceOrIndex, sync::sync,
+};
 use hdf5_metno_sys::h5f::H5Fget_file_image;
 use hdf5_metno_sys::h5i::hid_t;
-use ndarray::{Array1, Array2, ArrayD, Axis};
+use ndarray::{Array1, Array2, ArrayD};
 
 use super::{FORMAT_ATTRIBUTE, the_well};
-use crate::dataset::Manifest;
 use crate::dataset::layout::{ENVIRONMENT_ID, POINT, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
+use crate::dataset::{IndexEntry, Manifest};
 use crate::schema::{FormatVersion, Quantity, Split, StateShape, Trajectory};
 
 /// Values of a chunk of a `[B, T]` variable, at most (128 KiB).
@@ -40,78 +43,127 @@ pub(in crate::dataset) fn image(manifest: &Manifest, split: Split, rows: &[Traje
         .with_fapl(|plist| plist.core_filebacked(false))
         .with_fcpl(|plist| plist.link_creation_order(LinkCreationOrder::Indexed).obj_track_times(false))
         .create(name)?;
-    root_attributes(&file, manifest, split)?;
-
-    let longest = rows.iter().map(Trajectory::len).max().unwrap_or(0);
-    let trajectory = Scale::new(&file, TRAJECTORY, &counting(rows.len()))?;
-    text(&trajectory.dataset, "long_name", "row of the trajectory")?;
-    let first_times = rows.first().map_or(&[][..], |row| &row.times);
-    let shared = rows.iter().all(|row| same_bits(&row.times, first_times));
-    let along = if shared {
-        let time = Scale::new(&file, TIME, &Array1::from(first_times.to_vec()))?;
-        describe(&time.dataset, &Quantity::new(TIME, &manifest.time_unit, "time"))?;
-        time
-    } else {
-        let sample = Scale::new(&file, SAMPLE, &counting(longest))?;
-        text(&sample.dataset, "long_name", "number of the sample in its trajectory")?;
-        let times = padded(rows, longest, |row, t| row.times[t]).into_dyn();
-        let time = gridded(&file, TIME, &times, &[&trajectory, &sample])?;
-        describe(&time, &Quantity::new(TIME, &manifest.time_unit, "time of the sample"))?;
-        let counts = Array1::from_iter(rows.iter().map(|row| row.len() as i64));
-        let counts = builder(&file).with_data(&counts).create(SAMPLE_COUNT)?;
-        text(&counts, "long_name", "samples of the trajectory")?;
-        trajectory.attach(&counts, 0)?;
-        sample
-    };
-    for (name, id) in
-        [(ENVIRONMENT_ID, id_of_environment as fn(&Trajectory) -> &str), (TRAJECTORY_ID, id_of_trajectory)]
-    {
-        let ids = rows.iter().map(|row| string(id(row))).collect::<Result<Vec<_>>>()?;
-        let ids = builder(&file).with_data(&ids).create(name)?;
-        trajectory.attach(&ids, 0)?;
-    }
-    for (k, parameter) in manifest.parameters.iter().enumerate() {
-        let values = Array1::from_iter(rows.iter().map(|row| row.parameters[k].unwrap_or(f64::NAN)));
-        let values = builder(&file).fill_value(f64::NAN).with_data(&values).create(parameter.name.as_str())?;
-        describe(&values, parameter)?;
-        fill_attribute(&values)?;
-        trajectory.attach(&values, 0)?;
-    }
-    let mut scales = vec![trajectory, along];
-    for axis in manifest.grid.iter().flat_map(|grid| &grid.axes) {
-        let places = Array1::from_iter((0..axis.count).map(|i| i as f64 * axis.spacing));
-        let scale = Scale::new(&file, &axis.name, &places)?;
-        describe(&scale.dataset, &Quantity::new(&axis.name, &axis.unit, "place on the axis; periodic"))?;
-        scales.push(scale);
-    }
-    if shared && manifest.grid.is_none() {
-        let point = Scale::new(&file, POINT, &Array1::from_elem(1, 0.0))?;
-        describe(&point.dataset, &Quantity::new(POINT, "1", "the state has no space"))?;
-        scales.push(point);
-    }
-    let scales: Vec<&Scale> = scales.iter().collect();
-    let state = manifest.state_shape();
-    for (c, channel) in manifest.channels.iter().enumerate() {
-        let mut values = padded_fields(rows, longest, &state, c);
-        if values.ndim() < scales.len() {
-            values.insert_axis_inplace(Axis(2));
-        }
-        let values = gridded(&file, &channel.name, &values, &scales)?;
-        describe(&values, channel)?;
-    }
-    if shared {
+    text(&file, FORMAT_ATTRIBUTE, &FormatVersion::CURRENT.to_string())?;
+    let first = rows.first().map_or(&[][..], |row| &row.times);
+    let shared = rows.iter().all(|row| same_bits(&row.times, first)).then_some(first);
+    let index: Vec<IndexEntry> = rows.iter().map(IndexEntry::of).collect();
+    SplitVariables::lay_out(&file, manifest, split, &index, shared, true)?.append(rows)?;
+    if shared.is_some() {
         the_well::add(&file, manifest, rows.len())?;
     }
     file.flush()?;
     bytes_of(&file)
 }
 
-fn id_of_environment(row: &Trajectory) -> &str {
-    &row.environment
+/// The variables of a split in a file: laid out at once, filled row after row.
+pub(in crate::dataset) struct SplitVariables {
+    /// `[B, T]`, where trajectories have times of their own.
+    times: Option<Dataset>,
+    channels: Vec<Dataset>,
+    state: StateShape,
+    longest: usize,
+    /// Rows that are filled.
+    filled: usize,
 }
 
-fn id_of_trajectory(row: &Trajectory) -> &str {
-    &row.trajectory
+impl SplitVariables {
+    /// Makes all variables of the split whose trajectories are those of `index`, with the `shared` times if they have the same. A state without
+    /// space stands on the one point of an axis if `on_point`.
+    pub(in crate::dataset) fn lay_out(
+        file: &File,
+        manifest: &Manifest,
+        split: Split,
+        index: &[IndexEntry],
+        shared: Option<&[f64]>,
+        on_point: bool,
+    ) -> Result<Self> {
+        root_attributes(file, manifest, split)?;
+        let longest = index.iter().map(|row| row.samples).max().unwrap_or(0);
+        let trajectory = Scale::new(file, TRAJECTORY, &counting(index.len()))?;
+        text(&trajectory.dataset, "long_name", "row of the trajectory")?;
+        let (along, times) = match shared {
+            Some(times) => {
+                let time = Scale::new(file, TIME, &Array1::from(times.to_vec()))?;
+                describe(&time.dataset, &Quantity::new(TIME, &manifest.time_unit, "time"))?;
+                (time, None)
+            }
+            None => {
+                let sample = Scale::new(file, SAMPLE, &counting(longest))?;
+                text(&sample.dataset, "long_name", "number of the sample in its trajectory")?;
+                let times = variable(file, TIME, &[index.len(), longest], &[&trajectory, &sample])?;
+                describe(&times, &Quantity::new(TIME, &manifest.time_unit, "time of the sample"))?;
+                let counts = Array1::from_iter(index.iter().map(|row| row.samples as i64));
+                let counts = builder(file).with_data(&counts).create(SAMPLE_COUNT)?;
+                text(&counts, "long_name", "samples of the trajectory")?;
+                trajectory.attach(&counts, 0)?;
+                (sample, Some(times))
+            }
+        };
+        for (name, id) in [
+            (ENVIRONMENT_ID, (|row| &row.environment) as fn(&IndexEntry) -> &str),
+            (TRAJECTORY_ID, |row| &row.trajectory),
+        ] {
+            let ids = index.iter().map(|row| string(id(row))).collect::<Result<Vec<_>>>()?;
+            let ids = builder(file).with_data(&ids).create(name)?;
+            trajectory.attach(&ids, 0)?;
+        }
+        for (k, parameter) in manifest.parameters.iter().enumerate() {
+            let values = Array1::from_iter(index.iter().map(|row| row.parameters[k].unwrap_or(f64::NAN)));
+            let values = builder(file).fill_value(f64::NAN).with_data(&values).create(parameter.name.as_str())?;
+            describe(&values, parameter)?;
+            fill_attribute(&values)?;
+            trajectory.attach(&values, 0)?;
+        }
+        let mut scales = vec![trajectory, along];
+        for axis in manifest.grid.iter().flat_map(|grid| &grid.axes) {
+            let places = Array1::from_iter((0..axis.count).map(|i| i as f64 * axis.spacing));
+            let scale = Scale::new(file, &axis.name, &places)?;
+            describe(&scale.dataset, &Quantity::new(&axis.name, &axis.unit, "place on the axis; periodic"))?;
+            scales.push(scale);
+        }
+        let state = manifest.state_shape();
+        let mut shape: Vec<usize> = [index.len(), longest].into_iter().chain(state.space.iter().copied()).collect();
+        if on_point && shared.is_some() && manifest.grid.is_none() {
+            let point = Scale::new(file, POINT, &Array1::from_elem(1, 0.0))?;
+            describe(&point.dataset, &Quantity::new(POINT, "1", "the state has no space"))?;
+            scales.push(point);
+            shape.push(1);
+        }
+        let scales: Vec<&Scale> = scales.iter().collect();
+        let mut channels = Vec::with_capacity(manifest.channels.len());
+        for channel in &manifest.channels {
+            let values = variable(file, &channel.name, &shape, &scales)?;
+            describe(&values, channel)?;
+            channels.push(values);
+        }
+        Ok(SplitVariables { times, channels, state, longest, filled: 0 })
+    }
+
+    /// Fills the rows behind those that are filled.
+    pub(in crate::dataset) fn append(&mut self, rows: &[Trajectory]) -> Result<()> {
+        let place = self.filled..self.filled + rows.len();
+        if let Some(variable) = &self.times {
+            let times = Array2::from_shape_fn((rows.len(), self.longest), |(b, t)| {
+                rows[b].times.get(t).copied().unwrap_or(f64::NAN)
+            });
+            write_rows(variable, place.clone(), times.into_raw_vec_and_offset().0)?;
+        }
+        for (c, variable) in self.channels.iter().enumerate() {
+            write_rows(variable, place.clone(), padded_fields(rows, self.longest, &self.state, c))?;
+        }
+        self.filled = place.end;
+        Ok(())
+    }
+}
+
+/// Writes `values` as these rows of a variable.
+pub(in crate::dataset) fn write_rows(variable: &Dataset, rows: Range<usize>, values: Vec<f64>) -> Result<()> {
+    let mut shape = variable.shape();
+    shape[0] = rows.len();
+    let others = shape[1..].iter().map(|count| 0..*count);
+    let slices: Vec<SliceOrIndex> = [rows].into_iter().chain(others).map(SliceOrIndex::from).collect();
+    let values = ArrayD::from_shape_vec(shape, values).map_err(|error| Error::Internal(error.to_string()))?;
+    variable.write_slice(&values, Hyperslab::from(slices))
 }
 
 fn root_attributes(file: &File, manifest: &Manifest, split: Split) -> Result<()> {
@@ -119,7 +171,6 @@ fn root_attributes(file: &File, manifest: &Manifest, split: Split) -> Result<()>
     text(file, "title", &format!("{}: {split}", manifest.name))?;
     text(file, "summary", &manifest.description)?;
     text(file, "license", &manifest.license)?;
-    text(file, FORMAT_ATTRIBUTE, &FormatVersion::CURRENT.to_string())?;
     text(file, "paramill_split", split.name())
 }
 
@@ -131,15 +182,7 @@ fn same_bits(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }
 
-/// `[B, longest]`: `value(row, t)`, and NaN after the end of a trajectory.
-fn padded(rows: &[Trajectory], longest: usize, value: impl Fn(&Trajectory, usize) -> f64) -> Array2<f64> {
-    Array2::from_shape_fn((rows.len(), longest), |(b, t)| {
-        let row = &rows[b];
-        if t < row.len() { value(row, t) } else { f64::NAN }
-    })
-}
-
-pub(super) fn builder(group: &Group) -> DatasetBuilder {
+pub(in crate::dataset) fn builder(group: &Group) -> DatasetBuilder {
     group
         .new_dataset_builder()
         .obj_track_times(false)
@@ -148,11 +191,10 @@ pub(super) fn builder(group: &Group) -> DatasetBuilder {
 }
 
 /// `[B, longest, n_1, .., n_k]`: channel `c`, and NaN (of one bit pattern) where a cell is missing and after the end of a trajectory.
-fn padded_fields(rows: &[Trajectory], longest: usize, state: &StateShape, c: usize) -> ArrayD<f64> {
-    let shape: Vec<usize> = [rows.len(), longest].into_iter().chain(state.space.iter().copied()).collect();
-    let mut values = ArrayD::from_elem(shape, f64::NAN);
-    let stored = values.as_slice_mut().expect("an array that was just made is contiguous");
-    for (row, stored) in rows.iter().zip(stored.chunks_exact_mut((longest * state.points()).max(1))) {
+fn padded_fields(rows: &[Trajectory], longest: usize, state: &StateShape, c: usize) -> Vec<f64> {
+    let of_row = longest * state.points();
+    let mut values = vec![f64::NAN; rows.len() * of_row];
+    for (row, stored) in rows.iter().zip(values.chunks_exact_mut(of_row.max(1))) {
         for (value, stored) in state.channel(&row.states, c).flatten().zip(stored) {
             *stored = if value.is_nan() { f64::NAN } else { *value };
         }
@@ -160,26 +202,30 @@ fn padded_fields(rows: &[Trajectory], longest: usize, state: &StateShape, c: usi
     values
 }
 
-/// A chunked, compressed, checksummed variable `[B, T, ..]`. A chunk holds whole fields.
-fn gridded(file: &File, name: &str, values: &ArrayD<f64>, scales: &[&Scale]) -> Result<Dataset> {
-    let (shape, points) = (values.shape(), values.shape()[2..].iter().product::<usize>());
-    let most = (CHUNK_VALUES / points.max(1)).max(1);
-    let chunk_samples = shape[1].clamp(1, most);
-    let chunk_rows = (most / chunk_samples).clamp(1, shape[0].max(1));
-    let chunk: Vec<usize> = [chunk_rows, chunk_samples].into_iter().chain(shape[2..].iter().copied()).collect();
+/// A chunked, compressed, checksummed variable `[B, T, ..]`, NaN throughout. A chunk holds whole fields.
+fn variable(file: &File, name: &str, shape: &[usize], scales: &[&Scale]) -> Result<Dataset> {
     let variable = builder(file)
-        .chunk(chunk)
+        .chunk(chunk(shape))
         .shuffle()
         .deflate(DEFLATE)
         .fletcher32()
         .fill_value(f64::NAN)
-        .with_data(values)
+        .empty::<f64>()
+        .shape(shape)
         .create(name)?;
     fill_attribute(&variable)?;
     for (dimension, scale) in scales.iter().enumerate() {
         scale.attach(&variable, dimension as u32)?;
     }
     Ok(variable)
+}
+
+/// The shape of a chunk of a variable `[B, T, ..]`.
+pub(in crate::dataset) fn chunk(shape: &[usize]) -> Vec<usize> {
+    let most = (CHUNK_VALUES / shape[2..].iter().product::<usize>().max(1)).max(1);
+    let samples = shape[1].clamp(1, most);
+    let rows = (most / samples).clamp(1, shape[0].max(1));
+    [rows, samples].into_iter().chain(shape[2..].iter().copied()).collect()
 }
 
 fn describe(variable: &Dataset, quantity: &Quantity) -> Result<()> {
@@ -192,11 +238,11 @@ fn fill_attribute(variable: &Dataset) -> Result<()> {
     variable.new_attr::<f64>().shape([1]).create("_FillValue")?.write_raw(&[f64::NAN])
 }
 
-pub(super) fn string(text: &str) -> Result<VarLenUnicode> {
+pub(in crate::dataset) fn string(text: &str) -> Result<VarLenUnicode> {
     VarLenUnicode::from_str(text).map_err(|error| Error::Internal(format!("{text:?}: {error}")))
 }
 
-pub(super) fn text(location: &Location, name: &str, value: &str) -> Result<()> {
+pub(in crate::dataset) fn text(location: &Location, name: &str, value: &str) -> Result<()> {
     location.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&string(value)?)
 }
 

@@ -36,14 +36,16 @@ const ROUGH_STEP: f64 = 1e-2;
 const GOOD: f64 = 0.05;
 const FAIR: f64 = 0.3;
 const SAME: f64 = 0.01;
+/// Residuals beyond this share are no fit at all.
+const NOTHING: f64 = 0.9;
+/// Shares of the trajectories that a start is tried on, the last alone at first.
+const PARTS: [f64; 3] = [0.25, 0.5, 1.0];
 /// Starts inside the bounds that are tried beside the known parameters.
 const SPREAD_STARTS: usize = 16;
 /// Times that weights are made anew from residuals.
 const ROUNDS: usize = 5;
 /// Degrees of freedom below which the noise of a channel is not told from that of the others.
 const FEW: f64 = 8.0;
-/// Smallest eigenvalue of the scaled information that tells a parameter from nothing: rounding and integration err by less.
-const SINGULAR: f64 = 1e-12;
 
 /// What a fit gave.
 pub(super) struct Fit {
@@ -135,10 +137,10 @@ impl Fitter<'_> {
         let points = self.experiment.cells.len() as f64;
         let mut best: Option<Point> = None;
         let (mut met_twice, mut failure) = (false, None);
-        for start in starts.iter().cloned().chain(spread_starts(&self.experiment.model.coordinates)) {
-            let unknowns = self.experiment.start(&start);
-            match self.point(rough, unknowns).map(|point| self.descend(rough, point)) {
-                Ok((point, _)) => {
+        let all = starts.iter().cloned().chain(spread_starts(&self.experiment.model.coordinates));
+        for (start, parts) in all.flat_map(|start| [(start.clone(), &PARTS[2..]), (start, &PARTS[..])]) {
+            match self.grow(rough, self.experiment.start(&start), parts) {
+                Ok(point) => {
                     let ratio = best.as_ref().map_or(0.0, |best| point.normal.squares / best.normal.squares);
                     met_twice = if ratio < 1.0 - SAME { false } else { met_twice || ratio <= 1.0 + SAME };
                     if ratio < 1.0 {
@@ -151,6 +153,14 @@ impl Fitter<'_> {
             if share < GOOD || (share < FAIR && met_twice) || self.is_spent() {
                 break;
             }
+        }
+        let share = |point: &Point| (point.normal.squares / points).sqrt();
+        if let Some(best) = best.as_ref().filter(|best| share(best) > NOTHING) {
+            let reason = format!(
+                "from no start do the equations explain more than the mean of each channel does (residuals of {:.2} standard deviations)",
+                share(best)
+            );
+            return Err((Status::NotConverged, reason));
         }
         let diverged = |reason: Option<String>| (Status::Diverged, reason.unwrap_or_default());
         let best = best.ok_or_else(|| diverged(failure))?;
@@ -170,6 +180,25 @@ impl Fitter<'_> {
             (point, end) = self.descend(fine, point);
         }
         Ok((point, end))
+    }
+
+    /// Fits a first part of the trajectories, then more of them: over a short time no oscillation is missed by a whole period.
+    fn grow(&mut self, stage: &mut Stage, start: Unknowns, parts: &[f64]) -> Result<Point, String> {
+        let whole = self.weights.clone();
+        let mut unknowns = Ok(start);
+        let mut point = Err(String::new());
+        for part in parts {
+            for (weights, whole) in self.weights.iter_mut().zip(&whole) {
+                let samples = whole.len() / self.experiment.model.channels;
+                let first = (part * samples as f64).ceil() as usize * self.experiment.model.channels;
+                weights[..first].copy_from_slice(&whole[..first]);
+                weights[first..].fill(0.0);
+            }
+            point = unknowns.and_then(|unknowns| self.point(stage, unknowns)).map(|point| self.descend(stage, point).0);
+            unknowns = point.as_ref().map(|point| point.unknowns.clone()).map_err(Clone::clone);
+        }
+        self.weights = whole;
+        point
     }
 
     fn is_spent(&self) -> bool {
@@ -295,7 +324,7 @@ impl Fitter<'_> {
         let (mut values, slopes): (Vec<f64>, Vec<f64>) =
             experiment.parameters(&point.unknowns.coordinates).into_iter().unzip();
         let d = values.len();
-        let lost = undetermined(&point.normal, points, &held);
+        let lost = point.normal.undetermined(&held);
         let free: Vec<usize> = (0..d).filter(|&k| !held[k] && !lost[k]).collect();
         let mut covariance = DMatrix::from_element(d, d, f64::NAN);
         let information = point.normal.information().map(|all| all.select_rows(&free).select_columns(&free));
@@ -366,34 +395,4 @@ fn bounded(step: Step, held: &[bool]) -> Step {
         parameters: step.parameters * share,
         initial: step.initial.into_iter().map(|own: DVector<f64>| own * share).collect(),
     }
-}
-
-/// Which parameters the information does not determine to working precision: those with a part in an eigenvector of the scaled
-/// information whose eigenvalue is no more than rounding.
-fn undetermined(normal: &Normal, points: usize, held: &[bool]) -> Vec<bool> {
-    let d = held.len();
-    let mut lost = vec![false; d];
-    let Some(information) = normal.information() else { return vec![true; d] };
-    // A parameter that moves no value by more than rounding is lost by itself.
-    let size: Vec<f64> = (0..d).map(|k| normal.matrix[(k, k)].sqrt()).collect();
-    let greatest = size.iter().fold(0.0, |greatest: f64, size| greatest.max(*size));
-    let floor = 1e-9 * greatest.max((points as f64).sqrt() * f64::MIN_POSITIVE);
-    let kept: Vec<usize> = (0..d).filter(|&k| !held[k]).collect();
-    for &k in &kept {
-        lost[k] = size[k] <= floor;
-    }
-    let kept: Vec<usize> = kept.into_iter().filter(|&k| !lost[k]).collect();
-    let scaled = DMatrix::from_fn(kept.len(), kept.len(), |i, j| {
-        information[(kept[i], kept[j])] / (size[kept[i]] * size[kept[j]])
-    });
-    if kept.is_empty() {
-        return lost;
-    }
-    let eigen = scaled.symmetric_eigen();
-    for (eigenvalue, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
-        if *eigenvalue < SINGULAR {
-            kept.iter().zip(vector.iter()).filter(|(_, part)| part.abs() > 1e-3).for_each(|(&k, _)| lost[k] = true);
-        }
-    }
-    lost
 }

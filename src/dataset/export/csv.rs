@@ -1,40 +1,41 @@
-//! A dataset as CSV: one file a split, one row a sample (and point of the grid, where there is one).
+//! CSV: one row a sample (and point of the grid, where there is one). Numbers are the shortest that read back as the same double; an unknown
+//! parameter and a missing cell are empty.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::PathBuf;
 
-use super::layout::{ENVIRONMENT, TIME, TRAJECTORY};
-use super::{Dataset, Error, Manifest, Store};
-use crate::atomic;
+use super::SplitWriter;
+use crate::dataset::layout::{ENVIRONMENT, TIME, TRAJECTORY};
+use crate::dataset::{Error, Manifest};
 use crate::schema::Trajectory;
 
-/// Trajectories held in memory at once.
-const BATCH: usize = 64;
+pub(super) struct CsvFile<'a> {
+    path: PathBuf,
+    manifest: &'a Manifest,
+    writer: csv::Writer<BufWriter<File>>,
+}
 
-/// Writes `SPLIT.csv` for every split into `directory`, which appears complete or not at all. Numbers are the shortest that read back as the
-/// same double; an unknown parameter and a missing cell are empty.
-///
-/// # Errors
-/// If the dataset cannot be read or is not what its manifest states, or the place cannot be written to.
-pub fn export_csv(dataset: &Dataset, directory: &Path) -> Result<(), Error> {
-    let place = atomic::Directory::create(directory).map_err(Error::io(directory))?;
-    let manifest = dataset.manifest();
-    for &split in manifest.splits.keys() {
-        let path = place.path().join(format!("{split}.csv"));
+impl<'a> CsvFile<'a> {
+    pub fn create(path: PathBuf, manifest: &'a Manifest) -> Result<Self, Error> {
         let file = File::create(&path).map_err(Error::io(&path))?;
         let mut writer = csv::Writer::from_writer(BufWriter::new(file));
-        let failed = |error: csv::Error| Error::io(&path)(error.into());
-        writer.write_record(header(manifest)).map_err(failed)?;
-        for batch in dataset.batches(split, Store::Parquet, BATCH)? {
-            for trajectory in batch? {
-                rows(manifest, &trajectory, &mut writer).map_err(failed)?;
-            }
-        }
-        let mut file = writer.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
-        file.flush().map_err(Error::io(&path))?;
+        writer.write_record(header(manifest)).map_err(|error| Error::io(&path)(error.into()))?;
+        Ok(CsvFile { path, manifest, writer })
     }
-    place.publish().map_err(Error::io(directory))
+}
+
+impl SplitWriter for CsvFile<'_> {
+    fn append(&mut self, trajectories: &[Trajectory]) -> Result<(), Error> {
+        let written = trajectories.iter().try_for_each(|it| rows(self.manifest, it, &mut self.writer));
+        written.map_err(|error| Error::io(&self.path)(error.into()))
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        let path = self.path;
+        let mut file = self.writer.into_inner().map_err(|error| Error::io(&path)(error.into_error()))?;
+        file.flush().map_err(Error::io(&path))
+    }
 }
 
 fn header(manifest: &Manifest) -> Vec<&str> {

@@ -1,0 +1,40 @@
+//! HDF5 in the data model of netCDF-4, which netCDF4 and xarray open: the variables of the dataset's own HDF5 copy, in one file a split however
+//! large it is, and without what The Well adds (a state without space has no axis for its one point).
+
+use std::path::PathBuf;
+
+use hdf5_metno::{File, FileBuilder, plist::file_create::LinkCreationOrder};
+
+use super::SplitWriter;
+use crate::dataset::hdf5_store::SplitVariables;
+use crate::dataset::{Dataset, Error};
+use crate::schema::{Split, Trajectory};
+
+pub(super) struct NetCdfFile {
+    path: PathBuf,
+    file: File,
+    variables: SplitVariables,
+}
+
+impl NetCdfFile {
+    pub fn create(path: PathBuf, dataset: &Dataset, split: Split) -> Result<Self, Error> {
+        let (index, times) = (dataset.index(split)?, dataset.shared_times(split)?);
+        // netCDF-4 asks for links in the order of their creation.
+        let file = FileBuilder::new()
+            .with_fcpl(|plist| plist.link_creation_order(LinkCreationOrder::Indexed).obj_track_times(false))
+            .create(&path)
+            .map_err(Error::hdf5(&path))?;
+        let variables = SplitVariables::lay_out(&file, dataset.manifest(), split, &index, times.as_deref(), false);
+        Ok(NetCdfFile { variables: variables.map_err(Error::hdf5(&path))?, path, file })
+    }
+}
+
+impl SplitWriter for NetCdfFile {
+    fn append(&mut self, rows: &[Trajectory]) -> Result<(), Error> {
+        self.variables.append(rows).map_err(Error::hdf5(&self.path))
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), Error> {
+        self.file.flush().map_err(Error::hdf5(&self.path))
+    }
+}

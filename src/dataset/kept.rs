@@ -1,0 +1,110 @@
+//! The shards that a writer has finished before its dataset is. Each has a record, written after both of its files, so that a later writer
+//! of the same dataset goes on behind it, however the first one ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::file_entry;
+use super::{Error, FileEntry, IndexEntry, SplitSummary};
+use crate::atomic;
+use crate::schema::Split;
+
+/// Folder of the records in an unfinished dataset.
+const RECORDS: &str = "shards";
+
+/// Both files of a shard, and the state of its split when it ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct FinishedShard {
+    /// SHA-256 of the description of the dataset.
+    pub description: String,
+    /// Counts of the split, up to the end of this shard.
+    pub summary: SplitSummary,
+    /// The last trajectory.
+    pub last: IndexEntry,
+    /// The Parquet and the HDF5 file, at the paths that they have meanwhile.
+    pub files: [FileEntry; 2],
+}
+
+/// What a resumed writer found of its dataset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Trajectories that need not be written again: the first so many of each split.
+    pub trajectories: BTreeMap<Split, usize>,
+    /// Whether something was thrown away that was to be another dataset.
+    pub discarded: bool,
+}
+
+pub(super) type Shards = BTreeMap<Split, Vec<FinishedShard>>;
+
+/// Records a shard whose files are written.
+pub(super) fn record(directory: &Path, split: Split, shard: usize, finished: &FinishedShard) -> Result<(), Error> {
+    for file in &finished.files {
+        let path = directory.join(&file.path);
+        fs::File::open(&path).and_then(|file| file.sync_all()).map_err(Error::io(&path))?;
+    }
+    let path = record_path(directory, split, shard);
+    let json = serde_json::to_vec(finished).map_err(|error| Error::io(&path)(error.into()))?;
+    atomic::write_file(&path, &json).map_err(Error::io(&path))
+}
+
+/// The shards in `directory` that are whole and of the dataset with this `description`, up to the first that is not; removes all else.
+/// `trajectories` says how many there will be of each split.
+pub(super) fn restore(
+    directory: &Path,
+    description: &str,
+    trajectories: &BTreeMap<Split, usize>,
+) -> Result<(Shards, Kept), Error> {
+    let mut shards = Shards::new();
+    let mut kept = Kept::default();
+    let mut wanted = BTreeSet::new();
+    'splits: for (&split, &total) in trajectories {
+        let mut done = 0;
+        while done < total {
+            let shard = shards.get(&split).map_or(0, Vec::len);
+            let path = record_path(directory, split, shard);
+            let Ok(bytes) = fs::read(&path) else { break 'splits };
+            let Ok(finished) = serde_json::from_slice::<FinishedShard>(&bytes) else { break 'splits };
+            if finished.description != description {
+                kept.discarded = true;
+                break 'splits;
+            }
+            let whole = finished.files.iter().all(|file| file_entry(directory, &file.path).is_ok_and(|it| it == *file));
+            if !whole || !(done + 1..=total).contains(&finished.summary.trajectories) {
+                break 'splits;
+            }
+            done = finished.summary.trajectories;
+            wanted.extend(finished.files.iter().map(|file| directory.join(&file.path)).chain([path]));
+            kept.trajectories.insert(split, done);
+            shards.entry(split).or_default().push(finished);
+        }
+    }
+    remove_all_but(&wanted, directory)?;
+    Ok((shards, kept))
+}
+
+/// Removes the records of a dataset that is complete.
+pub(super) fn forget(directory: &Path) -> Result<(), Error> {
+    let folder = directory.join(RECORDS);
+    fs::remove_dir_all(&folder).map_err(Error::io(&folder))
+}
+
+fn record_path(directory: &Path, split: Split, shard: usize) -> PathBuf {
+    directory.join(RECORDS).join(format!("{split}-{shard:05}.json"))
+}
+
+/// Removes files, but no folder: those of a dataset are made again at once.
+fn remove_all_but(wanted: &BTreeSet<PathBuf>, directory: &Path) -> Result<(), Error> {
+    for entry in fs::read_dir(directory).map_err(Error::io(directory))? {
+        let entry = entry.map_err(Error::io(directory))?;
+        let path = entry.path();
+        if entry.file_type().map_err(Error::io(&path))?.is_dir() {
+            remove_all_but(wanted, &path)?;
+        } else if !wanted.contains(&path) {
+            fs::remove_file(&path).map_err(Error::io(&path))?;
+        }
+    }
+    Ok(())
+}

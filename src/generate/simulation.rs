@@ -1,0 +1,291 @@
+//! The trajectories of a dataset, simulated in blocks on all threads, while the block before is written on one of its own.
+
+use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{self, SyncSender};
+use std::thread;
+
+use rayon::prelude::*;
+
+use super::environments::{self, Environment};
+use super::observation::Key;
+use super::{Error, Settings, sample_times};
+use crate::dataset::{Manifest, Provenance};
+use crate::progress::{Event, Run};
+use crate::random::Stream;
+use crate::schema::{FormatVersion, Split, Trajectory};
+use crate::solve::{self, Adaptive, Work};
+use crate::systems::{Dynamics, Preset, Stepper, System, VectorField};
+
+/// Most trajectories of a block, and about as many values (8 MiB); two blocks are in memory.
+const BLOCK: usize = 512;
+const BLOCK_VALUES: usize = 1 << 20;
+
+/// Takes the trajectories, in order.
+pub type Sink<'a> = dyn FnMut(Split, &Trajectory) -> Result<(), Error> + Send + 'a;
+
+/// What all trajectories of a dataset have in common.
+pub struct Simulation {
+    /// With every default filled in.
+    settings: Settings,
+    system: &'static System,
+    preset: &'static Preset,
+    environments: BTreeMap<Split, Vec<Environment>>,
+    times: Vec<f64>,
+    /// Values of a state.
+    size: usize,
+    seed: u64,
+}
+
+impl Simulation {
+    pub fn new(settings: &Settings, seed: u64) -> Result<Self, Error> {
+        let problems = settings.validate();
+        if !problems.is_empty() {
+            return Err(Error::Invalid(problems));
+        }
+        let system = settings.find_system().map_err(Error::Invalid)?;
+        let Some(preset) = settings.find_preset(system) else { return Err(Error::Invalid(problems)) };
+        let environments = settings
+            .splits
+            .iter()
+            .filter_map(|(&split, of_split)| Some((split, environments::select(system, preset, split, of_split)?)))
+            .collect();
+        let settings = settings.resolved(system);
+        let horizon = settings.horizon.unwrap_or(system.horizon);
+        let times = sample_times(horizon, settings.time_step.unwrap_or(system.time_step));
+        let size = system.state_shape(preset).size();
+        Ok(Simulation { settings, system, preset, environments, times, size, seed })
+    }
+
+    /// Trajectories that there will be of each split.
+    pub fn counts(&self) -> BTreeMap<Split, usize> {
+        let count = |(&split, list): (&Split, &Vec<Environment>)| (split, list.len() * self.per_environment(split));
+        self.environments.iter().map(count).collect()
+    }
+
+    fn per_environment(&self, split: Split) -> usize {
+        self.settings.splits[&split].trajectories
+    }
+
+    /// Hands all trajectories to `sink` but the first ones of each split that are `kept`.
+    pub fn run(&self, run: &Run, kept: &BTreeMap<Split, usize>, sink: &mut Sink) -> Result<(), Error> {
+        let what = format!("simulate {}", self.settings.dataset);
+        let total = self.counts().values().sum::<usize>() as u64;
+        run.emit(Event::Begin { what, total: Some(total), unit: "trajectories" });
+        let work = thread::scope(|scope| {
+            // The channel holds nothing: one block is written while the next one is simulated, and no third is in memory.
+            let (blocks, incoming) = mpsc::sync_channel::<(Split, Vec<Trajectory>)>(0);
+            let writing = scope.spawn(move || {
+                incoming.into_iter().try_for_each(|(split, block)| block.iter().try_for_each(|row| sink(split, row)))
+            });
+            let simulated = self.simulate(run, kept, blocks);
+            // What was written came before what is simulated now, and so did its errors.
+            writing.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            simulated
+        })?;
+        run.emit(Event::Note(format!(
+            "{}: {} trajectories took {} steps, {} rejected steps and {} evaluations of the field",
+            self.method(),
+            total - kept.values().sum::<usize>() as u64,
+            work.accepted,
+            work.rejected,
+            work.evaluations
+        )));
+        run.emit(Event::End);
+        Ok(())
+    }
+
+    /// Sends block after block, until nobody receives them.
+    fn simulate(
+        &self,
+        run: &Run,
+        kept: &BTreeMap<Split, usize>,
+        blocks: SyncSender<(Split, Vec<Trajectory>)>,
+    ) -> Result<Work, Error> {
+        let mut done = kept.values().sum::<usize>();
+        if done > 0 {
+            run.emit(Event::Advance { done: done as u64, note: "kept".to_owned() });
+        }
+        let mut work = Work::default();
+        let length = (BLOCK_VALUES / (self.size * self.times.len())).clamp(1, BLOCK).max(rayon::current_num_threads());
+        for (split, count) in self.counts() {
+            let (list, per_environment) = (&self.environments[&split], self.per_environment(split));
+            for first in (kept.get(&split).copied().unwrap_or(0)..count).step_by(length) {
+                let simulated: Vec<Result<(Trajectory, Work), Error>> = (first..count.min(first + length))
+                    .into_par_iter()
+                    .map_init(
+                        || self.integrator(),
+                        |integrator, job| {
+                            if let Some(signal) = run.interrupt.requested() {
+                                return Err(Error::Interrupted { signal, kept: 0 });
+                            }
+                            let (environment, index) = (&list[job / per_environment], job % per_environment);
+                            self.trajectory(integrator, split, environment, index)
+                        },
+                    )
+                    .collect();
+                let mut block = Vec::with_capacity(simulated.len());
+                for result in simulated {
+                    let (trajectory, cost) = result?;
+                    block.push(trajectory);
+                    work = add(work, cost);
+                }
+                done += block.len();
+                if blocks.send((split, block)).is_err() {
+                    return Ok(work);
+                }
+                run.emit(Event::Advance { done: done as u64, note: split.to_string() });
+            }
+        }
+        Ok(work)
+    }
+
+    /// The name of the method of integration, for people.
+    fn method(&self) -> &'static str {
+        match self.preset.dynamics {
+            Dynamics::Field(_) => self.settings.solver.unwrap_or_default().tableau().name,
+            Dynamics::Stepper(stepper) => stepper.name,
+        }
+    }
+
+    fn integrator(&self) -> Result<Integrator, solve::Error> {
+        Ok(match self.preset.dynamics {
+            Dynamics::Field(field) => {
+                let tableau = self.settings.solver.unwrap_or_default().tableau();
+                Integrator::Adaptive(field, Box::new(Adaptive::new(tableau, self.size, self.settings.tolerance())?))
+            }
+            Dynamics::Stepper(stepper) => Integrator::Fixed(stepper, self.settings.inner_step.unwrap_or(stepper.step)),
+        })
+    }
+
+    fn trajectory(
+        &self,
+        integrator: &mut Result<Integrator, solve::Error>,
+        split: Split,
+        environment: &Environment,
+        index: usize,
+    ) -> Result<(Trajectory, Work), Error> {
+        let id = format!("{index:05}");
+        let mut stream = Stream::new(self.seed, split.name(), &[environment.index as u64, index as u64]);
+        let mut initial = vec![0.0; self.size];
+        (self.preset.initial)(&mut || stream.unit(), &mut initial);
+        let time_step = self.settings.time_step.unwrap_or(self.system.time_step);
+        let key = Key { seed: self.seed, split, environment: environment.index, trajectory: index };
+        let observation = self.settings.observation.as_ref().filter(|observation| observation.splits.contains(&split));
+        let mut times = match observation {
+            Some(observation) => observation.times(key, &self.times, time_step),
+            None => self.times.clone(),
+        };
+        let mut states = vec![0.0; times.len() * self.size];
+        let integrated = match integrator {
+            Ok(integrator) => integrator.integrate(&environment.parameters, &initial, &times, &mut states),
+            Err(error) => Err(error.clone()),
+        };
+        let work = integrated.map_err(|source| Error::Integration {
+            split,
+            environment: environment.id.clone(),
+            trajectory: id.clone(),
+            parameters: environment.parameters.clone(),
+            source: Box::new(source),
+        })?;
+        if let Some(observation) = observation {
+            let names: Vec<&str> = self.system.channels.iter().map(|channel| channel.name).collect();
+            (times, states) = observation.record(key, &names, &times, &states, time_step);
+        }
+        let trajectory = Trajectory {
+            environment: environment.id.clone(),
+            trajectory: id,
+            parameters: environment.parameters.iter().copied().map(Some).collect(),
+            times,
+            states: self.recorded_channels(states),
+        };
+        Ok((trajectory, work))
+    }
+
+    /// Whether a channel is not among the dropped ones.
+    fn is_recorded(&self, channel: &str) -> bool {
+        let dropped = self.settings.observation.iter().flat_map(|observation| &observation.dropped);
+        dropped.into_iter().all(|dropped| dropped != channel)
+    }
+
+    /// States `[T, C]` (`[T, C, n_1, .., n_k]` on a grid) without the dropped channels.
+    fn recorded_channels(&self, states: Vec<f64>) -> Vec<f64> {
+        let points = self.size / self.system.channels.len();
+        let of_channels = self.system.channels.iter().map(|it| self.is_recorded(it.name));
+        let is_recorded: Vec<bool> = of_channels.flat_map(|it| std::iter::repeat_n(it, points)).collect();
+        if is_recorded.iter().all(|&is_recorded| is_recorded) {
+            return states;
+        }
+        let cells = states.into_iter().zip(is_recorded.into_iter().cycle());
+        cells.filter_map(|(value, is_recorded)| is_recorded.then_some(value)).collect()
+    }
+
+    pub fn manifest(&self) -> Manifest {
+        let Settings { dataset, license, .. } = &self.settings;
+        let tolerance = match self.preset.dynamics {
+            Dynamics::Field(_) => self.settings.tolerance().rtol,
+            Dynamics::Stepper(stepper) => stepper.error_at(self.settings.inner_step.unwrap_or(stepper.step)),
+        };
+        let mut channels = self.system.channel_quantities();
+        channels.retain(|channel| self.is_recorded(&channel.name));
+        Manifest {
+            format: FormatVersion::CURRENT,
+            kind: "dataset".to_owned(),
+            name: dataset.clone(),
+            description: format!(
+                "Simulated trajectories of {} ({}). {}.",
+                self.system.name, self.system.description, self.preset.description
+            ),
+            license: license.clone(),
+            provenance: Provenance {
+                tool: concat!("paramill ", env!("CARGO_PKG_VERSION")).to_owned(),
+                stage: "generate".to_owned(),
+                configuration: serde_json::to_value(&self.settings).unwrap_or_default(),
+                seed: Some(self.seed),
+                parents: Vec::new(),
+            },
+            time_unit: self.system.time_unit.to_owned(),
+            channels,
+            grid: self.preset.grid(),
+            parameters: self.system.parameter_quantities(),
+            data_tolerance: Some(tolerance),
+            splits: BTreeMap::new(),
+            files: Vec::new(),
+        }
+    }
+}
+
+/// What integrates the trajectories of a thread.
+enum Integrator {
+    Adaptive(VectorField, Box<Adaptive>),
+    Fixed(&'static Stepper, f64),
+}
+
+impl Integrator {
+    /// From `initial` at `times[0]`, writes the states at `times [T]`.
+    fn integrate(
+        &mut self,
+        parameters: &[f64],
+        initial: &[f64],
+        times: &[f64],
+        states: &mut [f64],
+    ) -> Result<Work, solve::Error> {
+        match self {
+            Integrator::Adaptive(field, adaptive) => {
+                let field = &mut |time: f64, state: &[f64], derivative: &mut [f64]| {
+                    field(parameters, time, state, derivative);
+                };
+                adaptive.integrate(field, initial, times, states)
+            }
+            Integrator::Fixed(stepper, step) => (stepper.integrate)(parameters, initial, times, *step, states),
+        }
+    }
+}
+
+fn add(a: Work, b: Work) -> Work {
+    Work {
+        accepted: a.accepted + b.accepted,
+        rejected: a.rejected + b.rejected,
+        evaluations: a.evaluations + b.evaluations,
+    }
+}
