@@ -96,7 +96,12 @@ pub(super) fn read(
         finished &= reading.file(index, file, &mut source, &columns, interrupt, problems);
         match sha256_of_file(&file.path) {
             Ok(sha256) => parents.push(Parent { name: file.name.clone(), sha256 }),
-            Err(_) => complete = false,
+            Err(error) => {
+                let found = format!("a file that cannot be read: {error}");
+                problems
+                    .push(Problem::new(Kind::UnreadableFile, found, "a table", "make it readable").file(&file.path));
+                complete = false;
+            }
         }
     }
     let Reading { clock, names, mut store, mut counts, .. } = reading;
