@@ -35,7 +35,9 @@ fn a_fit_that_diverges_from_zero_begins_again_from_training_contexts() {
     (alone.shared, alone.map) = (far.shared.clone(), far.map.clone());
     let from_zero = rows(dataset, &alone, Split::Grid);
     assert!(from_zero.iter().filter(|row| row.status.is_failure()).count() >= 20, "{from_zero:?}");
-    for (row, expected) in rows(dataset, &far, Split::Grid).iter().zip(&expected).filter(|(_, it)| it.in_hull == Some(true)) {
+    for (row, expected) in
+        rows(dataset, &far, Split::Grid).iter().zip(&expected).filter(|(_, it)| it.in_hull == Some(true))
+    {
         assert_eq!(row.status, Status::Ok, "{}", row.reason);
         for (found, expected) in row.parameters.iter().zip(&expected.parameters) {
             assert_relative_eq!(found.value, expected.value, max_relative = 1e-2);
