@@ -104,11 +104,17 @@ impl Tracks<'_> {
             if usable {
                 problems.extend(too_short(&samples, &whose, files));
             }
-            let cuts = cut(&samples.times, settings.table.split_gap, counts);
-            if let (true, true, Some(gap)) = (usable, cuts.is_empty(), settings.table.split_gap) {
-                let found = format!("no two samples of {whose} within {gap}");
-                let problem = Problem::new(Kind::ShortTrajectory, found, "at least two samples", "choose a longer gap");
-                problems.push(problem.setting("import.table.split_gap"));
+            let cuts = cut(&samples.times, settings.table.split_gap, settings.table.split_length, counts);
+            if usable && cuts.is_empty() {
+                let within = settings.table.split_gap.into_iter().chain(settings.table.split_length).reduce(f64::min);
+                let found = format!("no two samples of {whose} within {}", within.unwrap_or_default());
+                let remedy = match settings.table.split_gap {
+                    Some(_) => "choose a longer gap",
+                    None => "choose a longer length",
+                };
+                let problem = Problem::new(Kind::ShortTrajectory, found, "at least two samples", remedy);
+                let key = if settings.table.split_gap.is_some() { "split_gap" } else { "split_length" };
+                problems.push(problem.setting(format!("import.table.{key}")));
             }
             let count = cuts.len();
             let of_environment = environments.entry(track.environment.clone()).or_default();
@@ -174,9 +180,19 @@ fn timed(series: Series, rules: &Rules<'_>, problems: &mut Problems) -> Samples 
 }
 
 /// The samples between which no two are further apart than `gap`; single ones are left out.
-fn cut(times: &[f64], gap: Option<f64>, counts: &mut Counts) -> Vec<Range<usize>> {
-    let Some(gap) = gap else { return std::iter::once(0..times.len()).collect() };
-    let cuts: Vec<usize> = (1..times.len()).filter(|&t| times[t] - times[t - 1] > gap).collect();
+fn cut(times: &[f64], gap: Option<f64>, length: Option<f64>, counts: &mut Counts) -> Vec<Range<usize>> {
+    let (gap, length) = match (gap, length) {
+        (None, None) => return std::iter::once(0..times.len()).collect(),
+        (gap, length) => (gap.unwrap_or(f64::INFINITY), length.unwrap_or(f64::INFINITY)),
+    };
+    let mut cuts = Vec::new();
+    let mut start = 0;
+    for t in 1..times.len() {
+        if times[t] - times[t - 1] > gap || times[t] - times[start] > length {
+            cuts.push(t);
+            start = t;
+        }
+    }
     let starts = [0].into_iter().chain(cuts.iter().copied());
     let ends = cuts.iter().copied().chain([times.len()]);
     let (pieces, single): (Vec<_>, Vec<_>) = starts.zip(ends).map(|(a, b)| a..b).partition(|piece| piece.len() >= 2);

@@ -193,6 +193,10 @@ fn times(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str
             remedy,
         );
     }
+    if let Some(length) = table.split_length.filter(|length| !(length.is_finite() && *length > 0.0)) {
+        let remedy = "write the longest duration of one trajectory";
+        report("table.split_length".into(), length.to_string(), "a positive number", remedy);
+    }
     if let Some(gap) = table.split_gap.filter(|gap| !(gap.is_finite() && *gap > 0.0)) {
         let remedy = "write the longest time between two samples of one trajectory";
         report("table.split_gap".into(), gap.to_string(), "a positive number", remedy);

@@ -59,6 +59,11 @@ pub struct Table {
     #[serde(default)]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub split_gap: Option<f64>,
+    /// Longest duration of a trajectory, in `import.time_unit`: a longer one is cut into trajectories `ID.1`, `ID.2`, and so on, each with an
+    /// initial state of its own. For records too long to be followed from their first sample.
+    #[serde(default)]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub split_length: Option<f64>,
     /// In a long table, the column that names the channel.
     #[serde(default)]
     pub channel: Option<String>,
