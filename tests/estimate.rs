@@ -6,6 +6,8 @@ mod common;
 mod initial;
 #[path = "estimate/missing.rs"]
 mod missing;
+#[path = "estimate/robust.rs"]
+mod robust;
 #[path = "estimate/table.rs"]
 mod table;
 #[path = "common/model.rs"]

@@ -10,7 +10,8 @@
 //! Training: one CoDA-l1 step on Lotka-Volterra (9 environments, 4 trajectories of 20 points, perceptron 2-64-64-64-2, RK4):
 //! decoding, loss, gradient, penalties, clipping and Adam, and on our side the making of the batch. Peers: PyTorch with
 //! torchdiffeq, and compiled JAX. Estimation: the grid split of the pipeline, from reading the dataset to the rows on disk.
-//! Peer: SciPy's least squares with the true equations on one core. The scripts of the peers lie beside this file.
+//! Peer: SciPy's least squares with the true equations on one core; beside it also our own with the true equations, both at
+//! a tolerance of 1e-8. The scripts of the peers lie beside this file.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,13 +54,15 @@ fn main() -> Result<(), Failure> {
         Line::new("training step", "PyTorch", "lv_torch.py", PEER_STEPS),
         Line::new("training step", "JAX", "lv_jax.py", PEER_STEPS),
         Line::new("estimate, per environment", "SciPy, one core", "lv_scipy.py", PEER_ENVIRONMENTS),
+        Line::new("estimate by the equations, per environment", "SciPy, one core", "lv_scipy.py", PEER_ENVIRONMENTS),
     ];
     for round in 1..=rounds {
         println!("round {round} of {rounds}, load {}", load());
-        for (line, ours) in lines.iter_mut().zip([Ours::Step, Ours::Step, Ours::Estimate]) {
+        for (line, ours) in lines.iter_mut().zip([Ours::Step, Ours::Step, Ours::Estimate, Ours::Physics]) {
             line.ours.push(match ours {
                 Ours::Step => step.milliseconds()?,
-                Ours::Estimate => estimate_milliseconds(&dataset, &model, &place.path().join("estimates"))?,
+                Ours::Estimate => estimate_milliseconds(&dataset, Some(&model), &place.path().join("estimates"))?,
+                Ours::Physics => estimate_milliseconds(&dataset, None, &place.path().join("physics"))?,
             });
             line.peers.push(line.peer_milliseconds(&python)?);
         }
@@ -85,6 +88,7 @@ fn main() -> Result<(), Failure> {
 enum Ours {
     Step,
     Estimate,
+    Physics,
 }
 
 /// One line of the table.
@@ -189,11 +193,15 @@ impl<'a> Step<'a> {
     }
 }
 
-fn estimate_milliseconds(dataset: &Dataset, model: &StoredModel, directory: &Path) -> Result<f64, Failure> {
+/// By the model, or by the equations that the dataset was simulated with.
+fn estimate_milliseconds(dataset: &Dataset, model: Option<&StoredModel>, directory: &Path) -> Result<f64, Failure> {
     let settings = estimate::Settings { splits: vec![Split::Grid], ..estimate::Settings::default() };
     let run = Run { observer: &Silent, interrupt: &Interrupt::new() };
     let start = Instant::now();
     let dataset = Dataset::open(dataset.directory())?;
-    let outcome = estimate::run(&settings, COMPUTE, &dataset, model, directory, &run)?;
+    let outcome = match model {
+        Some(model) => estimate::run(&settings, COMPUTE, &dataset, model, directory, &run)?,
+        None => estimate::physics::run(&settings, &dataset, directory, &run)?,
+    };
     Ok(start.elapsed().as_secs_f64() * 1e3 / outcome.manifest.evaluation.environments as f64)
 }

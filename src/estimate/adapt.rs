@@ -13,7 +13,9 @@
 //! its covariance is a block of the inverse over all unknowns.
 //!
 //! All values weigh the same in the model's own units, unless `estimate.noise` says what the noise is like: a second fit then weighs them
-//! by the noise that the residuals of the first show.
+//! by the noise that the residuals of the first show. With `estimate.loss = "huber"`, further fits weigh down what lies far off.
+//!
+//! A fit that finds no minimum begins again from contexts of training environments, until one does.
 //!
 //! The damping `lambda` of each environment follows its own gain ratio (Nielsen 1999, "Damping parameter in Marquardt's
 //! method"). Where the model takes several steps from sample to sample, a rough fit with one comes first, and the fit goes
@@ -30,12 +32,17 @@ pub use support::Support;
 use walk::{Point, Walk};
 use weights::Weights;
 
-use super::{InitialState, Settings, Status};
+use super::{InitialState, Loss, Settings, Status};
 use crate::checkpoint::{ChannelScale, StoredModel};
 use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, With};
 
 /// Tolerance of a rough fit, at least.
 const COARSE_TOLERANCE: f64 = 1e-2;
+
+/// Training contexts that a fit which found no minimum begins from, at most.
+const MOST_STARTS: usize = 8;
+/// Fits with Huber's weights, each with those of the one before.
+const HUBER_ROUNDS: usize = 5;
 
 /// The fitted context of one environment.
 #[derive(Clone, Debug)]
@@ -55,6 +62,13 @@ pub struct Adaptation {
     pub iterations: usize,
 }
 
+impl Adaptation {
+    /// Whether another start may find the minimum that this one did not.
+    fn could_begin_elsewhere(&self) -> bool {
+        matches!(self.status, Status::NotConverged | Status::Diverged | Status::Unidentifiable)
+    }
+}
+
 /// A batch of `supports`, padded to `environments`.
 fn padded_batch(channels: usize, supports: &[Support], environments: usize) -> Batch {
     let mut segments: Vec<Vec<Segment>> = supports.iter().map(Support::segments).collect();
@@ -71,6 +85,8 @@ pub struct Adapter<'a> {
     /// `[1 + d, P]`.
     basis: Vec<f64>,
     d: usize,
+    /// Where fits begin that found no minimum from zero `[n][d]`.
+    starts: Vec<Vec<f64>>,
     /// One a value of a state.
     scales: Vec<ChannelScale>,
 }
@@ -87,6 +103,7 @@ impl<'a> Adapter<'a> {
             coarse: model.coarse_engine(compute)?,
             basis: model.rule().basis(&model.shared),
             d: model.manifest.context_dimension,
+            starts: spread(&model.contexts, model.manifest.context_dimension),
             scales: model.manifest.scales_of_state(),
         })
     }
@@ -115,12 +132,32 @@ impl<'a> Adapter<'a> {
                         chunk.go_on(rough.fit(rough.first_guess()))
                     }
                 };
-                let Some(noise) = settings.noise else { return fitted };
-                let weights = &Weights::of(noise, &self.scales, batch, supports, &fitted);
-                Chunk { weights, ..chunk }.go_on(fitted)
+                let mut fitted = chunk.begin_again(fitted, &self.starts);
+                let weights = match settings.noise {
+                    None => Weights::even(batch, supports),
+                    Some(noise) => {
+                        let weights = Weights::of(noise, &self.scales, batch, supports, &fitted);
+                        fitted = Chunk { weights: &weights, ..chunk }.go_on(fitted);
+                        weights
+                    }
+                };
+                if settings.loss == Loss::Huber {
+                    for _ in 0..HUBER_ROUNDS {
+                        let weights = &weights.huber(batch, supports, &fitted);
+                        fitted = Chunk { weights, ..chunk }.go_on(fitted);
+                    }
+                }
+                fitted
             })
             .collect()
     }
+}
+
+/// Some of the contexts `[E, d]`, at equal distances in their order.
+fn spread(contexts: &[f64], d: usize) -> Vec<Vec<f64>> {
+    let all: Vec<Vec<f64>> = contexts.chunks_exact(d).map(<[f64]>::to_vec).collect();
+    let count = all.len().min(MOST_STARTS);
+    (0..count).map(|i| all[i * (all.len() - 1) / (count - 1).max(1)].clone()).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -170,6 +207,27 @@ impl Chunk<'_> {
             }
         }
         fitted.iter_mut().zip(&rough).for_each(|(it, rough)| it.iterations += rough.iterations);
+        fitted
+    }
+
+    /// Fits those that found no minimum once more from the contexts `starts`, each until it has one.
+    fn begin_again(&self, mut fitted: Vec<Adaptation>, starts: &[Vec<f64>]) -> Vec<Adaptation> {
+        for context in starts {
+            if fitted.iter().all(|it| !it.could_begin_elsewhere()) {
+                break;
+            }
+            let mut start = self.first_guess();
+            start.iter_mut().for_each(|start| start.as_mut_slice()[..self.d].copy_from_slice(context));
+            for (it, mut again) in fitted.iter_mut().zip(self.fit(start)) {
+                if it.could_begin_elsewhere() {
+                    again.iterations += it.iterations;
+                    match again.status {
+                        Status::Ok => *it = again,
+                        _ => it.iterations = again.iterations,
+                    }
+                }
+            }
+        }
         fitted
     }
 

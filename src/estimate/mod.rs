@@ -34,7 +34,7 @@ pub use output::{Manifest, read_rows, rows, verify};
 pub use portrait::portrait;
 pub use predict::{Forecast, KnownContext, context_of_environment, context_of_parameters, forecast};
 pub use row::{ParameterEstimate, Row, Status};
-pub use settings::{InitialState, MapChoice, MapSettings, Method, Settings};
+pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Settings};
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
@@ -78,6 +78,10 @@ pub enum Error {
         "estimate.initial_state = \"estimated\": the dataset holds fields, whose initial states have too many values; leave it out"
     )]
     EstimatedFields,
+    #[error(
+        "estimate.loss = \"huber\": the method \"physics\" fits squares alone; leave it out, or use the method \"learned\""
+    )]
+    LossOfPhysics,
     #[error("found {found}; expected {expected}")]
     Unpredictable { found: String, expected: String },
     #[error("{}", .0.iter().map(|problem| format!("estimate.physics.{problem}")).collect::<Vec<_>>().join("\n"))]

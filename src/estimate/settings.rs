@@ -62,9 +62,11 @@ pub struct Settings {
     /// Where the rollouts of support trajectories start.
     pub initial_state: InitialState,
     /// What the errors of measurement are like: a second fit then weighs every value by its noise, whose size in each channel the first one
-    /// shows. All values weigh the same, in the model's own units, where absent.
+    /// shows. Where absent, all values weigh the same in the model's own units; known equations then take it as constant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<physics::Noise>,
+    /// What of a residual counts. `method = "physics"` knows only squares.
+    pub loss: Loss,
     /// Bounds of parameters by name: an estimate beyond one is cut there, and its environment has the status `at_bound`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<String, Bounds>,
@@ -90,6 +92,7 @@ impl Default for Settings {
             context_penalty: 0.0,
             initial_state: InitialState::Observed,
             noise: None,
+            loss: Loss::Squares,
             bounds: BTreeMap::new(),
             extrapolation: 2.0,
             fitted: false,
@@ -98,13 +101,26 @@ impl Default for Settings {
     }
 }
 
+/// What of a residual counts in a fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// Its square.
+    #[default]
+    Squares,
+    /// Its square near zero, its size far from it: single wrong values pull little.
+    Huber,
+}
+
 /// Where the rollout of a support trajectory starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InitialState {
-    /// At its first complete sample, as it was observed: right where the noise is small.
+    /// At its first complete sample, as it was observed: right where the noise is small. By known equations at its first sample, of which
+    /// only what is missing is estimated.
     #[default]
     Observed,
     /// At a state that is estimated with the context, with the observed one as a prior; cells of the first sample may be missing. Not for fields.
+    /// By known equations without a prior: the first sample is a measurement like the others.
     Estimated,
 }

@@ -18,6 +18,14 @@ impl Moment {
         Moment(in_order((number + 0.0).to_bits() as i64)) // -0.0 is the same time as 0.0
     }
 
+    pub fn bits(self) -> u64 {
+        self.0 as u64
+    }
+
+    pub fn from_bits(bits: u64) -> Self {
+        Moment(bits as i64)
+    }
+
     fn number(self) -> f64 {
         f64::from_bits(in_order(self.0) as u64)
     }

@@ -19,6 +19,7 @@ mod files;
 mod guess;
 mod hdf5;
 mod parquet;
+mod pieces;
 mod problem;
 mod records;
 mod series;
@@ -26,6 +27,7 @@ mod settings;
 mod side_table;
 mod source;
 mod splits;
+mod store;
 mod table;
 mod trajectories;
 mod unit;
@@ -38,10 +40,9 @@ pub use settings::{
     Splits, Table,
 };
 
-use counts::Counts;
 use problem::Problems;
 use splits::Assignment;
-use trajectories::{Samples, Trajectories};
+use trajectories::Trajectories;
 
 /// Why an import gave no dataset.
 #[derive(Debug, thiserror::Error)]
@@ -66,12 +67,11 @@ fn lines(problems: &[Problem]) -> String {
 
 /// What the source files hold.
 struct Loaded {
-    environments: BTreeMap<String, BTreeMap<String, Samples>>,
+    table: Trajectories,
     parameters: BTreeMap<String, Vec<Option<f64>>>,
     assignment: Assignment,
     parents: Vec<Parent>,
     warnings: Vec<Problem>,
-    counts: Counts,
 }
 
 /// Reads the source files and reports every problem in them and in the settings, [`LISTED`] of a kind in a column;
@@ -120,7 +120,7 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
     for warning in &loaded.warnings {
         run.emit(Event::Warn(warning.to_string()));
     }
-    for note in loaded.counts.sentences(settings) {
+    for note in loaded.table.counts.sentences(settings) {
         run.emit(Event::Note(note));
     }
     write(settings, &mut loaded, directory, run)
@@ -129,15 +129,14 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
 fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loaded, Vec<Problem>> {
     let directory = base.join(&settings.directory);
     let mut problems = Problems::default();
-    let mut table = trajectories::read(settings, &directory, interrupt, &mut problems);
+    let table = trajectories::read(settings, &directory, interrupt, &mut problems);
     let environments: Option<BTreeSet<&str>> =
         table.as_ref().map(|table| table.environments.keys().map(String::as_str).collect());
     let known = settings
         .side_table
         .as_ref()
         .and_then(|side| side_table::read(settings, side, &directory, environments.as_ref(), &mut problems));
-    let assignment = table.as_mut().map(|table| {
-        splits::cut_ends(&settings.splits, &mut table.environments);
+    let assignment = table.as_ref().map(|table| {
         let ids = table.environments.iter().map(|(environment, trajectories)| {
             (environment.as_str(), trajectories.keys().map(String::as_str).collect())
         });
@@ -146,8 +145,9 @@ fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loade
         assignment
     });
     match (table, assignment) {
-        (Some(table), Some(assignment)) if problems.is_empty() && !table.stopped => {
-            let Trajectories { environments, counts, mut parents, mut warnings, .. } = table;
+        (Some(mut table), Some(assignment)) if problems.is_empty() && !table.stopped => {
+            let mut parents = std::mem::take(&mut table.parents);
+            let mut warnings = std::mem::take(&mut table.warnings);
             let mut parameters = BTreeMap::new();
             if let Some(known) = known {
                 parents.push(known.parent);
@@ -156,7 +156,7 @@ fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loade
             }
             parents.sort_by(|a, b| a.name.cmp(&b.name));
             parents.dedup();
-            Ok(Loaded { environments, parameters, assignment, parents, warnings, counts })
+            Ok(Loaded { table, parameters, assignment, parents, warnings })
         }
         _ => Err(problems.into_vec()),
     }
@@ -173,8 +173,8 @@ fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, run: &Run) 
             if let Some(signal) = run.interrupt.requested() {
                 return Err(Error::Interrupted { signal });
             }
-            let samples = loaded.environments.get_mut(environment).and_then(|samples| samples.remove(trajectory));
-            let Samples { times, states, .. } = samples.unwrap_or_default();
+            let samples = loaded.table.samples(settings, environment, trajectory);
+            let (times, states) = samples.map_err(|error| Error::Data(vec![store::unusable(&error)]))?;
             let trajectory = Trajectory {
                 environment: environment.clone(),
                 trajectory: trajectory.clone(),

@@ -1,6 +1,7 @@
 //! Parquet files as tables: columns of numbers, texts and times; nested columns are left out.
 
 use std::fs::File;
+use std::path::Path;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -14,6 +15,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
 
 use super::columns::{Batch, Batches, Column, Failure, Refusal};
 
@@ -26,10 +28,12 @@ const EXACT: u64 = 1 << 53;
 const DAY: i64 = 86_400_000_000_000;
 
 /// Opens a file; its columns are those of the simple types.
-pub(super) fn open(file: File) -> Result<Batches, Refusal> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| {
+pub(super) fn open(path: &Path) -> Result<Batches, Refusal> {
+    let damaged = |error: ParquetError| {
         (format!("a Parquet file that cannot be read: {error}"), "check that the file was copied whole")
-    })?;
+    };
+    let file = File::open(path).map_err(|error| damaged(error.into()))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(damaged)?;
     let fields = builder.schema().fields();
     let simple: Vec<usize> = (0..fields.len()).filter(|&i| is_simple(fields[i].data_type())).collect();
     let names: Vec<String> = simple.iter().map(|&i| fields[i].name().trim().to_owned()).collect();
@@ -37,9 +41,7 @@ pub(super) fn open(file: File) -> Result<Batches, Refusal> {
         return Err(("a Parquet file without a column of numbers, texts or times".to_owned(), "unnest its columns"));
     }
     let mask = ProjectionMask::roots(builder.parquet_schema(), simple);
-    let reader = builder.with_projection(mask).with_batch_size(ROWS).build().map_err(|error| {
-        (format!("a Parquet file that cannot be read: {error}"), "check that the file was copied whole")
-    })?;
+    let reader = builder.with_projection(mask).with_batch_size(ROWS).build().map_err(damaged)?;
     let batches = reader.map(|batch| {
         let batch = batch.map_err(|error| error.to_string())?;
         batch.columns().iter().map(column).collect::<Result<_, _>>().map(Batch)

@@ -174,6 +174,10 @@ impl Problems {
         self.counts.keys().any(|place| kinds.contains(&place.0))
     }
 
+    pub(super) fn extend(&mut self, problems: impl IntoIterator<Item = Problem>) {
+        problems.into_iter().for_each(|problem| self.push(problem));
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.listed.is_empty()
     }

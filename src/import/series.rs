@@ -19,6 +19,14 @@ impl Place {
         Place((file as u64) << LINE_BITS | line & ((1 << LINE_BITS) - 1))
     }
 
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    pub fn from_bits(bits: u64) -> Self {
+        Place(bits)
+    }
+
     pub fn file(self) -> usize {
         (self.0 >> LINE_BITS) as usize
     }

@@ -86,7 +86,7 @@ impl Source {
         });
         let (opened, head) = opened.map_err(|error| problems.push(at(unreadable(error)))).ok()?;
         let columns = match head.as_slice() {
-            [b'P', b'A', b'R', b'1', ..] => Some(parquet::open(opened.try_clone().ok()?)),
+            [b'P', b'A', b'R', b'1', ..] => Some(parquet::open(path)),
             [0x89, b'H', b'D', b'F', ..] => Some(hdf5::open(path)),
             _ => None,
         };

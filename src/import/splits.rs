@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use sha2::{Digest, Sha256};
-
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
 use super::settings::{Selection, Splits};
-use super::trajectories::{Samples, Trajectories};
+use super::trajectories::Trajectories;
 use crate::random::Stream;
 use crate::schema::Split;
 
@@ -15,7 +13,8 @@ pub(super) type Assignment = BTreeMap<Split, Vec<(String, String)>>;
 
 /// Assigns every trajectory; `trajectories` are the ids by environment.
 pub(super) fn assign(splits: &Splits, trajectories: &BTreeMap<&str, Vec<&str>>, problems: &mut Problems) -> Assignment {
-    for (index, environment) in splits.adapt.iter().enumerate() {
+    let all = splits.estimates_all();
+    for (index, environment) in splits.adapt.iter().enumerate().filter(|_| !all) {
         if !trajectories.contains_key(environment.as_str()) {
             let found = format!("no environment {}", shown(environment));
             let remedy = suggestion(environment, trajectories.keys().copied());
@@ -25,18 +24,20 @@ pub(super) fn assign(splits: &Splits, trajectories: &BTreeMap<&str, Vec<&str>>, 
     }
     let adapt: BTreeSet<&str> = splits.adapt.iter().map(String::as_str).collect();
     let (new, training): (Vec<_>, Vec<_>) =
-        trajectories.iter().partition(|(environment, _)| adapt.contains(*environment));
+        trajectories.iter().partition(|(environment, _)| all || adapt.contains(*environment));
 
     let mut chooser = Chooser { splits, assignment: Assignment::new(), problems };
     let held_out = [(Split::Validation, &splits.validation), (Split::Test, &splits.test)];
-    chooser.choose(&training, Split::Train, &held_out);
+    if !all {
+        chooser.choose(&training, Split::Train, &held_out);
+    }
     chooser.choose(&new, Split::Adapt, &[(Split::AdaptTest, &splits.adapt_test)]);
-    if training.is_empty() {
+    if training.is_empty() && !all {
         let problem = Problem::new(
             Kind::EmptySplit,
             "every environment of the table",
             "some environments to train on",
-            "leave environments out of it",
+            "leave environments out of it, or write [\"*\"] where none is to train",
         );
         chooser.problems.push(problem.setting("import.splits.adapt"));
     }
@@ -44,24 +45,13 @@ pub(super) fn assign(splits: &Splits, trajectories: &BTreeMap<&str, Vec<&str>>, 
 }
 
 /// Ends the id of a trajectory's end that was cut off.
-const LAST: &str = ".last";
+pub(super) const LAST: &str = ".last";
 
-/// Cuts off the ends of trajectories that a selection of `last` asks for, each as a trajectory of its own.
-pub(super) fn cut_ends(splits: &Splits, environments: &mut BTreeMap<String, BTreeMap<String, Samples>>) {
-    for (environment, trajectories) in environments {
-        let is_new = splits.adapt.contains(environment);
-        let selections =
-            if is_new { [&splits.adapt_test, &splits.adapt_test] } else { [&splits.validation, &splits.test] };
-        let Some(share) = selections.iter().find_map(|selection| selection.last) else { continue };
-        let mut ends = Vec::new();
-        for (trajectory, samples) in trajectories.iter_mut() {
-            let count = samples.times.len();
-            let end = ((share * count as f64).ceil() as usize).max(2);
-            if count >= end + 2 {
-                ends.push((format!("{trajectory}{LAST}"), samples.split_off(count - end)));
-            }
-        }
-        trajectories.extend(ends);
+/// The share of an environment's trajectories to cut off their ends, each as a trajectory of its own.
+pub(super) fn end_share(splits: &Splits, environment: &str) -> Option<f64> {
+    match splits.estimates_all() || splits.adapt.iter().any(|id| id == environment) {
+        true => splits.adapt_test.last,
+        false => splits.validation.last.or(splits.test.last),
     }
 }
 
@@ -70,15 +60,9 @@ pub(super) fn check_repeated(assignment: &Assignment, table: &Trajectories, prob
     let mut places: HashMap<[u8; 32], (Split, &str, &str)> = HashMap::new();
     for (&split, ids) in assignment {
         for (environment, trajectory) in ids {
-            let samples = &table.environments[environment][trajectory];
-            if samples.times.is_empty() {
-                continue;
-            }
-            let mut digest = Sha256::new();
-            for number in samples.times.iter().chain(&samples.states) {
-                digest.update(number.to_le_bytes());
-            }
-            let first = *places.entry(digest.finalize().into()).or_insert((split, environment, trajectory));
+            let piece = &table.environments[environment][trajectory];
+            let Some(place) = piece.first else { continue };
+            let first = *places.entry(piece.digest).or_insert((split, environment, trajectory));
             if first.0 != split {
                 let found = format!(
                     "the samples of trajectory {} of environment {} in `{}` again as trajectory {} of environment {} in `{split}`",
@@ -90,7 +74,6 @@ pub(super) fn check_repeated(assignment: &Assignment, table: &Trajectories, prob
                 );
                 let remedy = "remove one of the two, or put them into one split";
                 let problem = Problem::new(Kind::RepeatedSamples, found, "splits that share no samples", remedy);
-                let place = samples.places[0];
                 problems.push(problem.file(&table.files[place.file()].path).line(place.line()));
             }
         }

@@ -273,10 +273,16 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
         let remedy = "choose the trajectories of one of the two otherwise";
         report("splits.test.last".into(), "a second `last`".into(), "one: a trajectory has one end", remedy);
     }
-    if splits.validation.is_empty() {
+    if splits.validation.is_empty() && !splits.estimates_all() {
         let expected = "trajectories that choose the model: without them training cannot tell when it overfits";
         let remedy = "name some under `trajectories`, or draw them with `fraction` and `import.splits.seed`";
         report("splits.validation".into(), "none".into(), expected, remedy);
+    }
+    for (key, selection) in [("splits.validation", &splits.validation), ("splits.test", &splits.test)] {
+        if splits.estimates_all() && !selection.is_empty() {
+            let expected = "none where no environment trains (`import.splits.adapt` is [\"*\"])";
+            report(key.into(), "trajectories".into(), expected, "leave it out");
+        }
     }
     if splits.adapt.is_empty() && !splits.adapt_test.is_empty() {
         let expected = "none where no environment is estimated";

@@ -134,6 +134,7 @@ impl Error {
                 | estimate::Error::FittedFields
                 | estimate::Error::EstimatedFields
                 | estimate::Error::Physics(_)
+                | estimate::Error::LossOfPhysics
                 | estimate::Error::Unpredictable { .. }
                 | estimate::Error::TooFewForMap { .. } => 2,
                 _ => 3,

@@ -257,24 +257,8 @@ impl Adaptive {
     /// Mean over the state of `(value / scale)^2`, where `scale` is the error allowed.
     fn mean_square(&self, values: &[f64]) -> f64 {
         let Adaptive { state, next, tolerance, .. } = self;
-        // As many sums as a vector has places, whatever the processor's: the order of additions is then the same on all.
-        let mut sums = [0.0; 8];
-        if values.len() < LONG {
-            add_squares(*tolerance, values, state, next, &mut sums);
-        } else {
-            pulp::Arch::new().dispatch(
-                #[inline(always)]
-                || {
-                    let (values, values_left) = values.as_chunks::<8>();
-                    let (state, state_left) = state.as_chunks::<8>();
-                    let (next, next_left) = next.as_chunks::<8>();
-                    for ((values, state), next) in values.iter().zip(state).zip(next) {
-                        add_squares(*tolerance, values, state, next, &mut sums);
-                    }
-                    add_squares(*tolerance, values_left, state_left, next_left, &mut sums);
-                },
-            );
-        }
+        let squares = Squares { tolerance: *tolerance, values, state, next };
+        let sums = if values.len() < LONG { squares.sum() } else { pulp::Arch::new().dispatch(squares) };
         sums.iter().sum::<f64>() / values.len() as f64
     }
 
@@ -340,15 +324,50 @@ impl Adaptive {
     }
 }
 
-/// Adds `(value / scale)^2` to `sums`, in turn.
-#[inline(always)]
-fn add_squares(tolerance: Tolerance, values: &[f64], state: &[f64], next: &[f64], sums: &mut [f64; 8]) {
-    for (index, ((value, before), after)) in values.iter().zip(state).zip(next).enumerate() {
-        let magnitude = before.abs().max(after.abs());
-        // A channel that rests at zero has no error, and is not to divide by zero where atol is zero.
-        let scale = (tolerance.atol + tolerance.rtol * magnitude).max(f64::MIN_POSITIVE);
-        sums[index % 8] += (value / scale).powi(2);
+/// `(value / scale)^2` of a state, to be added.
+struct Squares<'a> {
+    tolerance: Tolerance,
+    values: &'a [f64],
+    state: &'a [f64],
+    next: &'a [f64],
+}
+
+impl Squares<'_> {
+    /// As many sums as the greatest vector has places, whatever the processor's: the order of additions is then the same on all.
+    #[inline(always)]
+    fn sum(self) -> [f64; 8] {
+        let mut sums = [0.0; 8];
+        let (values, values_left) = self.values.as_chunks::<8>();
+        let (state, state_left) = self.state.as_chunks::<8>();
+        let (next, next_left) = self.next.as_chunks::<8>();
+        for ((values, state), next) in values.iter().zip(state).zip(next) {
+            for k in 0..8 {
+                sums[k] += square(self.tolerance, values[k], state[k], next[k]);
+            }
+        }
+        for (((sum, value), before), after) in sums.iter_mut().zip(values_left).zip(state_left).zip(next_left) {
+            *sum += square(self.tolerance, *value, *before, *after);
+        }
+        sums
     }
+}
+
+/// A type of its own, since the body of a closure is not compiled for the vectors that are found.
+impl pulp::WithSimd for Squares<'_> {
+    type Output = [f64; 8];
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> [f64; 8] {
+        self.sum()
+    }
+}
+
+#[inline(always)]
+fn square(tolerance: Tolerance, value: f64, before: f64, after: f64) -> f64 {
+    let magnitude = before.abs().max(after.abs());
+    // A channel that rests at zero has no error, and is not to divide by zero where atol is zero.
+    let scale = (tolerance.atol + tolerance.rtol * magnitude).max(f64::MIN_POSITIVE);
+    (value / scale).powi(2)
 }
 
 fn all_finite(values: &[f64]) -> bool {

@@ -109,27 +109,33 @@ fn field(spacing: f64, rates: &[f64], state: &[f64], derivative: &mut [f64]) {
     let (fields, _) = state.as_chunks::<POINTS>().0.as_chunks::<POINTS>();
     let (derivatives, _) = derivative.as_chunks_mut::<POINTS>().0.as_chunks_mut::<POINTS>();
     if let ([u, v], [du, dv]) = (fields, derivatives) {
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                // All rows are summed before the first sum is read: a load of what was just stored waits for it.
-                let (mut sums_u, mut sums_v) = ([[0.0; POINTS + 2]; POINTS], [[0.0; POINTS + 2]; POINTS]);
-                sum_rows(u, &mut sums_u);
-                sum_rows(v, &mut sums_v);
-                for i in 0..POINTS {
-                    react(
-                        [rates[0], rates[1]],
-                        diffusion,
-                        &u[i],
-                        &v[i],
-                        &sums_u[i],
-                        &sums_v[i],
-                        &mut du[i],
-                        &mut dv[i],
-                    );
-                }
-            },
-        );
+        pulp::Arch::new().dispatch(Derivative { rates: [rates[0], rates[1]], diffusion, u, v, du, dv });
+    }
+}
+
+struct Derivative<'a> {
+    rates: [f64; 2],
+    diffusion: [f64; 2],
+    u: &'a Field,
+    v: &'a Field,
+    du: &'a mut Field,
+    dv: &'a mut Field,
+}
+
+/// A type of its own, since the body of a closure is not compiled for the vectors that are found.
+impl pulp::WithSimd for Derivative<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Derivative { rates, diffusion, u, v, du, dv } = self;
+        // All rows are summed before the first sum is read: a load of what was just stored waits for it.
+        let (mut sums_u, mut sums_v) = ([[0.0; POINTS + 2]; POINTS], [[0.0; POINTS + 2]; POINTS]);
+        sum_rows(u, &mut sums_u);
+        sum_rows(v, &mut sums_v);
+        for i in 0..POINTS {
+            react(rates, diffusion, &u[i], &v[i], &sums_u[i], &sums_v[i], &mut du[i], &mut dv[i]);
+        }
     }
 }
 

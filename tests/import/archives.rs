@@ -17,7 +17,7 @@ fn mapping(name: &str, directory: &Path) -> Settings {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("pipelines/archives/{name}.toml"));
     let text = fs::read_to_string(file).unwrap();
     let begin = text.find("[import]").unwrap();
-    let end = text[begin..].find("\n[train").map_or(text.len(), |end| begin + end);
+    let end = begin + text[begin..].find("\n\n").unwrap();
     assert!(text[begin..end].lines().count() <= 25, "{name}");
     let mut settings: Settings = toml::from_str::<toml::Table>(&text).unwrap()["import"].clone().try_into().unwrap();
     settings.directory = directory.to_str().unwrap().to_owned();
@@ -45,7 +45,7 @@ fn the_ball_drops_are_imported() {
     let Some(directory) = archive("ball_drops") else { return };
     let (manifest, trajectories, notes) = imported(&mapping("balls", &directory));
     assert!(notes.iter().any(|note| note.contains("heavyBowling")), "{notes:?}");
-    assert_eq!(counts(&manifest), [8, 8, 0, 3, 3, 0]);
+    assert_eq!(counts(&manifest), [0, 0, 0, 22, 0, 0]);
     let shortest = manifest.splits.values().map(|summary| summary.shortest).min();
     let longest = manifest.splits.values().map(|summary| summary.longest).max();
     assert_eq!((shortest, longest), (Some(42), Some(58)));
@@ -65,18 +65,18 @@ fn the_ball_drops_are_imported() {
 fn the_protists_are_imported() {
     let Some(directory) = archive("gause_protists") else { return };
     let (manifest, trajectories, notes) = imported(&mapping("gause", &directory));
-    assert_eq!((counts(&manifest)[0], counts(&manifest)[3]), (16, 3));
+    assert_eq!(counts(&manifest), [0, 0, 0, 19, 0, 0]);
     assert!(notes.iter().any(|note| note == "266 rows read"), "{notes:?}");
-    let second = &trajectories.iter().find(|(split, t)| *split == Split::Train && t.environment == "2").unwrap().1;
-    assert_eq!(second.times, [1.0, 2.0]);
-    assert_eq!(second.states, [2.0, 17.0, 2.5, 18.0]);
+    let second = &trajectories.iter().find(|(split, t)| *split == Split::Adapt && t.environment == "2").unwrap().1;
+    assert_eq!(second.times, [1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(second.states, [2.0, 17.0, 2.5, 18.0, 6.5, 20.0, 11.0, 16.5]);
 }
 
 #[test]
 fn the_chemostats_are_imported() {
     let Some(directory) = archive("chemostat") else { return };
     let (manifest, trajectories, notes) = imported(&mapping("chemostat", &directory));
-    assert_eq!(counts(&manifest), [4, 4, 0, 1, 0, 0]);
+    assert_eq!(counts(&manifest), [0, 0, 0, 5, 0, 0]);
     assert_eq!(manifest.provenance.parents.len(), 5);
     let missing: usize = trajectories.iter().map(|(_, t)| t.states.iter().filter(|value| value.is_nan()).count()).sum();
     assert!(missing > 0 && notes.iter().any(|note| note.contains("missing in channel rotifers")), "{notes:?}");
@@ -92,7 +92,7 @@ fn the_doses_by_mouth_are_imported() {
     let Some(directory) = archive("pk_oral") else { return };
     let mapping = mapping("pk", &directory);
     let (manifest, trajectories, notes) = imported(&mapping);
-    assert_eq!((counts(&manifest)[0], counts(&manifest)[3]), (9, 3));
+    assert_eq!(counts(&manifest), [0, 0, 0, 12, 0, 0]);
     assert!(notes.iter().any(|note| note.starts_with("12 rows left out")), "{notes:?}");
     let first = &trajectories[0].1;
     assert_eq!((first.times[0], first.states[0]), (0.0, 0.74));

@@ -206,3 +206,28 @@ fn ignored_channels_are_not_imported() {
     let long = Archive::long().change(|settings| settings.channels[1].role = import::Role::Ignore);
     assert_eq!(long.import().1[0].1.states, [1.0, 2.0]);
 }
+
+/// A PEtab problem: its measurements are a long table, its conditions the side table.
+#[test]
+fn a_petab_problem_is_imported_as_it_is_guessed() {
+    let archive = Archive::new()
+        .with("problem.yaml", "format_version: 1\nproblems:\n- condition_files:\n  - conditions.tsv\n  measurement_files: [measurements.tsv]\n  sbml_files:\n  - m.xml\n")
+        .with("conditions.tsv", "conditionId\tconditionName\tdose\nc0\tlow\t1\nc1\thigh\t10\n")
+        .with(
+            "measurements.tsv",
+            "observableId\tsimulationConditionId\tmeasurement\ttime\nA\tc0\t1.5\t0\nA\tc0\t1.25\t1\nA\tc0\t1\t2\nA\tc0\t0.5\t3\n\
+             B\tc0\t0\t1\nB\tc0\t1\t3\nA\tc1\t15\t0\nA\tc1\t10\t1\nB\tc1\t1\t1\n",
+        );
+    let mapping = import::guess(&archive.root.path().join("archive/problem.yaml")).unwrap();
+    let document: toml::Table = toml::from_str(&mapping).unwrap();
+    let archive = archive.change(|settings| {
+        *settings = document["import"].clone().try_into().unwrap();
+        settings.parameters = vec![toml::from_str("name = 'dose'\nunit = '1'\nexpression = 'dose'").unwrap()];
+    });
+    insta::assert_snapshot!("guess_petab", mapping.replace(&archive.root.path().display().to_string(), "[root]"));
+    let trajectories = archive.import().1;
+    let first = &trajectories[0].1;
+    assert_eq!((first.environment.as_str(), first.parameters.as_slice()), ("c0", &[Some(1.0)][..]));
+    assert_eq!(bits(&first.states), bits(&[1.5, f64::NAN, 1.25, 0.0]));
+    assert_eq!(bits(&trajectories[1].1.states), bits(&[15.0, f64::NAN, 10.0, 1.0]));
+}

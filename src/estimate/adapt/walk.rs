@@ -172,7 +172,7 @@ impl Walk {
     pub fn advance(&mut self, step: Option<DVector<f64>>, candidate: Point, settings: &Settings) -> bool {
         self.iterations += 1;
         let Some(step) = step else {
-            self.end = Some((Status::NotConverged, "the trajectories do not determine the context".to_owned()));
+            self.end = Some((Status::Unidentifiable, "the trajectories do not determine the context".to_owned()));
             return false;
         };
         let promised = self.promise(&step);

@@ -3,9 +3,10 @@
 //! Unknown are the coordinates `theta [d]` of the estimated parameters, and of each trajectory those entries of its initial state
 //! that are not given, in units of the spread of their channel.
 
+use super::Settings;
 use super::coordinates::Coordinate;
 use super::normal::{Normal, Step};
-use super::{InitialState, Settings};
+use crate::estimate::InitialState;
 use crate::solve::{self, DOP853, Tableau, Tolerance};
 use crate::systems::{Sensitivities, Start, TangentField};
 

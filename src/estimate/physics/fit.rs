@@ -17,7 +17,7 @@ use super::coordinates::{Coordinate, halton};
 use super::experiment::{Experiment, Rollout, Unknowns, Weights};
 use super::normal::{Normal, Step};
 use super::{Noise, Settings};
-use crate::estimate::Status;
+use crate::estimate::{self, Status};
 use crate::solve::{DOP853, TSIT5, Tableau};
 use crate::systems::Sensitivities;
 
@@ -46,8 +46,6 @@ const SPREAD_STARTS: usize = 16;
 const ROUNDS: usize = 5;
 /// Degrees of freedom below which the noise of a channel is not told from that of the others.
 const FEW: f64 = 8.0;
-/// Smallest eigenvalue of the scaled information that tells a parameter from nothing: rounding and integration err by less.
-const SINGULAR: f64 = 1e-12;
 
 /// What a fit gave.
 pub(super) struct Fit {
@@ -81,10 +79,10 @@ pub(super) fn fit(
     experiment: &Experiment,
     names: &[String],
     starts: &[Vec<f64>],
+    estimate: &estimate::Settings,
     settings: &Settings,
-    iterations: usize,
-    tolerance: f64,
 ) -> Fit {
+    let tolerance = estimate.tolerance;
     let (points, unknowns) = (experiment.cells.len(), experiment.unknowns());
     let later = experiment
         .series
@@ -109,7 +107,7 @@ pub(super) fn fit(
         Err(error) => return nothing((Status::Diverged, error.to_string()), 0),
     };
     let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
-    let mut fitter = Fitter { experiment, settings, limit: iterations, iterations: 0, evaluations: 0, weights };
+    let mut fitter = Fitter { experiment, estimate, settings, iterations: 0, evaluations: 0, weights };
     match fitter.best(&mut rough, &mut fine, starts) {
         Ok((point, end)) => fitter.finish(point, end, names, points),
         Err(end) => nothing(end, fitter.iterations),
@@ -125,9 +123,8 @@ struct Stage {
 
 struct Fitter<'a> {
     experiment: &'a Experiment<'a>,
+    estimate: &'a estimate::Settings,
     settings: &'a Settings,
-    /// Iterations of one descent at most.
-    limit: usize,
     iterations: usize,
     evaluations: u64,
     weights: Weights,
@@ -231,7 +228,7 @@ impl Fitter<'_> {
         let (mut damping, mut growth) = (INITIAL_DAMPING, 2.0);
         let stopped = |reason: String| Some((Status::NotConverged, reason));
         let resolution = self.resolution(stage.rtol);
-        for _ in 0..self.limit {
+        for _ in 0..self.estimate.iterations {
             self.iterations += 1;
             if self.is_spent() {
                 let limit = self.settings.max_evaluations;
@@ -273,7 +270,7 @@ impl Fitter<'_> {
                 }
             }
         }
-        (point, stopped(format!("stopped at the limit of {} iterations", self.limit)))
+        (point, stopped(format!("stopped at the limit of {} iterations", self.estimate.iterations)))
     }
 
     /// `s^2 = |r|^2 / (n - m)`; zero where nothing is left to tell it from.
@@ -293,9 +290,9 @@ impl Fitter<'_> {
     /// Weights by the noise of each channel, as the residuals tell it.
     fn noise_weights(&self, rollout: &Rollout) -> Weights {
         let (experiment, c) = (self.experiment, self.experiment.model.channels);
-        let size = |trajectory: usize, cell: usize, channel: usize| match self.settings.noise {
-            Noise::Constant => experiment.scales[channel],
-            Noise::Proportional => {
+        let size = |trajectory: usize, cell: usize, channel: usize| match self.estimate.noise {
+            None | Some(Noise::Constant) => experiment.scales[channel],
+            Some(Noise::Proportional) => {
                 let value: f64 = rollout.states[trajectory][cell];
                 value.abs().max(1e-3 * experiment.scales[channel])
             }
@@ -326,7 +323,7 @@ impl Fitter<'_> {
         let (mut values, slopes): (Vec<f64>, Vec<f64>) =
             experiment.parameters(&point.unknowns.coordinates).into_iter().unzip();
         let d = values.len();
-        let lost = undetermined(&point.normal, points, &held);
+        let lost = point.normal.undetermined(&held);
         let free: Vec<usize> = (0..d).filter(|&k| !held[k] && !lost[k]).collect();
         let mut covariance = DMatrix::from_element(d, d, f64::NAN);
         let information = point.normal.information().map(|all| all.select_rows(&free).select_columns(&free));
@@ -397,34 +394,4 @@ fn bounded(step: Step, held: &[bool]) -> Step {
         parameters: step.parameters * share,
         initial: step.initial.into_iter().map(|own: DVector<f64>| own * share).collect(),
     }
-}
-
-/// Which parameters the information does not determine to working precision: those with a part in an eigenvector of the scaled
-/// information whose eigenvalue is no more than rounding.
-fn undetermined(normal: &Normal, points: usize, held: &[bool]) -> Vec<bool> {
-    let d = held.len();
-    let mut lost = vec![false; d];
-    let Some(information) = normal.information() else { return vec![true; d] };
-    // A parameter that moves no value by more than rounding is lost by itself.
-    let size: Vec<f64> = (0..d).map(|k| normal.matrix[(k, k)].sqrt()).collect();
-    let greatest = size.iter().fold(0.0, |greatest: f64, size| greatest.max(*size));
-    let floor = 1e-9 * greatest.max((points as f64).sqrt() * f64::MIN_POSITIVE);
-    let kept: Vec<usize> = (0..d).filter(|&k| !held[k]).collect();
-    for &k in &kept {
-        lost[k] = size[k] <= floor;
-    }
-    let kept: Vec<usize> = kept.into_iter().filter(|&k| !lost[k]).collect();
-    let scaled = DMatrix::from_fn(kept.len(), kept.len(), |i, j| {
-        information[(kept[i], kept[j])] / (size[kept[i]] * size[kept[j]])
-    });
-    if kept.is_empty() {
-        return lost;
-    }
-    let eigen = scaled.symmetric_eigen();
-    for (eigenvalue, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
-        if *eigenvalue < SINGULAR {
-            kept.iter().zip(vector.iter()).filter(|(_, part)| part.abs() > 1e-3).for_each(|(&k, _)| lost[k] = true);
-        }
-    }
-    lost
 }

@@ -16,11 +16,14 @@ mod fit;
 mod normal;
 mod settings;
 
-pub use settings::{InitialState, Noise, Settings};
+pub use settings::{Noise, Settings};
 
 use super::evaluation::{Evaluation, FitErrors, SquaredError};
 use super::stream::Observed;
-use super::{Error, Hull, Outcome, Row, check_settings, environments, estimate_splits, fitted, interval, output};
+use super::{
+    Error, Hull, InitialState, Loss, Outcome, Row, check_settings, environments, estimate_splits, fitted, interval,
+    output,
+};
 use crate::dataset::Dataset;
 use crate::progress::{Event, Run};
 use crate::schema::{Split, Trajectory};
@@ -33,6 +36,9 @@ use fit::Fit;
 /// # Errors
 /// See [`Error`]. An environment that cannot be fitted is not an error: it has a status.
 pub fn run(settings: &super::Settings, dataset: &Dataset, directory: &Path, run: &Run) -> Result<Outcome, Error> {
+    if settings.loss != Loss::Squares {
+        return Err(Error::LossOfPhysics);
+    }
     let estimator = Estimator::new(settings, dataset)?;
     for warning in &estimator.equations.warnings {
         run.emit(Event::Warn(warning.clone()));
@@ -117,10 +123,9 @@ impl<'a> Estimator<'a> {
 
     fn fit(&self, trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
-        let experiment = Experiment::new(&self.equations.model, series, self.of_physics.initial_state);
+        let experiment = Experiment::new(&self.equations.model, series, self.settings.initial_state);
         let Equations { names, starts, .. } = &self.equations;
-        let (iterations, tolerance) = (self.settings.iterations, self.settings.tolerance);
-        let fit = fit::fit(&experiment, names, starts, &self.of_physics, iterations, tolerance);
+        let fit = fit::fit(&experiment, names, starts, self.settings, &self.of_physics);
         (experiment, fit)
     }
 

@@ -15,6 +15,11 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
+/// Smallest eigenvalue of the scaled information that tells a parameter from nothing: rounding and integration err by less.
+const SINGULAR: f64 = 1e-12;
+/// Share of the greatest effect of a parameter on the values below which another has none.
+const NO_EFFECT: f64 = 1e-9;
+
 /// `J'J`, `g = J'r` and `|r|^2`.
 #[derive(Clone, Debug)]
 pub(super) struct Normal {
@@ -148,6 +153,32 @@ impl Normal {
         Some(matrix)
     }
 
+    /// Which parameters the information does not determine to working precision: those with a part in an eigenvector of the scaled
+    /// information whose eigenvalue is no more than rounding. Those `held [d]` are given, and left out.
+    pub fn undetermined(&self, held: &[bool]) -> Vec<bool> {
+        let d = held.len();
+        let Some(information) = self.information() else { return vec![true; d] };
+        // A parameter that moves no value by more than rounding is lost by itself.
+        let size: Vec<f64> = (0..d).map(|k| self.matrix[(k, k)].sqrt()).collect();
+        let greatest = size.iter().fold(0.0, |greatest: f64, size| greatest.max(*size));
+        let mut lost: Vec<bool> = (0..d).map(|k| !held[k] && size[k] <= NO_EFFECT * greatest).collect();
+        let kept: Vec<usize> = (0..d).filter(|&k| !held[k] && !lost[k]).collect();
+        if kept.is_empty() {
+            return lost;
+        }
+        let scaled = DMatrix::from_fn(kept.len(), kept.len(), |i, j| {
+            information[(kept[i], kept[j])] / (size[kept[i]] * size[kept[j]])
+        });
+        let eigen = scaled.symmetric_eigen();
+        for (eigenvalue, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
+            if *eigenvalue < SINGULAR {
+                let parts = kept.iter().zip(vector.iter());
+                parts.filter(|(_, part)| part.abs() > 1e-3).for_each(|(&k, _)| lost[k] = true);
+            }
+        }
+        lost
+    }
+
     /// `D_j + damping diag(D_j)`, decomposed.
     fn factors(&self, damping: f64) -> Option<Vec<Cholesky<f64, Dyn>>> {
         self.trajectories.iter().map(|block| damped(&block.matrix, damping).cholesky()).collect()
@@ -214,6 +245,18 @@ mod tests {
         let inverse = jacobian.tr_mul(&jacobian).try_inverse().unwrap();
         let covariance = normal.information().unwrap().try_inverse().unwrap();
         assert!((covariance - inverse.view((0, 0), (2, 2))).norm() < 1e-10);
+    }
+
+    #[test]
+    fn parameters_that_only_move_together_are_not_determined() {
+        let mut normal = Normal::new(4, std::iter::once(0));
+        for i in 0..9_u32 {
+            let (a, b) = (f64::from(i).sin(), f64::from(i).cos());
+            normal.add(0, 1.0, 0.1, &[a, b, -3.0 * b, 0.0]);
+        }
+        normal.complete();
+        assert_eq!(normal.undetermined(&[false; 4]), [false, true, true, true]);
+        assert_eq!(normal.undetermined(&[false, true, false, false]), [false, false, false, true]);
     }
 
     #[test]

@@ -18,10 +18,6 @@ pub struct Settings {
     /// Parameters of the system that are known, by name: they are not estimated.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<String, f64>,
-    /// Whether the first sample is the initial state, or a measurement like the others.
-    pub initial_state: InitialState,
-    /// What the errors of measurement are like.
-    pub noise: Noise,
     /// Error of an adaptive step allowed relative to the state, and to the range of the data.
     #[schemars(range(min = 1e-14, max = 0.1))]
     pub rtol: f64,
@@ -35,26 +31,8 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings {
-            system: None,
-            fixed: BTreeMap::new(),
-            initial_state: InitialState::Estimated,
-            noise: Noise::Constant,
-            rtol: 1e-8,
-            max_steps: 10_000,
-            max_evaluations: 10_000_000,
-        }
+        Settings { system: None, fixed: BTreeMap::new(), rtol: 1e-8, max_steps: 10_000, max_evaluations: 10_000_000 }
     }
-}
-
-/// What the first sample of a trajectory is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum InitialState {
-    /// The initial state, without error; what is missing of it is estimated.
-    Observed,
-    /// A measurement like the others; the initial state of every trajectory is estimated with the parameters.
-    Estimated,
 }
 
 /// What the errors of measurement are like. Their size is estimated, a channel at a time.

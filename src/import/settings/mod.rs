@@ -160,9 +160,10 @@ pub struct Parameter {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Splits {
-    /// Environments to estimate; all others train.
+    /// Environments to estimate; all others train. `["*"]` are all: none trains, for an estimate by known equations.
     pub adapt: Vec<String>,
-    /// Trajectories of training environments that choose the model. Needed: a model chosen on what it was fitted to is overfitted.
+    /// Trajectories of training environments that choose the model. Needed where there are any: a model chosen on what it was fitted to is
+    /// overfitted.
     pub validation: Selection,
     /// Trajectories of training environments that are only ever reported.
     pub test: Selection,
@@ -170,6 +171,13 @@ pub struct Splits {
     pub adapt_test: Selection,
     /// Seed of the draws; needed where a `fraction` is set.
     pub seed: Option<u64>,
+}
+
+impl Splits {
+    /// Whether every environment is estimated and none trains.
+    pub fn estimates_all(&self) -> bool {
+        self.adapt == ["*"]
+    }
 }
 
 /// A choice of trajectories, by id or by lot.

@@ -1,0 +1,199 @@
+//! The rows of all trajectories: in memory up to a budget, beyond it in a temporary file.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+
+use super::clock::Moment;
+use super::problem::{Kind, Problem, Problems};
+use super::series::{Place, Series};
+use super::table::{IDS_APART, RowReader};
+
+/// Numbers kept in memory: 128 MiB.
+const BUDGET: usize = 1 << 24;
+
+/// Bytes of a number.
+const NUMBER: usize = 8;
+
+/// Numbers of a sample beside its state: time and place.
+const BESIDE: usize = 2;
+
+/// What the rows of one trajectory have given so far.
+pub(super) struct Track {
+    pub environment: String,
+    pub trajectory: String,
+    /// Whether a row was left out because of a problem in it.
+    pub broken: bool,
+    /// One part of all channels for a wide table, one a channel for a long one.
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Default)]
+struct Part {
+    held: Series,
+    /// Where those before them lie in the temporary file, and how many they are.
+    written: Vec<(u64, usize)>,
+}
+
+/// Tracks by their ids; rows of one trajectory mostly follow one another.
+pub(super) struct Store {
+    pub tracks: Vec<Track>,
+    /// Channels of a part.
+    width: usize,
+    budget: usize,
+    held: usize,
+    file: Option<File>,
+    failure: Option<io::Error>,
+    positions: HashMap<String, usize>,
+    key: String,
+    last: (String, usize),
+}
+
+impl Store {
+    /// Of trajectories whose parts have `width` channels each.
+    pub fn new(width: usize) -> Self {
+        Store {
+            tracks: Vec::new(),
+            width,
+            budget: BUDGET,
+            held: 0,
+            file: None,
+            failure: None,
+            positions: HashMap::new(),
+            key: String::new(),
+            last: (String::new(), 0),
+        }
+    }
+
+    /// The position of a row's track, of `parts` parts; `None` and a problem if its ids cannot be read.
+    pub fn track(&mut self, reader: &RowReader<'_>, parts: usize, problems: &mut Problems) -> Option<usize> {
+        reader.ids(&mut self.key);
+        if self.tracks.is_empty() || self.key != self.last.0 {
+            let position = match self.positions.get(&self.key) {
+                Some(&position) => position,
+                None if !reader.check_ids(problems) => return None,
+                None => {
+                    let (environment, trajectory) = self.key.split_once(IDS_APART)?;
+                    self.tracks.push(Track {
+                        environment: environment.to_owned(),
+                        trajectory: trajectory.to_owned(),
+                        broken: false,
+                        parts: vec![Part::default(); parts],
+                    });
+                    self.positions.insert(self.key.clone(), self.tracks.len() - 1);
+                    self.tracks.len() - 1
+                }
+            };
+            self.last.0.clone_from(&self.key);
+            self.last.1 = position;
+        }
+        Some(self.last.1)
+    }
+
+    /// Appends a row to a part of a track.
+    pub fn push(&mut self, track: usize, part: usize, moment: Moment, state: &[f64], place: Place) {
+        self.tracks[track].parts[part].held.push(moment, state, place);
+        self.held += BESIDE + state.len();
+        if self.held > self.budget && self.failure.is_none() {
+            self.failure = self.write_out().err();
+        }
+    }
+
+    /// Moves all that is held into the temporary file, which has no name and goes with the process.
+    fn write_out(&mut self) -> io::Result<()> {
+        if self.file.is_none() {
+            self.file = Some(tempfile::tempfile()?);
+        }
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let mut offset = file.seek(SeekFrom::End(0))?;
+        let mut writer = BufWriter::with_capacity(1 << 20, file);
+        for part in self.tracks.iter_mut().flat_map(|track| &mut track.parts) {
+            let Series { moments, states, places } = std::mem::take(&mut part.held);
+            if moments.is_empty() {
+                continue;
+            }
+            let times = moments.iter().map(|moment| moment.bits());
+            let values = states.iter().map(|value| value.to_bits());
+            for number in times.chain(values).chain(places.iter().map(|place| place.bits())) {
+                writer.write_all(&number.to_le_bytes())?;
+            }
+            part.written.push((offset, moments.len()));
+            offset += (moments.len() * (BESIDE + self.width) * NUMBER) as u64;
+        }
+        self.held = 0;
+        writer.flush()
+    }
+
+    /// The rows of a track, part by part, in the order in which they came.
+    ///
+    /// # Errors
+    /// If the temporary file cannot be read.
+    pub fn rows(&mut self, track: usize) -> io::Result<Vec<Series>> {
+        let Store { tracks, file, width, .. } = self;
+        let rows = |part: &Part| {
+            let mut series = Series::default();
+            for &(offset, samples) in &part.written {
+                let Some(file) = file.as_mut() else { continue };
+                let mut bytes = vec![0; samples * (BESIDE + *width) * NUMBER];
+                file.seek(SeekFrom::Start(offset))?;
+                file.read_exact(&mut bytes)?;
+                let mut numbers = bytes.as_chunks::<NUMBER>().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
+                series.moments.extend(numbers.by_ref().take(samples).map(Moment::from_bits));
+                series.states.extend(numbers.by_ref().take(samples * *width).map(f64::from_bits));
+                series.places.extend(numbers.map(Place::from_bits));
+            }
+            series.moments.extend_from_slice(&part.held.moments);
+            series.states.extend_from_slice(&part.held.states);
+            series.places.extend_from_slice(&part.held.places);
+            Ok(series)
+        };
+        tracks[track].parts.iter().map(rows).collect()
+    }
+
+    /// Reports a temporary file that could not be written.
+    pub fn check(&mut self, problems: &mut Problems) {
+        if let Some(error) = self.failure.take() {
+            problems.push(unusable(&error));
+        }
+    }
+}
+
+/// A temporary file that does not serve.
+pub(super) fn unusable(error: &io::Error) -> Problem {
+    let found = format!("a temporary file that cannot be used: {error}");
+    let remedy = "make room where temporary files lie, or set TMPDIR to another folder";
+    Problem::new(Kind::UnreadableFile, found, "room for the samples", remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_in_order_from_memory_and_file() {
+        let mut store = Store::new(2);
+        store.budget = 20;
+        for track in 0..3 {
+            store.tracks.push(Track {
+                environment: track.to_string(),
+                trajectory: "1".into(),
+                broken: false,
+                parts: vec![Part::default()],
+            });
+        }
+        let row = |i: usize| (Moment::from_bits(i as u64), [i as f64, f64::NAN], Place::new(1, i as u64));
+        for i in 0..50 {
+            let (moment, state, place) = row(i);
+            store.push(i % 3, 0, moment, &state, place);
+        }
+        assert!(store.failure.is_none() && store.file.is_some() && store.held > 0);
+        for track in 0..3 {
+            let [rows] = &store.rows(track).unwrap()[..] else { panic!("one part") };
+            let expected: Vec<_> = (track..50).step_by(3).map(row).collect();
+            assert_eq!(rows.moments, expected.iter().map(|row| row.0).collect::<Vec<Moment>>());
+            assert_eq!(rows.places, expected.iter().map(|row| row.2).collect::<Vec<_>>());
+            assert_eq!(rows.states.len(), 2 * expected.len());
+            assert!(rows.states.chunks(2).zip(&expected).all(|(state, row)| state[0] == row.1[0] && state[1].is_nan()));
+        }
+    }
+}

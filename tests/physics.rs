@@ -1,0 +1,305 @@
+//! Estimation by known equations: recovered parameters, honest errors, statuses, and the pipeline without a model.
+
+#[path = "common/dataset.rs"]
+mod common;
+#[path = "common/model.rs"]
+mod model;
+
+use std::fs;
+use std::path::Path;
+
+use common::write;
+use model::{files, generate, silently, with_threads};
+use paramill::dataset::Dataset;
+use paramill::estimate::{self, Error, Outcome, Row, Settings, Status, read_rows};
+use paramill::schema::{Split, Trajectory};
+
+const PAIRS: &str = r#"
+    dataset = "pairs"
+    system = "lotka-volterra"
+    [splits.train]
+    environments = "train"
+    trajectories = 1
+    [splits.adapt]
+    environments = "adapt"
+    trajectories = 2
+    [splits.adapt_test]
+    environments = "adapt"
+    trajectories = 2
+    [splits.grid]
+    environments = "grid"
+    limit = 25
+    trajectories = 1
+"#;
+
+const EXACT: &str = "method = \"physics\"";
+const ESTIMATED: &str = "method = \"physics\"\ninitial_state = \"estimated\"";
+
+fn run(settings: &str, dataset: &Dataset, directory: &Path) -> Result<Outcome, Error> {
+    let settings: Settings = toml::from_str(settings).unwrap();
+    silently(|run| estimate::physics::run(&settings, dataset, directory, run))
+}
+
+fn rows(settings: &str, dataset: &Dataset, split: Split) -> Vec<Row> {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("estimates");
+    let outcome = run(settings, dataset, &directory).unwrap();
+    read_rows(&directory, &outcome.manifest, split).unwrap()
+}
+
+/// The dataset with these grid trajectories in place of its own.
+fn with_grid(root: &Path, like: &Dataset, mut trajectories: Vec<Trajectory>) -> Dataset {
+    trajectories.sort_by(|a, b| a.key().cmp(&b.key()));
+    let directory = root.join("changed");
+    let _ = fs::remove_dir_all(&directory);
+    let training = like.read(Split::Train).unwrap();
+    write(&directory, like.manifest().clone(), &[(Split::Train, training), (Split::Grid, trajectories)]);
+    Dataset::open(&directory).unwrap()
+}
+
+fn series(environment: &str, states: &[[f64; 2]]) -> Trajectory {
+    Trajectory {
+        environment: environment.to_owned(),
+        trajectory: "0".to_owned(),
+        parameters: vec![Some(0.75), Some(0.75)],
+        times: (0..states.len()).map(|t| t as f64 * 0.5).collect(),
+        states: states.as_flattened().to_vec(),
+    }
+}
+
+/// Root mean square of error over standard error, and over the bound.
+fn ratios(rows: &[Row]) -> [f64; 2] {
+    let all = || rows.iter().flat_map(|row| &row.parameters).filter(|it| it.standard_error.is_finite());
+    let mean = |scale: &dyn Fn(&estimate::ParameterEstimate) -> f64| {
+        let squares = all().map(|it| ((it.value - it.truth.unwrap()) / scale(it)).powi(2));
+        (squares.sum::<f64>() / all().count() as f64).sqrt()
+    };
+    [mean(&|it| it.standard_error), mean(&|it| it.bound.unwrap())]
+}
+
+#[test]
+fn exact_data_give_exact_parameters() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), PAIRS);
+    for settings in [EXACT, ESTIMATED] {
+        let rows_of_grid = rows(settings, &dataset, Split::Grid);
+        assert_eq!(rows_of_grid.len(), 25);
+        for row in rows_of_grid {
+            let points = if settings == EXACT { 38 } else { 40 };
+            assert_eq!((row.status, row.points), (Status::Ok, points), "{}: {}", row.environment, row.reason);
+            assert!(row.parameter_mape().unwrap() < 1e-6, "{:?}", row.parameters);
+            assert!(row.trajectory_rmse < 1e-7 && row.context.is_empty());
+            let truth = row.parameters.iter().map(|it| it.truth.unwrap());
+            assert_eq!(row.in_hull, Some(truth.into_iter().all(|p| (0.5..=1.0).contains(&p))));
+            assert!(row.parameters.iter().all(|it| it.bound.is_none() && it.standard_error < 1e-7));
+        }
+        for row in rows(settings, &dataset, Split::Adapt) {
+            assert!(row.test_mse.unwrap() < 1e-13, "{:?}", row.test_mse);
+        }
+    }
+}
+
+#[test]
+fn errors_are_as_large_as_stated_and_no_smaller_than_the_bound() {
+    let root = tempfile::tempdir().unwrap();
+    for (noise, settings) in [
+        ("noise = 0.05", ESTIMATED),
+        ("noise = { x = 0.1, y = 0.01 }", ESTIMATED),
+        ("relative_noise = 0.05", &format!("{ESTIMATED}\nnoise = \"proportional\"")),
+    ] {
+        let text = format!("{PAIRS}[observation]\n{noise}\n").replace("limit = 25", "limit = 225");
+        let _ = fs::remove_dir_all(root.path().join("pairs"));
+        let dataset = generate(root.path(), &text);
+        let rows = rows(settings, &dataset, Split::Grid);
+        assert!(rows.iter().all(|row| row.status == Status::Ok));
+        let [of_errors, of_bounds] = ratios(&rows);
+        // 450 estimates: the root mean square of as many normal draws errs by 1 / sqrt(900), here by four times that.
+        assert!((of_errors - 1.0).abs() < 0.14, "{noise}: error over standard error {of_errors}");
+        assert!((0.87..1.3).contains(&of_bounds), "{noise}: error over bound {of_bounds}");
+    }
+}
+
+#[test]
+fn missing_cells_count_for_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), PAIRS);
+    let mut holed = dataset.read(Split::Grid).unwrap();
+    for trajectory in &mut holed {
+        // One cell of the first sample is missing too: its initial value is then unknown.
+        trajectory.states.iter_mut().step_by(3).for_each(|cell| *cell = f64::NAN);
+    }
+    let dataset = with_grid(root.path(), &dataset, holed);
+    for (settings, points) in [(EXACT, 25), (ESTIMATED, 26)] {
+        for row in rows(settings, &dataset, Split::Grid) {
+            assert_eq!((row.status, row.points), (Status::Ok, points), "{}", row.reason);
+            assert!(row.parameter_mape().unwrap() < 1e-6, "{:?}", row.parameters);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_estimated_says_why_and_changes_no_other_row() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), PAIRS);
+    let good = dataset.read(Split::Grid).unwrap();
+    let alone = rows(EXACT, &dataset, Split::Grid);
+    let growing: Vec<[f64; 2]> = (0..20).map(|t| [(0.25 * f64::from(t)).exp(), 0.0]).collect();
+    let random: Vec<[f64; 2]> =
+        (0..20).map(|t| [(7.3 * f64::from(t)).sin() + 2.0, (5.1 * f64::from(t)).cos() + 2.0]).collect();
+    let strange = [
+        series("a nothing", &[[1.0, 2.0], [f64::NAN, 2.0]]),
+        series("b at rest", &[[2.0 / 3.0, 2.0 / 3.0]; 20]),
+        series("c beyond numbers", &[[1e200, 1e200]; 3]),
+        series("d prey alone", &growing),
+        series("e no such equations", &random),
+    ];
+    let mut all = good.clone();
+    all.extend(strange);
+    let found = rows(EXACT, &with_grid(root.path(), &dataset, all.clone()), Split::Grid);
+    assert!(alone.iter().all(|row| found.contains(row)));
+    let row = |name: &str| found.iter().find(|row| row.environment.starts_with(name)).unwrap();
+    let said = |name: &str| (row(name).status, row(name).reason.as_str());
+    assert_eq!(said("a"), (Status::TooFewPoints, "1 observed values for 2 unknowns"));
+    assert_eq!(row("b").status, Status::Ok);
+    assert!(row("b").parameter_mape().unwrap() < 1e-5, "{:?}", row("b").parameters);
+    assert_eq!(row("c").status, Status::Diverged);
+    assert_eq!(said("d"), (Status::Unidentifiable, "the data do not determine beta, delta"));
+    assert!(row("d").parameters.iter().all(|it| it.value.is_nan()));
+    assert_eq!(row("e").status, Status::NotConverged);
+
+    let bounded = rows(&format!("{EXACT}\nbounds = {{ beta = {{ max = 0.6 }} }}"), &dataset, Split::Grid);
+    for (bounded, free) in bounded.iter().zip(&alone) {
+        let beyond = free.parameters[0].value > 0.6;
+        assert_eq!(bounded.status == Status::AtBound, beyond, "{}", bounded.reason);
+        assert_eq!(bounded.parameters[0].value == 0.6, beyond);
+    }
+    let first = rows(&format!("{EXACT}\niterations = 1\ntolerance = 1e-12"), &dataset, Split::Grid);
+    assert!(first.iter().any(|row| row.status == Status::NotConverged && row.reason.contains("1 iterations")));
+}
+
+#[test]
+fn neither_threads_nor_company_change_a_byte() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), &format!("{PAIRS}[observation]\nnoise = 0.05\n"));
+    let made = |threads: usize| {
+        let directory = root.path().join(format!("estimates-{threads}"));
+        with_threads(threads, || run(ESTIMATED, &dataset, &directory).unwrap());
+        files(&directory)
+    };
+    assert_eq!(made(1), made(2));
+    let few: Vec<Trajectory> = dataset.read(Split::Grid).unwrap().into_iter().step_by(3).collect();
+    let all = rows(ESTIMATED, &dataset, Split::Grid);
+    let some = rows(ESTIMATED, &with_grid(root.path(), &dataset, few), Split::Grid);
+    assert!(some.len() == 9 && some.iter().all(|row| all.contains(row)));
+}
+
+/// Seven states, of which all initial values are unknown: more directions than are differentiated together.
+#[test]
+fn a_stiffer_system_of_more_states_is_fitted() {
+    let root = tempfile::tempdir().unwrap();
+    let text = r#"
+        dataset = "pairs"
+        system = "glycolytic-oscillator"
+        [splits.train]
+        environments = "train"
+        trajectories = 1
+        [splits.adapt]
+        environments = "adapt"
+        trajectories = 3
+    "#;
+    let dataset = generate(root.path(), text);
+    for settings in [EXACT, ESTIMATED] {
+        for row in rows(settings, &dataset, Split::Adapt) {
+            assert_eq!(row.status, Status::Ok, "{}", row.reason);
+            assert!(row.parameter_mape().unwrap() < 1e-4, "{:?}", row.parameters);
+        }
+    }
+}
+
+const COOLING: &str = r#"
+    name = "cooling"
+    horizon = 10.0
+    time_step = 0.5
+    states = [{ name = "warmth", derivative = "-rate * (warmth - room)", initial = [50.0, 90.0] }]
+    parameters = [
+        { name = "room", lower = -50.0, upper = 50.0 },
+        { name = "rate", lower = 0.001, upper = 5.0 },
+    ]
+    environments = { all = { room = [-20.0, 0.0, 20.0], rate = [0.1, 0.5] } }
+"#;
+
+#[test]
+fn equations_of_a_user_are_fitted_and_what_is_known_stays() {
+    let root = tempfile::tempdir().unwrap();
+    let system: toml::Table = toml::from_str(COOLING).unwrap();
+    let mut settings: toml::Table =
+        toml::from_str("dataset = \"pairs\"\nsplits.grid = { environments = \"all\", trajectories = 1 }").unwrap();
+    settings.insert("system".to_owned(), toml::Value::Table(system.clone()));
+    let dataset = generate(root.path(), &toml::to_string(&settings).unwrap());
+    for row in rows(EXACT, &dataset, Split::Grid) {
+        assert_eq!((row.status, row.in_hull), (Status::Ok, None), "{}", row.reason);
+        for parameter in &row.parameters {
+            let error = (parameter.value - parameter.truth.unwrap()).abs();
+            assert!(error < 1e-6, "{:?}", row.parameters);
+        }
+    }
+    let known = rows(&format!("{EXACT}\nphysics = {{ fixed = {{ room = 20.0 }} }}"), &dataset, Split::Grid);
+    for row in known.iter().filter(|row| row.environment.ends_with('4') || row.environment.ends_with('5')) {
+        assert_eq!((row.status, row.parameters.len()), (Status::Ok, 1));
+        assert!(row.parameter_mape().unwrap() < 1e-6, "{:?}", row.parameters);
+    }
+}
+
+#[test]
+fn settings_that_do_not_fit_the_dataset_are_refused_with_all_problems() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), PAIRS);
+    let refused = |settings: &str| {
+        let error = run(&format!("{EXACT}\n{settings}"), &dataset, &root.path().join("estimates")).map(|_| ());
+        error.unwrap_err().to_string()
+    };
+    let other = refused("physics = { system = \"glycolytic-oscillator\", fixed = { k2 = 1.0, k1 = 1e9 } }");
+    for part in ["fixed.k1", "fixed.k2", "one of k1, K1", "the state `S1`", "the state `S7`"] {
+        assert!(other.contains(part), "{part} in {other}");
+    }
+    assert!(refused("physics = { system = \"gray-scott\" }").contains("estimate.physics.system: found `gray-scott`"));
+    assert!(refused("physics = { system = \"lotka\" }").contains("did you mean `lotka-volterra`?"));
+    assert!(refused("physics = { fixed = { beta = 0.5, delta = 0.5 } }").contains("one at least"));
+    assert!(refused("bounds = { delta = { min = 20.0 } }").contains("bounds that overlap"));
+    assert!(refused("bounds = { gamma = { min = 0.1 } }").contains("the parameter `gamma`"));
+    assert!(!root.path().join("estimates").exists());
+
+    let mut measured = dataset.manifest().clone();
+    measured.provenance.stage = "import".to_owned();
+    let directory = root.path().join("measured");
+    write(&directory, measured, &[(Split::Grid, dataset.read(Split::Grid).unwrap())]);
+    let measured = Dataset::open(&directory).unwrap();
+    let error = run(EXACT, &measured, &root.path().join("estimates")).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("estimate.physics.system: found nothing"), "{error}");
+    let named = rows(&format!("{EXACT}\nphysics = {{ system = \"lotka-volterra\" }}"), &measured, Split::Grid);
+    assert!(named.iter().all(|row| row.status == Status::Ok && row.parameter_mape().unwrap() < 1e-6));
+}
+
+/// The pipeline from nothing, at a small size: no model, yet a report; then nothing is left to do.
+#[test]
+fn the_pipeline_needs_no_model() {
+    let place = tempfile::tempdir().unwrap();
+    let pipeline = Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines/lv-physics.toml");
+    let paramill = |more: &[&str]| {
+        let mut command = assert_cmd::Command::cargo_bin("paramill").unwrap();
+        command.current_dir(place.path()).arg("run").arg(&pipeline).args(["--quiet", "--json"]);
+        command.args(["--set", "generate.splits.grid.limit=100"]).args(more);
+        let output = command.assert().success().get_output().stdout.clone();
+        serde_json::from_slice::<serde_json::Value>(&output).unwrap()
+    };
+    let made = paramill(&[]);
+    let stages: Vec<&str> = made["stages"].as_array().unwrap().iter().map(|it| it["stage"].as_str().unwrap()).collect();
+    assert_eq!(stages, ["generate", "estimate", "report"]);
+    assert_eq!((made["environments"].as_u64(), made["environments_failed"].as_u64()), (Some(104), Some(0)));
+    assert!(made["summary"]["param_mape_overall"].as_f64().unwrap() < 1e-6);
+    let report = place.path().join("runs/lv-physics/report");
+    assert!(report.join("index.html").exists() && report.join("parameter-error-map.svg").exists());
+    assert!(!place.path().join("runs/lv-physics/models").exists());
+    let again = paramill(&[]);
+    assert!(again["stages"].as_array().unwrap().iter().all(|it| it["action"] == "keep"), "{again}");
+}
