@@ -333,8 +333,9 @@ fn engines_agree_on_several_steps_between_samples() {
         let batch = batch(&observed, (0, 0));
         let (a, b) = (torch.predict(&weights, &batch), native.predict(&weights, &batch));
         assert!(a != engines(3, (solver, 1), Precision::F64)[0].predict(&weights, &batch));
-        a.iter().zip(&b).for_each(|(a, b)| {
-            assert_relative_eq!(a, b, epsilon = 1e-12, max_relative = 1e-10);
-        });
+        // Padding has no step; what is predicted there is nobody's.
+        for value in (0..a.len()).filter(|value| batch.dt[value / CHANNELS] > 0.0) {
+            assert_relative_eq!(a[value], b[value], epsilon = 1e-12, max_relative = 1e-10);
+        }
     }
 }

@@ -3,6 +3,7 @@
 Usage: model.py EXPECTED.json, which holds the directories and the predictions of every estimated environment.
 """
 
+import itertools
 import json
 import pathlib
 import sys
@@ -73,12 +74,15 @@ def check_table(path, manifest, d):
     """The rows of a Parquet file, the same in pyarrow and in polars."""
     table = pyarrow.parquet.read_table(path)
     names = ["environment", "status", "reason"]
+    parameters = [parameter["name"] for parameter in manifest["parameters"]]
     for parameter in manifest["parameters"]:
         name = parameter["name"]
-        names += [name, f"{name}_standard_error", f"{name}_true"]
+        names += [name] + [f"{name}_{what}" for what in ["standard_error", "lower", "upper", "bound", "true"]]
         assert table.schema.field(name).metadata[b"unit"].decode() == parameter["unit"]
+    names += [f"correlation_{a}_{b}" for a, b in itertools.combinations(parameters, 2)]
+    names += [f"noise_{channel['name']}" for channel in manifest["channels"]]
     names += [f"context_{k}" for k in range(d)]
-    names += ["trajectory_rmse", "trajectory_mape", "test_mse", "points", "iterations", "in_hull"]
+    names += ["trajectory_rmse", "trajectory_mape", "test_mse", "points", "degrees_of_freedom", "iterations", "in_hull"]
     assert table.column_names == names, table.column_names
     rows = table.to_pylist()
     assert polars.read_parquet(path).to_dicts() == rows
