@@ -202,7 +202,7 @@ mod tests {
 
     /// Residuals of two trajectories with 2 parameters and 2 and 1 unknowns of their own.
     fn example() -> (Normal, DMatrix<f64>, DVector<f64>) {
-        let value = |i: usize, j: usize| (1.0 + (i * 7 + j * 3) as f64).sin();
+        let value = |i: usize, j: usize| (1.0 + (i * 7 + j * 3) as f64).powi(2).sin();
         let own = [2, 1];
         let mut normal = Normal::new(2, own.into_iter());
         let mut jacobian = DMatrix::zeros(12, 5);
