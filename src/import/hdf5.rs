@@ -6,7 +6,7 @@
 //! |---|---|
 //! | a dataset of this program | `environment_id`, `trajectory_id`, parameters `[B]`; `time` `[T]` or `[B, T]`; channels `[B, T]` |
 //! | The Well | `trajectory` (0, 1, ..); `time` `[T]` of `dimensions`; `t0_fields` `[B, T, 1, ..]`; `scalars` `[B]` or one number |
-//! | PDEBench | `trajectory` (0, 1, ..); `time`, the first `T` of `t-coordinate`; `tensor` `[B, T]` or `[B, T, 1]` |
+//! | PDEBench | ids `[B]` or (0, 1, ..); `time`, of `t-coordinate`; `tensor` `[B, T]`, or `tensor.0`, .. of `[B, T, C]` |
 //! | any other | every variable `[T]` of numbers or texts, by its path; all are of one length |
 
 use std::ops::Range;
@@ -28,6 +28,9 @@ const DEEPEST: usize = 4;
 /// Bytes that a stored byte can stand for at most: deflate's limit is 1032.
 const GREATEST_DEFLATION: u64 = 1040;
 
+/// Channels of a tensor at most; an axis of more is one in space.
+const MOST_CHANNELS: usize = 64;
+
 const COPY: &str = "copy the values into a plain file, for example with `h5repack`";
 const EXPORT: &str = "export the samples as CSV or Parquet: one row a sample, one column a channel";
 
@@ -37,7 +40,8 @@ enum Axes {
     None,
     Rows,
     Samples,
-    Both,
+    /// Rows and samples, at this position of the last axis beyond them.
+    Both(usize),
 }
 
 enum Values {
@@ -89,7 +93,7 @@ fn own(file: &File) -> Result<Table, Refusal> {
         let axes = match values.shape().as_slice() {
             [length] if name == "time" && *length == samples => Axes::Samples,
             [length] if *length == rows => Axes::Rows,
-            shape if is_series(shape, rows, samples) => Axes::Both,
+            shape if is_series(shape, rows, samples) => Axes::Both(0),
             _ => continue,
         };
         columns.extend(column(&name, values, axes)?);
@@ -104,7 +108,7 @@ fn the_well(file: &File) -> Result<Table, Refusal> {
     let fields = group("t0_fields")?;
     let first = names(&fields).into_iter().next().ok_or_else(|| lacks("t0_fields/.."))?;
     let rows = variable(&fields, &first)?.shape().first().copied().unwrap_or(0);
-    let time_axes = if times.ndim() == 1 { Axes::Samples } else { Axes::Both };
+    let time_axes = if times.ndim() == 1 { Axes::Samples } else { Axes::Both(0) };
     let mut columns = vec![("trajectory".to_owned(), Values::Index)];
     columns.extend(column("time", times, time_axes)?);
     for name in names(&fields) {
@@ -112,7 +116,7 @@ fn the_well(file: &File) -> Result<Table, Refusal> {
         if !is_series(&field.shape(), rows, samples) {
             return Err(on_a_grid(&name, &field));
         }
-        columns.extend(column(&name, field, Axes::Both)?);
+        columns.extend(column(&name, field, Axes::Both(0))?);
     }
     if let Ok(scalars) = file.group("scalars") {
         for name in names(&scalars) {
@@ -129,16 +133,34 @@ fn the_well(file: &File) -> Result<Table, Refusal> {
 fn pde_bench(file: &File) -> Result<Table, Refusal> {
     let (tensor, times) = (variable(file, "tensor")?, variable(file, "t-coordinate")?);
     let shape = tensor.shape();
-    let (rows, samples) = (shape.first().copied().unwrap_or(0), shape.get(1).copied().unwrap_or(0));
-    if !is_series(&shape, rows, samples) {
+    let (&[rows, samples], beyond) =
+        shape.split_first_chunk().ok_or_else(|| lacks("tensor of trajectories and times"))?;
+    if beyond.len() > 1 || file.link_exists("x-coordinate") {
         return Err(on_a_grid("tensor", &tensor));
     }
     if times.ndim() != 1 || times.size() < samples {
         return Err((format!("{} times of {samples} samples", times.size()), EXPORT));
     }
-    let mut columns = vec![("trajectory".to_owned(), Values::Index)];
+    let mut columns = Vec::new();
+    for name in ["environment", "trajectory"] {
+        match file.dataset(name) {
+            Ok(ids) if ids.shape() == [rows] => columns.extend(column(name, ids, Axes::Rows)?),
+            _ if name == "trajectory" => columns.push((name.to_owned(), Values::Index)),
+            _ => {}
+        }
+    }
     columns.extend(column("time", times, Axes::Samples)?);
-    columns.extend(column("tensor", tensor, Axes::Both)?);
+    match beyond.first() {
+        None | Some(1) => columns.extend(column("tensor", tensor, Axes::Both(0))?),
+        Some(&channels) => {
+            if channels > MOST_CHANNELS {
+                return Err(on_a_grid("tensor", &tensor));
+            }
+            for c in 0..channels {
+                columns.extend(column(&format!("tensor.{c}"), tensor.clone(), Axes::Both(c))?);
+            }
+        }
+    }
     Ok(Table { columns, rows, samples, padded: false })
 }
 
@@ -288,9 +310,10 @@ fn slices(variable: &Dataset, axes: Axes, rows: &Range<usize>, samples: &Range<u
         Axes::None => return None,
         Axes::Rows => vec![rows.clone()],
         Axes::Samples => vec![samples.clone()],
-        Axes::Both => {
-            let space = variable.shape().len().saturating_sub(2);
-            [rows.clone(), samples.clone()].into_iter().chain((0..space).map(|_| 0..1)).collect()
+        Axes::Both(last) => {
+            let space = variable.ndim().saturating_sub(2);
+            let beyond = (1..=space).map(|axis| if axis == space { last..last + 1 } else { 0..1 });
+            [rows.clone(), samples.clone()].into_iter().chain(beyond).collect()
         }
     };
     Some(ranges.into_iter().map(SliceOrIndex::from).collect())
@@ -300,7 +323,7 @@ fn slices(variable: &Dataset, axes: Axes, rows: &Range<usize>, samples: &Range<u
 fn spread<T: Clone>(values: Vec<T>, axes: Axes, rows: usize, samples: usize) -> Vec<T> {
     let all = rows * samples;
     match axes {
-        Axes::Both => values,
+        Axes::Both(_) => values,
         Axes::Samples => values.iter().cycle().take(all.min(rows * values.len())).cloned().collect(),
         Axes::Rows => values.into_iter().flat_map(|value| std::iter::repeat_n(value, samples)).collect(),
         Axes::None => values.into_iter().take(1).flat_map(|value| std::iter::repeat_n(value, all)).collect(),

@@ -215,7 +215,8 @@ mod tests {
     use super::super::unit::Conversion;
     use super::*;
 
-    const SETTINGS: &str = "dataset = 'd'\ndirectory = '.'\ntime_unit = 's'\ntable = { file = 'f', time = 't' }\nchannels = []\nsplits = {}";
+    const SETTINGS: &str = "dataset = 'd'\ndirectory = '.'\ntime_unit = 's'\ntable = { file = 'f', time = 't' }\n\
+                            channels = []\nsplits = {}";
 
     const N: f64 = f64::NAN;
 

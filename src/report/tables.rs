@@ -228,7 +228,12 @@ pub fn intervals(summary: &Summary) -> Option<String> {
         })
         .collect();
     let headers = [text("interval"), numeric("holds the truth, in hull"), numeric("overall")];
-    let mut out = table("How often the intervals hold the known parameters.", &headers, &rows);
+    let mut out = table(
+        "How often the intervals hold the known parameters. They know the noise of the data: where these are nearly exact, what is left are \
+         errors of the model and its solver, and the shares mean nothing.",
+        &headers,
+        &rows,
+    );
     if let Some(overall) = summary.error_over_bound_overall {
         let of = |value: Option<f64>| number::optional(value);
         let _ = writeln!(

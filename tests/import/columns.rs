@@ -138,6 +138,23 @@ fn the_wells_and_pde_bench_files_are_tables_where_there_is_no_space() {
         assert_eq!(imported[1].1.times, &times[..3]);
         assert_eq!(imported[3].1.states, [8.0, 9.0]);
     }
+    let several = hdf5_archive(|file| {
+        write(file, "tensor", &[1, 5, 2], &levels);
+        write(file, "t-coordinate", &[5], &times);
+        let ids: hdf5::types::VarLenUnicode = "spring".parse().unwrap();
+        file.new_dataset::<hdf5::types::VarLenUnicode>()
+            .shape([1])
+            .create("environment")
+            .unwrap()
+            .write_raw(&[ids])
+            .unwrap();
+    });
+    let several = several.change(|settings| {
+        settings.channels[0].column = "tensor.1".into();
+        settings.table.environment = one("environment");
+    });
+    let imported = several.import().1;
+    assert_eq!((imported[0].1.environment.as_str(), imported[0].1.states.as_slice()), ("spring", &[1.0, 3.0, 5.0][..]));
     let field = hdf5_archive(|file| {
         write(&file.create_group("t0_fields").unwrap(), "level", &[1, 5, 2], &levels);
         write(&file.create_group("dimensions").unwrap(), "time", &[5], &times);

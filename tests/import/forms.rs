@@ -211,7 +211,11 @@ fn ignored_channels_are_not_imported() {
 #[test]
 fn a_petab_problem_is_imported_as_it_is_guessed() {
     let archive = Archive::new()
-        .with("problem.yaml", "format_version: 1\nproblems:\n- condition_files:\n  - conditions.tsv\n  measurement_files: [measurements.tsv]\n  sbml_files:\n  - m.xml\n")
+        .with(
+            "problem.yaml",
+            "format_version: 1\nproblems:\n- condition_files:\n  - conditions.tsv\n\
+             \x20 measurement_files: [measurements.tsv]\n  sbml_files:\n  - m.xml\n",
+        )
         .with("conditions.tsv", "conditionId\tconditionName\tdose\nc0\tlow\t1\nc1\thigh\t10\n")
         .with(
             "measurements.tsv",

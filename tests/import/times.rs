@@ -69,8 +69,12 @@ fn trajectories_are_cut_at_gaps() {
     assert_eq!(ids, ["a/1.1", "a/1.2", "b/1", "a/2", "b/2", "c/1", "c/2"]);
     assert_eq!(trajectories[1].1.times, [5.0, 5.5]);
     insta::assert_snapshot!("notes_gaps", notes.join("\n"));
-    let short = Archive::new().change(|settings| settings.table.split_length = Some(0.6)).import().1;
-    assert_eq!(short[0].1.times, [0.0, 0.5]);
+    let by_length =
+        archive.change(|settings| (settings.table.split_gap, settings.table.split_length) = (None, Some(5.2)));
+    let times: Vec<_> = by_length.import().1.into_iter().map(|(_, t)| t.times).collect();
+    assert_eq!(times[..2], [vec![0.0, 0.5, 5.0], vec![5.5, 9.0]]);
+    let nothing = Archive::new().change(|settings| settings.table.split_length = Some(0.1));
+    insta::assert_snapshot!("length_too_short", nothing.report());
     let nothing = Archive::new().change(|settings| settings.table.split_gap = Some(0.1));
     insta::assert_snapshot!("gap_too_short", nothing.report());
 }
