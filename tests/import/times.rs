@@ -72,7 +72,7 @@ fn trajectories_are_cut_at_gaps() {
     let by_length =
         archive.change(|settings| (settings.table.split_gap, settings.table.split_length) = (None, Some(5.2)));
     let times: Vec<_> = by_length.import().1.into_iter().map(|(_, t)| t.times).collect();
-    assert_eq!(times[..2], [vec![0.0, 0.5, 5.0], vec![5.5, 9.0]]);
+    assert_eq!(times[..2], [vec![0.0, 0.3, 5.0], vec![5.5, 9.0]]);
     let nothing = Archive::new().change(|settings| settings.table.split_length = Some(0.1));
     insta::assert_snapshot!("length_too_short", nothing.report());
     let nothing = Archive::new().change(|settings| settings.table.split_gap = Some(0.1));
