@@ -152,6 +152,7 @@ fn what_cannot_be_estimated_says_why_and_changes_no_other_row() {
         series("c beyond numbers", &[[1e200, 1e200]; 3]),
         series("d prey alone", &growing),
         series("e no such equations", &random),
+        series("f never observed", &[[f64::NAN; 2]; 5]),
     ];
     let mut all = good.clone();
     all.extend(strange);
@@ -166,6 +167,7 @@ fn what_cannot_be_estimated_says_why_and_changes_no_other_row() {
     assert_eq!(said("d"), (Status::Unidentifiable, "the data do not determine beta, delta"));
     assert!(row("d").parameters.iter().all(|it| it.value.is_nan()));
     assert_eq!(row("e").status, Status::NotConverged);
+    assert_eq!(row("f").status, Status::NoData, "{}", row("f").reason);
 
     let bounded = rows(&format!("{EXACT}\nbounds = {{ beta = {{ max = 0.6 }} }}"), &dataset, Split::Grid);
     for (bounded, free) in bounded.iter().zip(&alone) {
@@ -302,4 +304,61 @@ fn the_pipeline_needs_no_model() {
     assert!(!place.path().join("runs/lv-physics/models").exists());
     let again = paramill(&[]);
     assert!(again["stages"].as_array().unwrap().iter().all(|it| it["action"] == "keep"), "{again}");
+}
+
+/// An archive in which some sensors were dead, stuck or mad: each has its status, the other rows stay, and the exit code says that some failed.
+#[test]
+fn an_archive_survives_its_worst_environments() {
+    let root = tempfile::tempdir().unwrap();
+    let good: Vec<Trajectory> = generate(root.path(), PAIRS).read(Split::Grid).unwrap().into_iter().take(6).collect();
+    let mut text = "pair,t,x,y\n".to_owned();
+    for trajectory in &good {
+        for (t, time) in trajectory.times.iter().enumerate() {
+            let state = trajectory.state(t);
+            text += &format!("{},{time},{},{}\n", trajectory.environment, state[0], state[1]);
+        }
+    }
+    let estimated = |name: &str, text: &str, code: i32| {
+        let place = root.path().join(name);
+        fs::create_dir(&place).unwrap();
+        fs::write(place.join("pairs.csv"), text).unwrap();
+        let pipeline = r#"
+            [import]
+            dataset = "measured"
+            directory = "."
+            time_unit = "1"
+            table = { file = "pairs.csv", environment = "pair", time = "t", missing = ["NaN"] }
+            channels = [{ column = "x", name = "x", unit = "1" }, { column = "y", name = "y", unit = "1" }]
+            splits = { adapt = ["*"] }
+            [estimate]
+            method = "physics"
+            fitted = true
+            physics = { system = "lotka-volterra" }
+            [report]
+        "#;
+        fs::write(place.join("measured.toml"), pipeline).unwrap();
+        let mut command = assert_cmd::Command::cargo_bin("paramill").unwrap();
+        command.current_dir(&place).args(["run", "measured.toml", "--quiet"]).assert().code(code);
+        let estimates = place.join("runs/measured/estimates");
+        let (manifest, _) = estimate::Manifest::read(&estimates).unwrap();
+        assert!(estimate::verify(&estimates).is_empty());
+        read_rows(&estimates, &manifest, Split::Adapt).unwrap()
+    };
+    let alone = estimated("alone", &text, 0);
+    assert!(alone.iter().all(|row| row.status == Status::Ok), "{alone:?}");
+    let mut with = text;
+    for t in 0..20 {
+        with +=
+            &format!("dead,{t},NaN,NaN\nmad,{t},{},{}\nstuck,{t},2.5,2.5\n", 1e3f64.powi(t % 7), 1e-3f64.powi(t % 5));
+    }
+    let found = estimated("with", &with, 4);
+    assert_eq!(found.len(), alone.len() + 3);
+    let told = |row: &Row| format!("{row:?}"); // NaN is equal to nothing, but reads alike
+    assert!(alone.iter().all(|row| found.iter().any(|other| told(other) == told(row))));
+    let row = |name: &str| found.iter().find(|row| row.environment == name).unwrap();
+    assert_eq!(row("dead").status, Status::NoData);
+    assert!(row("mad").status.is_failure(), "{:?}", row("mad"));
+    // Nobody can tell a stuck sensor from a system at rest: these equations rest there where 0.5 = beta y = delta x.
+    assert_eq!(row("stuck").status, Status::Ok);
+    row("stuck").parameters.iter().for_each(|it| approx::assert_relative_eq!(it.value, 0.2, max_relative = 1e-6));
 }

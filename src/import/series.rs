@@ -159,7 +159,8 @@ impl Series {
 }
 
 /// Brings `parts`, whose channels side by side are those of the trajectory, onto one grid of increasing times; samples
-/// without any observed cell are left out.
+/// without any observed cell are left out, unless fewer than two would stay: then the trajectory keeps them all, and whoever estimates it says
+/// that there are no data.
 pub(super) fn gather(mut parts: Vec<Series>, rules: &Rules<'_>, report: &mut impl FnMut(Problem)) -> (Series, Changes) {
     for part in &mut parts {
         part.order(rules, report);
@@ -198,9 +199,11 @@ pub(super) fn gather(mut parts: Vec<Series>, rules: &Rules<'_>, report: &mut imp
         }
         offset += own;
     }
+    let is_observed = |state: &[f64]| state.iter().any(|value| !value.is_nan());
+    let keeps_all = states.chunks_exact(width).filter(|state| is_observed(state)).count() < 2;
     let mut gathered = Series::default();
     for (&(moment, place), state) in union.iter().zip(states.chunks_exact(width)) {
-        if state.iter().any(|value| !value.is_nan()) {
+        if keeps_all || is_observed(state) {
             gathered.push(moment, state, place);
         } else {
             changes.emptied += 1;
@@ -261,9 +264,13 @@ mod tests {
 
     #[test]
     fn a_sample_without_any_observed_cell_is_left_out() {
-        let (times, states, ..) = gathered(vec![series(&[(0.0, &[N, N]), (1.0, &[N, 1.0])])], Duplicates::Error);
-        assert_eq!(times, [1.0]);
-        assert_eq!(bits(&states), bits(&[N, 1.0]));
+        let samples: [(f64, &[f64]); 3] = [(0.0, &[N, N]), (1.0, &[N, 1.0]), (2.0, &[3.0, N])];
+        let (times, states, ..) = gathered(vec![series(&samples)], Duplicates::Error);
+        assert_eq!(times, [1.0, 2.0]);
+        assert_eq!(bits(&states), bits(&[N, 1.0, 3.0, N]));
+        let (times, states, ..) = gathered(vec![series(&samples[..2])], Duplicates::Error);
+        assert_eq!(times, [0.0, 1.0]);
+        assert_eq!(bits(&states), bits(&[N, N, N, 1.0]));
     }
 
     #[test]

@@ -36,6 +36,7 @@ fn environments_with_too_little_say_so_and_change_no_other_row() {
     let mut all: Vec<Trajectory> = dataset.read(Split::Grid).unwrap().iter().map(holed).collect();
     let alone = rows(&grid(root.path(), "alone", dataset.manifest(), all.clone()), model, Split::Grid);
 
+    all.push(resting("0 never observed", 20, [f64::NAN; 2]));
     let mut never_complete = resting("a never complete", 20, [1.0, 2.0]);
     never_complete.states.iter_mut().step_by(2).for_each(|cell| *cell = f64::NAN);
     let mut last_complete = never_complete.clone();
@@ -54,12 +55,12 @@ fn environments_with_too_little_say_so_and_change_no_other_row() {
     all.extend([never_complete, last_complete, one_value].into_iter().chain(late));
     let found = rows(&grid(root.path(), "with", dataset.manifest(), all), model, Split::Grid);
     assert!(alone.iter().all(|row| found.contains(row)));
-    for row in &found[..2] {
+    for row in &found[..3] {
         assert_eq!((row.status, row.points), (Status::NoData, 0));
         assert!(row.reason.contains("no observed value follows a complete sample"), "{}", row.reason);
         assert!(row.parameters.iter().all(|it| it.value.is_nan()) && row.context.iter().all(|xi| xi.is_nan()));
     }
-    assert_eq!((found[2].status, found[2].points), (Status::TooFewPoints, 1));
-    assert_eq!(found[2].reason, "1 observed values for 2 context dimensions");
-    assert!(found[3].context == found[4].context && found[3].status == Status::Ok);
+    assert_eq!((found[3].status, found[3].points), (Status::TooFewPoints, 1));
+    assert_eq!(found[3].reason, "1 observed values for 2 context dimensions");
+    assert!(found[4].context == found[5].context && found[4].status == Status::Ok);
 }
