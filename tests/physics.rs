@@ -302,6 +302,11 @@ fn the_pipeline_needs_no_model() {
     let report = place.path().join("runs/lv-physics/report");
     assert!(report.join("index.html").exists() && report.join("parameter-error-map.svg").exists());
     assert!(!place.path().join("runs/lv-physics/models").exists());
+    let mut show = assert_cmd::Command::cargo_bin("paramill").unwrap();
+    let shown = show.current_dir(place.path()).args(["show", "runs/lv-physics/estimates"]).assert().success();
+    let shown = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
+    assert!(shown.contains("grid: 100 environments") && shown.contains("and 50 more in runs/lv-physics"), "{shown}");
+    assert!(shown.contains("0.2500 [0.2500, 0.2500]"), "{shown}");
     let again = paramill(&[]);
     assert!(again["stages"].as_array().unwrap().iter().all(|it| it["action"] == "keep"), "{again}");
 }

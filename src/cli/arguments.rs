@@ -188,9 +188,10 @@ Examples:
   paramill show pipelines/lv-demo.toml
   paramill show datasets/lv-demo
   paramill show my-system.toml
+  paramill show runs/lv-demo/estimates
   paramill show runs/lv-demo/models/lv-demo --json";
 
-/// Show a pipeline with every default filled in, a system's equations, or what a dataset, model or estimate directory says of
+/// Show a pipeline with every default filled in, a system's equations, a table of estimates, or what a dataset or model directory says of
 /// itself
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]

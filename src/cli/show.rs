@@ -1,6 +1,7 @@
 //! `paramill show`.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -9,10 +10,14 @@ use serde_json::{Value, json};
 use super::arguments::{Show, ShowDataset};
 use super::output::{number, print, print_json, table};
 use crate::dataset::{Dataset, Manifest, Range, SplitSurvey, survey};
+use crate::estimate::{self, ParameterEstimate};
 use crate::pipeline::{Error, Locations, Plan, load_system};
 use crate::report::{MOST_TRAJECTORIES, draw_trajectories};
 use crate::schema::{Quantity, Split, Trajectory};
 use crate::systems::{Equations, Values};
+
+/// Environments of a split that are shown at most.
+const MOST_ESTIMATES: usize = 50;
 
 pub fn show(command: &Show) -> Result<u8, Error> {
     if command.path.is_dir() {
@@ -22,6 +27,7 @@ pub fn show(command: &Show) -> Result<u8, Error> {
         } else {
             match serde_json::from_value::<Manifest>(manifest.clone()) {
                 Ok(dataset) if dataset.kind == "dataset" => print(&dataset_card(&dataset)),
+                _ if manifest["kind"] == "estimates" => print(&estimates_table(&command.path)?),
                 _ => print(&tree(&manifest, 0)),
             }
         }
@@ -44,6 +50,43 @@ pub fn show(command: &Show) -> Result<u8, Error> {
         print(&plan.effective_toml());
     }
     Ok(0)
+}
+
+/// The estimates of each split: an environment a line, parameters with their 95 % intervals.
+fn estimates_table(directory: &Path) -> Result<String, Error> {
+    let (manifest, _) = estimate::Manifest::read(directory)?;
+    let mut text = String::new();
+    for &split in &manifest.splits {
+        let mut header = vec!["environment".to_owned(), "status".to_owned()];
+        header.extend(manifest.parameters.iter().map(|it| format!("{} ({})", it.name, it.unit)));
+        header.push("reason".to_owned());
+        let mut lines = vec![header];
+        let mut count = 0;
+        for row in estimate::rows(directory, &manifest, split)? {
+            let row = row?;
+            count += 1;
+            if lines.len() <= MOST_ESTIMATES {
+                let value = |it: &ParameterEstimate| match it.lower.is_finite() && it.upper.is_finite() {
+                    true => format!("{} [{}, {}]", number(it.value), number(it.lower), number(it.upper)),
+                    false if it.value.is_finite() => number(it.value),
+                    false => "-".to_owned(),
+                };
+                let mut cells = vec![row.environment.clone(), row.status.name().to_owned()];
+                cells.extend(row.parameters.iter().map(value));
+                cells.push(row.reason.clone());
+                lines.push(cells);
+            }
+        }
+        let _ = writeln!(text, "{split}: {count} environments, each parameter with its 95 % interval\n");
+        text += &table(&lines);
+        if count > MOST_ESTIMATES {
+            let file = directory.join(format!("{split}.parquet"));
+            let _ = writeln!(text, "and {} more in {}", count - MOST_ESTIMATES, file.display());
+        }
+        text.push('\n');
+    }
+    text.pop();
+    Ok(text)
 }
 
 /// The `manifest.json` of a directory.
