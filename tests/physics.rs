@@ -32,8 +32,8 @@ const PAIRS: &str = r#"
     trajectories = 1
 "#;
 
-const EXACT: &str = "method = \"physics\"";
-const ESTIMATED: &str = "method = \"physics\"\ninitial_state = \"estimated\"";
+const EXACT: &str = "method = \"physics\"\ninitial_state = \"observed\"";
+const ESTIMATED: &str = "method = \"physics\"";
 
 fn run(settings: &str, dataset: &Dataset, directory: &Path) -> Result<Outcome, Error> {
     let settings: Settings = toml::from_str(settings).unwrap();
@@ -338,6 +338,7 @@ fn an_archive_survives_its_worst_environments() {
             [estimate]
             method = "physics"
             fitted = true
+            initial_state = "observed"
             physics = { system = "lotka-volterra" }
             [report]
         "#;

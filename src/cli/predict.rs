@@ -10,7 +10,7 @@ use crate::atomic;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
-use crate::estimate::{self, Forecast, KnownContext, Settings};
+use crate::estimate::{self, Forecast, KnownContext, Method, Settings};
 use crate::pipeline::{Error, Locations, Plan};
 use crate::schema::{Quantity, Split};
 
@@ -24,6 +24,12 @@ const USUAL: std::ops::RangeInclusive<f64> = 0.99..=1.01;
 pub fn predict(command: &Predict) -> Result<u8, Error> {
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
     let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
+    if plan.estimate.as_ref().is_some_and(|settings| settings.method == Method::Physics) {
+        let found = "the pipeline estimates by known equations and has no model";
+        return Err(Error::Usage(format!(
+            "predict: {found}; expected one that trains (estimate.method = \"learned\")"
+        )));
+    }
     let model = StoredModel::read(&plan.model_directory())?;
     let dataset = Dataset::open(&plan.dataset_directory)?;
     let channels = &model.manifest.channels;

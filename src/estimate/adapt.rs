@@ -115,7 +115,7 @@ impl<'a> Adapter<'a> {
         let coarse = self.coarse.as_ref().map(|coarse| coarse.tangents(&self.basis, self.d));
         let rough =
             Settings { tolerance: f64::max(self.settings.tolerance, COARSE_TOLERANCE), ..self.settings.clone() };
-        let with = match self.settings.initial_state {
+        let with = match self.settings.initial_state() {
             InitialState::Observed => With::Context,
             InitialState::Estimated => With::ContextAndInitial,
         };

@@ -45,7 +45,7 @@ pub fn run(
         }
     }
     let supports: Vec<Support> =
-        trajectories.into_iter().map(|it| Support::new(it, &scales, estimate.initial_state)).collect();
+        trajectories.into_iter().map(|it| Support::new(it, &scales, estimate.initial_state())).collect();
     let adaptations = adapt::Adapter::new(estimate, compute, model)?.adapt(&supports);
     let mut fitted = Vec::new();
     for ((id, parameters), adaptation) in known.into_iter().zip(adaptations) {

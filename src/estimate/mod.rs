@@ -68,7 +68,7 @@ pub enum Error {
     TooFewForMap { kind: &'static str, expected: usize, found: usize },
     #[error("{}: the dataset has {found}, but the model was trained on {expected}", .dataset.display())]
     OtherQuantities { dataset: PathBuf, found: String, expected: String },
-    #[error("{}: found none of the splits that estimate.splits names ({expected}); generate or import one of them", .dataset.display())]
+    #[error("{}: found none of the splits that estimate.splits names ({expected}); generate one of them, or name the environments to estimate in import.splits.adapt ([\"*\"] for all)", .dataset.display())]
     NoSplit { dataset: PathBuf, expected: String },
     #[error("estimate.bounds: found the parameter `{found}`; the dataset has {expected}")]
     UnknownParameter { found: String, expected: String },
@@ -211,7 +211,7 @@ fn check_settings(settings: &Settings, dataset: &Dataset, parameters: &[Quantity
 
 fn check_initial_state(settings: &Settings, dataset: &Dataset) -> Result<(), Error> {
     let fields = dataset.manifest().grid.is_some();
-    if settings.initial_state == InitialState::Estimated && fields { Err(Error::EstimatedFields) } else { Ok(()) }
+    if settings.initial_state() == InitialState::Estimated && fields { Err(Error::EstimatedFields) } else { Ok(()) }
 }
 
 struct Estimator<'a> {
@@ -265,7 +265,7 @@ impl<'a> Estimator<'a> {
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
             environments.push((id, parameters));
-            supports.push(Support::new(trajectories, &self.scales, self.settings.initial_state));
+            supports.push(Support::new(trajectories, &self.scales, self.settings.initial_state()));
         }
         let adaptations = self.adapter.adapt(&supports);
         environments

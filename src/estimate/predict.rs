@@ -67,7 +67,7 @@ pub fn context_of_environment(
         }
         let observed = dataset.read_rows(split, &rows)?;
         let scales = model.manifest.scales_of_state();
-        let support = Support::new(observed.clone(), &scales, settings.initial_state);
+        let support = Support::new(observed.clone(), &scales, settings.initial_state());
         let fitted = adapt::Adapter::new(settings, compute, model)?.adapt(std::slice::from_ref(&support)).remove(0);
         if fitted.context.iter().any(|xi| !xi.is_finite()) {
             return Err(Error::Unpredictable {

@@ -59,8 +59,10 @@ pub struct Settings {
     /// Weight of the squared norm of the context beside the mean squared error.
     #[schemars(range(min = 0))]
     pub context_penalty: f64,
-    /// Where the rollouts of support trajectories start.
-    pub initial_state: InitialState,
+    /// Where the rollouts of trajectories start. Without it `observed` by a learned model, and `estimated` by known equations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "InitialState")]
+    pub initial_state: Option<InitialState>,
     /// What the errors of measurement are like: a second fit then weighs every value by its noise, whose size in each channel the first one
     /// shows. Where absent, all values weigh the same in the model's own units; known equations then take it as constant.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +92,7 @@ impl Default for Settings {
             iterations: 50,
             tolerance: 1e-5,
             context_penalty: 0.0,
-            initial_state: InitialState::Observed,
+            initial_state: None,
             noise: None,
             loss: Loss::Squares,
             bounds: BTreeMap::new(),
@@ -110,6 +112,16 @@ pub enum Loss {
     Squares,
     /// Its square near zero, its size far from it: single wrong values pull little.
     Huber,
+}
+
+impl Settings {
+    /// Where the rollouts of trajectories start: what was set, or the usual of the method.
+    pub fn initial_state(&self) -> InitialState {
+        self.initial_state.unwrap_or(match self.method {
+            Method::Learned => InitialState::Observed,
+            Method::Physics => InitialState::Estimated,
+        })
+    }
 }
 
 /// Where the rollout of a support trajectory starts.

@@ -54,7 +54,7 @@ fn noisy(trajectories: usize, deviation: fn(usize, f64) -> f64) -> (Vec<Support>
 
 /// Share of the 90 % regions that hold the truth, and root mean squared error of the contexts.
 fn judged(initial_state: InitialState, supports: &[Support], truth: &[Vec<f64>]) -> (f64, f64) {
-    judged_with(&Settings { initial_state, ..Settings::default() }, supports, truth)
+    judged_with(&Settings { initial_state: Some(initial_state), ..Settings::default() }, supports, truth)
 }
 
 fn judged_with(settings: &Settings, supports: &[Support], truth: &[Vec<f64>]) -> (f64, f64) {
@@ -90,7 +90,7 @@ fn values_weigh_by_their_noise_where_it_is_known_what_that_is_like() {
     let by_channel: fn(usize, f64) -> f64 = |channel, _| [0.02, 0.1][channel];
     for (noise, deviation) in [(Noise::Proportional, proportional), (Noise::Constant, by_channel)] {
         let (supports, truth) = noisy(3, deviation);
-        let settings = |noise| Settings { initial_state: InitialState::Estimated, noise, ..Settings::default() };
+        let settings = |noise| Settings { initial_state: Some(InitialState::Estimated), noise, ..Settings::default() };
         let (_, alike) = judged_with(&settings(None), &supports, &truth);
         let (share, error) = judged_with(&settings(Some(noise)), &supports, &truth);
         assert!((share - 0.9).abs() < 0.065, "{noise:?}: {share}");
@@ -126,7 +126,7 @@ fn without_noise_both_give_the_same() {
     let Trained { dataset, model, .. } = &*TRAINED;
     let root = tempfile::tempdir().unwrap();
     let [observed, estimated] = [InitialState::Observed, InitialState::Estimated].map(|initial_state| {
-        let settings = Settings { initial_state, fitted: true, ..Settings::default() };
+        let settings = Settings { initial_state: Some(initial_state), fitted: true, ..Settings::default() };
         estimate_with(&settings, dataset, model, &root.path().join(format!("{initial_state:?}")), Split::Grid)
     });
     for (a, b) in observed.iter().zip(&estimated).filter(|(row, _)| row.in_hull == Some(true)) {
@@ -143,7 +143,7 @@ fn without_noise_both_give_the_same() {
 fn an_environment_changes_no_other_where_initial_states_are_estimated() {
     let Trained { dataset, model, .. } = &*TRAINED;
     let root = tempfile::tempdir().unwrap();
-    let settings = Settings { initial_state: InitialState::Estimated, ..Settings::default() };
+    let settings = Settings { initial_state: Some(InitialState::Estimated), ..Settings::default() };
     let mut all = dataset.read(Split::Grid).unwrap();
     all.iter_mut().step_by(2).for_each(|row| row.states[0] = f64::NAN);
     let rows = |name: &str, trajectories| {
@@ -170,7 +170,7 @@ fn initial_states_of_fields_are_not_estimated() {
     let (of_fields, rows) = super::common::fields(1, false);
     let like = paramill::dataset::Manifest { grid: of_fields.grid, ..dataset.manifest().clone() };
     let dataset = grid(root.path(), "fields", &like, rows);
-    let settings = Settings { initial_state: InitialState::Estimated, ..Settings::default() };
+    let settings = Settings { initial_state: Some(InitialState::Estimated), ..Settings::default() };
     let directory = root.path().join("estimates");
     let refused = silently(|run| paramill::estimate::run(&settings, NATIVE, &dataset, model, &directory, run));
     assert!(matches!(refused.map(|_| ()), Err(paramill::estimate::Error::EstimatedFields)));

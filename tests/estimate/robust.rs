@@ -79,7 +79,7 @@ fn values_far_off_pull_little_under_hubers_loss() {
     let clean = grid(root.path(), "clean", dataset.manifest(), noisy(false));
     let dirty = grid(root.path(), "dirty", dataset.manifest(), noisy(true));
     for initial_state in [InitialState::Observed, InitialState::Estimated] {
-        let squares = Settings { initial_state, ..Settings::default() };
+        let squares = Settings { initial_state: Some(initial_state), ..Settings::default() };
         let huber = Settings { loss: Loss::Huber, ..squares.clone() };
         let (of_clean, of_dirty) = (error(&rows_with(&squares, &clean)), error(&rows_with(&squares, &dirty)));
         assert!(of_dirty > 4.0 * of_clean, "{of_clean} {of_dirty}");

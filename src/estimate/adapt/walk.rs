@@ -84,7 +84,7 @@ impl Walk {
         };
         walk.weigh_priors();
         walk.end = if points == 0 {
-            let reason = match settings.initial_state {
+            let reason = match settings.initial_state() {
                 super::InitialState::Observed => {
                     "no observed value follows a complete sample, which a rollout starts from"
                 }

@@ -232,7 +232,12 @@ impl Fitter<'_> {
             self.iterations += 1;
             if self.is_spent() {
                 let limit = self.settings.max_evaluations;
-                return (point, stopped(format!("stopped at the limit of {limit} evaluations of the equations")));
+                return (
+                    point,
+                    stopped(format!(
+                        "stopped at the limit of {limit} evaluations of the equations (`estimate.physics.max_evaluations`)"
+                    )),
+                );
             }
             let held = self.experiment.held(&point.unknowns, &point.normal);
             let step = point.normal.step(damping, &held).map(|step| bounded(step, &held));

@@ -123,7 +123,7 @@ impl<'a> Estimator<'a> {
 
     fn fit(&self, trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
-        let experiment = Experiment::new(&self.equations.model, series, self.settings.initial_state);
+        let experiment = Experiment::new(&self.equations.model, series, self.settings.initial_state());
         let Equations { names, starts, .. } = &self.equations;
         let fit = fit::fit(&experiment, names, starts, self.settings, &self.of_physics);
         (experiment, fit)
