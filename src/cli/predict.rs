@@ -1,6 +1,7 @@
 //! `paramill predict`.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -30,6 +31,14 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
             "predict: {found}; expected one that trains (estimate.method = \"learned\")"
         )));
     }
+    if !plan.model_directory().is_dir() {
+        let (model, pipeline) = (plan.model_directory(), command.pipeline.display());
+        let found = format!("{}: no model is there", model.display());
+        return Err(Error::Usage(format!("predict: {found}; run `paramill run {pipeline}` first")));
+    }
+    if let Some(path) = &command.to {
+        refuse(path)?;
+    }
     let model = StoredModel::read(&plan.model_directory())?;
     let dataset = Dataset::open(&plan.dataset_directory)?;
     let channels = &model.manifest.channels;
@@ -41,6 +50,9 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
     let given = command.initial.as_deref().map(|text| values("--initial", text, channels)).transpose()?;
     let settings = plan.estimate.clone().unwrap_or_default();
     let (known, start, initial) = begin(command, &settings, &dataset, &model, given)?;
+    if let Some(reason) = estimate::extrapolates(&model, &known.context, settings.extrapolation) {
+        complain(&format!("warning: the model extrapolates, and the bands do not know by how much: {reason}"));
+    }
     let interval = usual_interval(&dataset)?;
     let every = command.every.unwrap_or(interval.step);
     if !USUAL.contains(&(every / interval.step)) {
@@ -68,6 +80,18 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
         None => print(&text),
     }
     Ok(0)
+}
+
+/// A forecast replaces nothing.
+fn refuse(path: &Path) -> Result<(), Error> {
+    if path.symlink_metadata().is_ok() {
+        return Err(Error::Usage(format!("--to {}: is there already; name a new file", path.display())));
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match directory.is_dir() {
+        true => Ok(()),
+        false => Err(Error::Usage(format!("--to {}: no directory {}", path.display(), directory.display()))),
+    }
 }
 
 /// The context, and time and state of the start.

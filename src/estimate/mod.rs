@@ -82,6 +82,12 @@ pub enum Error {
         "estimate.loss = \"huber\": the method \"physics\" fits squares alone; leave it out, or use the method \"learned\""
     )]
     LossOfPhysics,
+    #[error(
+        "the forecast is not finite from time {time} on; start nearer to the training data, or look less far ahead"
+    )]
+    DivergedForecast { time: f64 },
+    #[error("estimate.bounds.{name}: found min {min} above max {max}; expected the smaller one as min")]
+    ReversedBounds { name: String, min: f64, max: f64 },
     #[error("found {found}; expected {expected}")]
     Unpredictable { found: String, expected: String },
     #[error("{}", .0.iter().map(|problem| format!("estimate.physics.{problem}")).collect::<Vec<_>>().join("\n"))]
@@ -110,6 +116,7 @@ pub fn run(
     run: &Run,
 ) -> Result<Outcome, Error> {
     check_quantities(dataset, model)?;
+    check_bounds(settings)?;
     let parameters = &dataset.manifest().parameters;
     check_settings(settings, dataset, parameters)?;
     let estimator = Estimator::new(settings, compute, dataset, model)?;
@@ -198,6 +205,34 @@ fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result<(), Error>
     Err(Error::OtherQuantities { dataset: dataset.directory().to_owned(), found, expected })
 }
 
+/// In which dimension, if any, a context lies further outside the range of the training contexts than `slack` widths of it.
+pub fn extrapolates(model: &StoredModel, context: &[f64], slack: f64) -> Option<String> {
+    let d = context.len();
+    (0..d).find_map(|k| {
+        let values = model.contexts.iter().skip(k).step_by(d);
+        let least = values.clone().fold(f64::INFINITY, |a, &b| a.min(b));
+        let greatest = values.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
+        let slack = slack * (greatest - least);
+        let is_far = greatest > least && !(least - slack..=greatest + slack).contains(&context[k]);
+        is_far.then(|| {
+            let xi = context[k];
+            format!("context {k} is {xi:.3}; those of the training environments go from {least:.3} to {greatest:.3}")
+        })
+    })
+}
+
+/// Bounds whose ends are in order.
+fn check_bounds(settings: &Settings) -> Result<(), Error> {
+    for (name, bounds) in &settings.bounds {
+        if let (Some(min), Some(max)) = (bounds.min, bounds.max)
+            && min > max
+        {
+            return Err(Error::ReversedBounds { name: name.clone(), min, max });
+        }
+    }
+    Ok(())
+}
+
 fn check_settings(settings: &Settings, dataset: &Dataset, parameters: &[Quantity]) -> Result<(), Error> {
     if let Some(unknown) = settings.bounds.keys().find(|&name| parameters.iter().all(|it| &it.name != name)) {
         let names: Vec<&str> = parameters.iter().map(|it| it.name.as_str()).collect();
@@ -220,8 +255,6 @@ struct Estimator<'a> {
     model: &'a StoredModel,
     adapter: adapt::Adapter<'a>,
     hull: Hull,
-    /// Least and greatest training context of each dimension `[d]`.
-    range: Vec<(f64, f64)>,
     /// In the order of the dataset's parameters.
     bounds: Vec<Bounds>,
     /// Rows of held-out trajectories of adapted environments.
@@ -240,15 +273,9 @@ impl<'a> Estimator<'a> {
         let known = model.manifest.environments.iter();
         let points = known.filter_map(|it| it.parameters.iter().copied().collect::<Option<Vec<f64>>>()).collect();
         let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
-        let d = model.manifest.context_dimension;
-        let range = (0..d).map(|k| {
-            let values = model.contexts.iter().skip(k).step_by(d);
-            (values.clone().fold(f64::INFINITY, |a, &b| a.min(b)), values.fold(f64::NEG_INFINITY, |a, &b| a.max(b)))
-        });
         let names = dataset.manifest().parameters.iter().map(|it| it.name.as_str());
         Ok(Estimator {
             settings,
-            range: range.collect(),
             bounds: interval::bounds_in_order(&settings.bounds, names),
             dataset,
             model,
@@ -356,16 +383,10 @@ impl<'a> Estimator<'a> {
                 return (Status::AtBound, format!("{name} was estimated as {value:.6}, beyond its bound {cut}"));
             }
         }
-        for (k, (&xi, &(least, greatest))) in context.iter().zip(&self.range).enumerate() {
-            let slack = self.settings.extrapolation * (greatest - least);
-            if greatest > least && !(least - slack..=greatest + slack).contains(&xi) {
-                let reason = format!(
-                    "context {k} is {xi:.3}; those of the training environments go from {least:.3} to {greatest:.3}"
-                );
-                return (Status::OutsideTrainingRange, reason);
-            }
+        match extrapolates(self.model, context, self.settings.extrapolation) {
+            Some(reason) => (Status::OutsideTrainingRange, reason),
+            None => (Status::Ok, String::new()),
         }
-        (Status::Ok, String::new())
     }
 
     /// Mean squared error, in the dataset's units, on held-out trajectories under a context.

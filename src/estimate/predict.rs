@@ -128,7 +128,7 @@ pub fn context_of_parameters(model: &StoredModel, parameters: &[f64]) -> Result<
 /// The rollout from `initial [C]` at the first of `times [T]`, both in the dataset's units.
 ///
 /// # Errors
-/// If there is no such engine or device.
+/// If there is no such engine or device, or the rollout is not finite.
 pub fn forecast(
     compute: Compute,
     model: &StoredModel,
@@ -157,6 +157,9 @@ pub fn forecast(
         states.push(z * scale.scale + scale.centre);
         let tangent = DVector::from_column_slice(tangent);
         halves.push(quantile * (&known.covariance * &tangent).dot(&tangent).sqrt() * scale.scale);
+    }
+    if let Some(sample) = states.chunks_exact(values).position(|state| state.iter().any(|x| !x.is_finite())) {
+        return Err(Error::DivergedForecast { time: times[sample] });
     }
     Ok(Forecast { times: times.to_vec(), states, halves })
 }

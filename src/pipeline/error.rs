@@ -128,6 +128,7 @@ impl Error {
             },
             Error::Estimate(error) => match error {
                 estimate::Error::Io { .. } => 1,
+                estimate::Error::DivergedForecast { .. } => 5,
                 estimate::Error::Compute(_)
                 | estimate::Error::NoSplit { .. }
                 | estimate::Error::UnknownParameter { .. }
@@ -135,6 +136,7 @@ impl Error {
                 | estimate::Error::EstimatedFields
                 | estimate::Error::Physics(_)
                 | estimate::Error::LossOfPhysics
+                | estimate::Error::ReversedBounds { .. }
                 | estimate::Error::Unpredictable { .. }
                 | estimate::Error::TooFewForMap { .. } => 2,
                 _ => 3,

@@ -172,3 +172,22 @@ fn a_context_for_given_parameters_maps_back_to_them() {
     let message = unknown.unwrap_err().to_string();
     assert!(message.contains("no environment adapt-0000 in") && message.contains("such as adapt-00000"), "{message}");
 }
+
+#[test]
+fn a_forecast_that_is_not_finite_and_a_context_far_away_are_told() {
+    let Trained { dataset, model, .. } = &*TRAINED;
+    let environment = dataset.index(Split::Adapt).unwrap()[0].environment.clone();
+    let (known, observed) =
+        estimate::context_of_environment(&Settings::default(), NATIVE, dataset, model, &environment).unwrap();
+    assert_eq!(estimate::extrapolates(model, &known.context, 1.0), None);
+    let far: Vec<f64> = known.context.iter().map(|xi| xi + 1e3).collect();
+    assert!(estimate::extrapolates(model, &far, 1.0).unwrap().starts_with("context 0 is 100"));
+    let error = estimate::forecast(NATIVE, model, &known, &[1e200, 1e200], &observed.times).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the forecast is not finite from time 0.5 on; start nearer to the training data, or look less far ahead"
+    );
+    let reversed = [("beta".to_owned(), Bounds { min: Some(5.0), max: Some(1.0) })];
+    let error = rows_with(&Settings { bounds: reversed.into(), ..Settings::default() }).unwrap_err();
+    assert_eq!(error.to_string(), "estimate.bounds.beta: found min 5 above max 1; expected the smaller one as min");
+}

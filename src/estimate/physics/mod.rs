@@ -39,6 +39,7 @@ pub fn run(settings: &super::Settings, dataset: &Dataset, directory: &Path, run:
     if settings.loss != Loss::Squares {
         return Err(Error::LossOfPhysics);
     }
+    super::check_bounds(settings)?;
     let estimator = Estimator::new(settings, dataset)?;
     for warning in &estimator.equations.warnings {
         run.emit(Event::Warn(warning.clone()));
