@@ -17,6 +17,7 @@ use hdf5_metno::{Dataset, File, Group, Hyperslab, SliceOrIndex};
 use ndarray::IxDyn;
 
 use super::columns::{Batch, Batches, Column, Failure, Refusal};
+use super::heap;
 use crate::dataset::hdf5_reach_problems;
 
 /// Rows read at a time.
@@ -64,6 +65,12 @@ pub(super) fn open(path: &Path) -> Result<Batches, Refusal> {
     let damaged = |error: hdf5_metno::Error| {
         (format!("an HDF5 file that cannot be read: {error}"), "check that the file was copied whole")
     };
+    let broken =
+        heap::broken(path).map_err(|error| (format!("a file that cannot be read: {error}"), "make it readable"))?;
+    if let Some(place) = broken {
+        let found = format!("an HDF5 file whose heap at byte {place} is damaged");
+        return Err((found, "check that the file was copied whole"));
+    }
     let file = File::open(path).map_err(damaged)?;
     let reaching = hdf5_reach_problems(path, &file)
         .map_err(|error| (error.to_string(), "check that the file was copied whole"))?;

@@ -18,6 +18,7 @@ mod expression;
 mod files;
 mod guess;
 mod hdf5;
+mod heap;
 mod parquet;
 mod pieces;
 mod problem;
