@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::arguments::Predict;
-use super::output::{complain, print, print_json};
+use super::output::{complain, print};
 use crate::atomic;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
@@ -76,7 +76,6 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
             atomic::write_file(path, text.as_bytes()).map_err(|source| Error::Io { path: path.clone(), source })?;
             print(&format!("{}: {} samples\n", path.display(), forecast.times.len()));
         }
-        None if command.json => print_json(&as_json(&forecast, channels)),
         None => print(&text),
     }
     Ok(0)

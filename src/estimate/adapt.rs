@@ -123,8 +123,9 @@ impl<'a> Adapter<'a> {
             .par_chunks(together)
             .flat_map_iter(|supports| {
                 let batch = &padded_batch(self.scales.len(), supports, together);
-                let (settings, weights) = (self.settings, &Weights::even(batch, supports));
-                let chunk = Chunk { tangents: tangents.as_ref(), with, d: self.d, batch, supports, weights, settings };
+                let (settings, even) = (self.settings, &Weights::even(batch, supports));
+                let chunk =
+                    Chunk { tangents: tangents.as_ref(), with, d: self.d, batch, supports, weights: even, settings };
                 let fitted = match &coarse {
                     None => chunk.fit(chunk.first_guess()),
                     Some(coarse) => {
@@ -133,17 +134,13 @@ impl<'a> Adapter<'a> {
                     }
                 };
                 let mut fitted = chunk.begin_again(fitted, &self.starts);
-                let weights = match settings.noise {
-                    None => Weights::even(batch, supports),
-                    Some(noise) => {
-                        let weights = Weights::of(noise, &self.scales, batch, supports, &fitted);
-                        fitted = Chunk { weights: &weights, ..chunk }.go_on(fitted);
-                        weights
-                    }
-                };
+                let by_noise = settings.noise.map(|noise| Weights::of(noise, &self.scales, batch, supports, &fitted));
+                if let Some(weights) = &by_noise {
+                    fitted = Chunk { weights, ..chunk }.go_on(fitted);
+                }
                 if settings.loss == Loss::Huber {
                     for _ in 0..HUBER_ROUNDS {
-                        let weights = &weights.huber(batch, supports, &fitted);
+                        let weights = &by_noise.as_ref().unwrap_or(even).huber(batch, supports, &fitted);
                         fitted = Chunk { weights, ..chunk }.go_on(fitted);
                     }
                 }
