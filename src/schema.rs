@@ -1,7 +1,7 @@
 //! Names, axes, units and format versions: what a dataset or a model *says*, without opening a file.
 //!
 //! Symbols used throughout: `E` environments, `B` trajectories per environment, `T` samples of a trajectory,
-//! `C` channels, `d_p` parameters, `d_xi` context dimensions, `P` weights of the dynamics model.
+//! `C` channels, `U` inputs, `d_p` parameters, `d_xi` context dimensions, `P` weights of the dynamics model.
 
 use std::fmt;
 
@@ -52,6 +52,37 @@ fn dimensionless() -> String {
 impl Quantity {
     pub fn new(name: &str, unit: &str, description: &str) -> Self {
         Quantity { name: name.to_owned(), unit: unit.to_owned(), description: description.to_owned() }
+    }
+}
+
+/// An exogenous signal that is known and acts on the system: a current, the position of a valve, a dose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Input {
+    #[serde(flatten)]
+    pub quantity: Quantity,
+    /// What it is between two samples.
+    #[serde(default)]
+    pub between: Between,
+}
+
+/// An [`Input`] `u(t)` between the samples at `t_n` and `t_{n+1}`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Between {
+    /// `u(t) = u_n` until the next sample.
+    Hold,
+    /// On the straight line from `u_n` to `u_{n+1}`.
+    #[default]
+    Linear,
+}
+
+impl Between {
+    /// `(u, du/dt)` at the start of the step of length `dt` from a sample `from` to a sample `to`.
+    pub fn step(self, from: f64, to: f64, dt: f64) -> (f64, f64) {
+        match self {
+            Between::Linear if dt > 0.0 => (from, (to - from) / dt),
+            _ => (from, 0.0),
+        }
     }
 }
 
@@ -159,8 +190,10 @@ pub struct Trajectory {
     /// Strictly increasing sample times `[T]`.
     pub times: Vec<f64>,
     /// Observed states `[T, C]` (`[T, C, n_1, .., n_k]` on a grid), row-major. A cell is finite, or NaN where it is missing;
-    /// every sample has at least one cell that is not.
+    /// every sample has at least one cell that is not, unless there are inputs.
     pub states: Vec<f64>,
+    /// Inputs `[T, U]`, row-major and finite; empty where the dataset has none.
+    pub inputs: Vec<f64>,
 }
 
 impl Trajectory {
@@ -176,6 +209,17 @@ impl Trajectory {
     /// Number of channels `C`; zero for an empty trajectory.
     pub fn channels(&self) -> usize {
         self.states.len().checked_div(self.times.len()).unwrap_or(0)
+    }
+
+    /// Number of inputs `U`; zero for an empty trajectory.
+    pub fn inputs_per_sample(&self) -> usize {
+        self.inputs.len().checked_div(self.times.len()).unwrap_or(0)
+    }
+
+    /// The inputs `[U]` at sample `t`.
+    pub fn input(&self, t: usize) -> &[f64] {
+        let u = self.inputs_per_sample();
+        &self.inputs[t * u..(t + 1) * u]
     }
 
     /// The state `[C]` at sample `t`.
@@ -202,9 +246,10 @@ impl Trajectory {
 
     /// Removes the samples before `t`.
     pub fn start_at(&mut self, t: usize) {
-        let values = t * self.channels();
+        let (values, inputs) = (t * self.channels(), t * self.inputs_per_sample());
         self.times.drain(..t);
         self.states.drain(..values);
+        self.inputs.drain(..inputs);
     }
 
     /// Cells of the states that are missing.

@@ -329,6 +329,7 @@ fn trajectories(channels: usize) -> impl Strategy<Value = Vec<Trajectory>> {
                 trajectory,
                 times: samples.keys().map(|time| f64::from(*time) / 64.0).collect(),
                 states: samples.into_values().flatten().collect(),
+                inputs: Vec::new(),
             })
             .collect()
     })

@@ -112,6 +112,7 @@ fn resting(environment: &str, samples: usize, start: [f64; 2]) -> Trajectory {
         parameters: vec![Some(0.75), Some(0.75)],
         times: (0..samples).map(|t| t as f64 * 0.5).collect(),
         states: (0..samples).flat_map(|_| start).collect(),
+        inputs: Vec::new(),
     }
 }
 

@@ -64,6 +64,7 @@ fn series(environment: &str, states: &[[f64; 2]]) -> Trajectory {
         parameters: vec![Some(0.75), Some(0.75)],
         times: (0..states.len()).map(|t| t as f64 * 0.5).collect(),
         states: states.as_flattened().to_vec(),
+        inputs: Vec::new(),
     }
 }
 

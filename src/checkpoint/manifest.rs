@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{FileEntry, Provenance};
-use crate::schema::{FormatVersion, Grid, Quantity, StateShape};
+use crate::schema::{FormatVersion, Grid, Input, Quantity, StateShape};
 use crate::{engine, models, rules};
 
 /// What a model says of itself.
@@ -29,6 +29,9 @@ pub struct Manifest {
     /// Where each channel is a field; absent where there is no space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<Grid>,
+    /// Known signals that act on the system; absent where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
     pub parameters: Vec<Quantity>,
     /// One a channel: the model sees `(value - centre) / scale`.
     pub scales: Vec<ChannelScale>,

@@ -136,6 +136,7 @@ mod tests {
             parameters: vec![Some(f64::INFINITY)],
             times: vec![0.0, 1.0, 1.0],
             states: vec![0.0, 1.0, f64::NAN, f64::NAN, f64::NEG_INFINITY, f64::NAN],
+            inputs: Vec::new(),
         };
         let problems = trajectory_problems(&trajectory, &channels, None, &parameters);
         for part in

@@ -10,7 +10,7 @@ use super::check::trajectory_problems;
 use super::layout::{MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
 use super::{Error, Store, seal};
 use crate::digest::sha256;
-use crate::schema::{FormatVersion, Grid, GridAxis, Quantity, Split, StateShape, Trajectory};
+use crate::schema::{FormatVersion, Grid, GridAxis, Input, Quantity, Split, StateShape, Trajectory};
 
 /// The `kind` of a dataset's manifest.
 pub(super) const KIND: &str = "dataset";
@@ -33,6 +33,9 @@ pub struct Manifest {
     /// Where each channel is a field; absent where there is no space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<Grid>,
+    /// Known signals that act on the system; absent where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
     pub parameters: Vec<Quantity>,
     /// Tolerance of the data themselves (the solver's `rtol`); absent where it is unknown, as for measurements.
     pub data_tolerance: Option<f64>,

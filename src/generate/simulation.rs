@@ -198,6 +198,7 @@ impl Simulation {
             parameters: environment.parameters.iter().copied().map(Some).collect(),
             times,
             states: self.recorded_channels(states),
+            inputs: Vec::new(),
         };
         Ok((trajectory, work))
     }
@@ -247,6 +248,7 @@ impl Simulation {
             time_unit: self.system.time_unit.to_owned(),
             channels,
             grid: self.preset.grid(),
+            inputs: Vec::new(),
             parameters: self.system.parameter_quantities(),
             data_tolerance: Some(tolerance),
             splits: BTreeMap::new(),

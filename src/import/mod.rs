@@ -182,6 +182,7 @@ fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, run: &Run) 
                 parameters: loaded.parameters.get(environment).unwrap_or(&unknown).clone(),
                 times,
                 states,
+                inputs: Vec::new(),
             };
             writer.write(*split, &trajectory)?;
             done += 1;
@@ -220,6 +221,7 @@ fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
         time_unit: settings.time_unit.clone(),
         channels: settings.states().map(|(_, c)| quantity(&c.name, &c.unit, &c.description)).collect(),
         grid: None,
+        inputs: Vec::new(),
         parameters: settings.parameters.iter().map(|p| quantity(&p.name, &p.unit, &p.description)).collect(),
         data_tolerance: None,
         splits: BTreeMap::new(),

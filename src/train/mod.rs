@@ -197,6 +197,7 @@ pub fn run(
             time_unit: manifest.time_unit.clone(),
             channels: manifest.channels.clone(),
             grid: manifest.grid.clone(),
+            inputs: manifest.inputs.clone(),
             parameters: manifest.parameters.clone(),
             scales,
             environments,

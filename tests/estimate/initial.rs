@@ -45,6 +45,7 @@ fn noisy(trajectories: usize, deviation: fn(usize, f64) -> f64) -> (Vec<Support>
                 parameters: Vec::new(),
                 times: times.clone(),
                 states: truth.enumerate().map(|(i, y)| y + deviation(i % 2, y) * stream.normal()).collect(),
+                inputs: Vec::new(),
             }
         };
         (Support { trajectories: (0..trajectories).map(one).collect() }, context)

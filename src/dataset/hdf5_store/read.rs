@@ -121,6 +121,7 @@ impl OpenSplit {
                 parameters: entry.parameters.clone(),
                 times: Vec::new(),
                 states: vec![0.0; entry.samples * self.state.size()],
+                inputs: Vec::new(),
             })
             .collect();
         match &self.time {

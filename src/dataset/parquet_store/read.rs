@@ -104,6 +104,7 @@ impl Decoder {
                     .map(|values| values.is_valid(row).then(|| values.as_primitive::<Float64Type>().value(row)))
                     .collect(),
                 states: vec![0.0; times.len() * self.state.size()],
+                inputs: Vec::new(),
                 times,
             };
             let mut problems = Vec::new();
