@@ -32,9 +32,11 @@ fn batch(stream: &mut Stream) -> Batch {
         (times, (0..length * size).map(|_| stream.normal()).collect::<Vec<f64>>())
     };
     let all: Vec<Vec<_>> = lengths.iter().map(|of| of.iter().map(|&length| trajectory(length)).collect()).collect();
-    let segments: Vec<Vec<Segment>> =
-        all.iter().map(|of| of.iter().map(|(times, states)| Segment { times, states }).collect()).collect();
-    Batch::new(size, &segments, (0, 0))
+    let segments: Vec<Vec<Segment>> = all
+        .iter()
+        .map(|of| of.iter().map(|(times, states)| Segment { times, states, inputs: &[] }).collect())
+        .collect();
+    Batch::new(size, &[], &segments, (0, 0))
 }
 
 #[test]
