@@ -272,26 +272,29 @@ fn the_jacobian_gives_the_gradient_and_names_the_environment() {
 
 #[test]
 fn missing_values_count_for_nothing() {
-    let mut stream = Stream::new(8, "engine", &[]);
-    let observed = observed(&mut stream, 0);
-    let values = observed.iter().flatten().flat_map(|(_, states, _)| &states[CHANNELS..]);
-    let seen = values.clone().filter(|value| !value.is_nan()).count();
-    assert!(seen < values.count());
-    let batch = batch(&observed, &[], (0, 0));
-    assert_eq!(batch.count(), seen as f64);
-    assert!(batch.targets.iter().zip(&batch.mask).all(|(target, mask)| *mask == 1.0 || (*target, *mask) == (0.0, 0.0)));
-    let mut other = batch.clone();
-    other.targets.iter_mut().zip(&batch.mask).filter(|(_, mask)| **mask == 0.0).for_each(|(it, _)| *it = 1e3);
-    for_all(|engine, layers, between| {
-        if !between.is_empty() {
-            return; // a batch has inputs or it has none
-        }
-        let weights = weights(layers, 0, 2, &mut Stream::new(9, "engine", &[]));
-        assert_eq!(engine.loss_and_gradient(&weights, &batch), engine.loss_and_gradient(&weights, &other));
-        let jacobian = engine.jacobian(&weights, &batch);
-        assert_eq!(jacobian.residuals.len(), seen);
-        assert_eq!(jacobian, engine.jacobian(&weights, &other));
-    });
+    for between in BETWEEN {
+        let mut stream = Stream::new(8, "engine", &[]);
+        let observed = observed(&mut stream, between.len());
+        let values = observed.iter().flatten().flat_map(|(_, states, _)| &states[CHANNELS..]);
+        let seen = values.clone().filter(|value| !value.is_nan()).count();
+        assert!(seen < values.count());
+        let batch = batch(&observed, between, (0, 0));
+        assert_eq!(batch.count(), seen as f64);
+        let cells = || batch.targets.iter().zip(&batch.mask);
+        assert!(cells().all(|(target, mask)| *mask == 1.0 || (*target, *mask) == (0.0, 0.0)));
+        let mut other = batch.clone();
+        other.targets.iter_mut().zip(&batch.mask).filter(|(_, mask)| **mask == 0.0).for_each(|(it, _)| *it = 1e3);
+        for_all(|engine, layers, of_engine| {
+            if of_engine != between {
+                return;
+            }
+            let weights = weights(layers, between.len(), 2, &mut Stream::new(9, "engine", &[]));
+            assert_eq!(engine.loss_and_gradient(&weights, &batch), engine.loss_and_gradient(&weights, &other));
+            let jacobian = engine.jacobian(&weights, &batch);
+            assert_eq!(jacobian.residuals.len(), seen);
+            assert_eq!(jacobian, engine.jacobian(&weights, &other));
+        });
+    }
 }
 
 #[test]

@@ -165,9 +165,11 @@ fn a_model_says_what_states_it_is_for() {
         ("kind = \"convnet\"\nkernel = 4", &plane, "kernel = 4"),
         ("kind = \"fno\"", &plain, "states without space"),
     ] {
-        assert_eq!(of(model).problem(state).map(|(found, _)| found).as_deref(), Some(found), "{model}");
+        assert_eq!(of(model).problem(state, 0).map(|(found, _)| found).as_deref(), Some(found), "{model}");
     }
     for (model, state) in [("kind = \"mlp\"", &plain), ("kind = \"convnet\"", &plane), ("kind = \"fno\"", &plane)] {
-        assert_eq!(of(model).problem(state), None, "{model}");
+        assert_eq!(of(model).problem(state, 0), None, "{model}");
+        let driven = of(model).problem(state, 2).map(|(found, _)| found);
+        assert_eq!(driven.as_deref(), (state.space.len() == 2).then_some("2 inputs"), "{model}");
     }
 }
