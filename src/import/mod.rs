@@ -19,6 +19,7 @@ mod files;
 mod guess;
 mod hdf5;
 mod heap;
+mod inputs;
 mod parquet;
 mod pieces;
 mod plain;
@@ -42,6 +43,7 @@ pub use settings::{
     Splits, Table,
 };
 
+use pieces::Samples;
 use problem::Problems;
 use splits::Assignment;
 use trajectories::Trajectories;
@@ -176,14 +178,15 @@ fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, run: &Run) 
                 return Err(Error::Interrupted { signal });
             }
             let samples = loaded.table.samples(settings, environment, trajectory);
-            let (times, states) = samples.map_err(|error| Error::Data(vec![store::unusable(&error)]))?;
+            let Samples { times, states, inputs, .. } =
+                samples.map_err(|error| Error::Data(vec![store::unusable(&error)]))?;
             let trajectory = Trajectory {
                 environment: environment.clone(),
                 trajectory: trajectory.clone(),
                 parameters: loaded.parameters.get(environment).unwrap_or(&unknown).clone(),
                 times,
                 states,
-                inputs: Vec::new(),
+                inputs,
             };
             writer.write(*split, &trajectory)?;
             done += 1;
@@ -222,7 +225,7 @@ fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
         time_unit: settings.time_unit.clone(),
         channels: settings.states().map(|(_, c)| quantity(&c.name, &c.unit, &c.description)).collect(),
         grid: None,
-        inputs: Vec::new(),
+        inputs: settings.inputs().collect(),
         parameters: settings.parameters.iter().map(|p| quantity(&p.name, &p.unit, &p.description)).collect(),
         data_tolerance: None,
         splits: BTreeMap::new(),

@@ -56,6 +56,13 @@ pub(super) struct Changes {
     pub emptied: u64,
 }
 
+impl Changes {
+    pub fn add(&mut self, other: Changes) {
+        self.merged += other.merged;
+        self.emptied += other.emptied;
+    }
+}
+
 /// How samples that stand out of order, or at one time, are dealt with.
 pub(super) struct Rules<'a> {
     pub disorder: Disorder,

@@ -70,7 +70,7 @@ impl TableColumns {
         };
         let mut units = Units { source, warnings, problems };
         let mut channels = Vec::new();
-        for (index, wanted) in settings.states() {
+        for (index, wanted) in settings.sampled() {
             let column = match table.layout {
                 Layout::Wide => find(&format!("channels[{index}].column"), &wanted.column, units.problems),
                 Layout::Long => None,
@@ -173,11 +173,11 @@ impl ChannelNames {
     pub fn new(settings: &Settings) -> Self {
         let ignored = settings.table.ignored_channels.iter().map(|name| (name.trim().to_owned(), None));
         let all = settings.channels.iter().map(|channel| (channel.column.trim().to_owned(), None));
-        let states = settings.states().enumerate().map(|(i, (_, c))| (c.column.trim().to_owned(), Some(i)));
+        let read = settings.sampled().enumerate().map(|(i, (_, c))| (c.column.trim().to_owned(), Some(i)));
         ChannelNames {
-            seen: vec![false; settings.states().count()],
+            seen: vec![false; settings.sampled().count()],
             named: Vec::new(),
-            positions: ignored.chain(all).chain(states).collect(),
+            positions: ignored.chain(all).chain(read).collect(),
             unknown: BTreeSet::new(),
             met: BTreeSet::new(),
         }
@@ -190,7 +190,7 @@ impl ChannelNames {
 
     /// Reports the channels that no row names.
     pub fn all_seen(&self, settings: &Settings, file: &SourceFile, problems: &mut Problems) -> bool {
-        for (_, (index, channel)) in settings.states().enumerate().filter(|(position, _)| !self.seen[*position]) {
+        for (_, (index, channel)) in settings.sampled().enumerate().filter(|(position, _)| !self.seen[*position]) {
             let found = format!("no row of channel {}", shown(&channel.column));
             let remedy = suggestion(&channel.column, self.met.iter().map(String::as_str));
             let problem = Problem::new(Kind::MissingColumn, found, "rows of every channel", remedy);

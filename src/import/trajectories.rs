@@ -37,25 +37,20 @@ pub(super) struct Trajectories {
 }
 
 impl Trajectories {
-    /// Times and states of a trajectory.
+    /// The samples of a trajectory.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn samples(
-        &mut self,
-        settings: &Settings,
-        environment: &str,
-        trajectory: &str,
-    ) -> io::Result<(Vec<f64>, Vec<f64>)> {
+    pub fn samples(&mut self, settings: &Settings, environment: &str, trajectory: &str) -> io::Result<Samples> {
         let piece = &self.environments[environment][trajectory];
         if self.last.as_ref().is_none_or(|last| last.0 != piece.track) {
             let tracks = Tracks { settings, files: &self.files, clock: &self.clock };
             let rows = self.store.rows(piece.track)?;
             // What could be said of it has been said when it was made.
-            self.last = Some((piece.track, tracks.gather(rows, "", &mut Problems::default()).0));
+            let (mut counts, mut problems) = (Counts::new(settings), Problems::default());
+            self.last = Some((piece.track, tracks.gather(rows, "", &mut counts, &mut problems)));
         }
-        let (times, states) = self.last.as_ref().map(|last| last.1.part(piece.samples.clone())).unwrap_or_default();
-        Ok((times.to_vec(), states.to_vec()))
+        Ok(self.last.as_ref().map(|last| last.1.part(piece.samples.clone())).unwrap_or_default())
     }
 }
 
@@ -70,7 +65,7 @@ pub(super) fn read(
     let syntax = syntax(&table.delimiter, table.comment.as_deref())?;
     let files = files::find(directory, &table.file, "import.table.file", problems);
     let writing = Writing::new(&table.decimal, &table.missing);
-    let channels = settings.states().count();
+    let channels = settings.sampled().count();
     let (parts, width) = match table.layout {
         Layout::Wide => (1, channels),
         Layout::Long => (channels, 1),
@@ -83,7 +78,7 @@ pub(super) fn read(
         store: Store::new(width),
         parts,
         state: Vec::new(),
-        counts: Counts::new(channels),
+        counts: Counts::new(settings),
     };
     let (mut complete, mut finished) = (!files.is_empty(), true);
     let (mut parents, mut warnings) = (Vec::new(), Vec::new());

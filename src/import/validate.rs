@@ -50,10 +50,11 @@ impl Settings {
             report("channels".into(), "none".into(), "at least one channel", "add an `[[import.channels]]`");
         }
         for (index, channel) in self.channels.iter().enumerate() {
-            if channel.role == Role::Input {
-                let remedy =
-                    "channels that drive the system are not supported yet: set `role = \"ignore\"`, or make it a state";
-                report(format!("channels[{index}].role"), shown("input"), "`state` or `ignore`", remedy);
+            for (key, given) in [("between", channel.between.is_some()), ("extend", channel.extend)] {
+                if given && channel.role != Role::Input {
+                    let remedy = "set `role = \"input\"`, or remove it: states are never filled in";
+                    report(format!("channels[{index}].{key}"), "a value".into(), "none but for an input", remedy);
+                }
             }
             if let Some(stated) = &channel.column_unit {
                 conversion(format!("channels[{index}].column_unit"), stated, &channel.unit, &mut report);
