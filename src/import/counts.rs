@@ -21,13 +21,16 @@ pub(super) struct Counts {
     pub driven: u64,
     /// Values of each input among the channels that were not sampled at the time of a sample.
     pub interpolated: Vec<u64>,
+    /// Rows that are events of each input that these make.
+    pub events: Vec<u64>,
 }
 
 impl Counts {
     pub fn new(settings: &Settings) -> Self {
         let channels = settings.states().count();
         let interpolated = vec![0; settings.driving().count()];
-        Counts { observed: vec![0; channels], missing: vec![0; channels], interpolated, ..Counts::default() }
+        let events = vec![0; settings.events.len()];
+        Counts { observed: vec![0; channels], missing: vec![0; channels], interpolated, events, ..Counts::default() }
     }
 
     /// Adds one trajectory's states `[T, C]`; where it is driven, a sample may have none.
@@ -45,10 +48,25 @@ impl Counts {
 
     /// Adds what another has counted.
     pub fn add(&mut self, other: &Counts) {
-        let Counts { rows, unselected, observed, missing, changes, cuts, single, outside, driven, interpolated } =
-            other;
-        let of_channels =
-            [(&mut self.observed, observed), (&mut self.missing, missing), (&mut self.interpolated, interpolated)];
+        let Counts {
+            rows,
+            unselected,
+            observed,
+            missing,
+            changes,
+            cuts,
+            single,
+            outside,
+            driven,
+            interpolated,
+            events,
+        } = other;
+        let of_channels = [
+            (&mut self.observed, observed),
+            (&mut self.missing, missing),
+            (&mut self.interpolated, interpolated),
+            (&mut self.events, events),
+        ];
         for (sum, count) in of_channels.into_iter().flat_map(|(sums, counts)| sums.iter_mut().zip(counts)) {
             *sum += count;
         }
@@ -76,6 +94,9 @@ impl Counts {
         for ((_, channel), count) in settings.driving().zip(&self.interpolated) {
             let between = channel.between.unwrap_or_default().name();
             say(*count, "value", &format!("of input {} interpolated ({between})", channel.name));
+        }
+        for (input, count) in settings.events.iter().zip(&self.events) {
+            say(*count, "row", &format!("taken as events of input {}", input.name));
         }
         say(self.driven, "sample", "without any observed state kept for its inputs");
         say(self.outside, "sample", "of inputs before the first or after the last observed state left out");

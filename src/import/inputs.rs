@@ -72,7 +72,9 @@ pub(super) fn drive(
             values: known.iter().map(|&t| of_row(t)[states + u]).collect(),
             between: channel.between.unwrap_or_default(),
         };
-        if let Some(problem) = too_short(channel, &signal.times, span, whose).filter(|_| first.is_some() || signal.times.is_empty()) {
+        if let Some(problem) =
+            too_short(channel, &signal.times, span, whose).filter(|_| first.is_some() || signal.times.is_empty())
+        {
             let place = known.last().map_or(places[rows.start], |&t| places[t]);
             problems.push((problem.setting(format!("import.channels[{index}]")), Some(place)));
         }

@@ -14,6 +14,7 @@ mod cell;
 mod clock;
 mod columns;
 mod counts;
+mod events;
 mod expression;
 mod files;
 mod guess;
@@ -39,8 +40,8 @@ mod validate;
 pub use guess::guess;
 pub use problem::{Kind, LISTED, Problem};
 pub use settings::{
-    Channel, Condition, Disorder, Duplicates, Layout, Names, Origin, Parameter, Role, Selection, Settings, SideTable,
-    Splits, Table,
+    Channel, Condition, Disorder, Duplicates, EventInput, Layout, Names, Origin, Parameter, Role, Selection, Settings,
+    Shape, SideTable, Splits, Table,
 };
 
 use pieces::Samples;
@@ -96,6 +97,14 @@ pub fn files(settings: &Settings, base: &Path) -> Result<Vec<(String, PathBuf)>,
     let mut found = files::find(&directory, &settings.table.file, "import.table.file", &mut problems);
     if let Some(side) = &settings.side_table {
         found.extend(files::find(&directory, &Names(vec![side.file.clone()]), "import.side_table.file", &mut problems));
+    }
+    for (index, file) in settings.events.iter().enumerate().filter_map(|(index, it)| Some((index, it.file.clone()?))) {
+        found.extend(files::find(
+            &directory,
+            &Names(vec![file]),
+            &format!("import.events[{index}].file"),
+            &mut problems,
+        ));
     }
     let mut files: Vec<_> = found.into_iter().map(|file| (file.name, file.path)).collect();
     files.sort();

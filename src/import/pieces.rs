@@ -8,8 +8,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::clock::Clock;
+use super::clock::{Clock, Moment};
 use super::counts::Counts;
+use super::events::{Events, signals};
 use super::files::SourceFile;
 use super::inputs::drive;
 use super::problem::{Kind, Problem, Problems, shown};
@@ -52,6 +53,7 @@ pub(super) struct Tracks<'a> {
     pub settings: &'a Settings,
     pub files: &'a [SourceFile],
     pub clock: &'a Clock,
+    pub events: &'a Events,
 }
 
 impl Samples {
@@ -95,16 +97,30 @@ impl Piece {
 
 impl Tracks<'_> {
     /// Orders and joins the samples of one track; `whose` names it in problems.
-    pub fn gather(&self, rows: Vec<Series>, whose: &str, counts: &mut Counts, problems: &mut Problems) -> Samples {
+    ///
+    /// # Errors
+    /// If the temporary file cannot be read.
+    pub fn gather(
+        &self,
+        store: &Store,
+        track: usize,
+        whose: &str,
+        counts: &mut Counts,
+        problems: &mut Problems,
+    ) -> io::Result<Samples> {
         let channels: Vec<&str> = self.settings.sampled().map(|(_, channel)| channel.name.as_str()).collect();
         let (disorder, duplicates) = (self.settings.table.disorder, self.settings.table.duplicates);
         let rules = Rules { disorder, duplicates, whose, channels: &channels, clock: self.clock, files: self.files };
-        let (series, changes) = gather(rows, &rules, &mut |problem| problems.push(problem));
+        let (series, changes) = gather(store.rows(track)?, &rules, &mut |problem| problems.push(problem));
         counts.changes.add(changes);
         let states = self.settings.states().count();
-        let samples = timed(series, states, &rules, problems);
-        let events = |_, _: &[f64]| Ok(Vec::new());
-        match drive(samples, self.settings, events, whose, counts) {
+        let first = series.first_observed(states);
+        let samples = timed(series, first, &rules, problems);
+        let Track { environment, trajectory, .. } = &store.tracks[track];
+        let events =
+            self.events.of(environment, trajectory, |moment| self.clock.time(moment, first.unwrap_or(moment)))?;
+        let made = |span, times: &[f64]| signals(self.settings, &events, span, times, whose);
+        Ok(match drive(samples, self.settings, made, whose, counts) {
             Ok(samples) => samples,
             Err(found) => {
                 problems.extend(found.into_iter().map(|(problem, place)| match place {
@@ -113,7 +129,7 @@ impl Tracks<'_> {
                 }));
                 Samples::default()
             }
-        }
+        })
     }
 
     /// Makes the trajectories. What follows from a row that was left out is not reported.
@@ -164,7 +180,7 @@ impl Tracks<'_> {
         let (table, track) = (&settings.table, &store.tracks[position]);
         let whose = whose(track);
         let (mut problems, mut counts) = (Problems::default(), Counts::new(settings));
-        let samples = self.gather(store.rows(position)?, &whose, &mut counts, &mut problems);
+        let samples = self.gather(store, position, &whose, &mut counts, &mut problems)?;
         counts.add_states(&samples.states, !samples.inputs.is_empty());
         let usable = whole && !track.broken && !problems.has(&[Kind::InputSpan]);
         if usable {
@@ -235,12 +251,9 @@ fn too_short(samples: &Samples, whose: &str, files: &[SourceFile]) -> Option<Pro
 }
 
 /// The samples at times in the dataset's unit, which may be too coarse for them.
-/// The first sample is that of the first of the first `channels`.
-fn timed(series: Series, channels: usize, rules: &Rules<'_>, problems: &mut Problems) -> Samples {
+fn timed(series: Series, first: Option<Moment>, rules: &Rules<'_>, problems: &mut Problems) -> Samples {
     let Series { moments, states, places } = series;
-    let width = rules.channels.len();
-    let first = states.chunks_exact(width).position(|state| state[..channels].iter().any(|value| !value.is_nan()));
-    let times: Vec<f64> = moments.iter().map(|&moment| rules.clock.time(moment, moments[first.unwrap_or(0)])).collect();
+    let times: Vec<f64> = moments.iter().map(|&moment| rules.clock.time(moment, first.unwrap_or(moment))).collect();
     if let Some(t) = (1..times.len()).find(|&t| moments[t - 1] < moments[t] && times[t - 1] >= times[t]) {
         let [a, b] = [t - 1, t].map(|t| rules.clock.shown(moments[t]));
         let found = format!("times {a} and {b} of {}, which are the same number in the unit of time", rules.whose);

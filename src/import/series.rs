@@ -96,6 +96,14 @@ impl Series {
         self.places.push(place);
     }
 
+    /// The first time at which one of the first `channels` was observed, else the first of all.
+    pub fn first_observed(&self, channels: usize) -> Option<Moment> {
+        let width = self.states.len() / self.moments.len().max(1);
+        let mut states = self.states.chunks_exact(width.max(1));
+        let first = states.position(|state| state[..channels].iter().any(|value| !value.is_nan()));
+        self.moments.get(first.unwrap_or(0)).copied()
+    }
+
     /// Puts the samples in the order of time, those of one time in the order of the files.
     fn order(&mut self, rules: &Rules<'_>, report: &mut impl FnMut(Problem)) {
         let falls: Vec<usize> = (1..self.moments.len()).filter(|&i| self.moments[i] < self.moments[i - 1]).collect();

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{Between, Input, Quantity};
 
+mod events;
 mod forms;
 mod table;
 
+pub use events::{EventInput, Shape};
 pub use forms::{Condition, Names};
 pub use table::{Disorder, Duplicates, Layout, Origin, Table};
 use table::{comma, point};
@@ -67,6 +69,9 @@ pub struct Settings {
     pub table: Table,
     /// What is kept of the table, in the order of the dataset's channels.
     pub channels: Vec<Channel>,
+    /// Doses, feeds and switchings, as inputs behind those among the channels.
+    #[serde(default)]
+    pub events: Vec<EventInput>,
     /// What is known of each environment besides its trajectories.
     #[serde(default)]
     pub side_table: Option<SideTable>,
@@ -237,10 +242,11 @@ impl Settings {
 
     /// The inputs of the dataset.
     pub(super) fn inputs(&self) -> impl Iterator<Item = Input> {
-        self.driving().map(|(_, channel)| Input {
+        let of_channels = self.driving().map(|(_, channel)| Input {
             quantity: Quantity::new(&channel.name, &channel.unit, &channel.description),
             between: channel.between.unwrap_or_default(),
-        })
+        });
+        of_channels.chain(self.events.iter().map(EventInput::input))
     }
 
     fn of_role(&self, role: Role) -> impl Iterator<Item = (usize, &Channel)> {
