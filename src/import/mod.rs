@@ -13,6 +13,7 @@ use crate::schema::{FormatVersion, Quantity, Trajectory};
 mod cell;
 mod clock;
 mod columns;
+mod conversions;
 mod counts;
 mod events;
 mod expression;
@@ -22,6 +23,7 @@ mod hdf5;
 mod heap;
 mod inputs;
 mod parquet;
+mod petab;
 mod pieces;
 mod plain;
 mod problem;
@@ -133,8 +135,10 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
     for warning in &loaded.warnings {
         run.emit(Event::Warn(warning.to_string()));
     }
-    for note in loaded.table.counts.sentences(settings) {
-        run.emit(Event::Note(note));
+    let counts = &loaded.table.counts;
+    run.emit(Event::Note(format!("{} read", counts::many(counts.rows, "row"))));
+    for treatment in counts.report(settings) {
+        run.emit(Event::Note(treatment.text));
     }
     write(settings, &mut loaded, directory, run)
 }
@@ -234,6 +238,7 @@ fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
         time_unit: settings.time_unit.clone(),
         channels: settings.states().map(|(_, c)| quantity(&c.name, &c.unit, &c.description)).collect(),
         grid: None,
+        import_report: loaded.table.counts.report(settings),
         inputs: settings.inputs().collect(),
         parameters: settings.parameters.iter().map(|p| quantity(&p.name, &p.unit, &p.description)).collect(),
         data_tolerance: None,
