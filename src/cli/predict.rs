@@ -69,7 +69,7 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
         )));
     }
     let times: Vec<f64> = (0..=steps as u64).map(|step| start + step as f64 * every).collect();
-    let forecast = estimate::forecast(COMPUTE, &model, &known, &initial, &times)?;
+    let forecast = estimate::forecast(COMPUTE, &model, &known, &initial, &times, &[])?;
     let text = if command.json { format!("{:#}\n", as_json(&forecast, channels)) } else { as_csv(&forecast, channels) };
     match &command.to {
         Some(path) => {

@@ -154,6 +154,8 @@ fn ranges(dataset: &Manifest, surveys: &BTreeMap<Split, SplitSurvey>) -> String 
         samples.push(cells(split, "time", &dataset.time_unit, &survey.times));
         let channels = dataset.channels.iter().zip(&survey.channels);
         samples.extend(channels.map(|(channel, range)| cells(split, &channel.name, &channel.unit, range)));
+        let inputs = dataset.inputs.iter().map(|input| &input.quantity).zip(&survey.inputs);
+        samples.extend(inputs.map(|(input, range)| cells(split, &input.name, &input.unit, range)));
         coverage.extend(dataset.parameters.iter().zip(&survey.parameters).map(|(parameter, it)| {
             let mut row = cells(split, &parameter.name, &parameter.unit, &it.range);
             row.extend([it.distinct.to_string(), it.unknown.to_string()]);
@@ -182,6 +184,10 @@ fn dataset_card(dataset: &Manifest) -> String {
         text.push_str(&format!("made from    {} (sha256 {})\n", parent.name, parent.sha256));
     }
     text.push_str(&format!("\n{}", quantities("channel", &dataset.channels)));
+    if !dataset.inputs.is_empty() {
+        let inputs: Vec<Quantity> = dataset.inputs.iter().map(|input| input.quantity.clone()).collect();
+        text.push_str(&format!("\n{}", quantities("input", &inputs)));
+    }
     if !dataset.parameters.is_empty() {
         text.push_str(&format!("\n{}", quantities("parameter", &dataset.parameters)));
     }

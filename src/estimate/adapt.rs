@@ -33,7 +33,7 @@ use walk::{Point, Walk};
 use weights::Weights;
 
 use super::{InitialState, Loss, Settings, Status};
-use crate::checkpoint::{ChannelScale, StoredModel};
+use crate::checkpoint::{StoredModel, Units};
 use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, With};
 
 /// Tolerance of a rough fit, at least.
@@ -70,10 +70,10 @@ impl Adaptation {
 }
 
 /// A batch of `supports`, padded to `environments`.
-fn padded_batch(channels: usize, supports: &[Support], environments: usize) -> Batch {
+fn padded_batch(units: &Units, supports: &[Support], environments: usize) -> Batch {
     let mut segments: Vec<Vec<Segment>> = supports.iter().map(Support::segments).collect();
     segments.resize(environments, Vec::new());
-    Batch::new(channels, &segments, (1, 1))
+    Batch::new(units.state.len(), &units.between, &segments, (1, 1))
 }
 
 /// What contexts are fitted with.
@@ -87,8 +87,7 @@ pub struct Adapter<'a> {
     d: usize,
     /// Where fits begin that found no minimum from zero `[n][d]`.
     starts: Vec<Vec<f64>>,
-    /// One a value of a state.
-    scales: Vec<ChannelScale>,
+    units: Units,
 }
 
 impl<'a> Adapter<'a> {
@@ -104,7 +103,7 @@ impl<'a> Adapter<'a> {
             basis: model.rule().basis(&model.shared),
             d: model.manifest.context_dimension,
             starts: spread(&model.contexts, model.manifest.context_dimension),
-            scales: model.manifest.scales_of_state(),
+            units: model.manifest.units(),
         })
     }
 
@@ -122,7 +121,7 @@ impl<'a> Adapter<'a> {
         supports
             .par_chunks(together)
             .flat_map_iter(|supports| {
-                let batch = &padded_batch(self.scales.len(), supports, together);
+                let batch = &padded_batch(&self.units, supports, together);
                 let (settings, even) = (self.settings, &Weights::even(batch, supports));
                 let chunk =
                     Chunk { tangents: tangents.as_ref(), with, d: self.d, batch, supports, weights: even, settings };
@@ -134,7 +133,8 @@ impl<'a> Adapter<'a> {
                     }
                 };
                 let mut fitted = chunk.begin_again(fitted, &self.starts);
-                let by_noise = settings.noise.map(|noise| Weights::of(noise, &self.scales, batch, supports, &fitted));
+                let by_noise =
+                    settings.noise.map(|noise| Weights::of(noise, &self.units.state, batch, supports, &fitted));
                 if let Some(weights) = &by_noise {
                     fitted = Chunk { weights, ..chunk }.go_on(fitted);
                 }

@@ -41,11 +41,11 @@ use rayon::prelude::*;
 
 use stream::Observed;
 
-use crate::checkpoint::{self, ChannelScale, StoredModel};
+use crate::checkpoint::{self, StoredModel, Units};
 use crate::dataset::{self, Dataset, IndexEntry};
 use crate::engine::{Batch, Compute, ComputeError};
 use crate::progress::{Event, Run};
-use crate::schema::{Quantity, Split};
+use crate::schema::{Input, Quantity, Split};
 use crate::systems::Problem;
 
 /// Why there are no estimates.
@@ -191,14 +191,22 @@ fn environments(index: &[IndexEntry]) -> Vec<EnvironmentRows> {
 
 fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result<(), Error> {
     let (of_dataset, of_model) = (dataset.manifest(), &model.manifest);
-    let say = |channels: &[crate::schema::Quantity], parameters: &[crate::schema::Quantity]| {
-        let list = |quantities: &[crate::schema::Quantity]| {
+    let say = |channels: &[Quantity], inputs: &[Input], parameters: &[Quantity]| {
+        let list = |quantities: &[Quantity]| {
             quantities.iter().map(|it| format!("{} [{}]", it.name, it.unit)).collect::<Vec<_>>().join(", ")
         };
-        format!("channels {} and parameters {}", list(channels), list(parameters))
+        let input = |Input { quantity: it, between }: &Input| format!("{} [{}] ({})", it.name, it.unit, between.name());
+        let inputs = match inputs {
+            [] if of_dataset.inputs.is_empty() && of_model.inputs.is_empty() => String::new(),
+            [] => ", no inputs".to_owned(),
+            _ => format!(", inputs {}", inputs.iter().map(input).collect::<Vec<_>>().join(", ")),
+        };
+        format!("channels {}{inputs} and parameters {}", list(channels), list(parameters))
     };
-    let (found, expected) =
-        (say(&of_dataset.channels, &of_dataset.parameters), say(&of_model.channels, &of_model.parameters));
+    let (found, expected) = (
+        say(&of_dataset.channels, &of_dataset.inputs, &of_dataset.parameters),
+        say(&of_model.channels, &of_model.inputs, &of_model.parameters),
+    );
     if found == expected {
         return Ok(());
     }
@@ -259,8 +267,7 @@ struct Estimator<'a> {
     bounds: Vec<Bounds>,
     /// Rows of held-out trajectories of adapted environments.
     held_out: BTreeMap<String, Vec<usize>>,
-    /// One a value of a state.
-    scales: Vec<ChannelScale>,
+    units: Units,
 }
 
 impl<'a> Estimator<'a> {
@@ -281,7 +288,7 @@ impl<'a> Estimator<'a> {
             model,
             adapter: adapt::Adapter::new(settings, compute, model)?,
             hull: Hull::new(points),
-            scales: model.manifest.scales_of_state(),
+            units: model.manifest.units(),
             held_out,
         })
     }
@@ -292,7 +299,7 @@ impl<'a> Estimator<'a> {
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
             environments.push((id, parameters));
-            supports.push(Support::new(trajectories, &self.scales, self.settings.initial_state()));
+            supports.push(Support::new(trajectories, &self.units, self.settings.initial_state()));
         }
         let adaptations = self.adapter.adapt(&supports);
         environments
@@ -305,10 +312,14 @@ impl<'a> Estimator<'a> {
                     _ => None,
                 };
                 let predictions = std::mem::take(&mut adaptation.predictions);
-                let errors =
-                    evaluation::FitErrors::new(support, &predictions, &self.scales, self.model.manifest.channels.len());
+                let errors = evaluation::FitErrors::new(
+                    support,
+                    &predictions,
+                    &self.units.state,
+                    self.model.manifest.channels.len(),
+                );
                 let fit = match self.settings.fitted {
-                    true => fitted::Fit::new(&id, support, &adaptation.initial_states, &predictions, &self.scales),
+                    true => fitted::Fit::new(&id, support, &adaptation.initial_states, &predictions, &self.units.state),
                     false => fitted::Fit::default(),
                 };
                 Ok((self.row(id, &parameters, support.points(), adaptation, errors, test_mse), fit))
@@ -416,13 +427,14 @@ impl<'a> Estimator<'a> {
 
     /// Trajectories that nothing is fitted to: each starts where it was observed.
     fn held_out(&self, split: Split, rows: &[usize]) -> Result<Support, Error> {
-        Ok(Support::new(self.dataset.read_rows(split, rows)?, &self.scales, InitialState::Observed))
+        Ok(Support::new(self.dataset.read_rows(split, rows)?, &self.units, InitialState::Observed))
     }
 
     fn add_error(&self, context: &[f64], held_out: &Support, error: &mut evaluation::SquaredError) {
         let mut weights = vec![0.0; self.model.model().layout().size()];
         self.model.rule().decode(&self.model.shared, context, &mut weights);
-        let batch = Batch::new(self.scales.len(), &[held_out.segments()], (0, 0));
-        error.add(&self.adapter.engine.predict(&weights, &batch), &batch, &self.scales);
+        let Units { state, between, .. } = &self.units;
+        let batch = Batch::new(state.len(), between, &[held_out.segments()], (0, 0));
+        error.add(&self.adapter.engine.predict(&weights, &batch), &batch, state);
     }
 }

@@ -10,7 +10,7 @@ use crate::schema::{Split, Trajectory};
 /// complete sample on; of the first trajectory that has one, if any has.
 ///
 /// # Errors
-/// If the dataset cannot be read or has no such environment.
+/// If the dataset cannot be read, has no such environment, or is not of the model's quantities.
 pub fn portrait(
     compute: Compute,
     dataset: &Dataset,
@@ -19,6 +19,7 @@ pub fn portrait(
     environment: &str,
     context: &[f64],
 ) -> Result<Option<(Trajectory, Vec<f64>)>, Error> {
+    super::check_quantities(dataset, model)?;
     let index = dataset.index(split)?;
     let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
     if rows.is_empty() {
@@ -36,15 +37,16 @@ pub fn portrait(
         }
     }
     let Some(observed) = observed else { return Ok(None) };
-    let scales = model.manifest.scales_of_state();
-    let support = Support::new([observed.clone()], &scales, InitialState::Observed);
+    let units = model.manifest.units();
+    let scales = &units.state;
+    let support = Support::new([observed.clone()], &units, InitialState::Observed);
     let rule = model.rule();
     let mut weights = vec![0.0; model.model().layout().size()];
     rule.decode(&model.shared, context, &mut weights);
-    let batch = Batch::new(scales.len(), &[support.segments()], (0, 0));
+    let batch = Batch::new(scales.len(), &units.between, &[support.segments()], (0, 0));
     let mut prediction = observed.state(0).to_vec();
     for state in model.engine(compute)?.0.predict(&weights, &batch).chunks_exact(scales.len()) {
-        prediction.extend(state.iter().zip(&scales).map(|(value, scale)| value * scale.scale + scale.centre));
+        prediction.extend(state.iter().zip(scales).map(|(value, scale)| value * scale.scale + scale.centre));
     }
     Ok(Some((observed, prediction)))
 }
