@@ -225,6 +225,11 @@ fn system_card(system: &Equations) -> String {
         vec![state.name.clone(), state.unit.clone(), initial, state.derivative.clone(), state.description.clone()]
     }));
     text.push_str(&format!("\n{}", table(&rows)));
+    if !system.inputs.is_empty() {
+        let mut rows = vec![["input", "unit", "description"].map(str::to_owned).to_vec()];
+        rows.extend(system.inputs.iter().map(|it| vec![it.name.clone(), it.unit.clone(), it.description.clone()]));
+        text.push_str(&format!("\n{}", table(&rows)));
+    }
     let mut rows = vec![["parameter", "unit", "lower", "upper", "description"].map(str::to_owned).to_vec()];
     rows.extend(system.parameters.iter().map(|it| {
         let (lower, upper) = (it.lower.to_string(), it.upper.to_string());
