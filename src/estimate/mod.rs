@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub mod adapt;
+mod driven;
 mod evaluation;
 mod fitted;
 mod hull;
@@ -27,6 +28,7 @@ mod settings;
 mod stream;
 
 pub use adapt::Support;
+pub use driven::inputs_extrapolate;
 pub use evaluation::{Coverage, Evaluation};
 pub use hull::Hull;
 pub use interval::Bounds;
@@ -322,7 +324,14 @@ impl<'a> Estimator<'a> {
                     true => fitted::Fit::new(&id, support, &adaptation.initial_states, &predictions, &self.units.state),
                     false => fitted::Fit::default(),
                 };
-                Ok((self.row(id, &parameters, support.points(), adaptation, errors, test_mse), fit))
+                let mut row = self.row(id, &parameters, support.points(), adaptation, errors, test_mse);
+                // Inputs far away are why a context is.
+                if matches!(row.status, Status::Ok | Status::OutsideTrainingRange)
+                    && let Some(reason) = self.driven_beyond(support)
+                {
+                    (row.status, row.reason) = (Status::OutsideTrainingRange, reason);
+                }
+                Ok((row, fit))
             })
             .collect()
     }
@@ -369,6 +378,16 @@ impl<'a> Estimator<'a> {
             iterations,
             in_hull: truth.filter(|truth| !truth.is_empty()).map(|truth| self.hull.contains(&truth)),
         }
+    }
+
+    /// In which way, if any, the inputs of an environment are not those of the training.
+    fn driven_beyond(&self, support: &Support) -> Option<String> {
+        let scales = &self.units.inputs;
+        support.trajectories.iter().find_map(|it| {
+            let inputs = it.inputs.iter().zip(scales.iter().cycle()).map(|(u, scale)| u * scale.scale + scale.centre);
+            let inputs: Vec<f64> = inputs.collect();
+            inputs_extrapolate(&self.model.manifest, &it.times, &inputs, self.settings.extrapolation)
+        })
     }
 
     /// What a fit that converged is worth.

@@ -109,7 +109,8 @@ pub fn run(
     let scales = data::channel_scales(dataset, settings.scaling)?;
     let input_scales = inputs::input_scales(dataset)?;
     let channels = manifest.channels.iter().map(|it| format!("channel `{}`", it.name)).zip(&scales);
-    let inputs = manifest.inputs.iter().map(|it| format!("input `{}`", it.quantity.name)).zip(&input_scales);
+    let of_inputs = input_scales.iter().map(|it| &it.scale);
+    let inputs = manifest.inputs.iter().map(|it| format!("input `{}`", it.quantity.name)).zip(of_inputs);
     for (quantity, scale) in channels.chain(inputs) {
         if !(scale.centre.is_finite() && scale.scale.is_finite()) {
             return Err(Error::TooLarge { dataset: dataset.directory().to_owned(), quantity });
