@@ -120,6 +120,59 @@ fn errors_are_as_large_as_stated_and_no_smaller_than_the_bound() {
     }
 }
 
+/// One value in each trajectory is wrong by far: least squares follow it, Huber's loss does not, and says how well it does.
+#[test]
+fn a_wrong_value_moves_least_squares_and_not_huber() {
+    let root = tempfile::tempdir().unwrap();
+    let text = format!("{PAIRS}[observation]\nnoise = 0.05\n").replace("limit = 25", "limit = 225");
+    let dataset = generate(root.path(), &text);
+    let huber = format!("{ESTIMATED}\nloss = \"huber\"");
+    let clean = dataset.read(Split::Grid).unwrap();
+    let dirty: Vec<Trajectory> = clean
+        .iter()
+        .enumerate()
+        .map(|(e, trajectory)| {
+            let mut dirty = trajectory.clone();
+            dirty.states[(11 * e) % 40] += [5.0, 200.0][e % 2];
+            dirty
+        })
+        .collect();
+    let changed = with_grid(root.path(), &dataset, dirty);
+    let error = |rows: &[Row]| {
+        let errors = rows.iter().flat_map(|row| &row.parameters).map(|it| (it.value / it.truth.unwrap() - 1.0).abs());
+        let mut errors: Vec<f64> = errors.map(|error| if error.is_nan() { f64::INFINITY } else { error }).collect();
+        errors.sort_by(f64::total_cmp);
+        errors[errors.len() / 2]
+    };
+    let squares = rows(ESTIMATED, &dataset, Split::Grid);
+    let of_clean = error(&squares);
+    let moved = error(&rows(ESTIMATED, &changed, Split::Grid));
+    assert!(moved > 4.0 * of_clean, "{moved} beside {of_clean}");
+    for (dataset, most) in [(&dataset, 1.15), (&changed, 1.3)] {
+        let rows = rows(&huber, dataset, Split::Grid);
+        let good: Vec<Row> = rows.iter().filter(|row| row.status == Status::Ok).cloned().collect();
+        assert!(
+            good.len() >= 220,
+            "{} of {}: {:?}",
+            good.len(),
+            rows.len(),
+            rows.iter().find(|it| it.status.is_failure())
+        );
+        assert!(error(&rows) < most * of_clean, "{} beside {of_clean}", error(&rows));
+        // Half of the errors of normal estimates are within 0.6745 standard errors; of 450 draws the median errs by 5 %.
+        let of_parameter = |it: &estimate::ParameterEstimate| (it.value - it.truth.unwrap()).abs() / it.standard_error;
+        let mut over: Vec<f64> = good.iter().flat_map(|row| row.parameters.iter().map(of_parameter)).collect();
+        over.sort_by(f64::total_cmp);
+        let middle = over[over.len() / 2] / 0.6745;
+        assert!((middle - 1.0).abs() < 0.15, "error over standard error {middle}");
+        let beyond = over.iter().filter(|ratio| !(**ratio <= 3.0)).count() as f64 / over.len() as f64;
+        eprintln!("{middle} {beyond} {}", good.len());
+        assert!(beyond < 0.03, "{beyond} beyond three standard errors");
+        let noise = good.iter().map(|row| row.noise[0]).sum::<f64>() / good.len() as f64;
+        assert!((noise / 0.05 - 1.0).abs() < 0.2, "{noise}");
+    }
+}
+
 #[test]
 fn missing_cells_count_for_nothing() {
     let root = tempfile::tempdir().unwrap();

@@ -4,7 +4,7 @@
 ///
 /// A row starts at `initial` and is compared with `targets` after each step of length `dt`. Where a row is shorter than
 /// `L`, or an environment has fewer rows than `B`, `dt` and `mask` are zero: padding moves nothing and counts for nothing.
-/// A missing value has mask and target zero too.
+/// A missing value has mask and target zero too. A mask between is the root of the value's weight in the loss.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     pub environments: usize,
@@ -17,7 +17,7 @@ pub struct Batch {
     pub dt: Vec<f64>,
     /// `[E, B, L, C]`.
     pub targets: Vec<f64>,
-    /// `[E, B, L, C]`, zero or one.
+    /// `[E, B, L, C]`: zero, or the root of a weight, which is one unless it is said otherwise.
     pub mask: Vec<f64>,
 }
 
@@ -97,9 +97,21 @@ impl Batch {
         }
     }
 
-    /// Observed values that are compared, over the whole batch.
+    /// Multiplies the weight of each value by the square of its entry in `roots`, one a value of a state; of none, all stay.
+    pub fn weigh(&mut self, roots: &[f64]) {
+        if !roots.is_empty() {
+            self.mask.chunks_exact_mut(roots.len()).for_each(|of| of.iter_mut().zip(roots).for_each(|(m, r)| *m *= r));
+        }
+    }
+
+    /// Sum of the weights of the observed values that are compared, over the whole batch: how many they are where all weigh one.
     pub fn count(&self) -> f64 {
-        self.mask.iter().sum()
+        self.mask.iter().map(|root| root * root).sum()
+    }
+
+    /// Observed values that are compared, over the whole batch.
+    pub fn values(&self) -> usize {
+        self.mask.iter().filter(|&&root| root > 0.0).count()
     }
 
     /// Values of one environment in `targets` and `mask`: `B L C`.

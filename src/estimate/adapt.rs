@@ -13,7 +13,16 @@
 //! its covariance is a block of the inverse over all unknowns.
 //!
 //! All values weigh the same in the model's own units, unless `estimate.noise` says what the noise is like: a second fit then weighs them
-//! by the noise that the residuals of the first show. With `estimate.loss = "huber"`, further fits weigh down what lies far off.
+//! by the noise that the residuals of the first show. With `estimate.loss = "huber"`, further fits weigh down what lies far off. Weights that
+//! are not those of the noise, Huber's and those of channels in the loss (`train.weights`), move the estimate and say nothing of its error:
+//!
+//! ```text
+//! cov(u) = A^-1 B A^-1,    A = sum_i w_i v_i J_i J_i',    B = sum_i (w_i v_i sigma_i)^2 J_i J_i'
+//! ```
+//!
+//! `w` weight of the channel, `v` weight by the noise (1 where nothing is said of it), `sigma` noise that the residuals show: of each channel
+//! its own where `v` is 1, else `s / sqrt(v)`; under Huber's loss its `s^2` is the [variance](super::robust) of such estimates. Source:
+//! G. Seber, C. Wild, Nonlinear Regression (1989), section 2.1.4.
 //!
 //! A fit that finds no minimum begins again from contexts of training environments, until one does.
 //!
@@ -89,6 +98,10 @@ pub struct Adapter<'a> {
     starts: Vec<Vec<f64>>,
     /// One a value of a state.
     scales: Vec<ChannelScale>,
+    /// Values of a channel in a state.
+    points: usize,
+    /// The weight of each value of a state in the loss; empty where all weigh the same.
+    preferences: Vec<f64>,
 }
 
 impl<'a> Adapter<'a> {
@@ -105,6 +118,8 @@ impl<'a> Adapter<'a> {
             d: model.manifest.context_dimension,
             starts: spread(&model.contexts, model.manifest.context_dimension),
             scales: model.manifest.scales_of_state(),
+            points: model.manifest.state_shape().points(),
+            preferences: model.manifest.state_shape().of_values(&model.manifest.weights),
         })
     }
 
@@ -124,8 +139,9 @@ impl<'a> Adapter<'a> {
             .flat_map_iter(|supports| {
                 let batch = &padded_batch(self.scales.len(), supports, together);
                 let (settings, even) = (self.settings, &Weights::even(batch, supports));
-                let chunk =
-                    Chunk { tangents: tangents.as_ref(), with, d: self.d, batch, supports, weights: even, settings };
+                let (tangents, d, points, preferences) = (tangents.as_ref(), self.d, self.points, &self.preferences);
+                let weights = &even.preferring(preferences);
+                let chunk = Chunk { tangents, with, d, points, preferences, batch, supports, weights, settings };
                 let fitted = match &coarse {
                     None => chunk.fit(chunk.first_guess()),
                     Some(coarse) => {
@@ -135,14 +151,19 @@ impl<'a> Adapter<'a> {
                 };
                 let mut fitted = chunk.begin_again(fitted, &self.starts);
                 let by_noise = settings.noise.map(|noise| Weights::of(noise, &self.scales, batch, supports, &fitted));
-                if let Some(weights) = &by_noise {
+                if let Some(by_noise) = &by_noise {
+                    let weights = &by_noise.preferring(preferences);
                     fitted = Chunk { weights, ..chunk }.go_on(fitted);
                 }
                 if settings.loss == Loss::Huber {
                     for _ in 0..HUBER_ROUNDS {
-                        let weights = &by_noise.as_ref().unwrap_or(even).huber(batch, supports, &fitted);
+                        let weights = by_noise.as_ref().unwrap_or(even).huber(batch, supports, &fitted);
+                        let weights = &weights.preferring(preferences);
                         fitted = Chunk { weights, ..chunk }.go_on(fitted);
                     }
+                }
+                if settings.loss == Loss::Huber || !preferences.is_empty() {
+                    chunk.spread(&mut fitted, by_noise.as_ref().unwrap_or(even), by_noise.is_some());
                 }
                 fitted
             })
@@ -162,6 +183,8 @@ struct Chunk<'a> {
     tangents: &'a dyn Tangents,
     with: With,
     d: usize,
+    points: usize,
+    preferences: &'a [f64],
     batch: &'a Batch,
     supports: &'a [Support],
     weights: &'a Weights,
@@ -302,6 +325,42 @@ impl Chunk<'_> {
             .enumerate()
             .map(|(e, (walk, support))| self.adaptation(walk, support, &predictions[e * size..(e + 1) * size]))
             .collect()
+    }
+
+    /// Puts the covariance `A^-1 B A^-1` in place of that of a fit whose weights were not those of the noise alone: `of_noise`, which are
+    /// one where nothing is said of it.
+    fn spread(&self, fitted: &mut [Adaptation], of_noise: &Weights, is_said: bool) {
+        let mut unknowns = self.first_guess();
+        for (unknowns, it) in unknowns.iter_mut().zip(&*fitted).filter(|(_, it)| it.context[0].is_finite()) {
+            let found = it.context.iter().chain(it.initial_states.iter().flatten());
+            unknowns.iter_mut().zip(found).for_each(|(unknown, found)| *unknown = *found);
+        }
+        let (predictions, tangents) = self.roll_out(&unknowns);
+        let variances = of_noise.variances(is_said, self.settings.loss, self.points, self.batch, self.supports, fitted);
+        let weights = &of_noise.preferring(self.preferences);
+        let squared = weights.with(&variances, |weight, variance| weight * weight * variance);
+        let (slopes, noise) = (Chunk { weights, ..*self }, Chunk { weights: &squared, ..*self });
+        for (e, (it, unknowns)) in fitted.iter_mut().zip(unknowns).enumerate() {
+            if it.covariance.iter().any(|value| value.is_nan()) {
+                continue;
+            }
+            let count = self.supports[e].points() as f64;
+            let sum = |chunk: &Chunk| chunk.point(e, unknowns.clone(), &predictions, &tangents).normal * count;
+            let (mut a, mut b) = (sum(&slopes), sum(&noise));
+            // A prior is one more observation, whose noise is its deviation: `A` counts it in units of the noise of the others.
+            let of_environment = e * self.batch.values_per_environment();
+            let typical = squared.later[of_environment..].iter().take(self.batch.values_per_environment());
+            let (sum, present) = typical.filter(|it| **it > 0.0).fold((0.0, 0.0), |(s, n), it| (s + it, n + 1.0));
+            for prior in self.supports[e].priors(self.with) {
+                let k = self.d + prior.place;
+                let weight = sum / present / prior.deviation.powi(2);
+                a[(k, k)] += weight;
+                b[(k, k)] += weight * weight * prior.deviation.powi(2);
+            }
+            if let Some(inverse) = a.cholesky().map(|factor| factor.inverse()) {
+                it.covariance = (&inverse * b * &inverse).view((0, 0), (self.d, self.d)).into_owned();
+            }
+        }
     }
 
     /// Moves the predictions of environment `e` along their tangents.

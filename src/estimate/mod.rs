@@ -22,6 +22,7 @@ mod output;
 pub mod physics;
 mod portrait;
 mod predict;
+mod robust;
 mod row;
 mod settings;
 mod stream;
@@ -34,7 +35,7 @@ pub use output::{Manifest, read_rows, rows, verify};
 pub use portrait::portrait;
 pub use predict::{Forecast, KnownContext, context_of_environment, context_of_parameters, forecast};
 pub use row::{ParameterEstimate, Row, Status};
-pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Settings};
+pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Noise, Settings};
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
@@ -78,10 +79,6 @@ pub enum Error {
         "estimate.initial_state = \"estimated\": the dataset holds fields, whose initial states have too many values; leave it out"
     )]
     EstimatedFields,
-    #[error(
-        "estimate.loss = \"huber\": the method \"physics\" fits squares alone; leave it out, or use the method \"learned\""
-    )]
-    LossOfPhysics,
     #[error(
         "the forecast is not finite from time {time} on; start nearer to the training data, or look less far ahead"
     )]
@@ -305,8 +302,9 @@ impl<'a> Estimator<'a> {
                     _ => None,
                 };
                 let predictions = std::mem::take(&mut adaptation.predictions);
+                let channels = self.model.manifest.channels.len();
                 let errors =
-                    evaluation::FitErrors::new(support, &predictions, &self.scales, self.model.manifest.channels.len());
+                    evaluation::FitErrors::new(support, &predictions, &self.scales, channels, self.settings.loss);
                 let fit = match self.settings.fitted {
                     true => fitted::Fit::new(&id, support, &adaptation.initial_states, &predictions, &self.scales),
                     false => fitted::Fit::default(),
@@ -336,28 +334,27 @@ impl<'a> Estimator<'a> {
             }
             None => (vec![f64::NAN; d_p], DMatrix::from_element(d_p, d_p, f64::NAN)),
         };
-        let (parameters, correlations) = interval::parameters(&values, &of_parameters, degrees, &self.bounds, known);
         if status == Status::Ok {
             (status, reason) = self.judge(&context, &covariance, &values, &errors, degrees);
         }
-        let truth: Option<Vec<f64>> = known.iter().copied().collect();
-        let free = (degrees / points as f64).sqrt();
-        Row {
+        let found = row::Found {
             environment: id,
             status,
             reason,
             context,
-            parameters,
-            correlations,
-            noise: errors.by_channel.iter().map(|rmse| rmse / free).collect(),
-            trajectory_rmse: errors.rmse,
-            trajectory_mape: errors.mape,
+            values: &values,
+            covariance: &of_parameters,
+            truth: known,
+            bounds: &self.bounds,
+            least_errors: Vec::new(),
+            errors,
             test_mse,
             points,
             degrees,
             iterations,
-            in_hull: truth.filter(|truth| !truth.is_empty()).map(|truth| self.hull.contains(&truth)),
-        }
+            in_hull: self.hull.holds(known),
+        };
+        found.row()
     }
 
     /// What a fit that converged is worth.

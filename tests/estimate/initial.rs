@@ -3,8 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 use paramill::engine::{Batch, Segment};
 use paramill::estimate::adapt::{Adaptation, Adapter};
-use paramill::estimate::physics::Noise;
-use paramill::estimate::{InitialState, Settings, Status, Support};
+use paramill::estimate::{InitialState, Loss, Noise, Settings, Status, Support};
 use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
@@ -97,6 +96,18 @@ fn values_weigh_by_their_noise_where_it_is_known_what_that_is_like() {
         assert!((share - 0.9).abs() < 0.065, "{noise:?}: {share}");
         assert!(error < 0.9 * alike, "{noise:?}: {error} beside {alike}");
     }
+}
+
+/// Huber's weights are part of the estimate, not of its error.
+#[test]
+fn regions_hold_the_truth_under_hubers_loss() {
+    let (supports, truth) = noisy(3, constant);
+    let initial_state = Some(InitialState::Estimated);
+    let settings = Settings { initial_state, loss: Loss::Huber, ..Settings::default() };
+    let (share, error) = judged_with(&settings, &supports, &truth);
+    let (_, of_squares) = judged(InitialState::Estimated, &supports, &truth);
+    assert!((share - 0.9).abs() < 0.055, "{share}");
+    assert!(error < 1.1 * of_squares, "{error} beside {of_squares}");
 }
 
 #[test]

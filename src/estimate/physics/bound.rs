@@ -42,7 +42,7 @@ pub(super) fn standard_errors(
         let variance = absolute.powi(2) + (relative * value).powi(2);
         (1.0 / variance + 2.0 * (relative.powi(2) * value / variance).powi(2)).sqrt()
     });
-    let information = experiment.normal(&rollout, &weights).information()?;
+    let information = experiment.normal(&rollout, &weights, f64::INFINITY).information()?;
     let inverse = information.cholesky()?.inverse();
     let slopes = experiment.parameters(&unknowns.coordinates);
     let bounds = slopes.iter().enumerate().map(|(j, (_, slope))| inverse[(j, j)].sqrt() * slope.abs());

@@ -6,7 +6,7 @@
 use super::Settings;
 use super::coordinates::Coordinate;
 use super::normal::{Normal, Step};
-use crate::estimate::InitialState;
+use crate::estimate::{InitialState, Loss, robust};
 use crate::solve::{self, DOP853, Tableau, Tolerance};
 use crate::systems::{Sensitivities, Start, TangentField};
 
@@ -50,6 +50,7 @@ pub(super) struct Experiment<'a> {
     pub scales: Vec<f64>,
     /// The places `(trajectory, cell)` of the values that enter the fit, cells of `[T, C]`.
     pub cells: Vec<(usize, usize)>,
+    loss: Loss,
 }
 
 /// What the fit moves.
@@ -74,7 +75,7 @@ pub(super) struct Rollout {
 pub(super) type Weights = Vec<Vec<f64>>;
 
 impl<'a> Experiment<'a> {
-    pub fn new(model: &'a Model, series: Vec<Series>, initial_state: InitialState) -> Self {
+    pub fn new(model: &'a Model, series: Vec<Series>, initial_state: InitialState, loss: Loss) -> Self {
         let c = model.channels;
         let own = series.iter().map(|series| {
             let is_unknown = |channel: &usize| match initial_state {
@@ -84,7 +85,7 @@ impl<'a> Experiment<'a> {
             if series.times.is_empty() { Vec::new() } else { (0..c).filter(is_unknown).collect() }
         });
         let own = own.collect();
-        let scales = (0..c).map(|channel| spread(&series, c, channel)).collect();
+        let scales = (0..c).map(|channel| spread(&series, c, channel, loss)).collect();
         // A first sample that is given counts for nothing.
         let first = if initial_state == InitialState::Observed { c } else { 0 };
         let cells = series.iter().enumerate().flat_map(|(trajectory, series)| {
@@ -92,7 +93,7 @@ impl<'a> Experiment<'a> {
             observed.map(move |(cell, _)| (trajectory, cell))
         });
         let cells = cells.collect();
-        Experiment { model, series, own, scales, cells }
+        Experiment { model, series, own, scales, cells, loss }
     }
 
     /// How many unknowns there are.
@@ -125,8 +126,13 @@ impl<'a> Experiment<'a> {
         let c = self.model.channels;
         let coordinates = parameters.iter().zip(&self.model.coordinates);
         let first = |series: &Series, channel: usize| {
-            let mut values = series.observed.iter().skip(channel).step_by(c);
-            values.find(|value| !value.is_nan()).copied().unwrap_or(0.0)
+            let mut values = series.observed.iter().skip(channel).step_by(c).filter(|value| !value.is_nan());
+            let mut first = match self.loss {
+                Loss::Squares => values.next().into_iter().copied().collect::<Vec<f64>>(),
+                Loss::Huber => values.take(3).copied().collect(), // of which one may be wrong
+            };
+            first.sort_by(f64::total_cmp);
+            first.get(first.len() / 2).copied().unwrap_or(0.0)
         };
         let initial = self.series.iter().map(|series| (0..c).map(|channel| first(series, channel)).collect());
         Unknowns {
@@ -185,14 +191,28 @@ impl<'a> Experiment<'a> {
         self.roll_out(&mut integrator, &self.start(&[])).ok().map(|(rollout, _)| rollout.states)
     }
 
-    /// The normal equations of the weighted residuals.
-    pub fn normal(&self, rollout: &Rollout, weights: &Weights) -> Normal {
+    /// The sizes of the weighted residuals.
+    pub fn sizes(&self, rollout: &Rollout, weights: &Weights) -> impl Iterator<Item = f64> {
+        self.cells.iter().map(|&(trajectory, cell)| {
+            let residual = rollout.states[trajectory][cell] - self.series[trajectory].observed[cell];
+            (weights[trajectory][cell] * residual).abs()
+        })
+    }
+
+    /// The normal equations of the weighted residuals. Those beyond `limit` count by Huber's loss; an infinite one makes all least squares.
+    pub fn normal(&self, rollout: &Rollout, weights: &Weights, limit: f64) -> Normal {
         let mut normal = Normal::new(self.model.coordinates.len(), self.own.iter().map(Vec::len));
         let k = self.directions();
         for &(trajectory, cell) in &self.cells {
             let residual = rollout.states[trajectory][cell] - self.series[trajectory].observed[cell];
             let row = &rollout.sensitivities[trajectory][cell * k..(cell + 1) * k];
-            normal.add(trajectory, weights[trajectory][cell], residual, row);
+            let weight = weights[trajectory][cell];
+            let size = (weight * residual).abs();
+            normal.add(trajectory, weight * robust::weight(size, limit).sqrt(), residual, row);
+            if size > limit {
+                // Twice the loss is `limit (2 size - limit)`, of which the weighed square is `limit size`.
+                normal.squares += limit * (size - limit);
+            }
         }
         normal.complete();
         normal
@@ -244,8 +264,12 @@ impl<'a> Experiment<'a> {
     }
 }
 
-/// Standard deviation of a channel over all that was observed of it; its size where it does not change, and 1 where it is zero.
-fn spread(series: &[Series], channels: usize, channel: usize) -> f64 {
+/// Distance of the quantiles of 5 and 95 % of a Gaussian, in standard deviations.
+const GAUSSIAN_WIDTH: f64 = 3.29;
+
+/// Standard deviation of a channel over all that was observed of it, under Huber's loss by its quantiles of 5 and 95 %; its size where it does
+/// not change, and 1 where it is zero.
+fn spread(series: &[Series], channels: usize, channel: usize, loss: Loss) -> f64 {
     let values = || {
         let all = series.iter().flat_map(|series| series.observed.iter().skip(channel).step_by(channels));
         all.copied().filter(|value| !value.is_nan())
@@ -254,6 +278,16 @@ fn spread(series: &[Series], channels: usize, channel: usize) -> f64 {
     let greatest = values().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
     if greatest == 0.0 {
         return 1.0;
+    }
+    if loss == Loss::Huber {
+        let mut sorted: Vec<f64> = values().collect();
+        sorted.sort_by(f64::total_cmp);
+        // The wings are left out, and no more: short peaks are what tells parameters apart.
+        let wing = (sorted.len() / 20).max(1).min((sorted.len() - 1) / 2);
+        let (low, high) = (sorted[wing], sorted[sorted.len() - 1 - wing]);
+        if high - low > 1e-9 * low.abs().max(high.abs()) {
+            return (high - low) / GAUSSIAN_WIDTH;
+        }
     }
     // In units of the greatest value, so that squares neither overflow nor vanish.
     let mean = values().map(|value| value / greatest).sum::<f64>() / count;

@@ -10,14 +10,16 @@
 //! channel until the residuals tell its noise. Bounds are met by projection: a parameter at a bound that the gradient holds
 //! there is left out of the step. The damping `lambda` follows the gain ratio (H. B. Nielsen, Damping parameter in Marquardt's
 //! method, 1999). Covariance: `s^2 (J'J)^-1`, `s^2 = |r|^2 / (n - m)` (G. Seber, C. Wild, Nonlinear Regression, 1989, section 2.1).
+//! Under [Huber's loss](robust) residuals beyond `1.345 sigma` count by their size, `sigma` is told from the median of a channel, and the
+//! covariance is that of its estimates.
 
 use nalgebra::{DMatrix, DVector};
 
+use super::Settings;
 use super::coordinates::{Coordinate, halton};
 use super::experiment::{Experiment, Rollout, Unknowns, Weights};
 use super::normal::{Normal, Step};
-use super::{Noise, Settings};
-use crate::estimate::{self, Status};
+use crate::estimate::{self, Loss, Noise, Status, robust};
 use crate::solve::{DOP853, TSIT5, Tableau};
 use crate::systems::Sensitivities;
 
@@ -35,6 +37,8 @@ const ROUGH_STEP: f64 = 1e-2;
 /// if a second start leads to the same. Two minima are the same if their residuals differ by no more than this share.
 const GOOD: f64 = 0.05;
 const FAIR: f64 = 0.3;
+/// The same of their median: beside wrong values more minima look fair.
+const FAIR_BY_MEDIAN: f64 = 0.15;
 const SAME: f64 = 0.01;
 /// Residuals beyond this share are no fit at all.
 const NOTHING: f64 = 0.9;
@@ -107,7 +111,9 @@ pub(super) fn fit(
         Err(error) => return nothing((Status::Diverged, error.to_string()), 0),
     };
     let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
-    let mut fitter = Fitter { experiment, estimate, settings, iterations: 0, evaluations: 0, weights };
+    let mut fitter =
+        Fitter { experiment, estimate, settings, iterations: 0, evaluations: 0, weights, limit: f64::INFINITY };
+    fitter.limit = fitter.limit_of(1.0);
     match fitter.best(&mut rough, &mut fine, starts) {
         Ok((point, end)) => fitter.finish(point, end, names, points),
         Err(end) => nothing(end, fitter.iterations),
@@ -128,19 +134,20 @@ struct Fitter<'a> {
     iterations: usize,
     evaluations: u64,
     weights: Weights,
+    /// Size of a weighted residual beyond which it counts by Huber's loss; infinite for least squares.
+    limit: f64,
 }
 
 impl Fitter<'_> {
     /// The best minimum, and why it is none where that is so.
     fn best(&mut self, rough: &mut Stage, fine: &mut Stage, starts: &[Vec<f64>]) -> Result<(Point, Option<End>), End> {
-        let points = self.experiment.cells.len() as f64;
         let mut best: Option<Point> = None;
         let (mut met_twice, mut failure) = (false, None);
         let all = starts.iter().cloned().chain(spread_starts(&self.experiment.model.coordinates));
         for (start, parts) in all.flat_map(|start| [(start.clone(), &PARTS[2..]), (start, &PARTS[..])]) {
             match self.grow(rough, self.experiment.start(&start), parts) {
                 Ok(point) => {
-                    let ratio = best.as_ref().map_or(0.0, |best| point.normal.squares / best.normal.squares);
+                    let ratio = best.as_ref().map_or(0.0, |best| (self.share(&point) / self.share(best)).powi(2));
                     met_twice = if ratio < 1.0 - SAME { false } else { met_twice || ratio <= 1.0 + SAME };
                     if ratio < 1.0 {
                         best = Some(point);
@@ -148,21 +155,22 @@ impl Fitter<'_> {
                 }
                 Err(reason) => failure = failure.or(Some(reason)),
             }
-            let share = best.as_ref().map_or(f64::INFINITY, |best| (best.normal.squares / points).sqrt());
-            if share < GOOD || (share < FAIR && met_twice) || self.is_spent() {
+            let share = best.as_ref().map_or(f64::INFINITY, |best| self.share(best));
+            let fair = if self.estimate.loss == Loss::Huber { FAIR_BY_MEDIAN } else { FAIR };
+            if share < GOOD || (share < fair && met_twice) || self.is_spent() {
                 break;
             }
         }
-        let share = |point: &Point| (point.normal.squares / points).sqrt();
-        if let Some(best) = best.as_ref().filter(|best| share(best) > NOTHING) {
+        if let Some(best) = best.as_ref().filter(|best| self.share(best) > NOTHING) {
             let reason = format!(
                 "from no start do the equations explain more than the mean of each channel does (residuals of {:.2} standard deviations)",
-                share(best)
+                self.share(best)
             );
             return Err((Status::NotConverged, reason));
         }
         let diverged = |reason: Option<String>| (Status::Diverged, reason.unwrap_or_default());
         let best = best.ok_or_else(|| diverged(failure))?;
+        self.tighten(&best.rollout);
         let point = self.point(fine, best.unknowns).map_err(|reason| diverged(Some(reason)))?;
         let (mut point, mut end) = self.descend(fine, point);
         for _ in 0..ROUNDS {
@@ -170,10 +178,11 @@ impl Fitter<'_> {
                 break;
             }
             self.weights = self.noise_weights(&point.rollout);
-            point.normal = self.experiment.normal(&point.rollout, &self.weights);
+            self.limit = self.limit_of(1.0);
+            point.normal = self.experiment.normal(&point.rollout, &self.weights, self.limit);
             let held = self.experiment.held(&point.unknowns, &point.normal);
             let Some(step) = point.normal.step(0.0, &held) else { break };
-            if point.normal.promise(&step) <= 100.0 * PROMISING * self.variance(&point.normal) {
+            if point.normal.promise(&step) <= 100.0 * PROMISING * self.variance(&point.rollout) {
                 break;
             }
             (point, end) = self.descend(fine, point);
@@ -197,7 +206,33 @@ impl Fitter<'_> {
             unknowns = point.as_ref().map(|point| point.unknowns.clone()).map_err(Clone::clone);
         }
         self.weights = whole;
+        // A value far off pulls harder than those that are only not yet explained: what counts as far follows what is left.
+        for _ in 0..ROUNDS {
+            let Ok(found) = &mut point else { break };
+            let before = self.limit;
+            self.tighten(&found.rollout);
+            if (self.limit / before - 1.0).abs() < SAME || self.limit.is_infinite() {
+                break;
+            }
+            found.normal = self.experiment.normal(&found.rollout, &self.weights, self.limit);
+            point = point.map(|point| self.descend(stage, point).0);
+        }
+        self.limit = self.limit_of(1.0);
         point
+    }
+
+    /// The limit of Huber's loss where residuals are as large as `deviation`.
+    fn limit_of(&self, deviation: f64) -> f64 {
+        match self.estimate.loss {
+            Loss::Squares => f64::INFINITY,
+            Loss::Huber => robust::HUBER * deviation,
+        }
+    }
+
+    /// The limit by the residuals themselves, which those of integration alone do not tell.
+    fn tighten(&mut self, rollout: &Rollout) {
+        let deviation = robust::deviation(self.experiment.sizes(rollout, &self.weights)).unwrap_or(1.0);
+        self.limit = self.limit_of(deviation.max(10.0 * self.settings.rtol));
     }
 
     fn is_spent(&self) -> bool {
@@ -208,7 +243,7 @@ impl Fitter<'_> {
         match self.experiment.roll_out(&mut stage.integrator, &unknowns) {
             Ok((rollout, evaluations)) => {
                 self.evaluations += evaluations;
-                let normal = self.experiment.normal(&rollout, &self.weights);
+                let normal = self.experiment.normal(&rollout, &self.weights, self.limit);
                 match normal.squares.is_finite() && normal.matrix.iter().all(|value| value.is_finite()) {
                     true => Ok(Point { unknowns, rollout, normal }),
                     false => Err("the squared error is not finite".to_owned()),
@@ -250,12 +285,12 @@ impl Fitter<'_> {
                 continue;
             };
             let promise = point.normal.promise(&step);
-            let least = (PROMISING * self.variance(&point.normal)).max(resolution + stage.rtol * point.normal.squares);
+            let least = (PROMISING * self.variance(&point.rollout)).max(resolution + stage.rtol * point.normal.squares);
             // A step that damping alone has made short says nothing.
             if (0.0..=least).contains(&promise) || (step.length() <= stage.short && damping <= INITIAL_DAMPING) {
                 self.experiment.follow(&mut point.rollout, &step);
                 point.unknowns = candidate;
-                point.normal = self.experiment.normal(&point.rollout, &self.weights);
+                point.normal = self.experiment.normal(&point.rollout, &self.weights, self.limit);
                 return (point, None);
             }
             let tried = self.point(stage, candidate).ok().filter(|it| it.normal.squares <= point.normal.squares);
@@ -278,10 +313,22 @@ impl Fitter<'_> {
         (point, stopped(format!("stopped at the limit of {} iterations", self.estimate.iterations)))
     }
 
-    /// `s^2 = |r|^2 / (n - m)`; zero where nothing is left to tell it from.
-    fn variance(&self, normal: &Normal) -> f64 {
+    /// How large the weighted residuals are: their root mean square, or under Huber's loss by their median.
+    fn share(&self, point: &Point) -> f64 {
+        let sizes = self.experiment.sizes(&point.rollout, &self.weights);
+        match self.estimate.loss {
+            Loss::Squares => (sizes.map(|size| size * size).sum::<f64>() / self.experiment.cells.len() as f64).sqrt(),
+            Loss::Huber => robust::deviation(sizes).unwrap_or(0.0),
+        }
+    }
+
+    /// `s^2`; zero where nothing is left to tell it from.
+    fn variance(&self, rollout: &Rollout) -> f64 {
         let free = self.experiment.cells.len() - self.experiment.unknowns();
-        if free == 0 { 0.0 } else { normal.squares / free as f64 }
+        if free == 0 {
+            return 0.0;
+        }
+        robust::variance(self.experiment.sizes(rollout, &self.weights), self.limit, free as f64)
     }
 
     /// What integration at `rtol` adds to `|r|^2`: a smaller decrease cannot be told from it.
@@ -302,23 +349,28 @@ impl Fitter<'_> {
                 value.abs().max(1e-3 * experiment.scales[channel])
             }
         };
-        let (mut squares, mut counts) = (vec![0.0; c], vec![0.0; c]);
+        let mut residuals = vec![Vec::new(); c];
         for &(trajectory, cell) in &experiment.cells {
             let residual = rollout.states[trajectory][cell] - experiment.series[trajectory].observed[cell];
-            squares[cell % c] += (residual / size(trajectory, cell, cell % c)).powi(2);
-            counts[cell % c] += 1.0;
+            residuals[cell % c].push((residual / size(trajectory, cell, cell % c)).abs());
         }
-        let all: f64 = counts.iter().sum();
+        let all = experiment.cells.len() as f64;
         let free = 1.0 - experiment.unknowns() as f64 / all;
-        let pooled = (squares.iter().sum::<f64>() / (all * free).max(1.0)).sqrt();
-        let is_pooled = counts.iter().any(|&count| count > 0.0 && count * free < FEW);
+        let deviation = |residuals: &[f64]| match self.estimate.loss {
+            Loss::Squares => {
+                let squares: f64 = residuals.iter().map(|size| size * size).sum();
+                (squares / (residuals.len() as f64 * free).max(1.0)).sqrt()
+            }
+            Loss::Huber => robust::deviation(residuals.iter().copied()).unwrap_or(0.0) / free.max(1.0 / all).sqrt(),
+        };
+        let is_pooled = residuals.iter().any(|of| !of.is_empty() && (of.len() as f64) * free < FEW);
+        if is_pooled {
+            let pooled = residuals.concat();
+            residuals.fill(pooled);
+        }
         // Residuals of integration alone tell nothing.
         let floor = 10.0 * self.settings.rtol;
-        let noise: Vec<f64> = squares
-            .iter()
-            .zip(&counts)
-            .map(|(squares, count)| if is_pooled { pooled } else { (squares / (count * free)).sqrt() }.max(floor))
-            .collect();
+        let noise: Vec<f64> = residuals.iter().map(|residuals| deviation(residuals).max(floor)).collect();
         experiment.weights(|trajectory, cell, channel| 1.0 / (noise[channel] * size(trajectory, cell, channel)))
     }
 
@@ -331,11 +383,13 @@ impl Fitter<'_> {
         let lost = point.normal.undetermined(&held);
         let free: Vec<usize> = (0..d).filter(|&k| !held[k] && !lost[k]).collect();
         let mut covariance = DMatrix::from_element(d, d, f64::NAN);
-        let information = point.normal.information().map(|all| all.select_rows(&free).select_columns(&free));
+        // Without Huber's weights, which come of the residuals.
+        let plain = experiment.normal(&point.rollout, &self.weights, f64::INFINITY);
+        let information = plain.information().map(|all| all.select_rows(&free).select_columns(&free));
         if let Some(inverse) = information.and_then(|information| Some(information.cholesky()?.inverse()))
             && points > experiment.unknowns()
         {
-            let variance = self.variance(&point.normal);
+            let variance = self.variance(&point.rollout);
             for (i, &row) in free.iter().enumerate() {
                 for (j, &column) in free.iter().enumerate() {
                     covariance[(row, column)] = variance * inverse[(i, j)] * slopes[row] * slopes[column];

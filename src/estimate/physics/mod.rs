@@ -16,13 +16,13 @@ mod fit;
 mod normal;
 mod settings;
 
-pub use settings::{Noise, Settings};
+pub use settings::Settings;
 
 use super::evaluation::{Evaluation, FitErrors, SquaredError};
+use super::row::Found;
 use super::stream::Observed;
 use super::{
-    Error, Hull, InitialState, Loss, Outcome, Row, check_settings, environments, estimate_splits, fitted, interval,
-    output,
+    Error, Hull, InitialState, Loss, Outcome, Row, check_settings, environments, estimate_splits, fitted, output,
 };
 use crate::dataset::Dataset;
 use crate::progress::{Event, Run};
@@ -36,9 +36,6 @@ use fit::Fit;
 /// # Errors
 /// See [`Error`]. An environment that cannot be fitted is not an error: it has a status.
 pub fn run(settings: &super::Settings, dataset: &Dataset, directory: &Path, run: &Run) -> Result<Outcome, Error> {
-    if settings.loss != Loss::Squares {
-        return Err(Error::LossOfPhysics);
-    }
     super::check_bounds(settings)?;
     let estimator = Estimator::new(settings, dataset)?;
     for warning in &estimator.equations.warnings {
@@ -124,7 +121,8 @@ impl<'a> Estimator<'a> {
 
     fn fit(&self, trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
-        let experiment = Experiment::new(&self.equations.model, series, self.settings.initial_state());
+        let (initial_state, loss) = (self.settings.initial_state(), self.settings.loss);
+        let experiment = Experiment::new(&self.equations.model, series, initial_state, loss);
         let Equations { names, starts, .. } = &self.equations;
         let fit = fit::fit(&experiment, names, starts, self.settings, &self.of_physics);
         (experiment, fit)
@@ -142,35 +140,31 @@ impl<'a> Estimator<'a> {
         let channels = self.dataset.manifest().channels.len();
         let errors = FitErrors::of(
             channels,
+            self.settings.loss,
             experiment.cells.iter().filter_map(|&(trajectory, cell)| {
                 let channel = self.equations.places[cell % experiment.model.channels];
                 Some((channel, experiment.series[trajectory].observed[cell], *fit.states.get(trajectory)?.get(cell)?))
             }),
         );
         let degrees = fit.points as f64 - experiment.unknowns() as f64;
-        let free = (degrees / fit.points as f64).sqrt();
-        let (mut parameters, correlations) =
-            interval::parameters(&fit.values, &fit.covariance, degrees, &self.equations.bounds, truth);
-        for (parameter, bound) in parameters.iter_mut().zip(bounds.into_iter().flatten()) {
-            parameter.bound = Some(bound);
-        }
-        let known: Option<Vec<f64>> = truth.iter().copied().collect();
-        Row {
+        let found = Found {
             environment: id,
             status: fit.status,
             reason: fit.reason,
             context: Vec::new(),
-            parameters,
-            correlations,
-            noise: errors.by_channel.iter().map(|rmse| rmse / free).collect(),
-            trajectory_rmse: errors.rmse,
-            trajectory_mape: errors.mape,
+            values: &fit.values,
+            covariance: &fit.covariance,
+            truth,
+            bounds: &self.equations.bounds,
+            least_errors: bounds.into_iter().flatten().map(Some).collect(),
+            errors,
             test_mse,
             points: fit.points,
             degrees,
             iterations: fit.iterations,
-            in_hull: known.filter(|_| !self.equations.known.is_empty()).map(|known| self.hull.contains(&known)),
-        }
+            in_hull: self.hull.holds(truth),
+        };
+        found.row()
     }
 
     /// Mean squared error on held-out trajectories, each from its first complete sample on; none where one cannot be followed.
@@ -183,7 +177,8 @@ impl<'a> Estimator<'a> {
         for mut trajectory in self.dataset.read_rows(Split::AdaptTest, rows)? {
             let Some(start) = trajectory.start() else { continue };
             trajectory.start_at(start);
-            let experiment = Experiment::new(&model, vec![self.equations.series(&trajectory)], InitialState::Observed);
+            let series = vec![self.equations.series(&trajectory)];
+            let experiment = Experiment::new(&model, series, InitialState::Observed, Loss::Squares);
             let Some(states) = experiment.states(&self.of_physics) else { return Ok(None) };
             for &(trajectory, cell) in &experiment.cells {
                 error.add_value(states[trajectory][cell] - experiment.series[trajectory].observed[cell]);

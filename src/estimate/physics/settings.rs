@@ -34,13 +34,3 @@ impl Default for Settings {
         Settings { system: None, fixed: BTreeMap::new(), rtol: 1e-8, max_steps: 10_000, max_evaluations: 10_000_000 }
     }
 }
-
-/// What the errors of measurement are like. Their size is estimated, a channel at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Noise {
-    /// As large at every sample.
-    Constant,
-    /// A share of the value.
-    Proportional,
-}
