@@ -72,7 +72,8 @@ fn weights(layers: usize, environments: usize, stream: &mut Stream) -> Vec<f64> 
 fn gradients_agree_with_finite_differences_for_every_solver() {
     for_all(|engine, layers| {
         let mut stream = Stream::new(1, "engine", &[]);
-        let batch = batch(&observed(&mut stream), (0, 0));
+        let mut batch = batch(&observed(&mut stream), (0, 0));
+        batch.weigh(&[1.3, 0.4]);
         let weights = weights(layers, 2, &mut stream);
         let (loss, gradient) = engine.loss_and_gradient(&weights, &batch);
         let predicted = engine::sum_of_squares(&engine.predict(&weights, &batch), &batch) / batch.count();
@@ -103,7 +104,8 @@ fn engines_give_the_same_answers() {
         let (model, mut stream) = (Mlp::new(CHANNELS, 4, 64), Stream::new(2, "engine", &[]));
         let observed =
             vec![(0..7).map(|_| observed(&mut stream)[0][1].clone()).collect(), observed(&mut stream)[0].clone()];
-        let batch = batch(&observed, (0, 0));
+        let mut batch = batch(&observed, (0, 0));
+        batch.weigh(&[0.4, 1.3]);
         let mut basis: Vec<f64> = model.initial_weights(&mut stream);
         basis.extend((0..2 * basis.len()).map(|_| 0.03 * stream.normal()));
         let weights = &basis[..2 * basis.len() / 3];
