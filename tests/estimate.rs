@@ -4,6 +4,8 @@
 mod common;
 #[path = "estimate/initial.rs"]
 mod initial;
+#[path = "estimate/least_errors.rs"]
+mod least_errors;
 #[path = "estimate/missing.rs"]
 mod missing;
 #[path = "estimate/robust.rs"]
@@ -256,7 +258,9 @@ fn a_fit_that_began_roughly_ends_at_the_minimum_of_the_models_own_error() {
     model.manifest.substeps = 3;
     let squares = |row: &Row, context: &[f64]| {
         let (observed, predicted) =
-            estimate::portrait(NATIVE, dataset, &model, Split::Grid, &row.environment, context).unwrap().unwrap();
+            estimate::portrait(&Settings::default(), NATIVE, dataset, &model, (Split::Grid, &row.environment), context)
+                .unwrap()
+                .unwrap();
         observed.states.iter().zip(&predicted).map(|(y, z)| (y - z) * (y - z)).sum::<f64>()
     };
     let rows = rows(dataset, &model, Split::Grid);

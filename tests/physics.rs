@@ -2,6 +2,8 @@
 
 #[path = "common/dataset.rs"]
 mod common;
+#[path = "physics/fields.rs"]
+mod fields;
 #[path = "common/model.rs"]
 mod model;
 
@@ -249,6 +251,31 @@ fn neither_threads_nor_company_change_a_byte() {
     assert!(some.len() == 9 && some.iter().all(|row| all.contains(row)));
 }
 
+/// Work is counted, not timed: what is given up is so everywhere, and holds up no other.
+#[test]
+fn a_slow_environment_is_given_up_and_changes_no_other_row() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), PAIRS);
+    let mut all = dataset.read(Split::Grid).unwrap();
+    all.truncate(5);
+    let mut slow = all[2].clone();
+    slow.environment = "a slow".to_owned();
+    slow.times.iter_mut().for_each(|time| *time *= 1e6);
+    let alone = rows(ESTIMATED, &with_grid(root.path(), &dataset, all.clone()), Split::Grid);
+    all.push(slow);
+    let dataset = with_grid(root.path(), &dataset, all);
+    for (limit, status, reason) in [
+        (20_000, Status::NotConverged, "stopped at the limit of 20000 evaluations of the equations"),
+        (10_000_000, Status::Diverged, "10000 steps led only to time"),
+    ] {
+        let settings = format!("{ESTIMATED}\nphysics = {{ max_evaluations = {limit} }}");
+        let found = rows(&settings, &dataset, Split::Grid);
+        assert_eq!(found[0].status, status, "{}", found[0].reason);
+        assert!(found[0].reason.contains(reason), "{}", found[0].reason);
+        assert_eq!(found[1..], alone);
+    }
+}
+
 /// Seven states, of which all initial values are unknown: more directions than are differentiated together.
 #[test]
 fn a_stiffer_system_of_more_states_is_fitted() {
@@ -318,7 +345,8 @@ fn settings_that_do_not_fit_the_dataset_are_refused_with_all_problems() {
     for part in ["fixed.k1", "fixed.k2", "one of k1, K1", "the state `S1`", "the state `S7`"] {
         assert!(other.contains(part), "{part} in {other}");
     }
-    assert!(refused("physics = { system = \"gray-scott\" }").contains("estimate.physics.system: found `gray-scott`"));
+    let fields = refused("physics = { system = \"gray-scott\" }");
+    assert!(fields.contains("found `gray-scott` on 32 points 1 apart"), "{fields}");
     assert!(refused("physics = { system = \"lotka\" }").contains("did you mean `lotka-volterra`?"));
     assert!(refused("physics = { fixed = { beta = 0.5, delta = 0.5 } }").contains("one at least"));
     assert!(refused("bounds = { delta = { min = 20.0 } }").contains("bounds that overlap"));

@@ -30,7 +30,6 @@ pub struct Coverage {
 
 /// The figures of an estimation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Evaluation {
     /// Mean squared error on the test split under the training contexts.
     pub mse_in_domain: Option<f64>,
@@ -39,6 +38,7 @@ pub struct Evaluation {
     pub mse_adaptation: Option<f64>,
     /// The split that the parameter errors are measured on: `grid` if it was estimated, else `adapt`.
     pub parameter_split: Option<Split>,
+    /// Mean absolute percentage error of the parameters (percent), environments in the convex hull of training.
     pub param_mape_in_hull: Option<f64>,
     pub param_mape_out_of_hull: Option<f64>,
     pub param_mape_overall: Option<f64>,

@@ -117,10 +117,9 @@ pub(super) struct Found<'a> {
     pub values: &'a [f64],
     /// `[d_p, d_p]`.
     pub covariance: &'a DMatrix<f64>,
-    /// Known parameters `[d_p]`, their bounds, and the Cramér-Rao bounds of their errors as far as there are any.
+    /// Known parameters `[d_p]` and their bounds.
     pub truth: &'a [Option<f64>],
     pub bounds: &'a [Bounds],
-    pub least_errors: Vec<Option<f64>>,
     pub errors: FitErrors,
     pub test_mse: Option<f64>,
     pub points: usize,
@@ -131,11 +130,8 @@ pub(super) struct Found<'a> {
 
 impl Found<'_> {
     pub fn row(self) -> Row {
-        let (mut parameters, correlations) =
+        let (parameters, correlations) =
             interval::parameters(self.values, self.covariance, self.degrees, self.bounds, self.truth);
-        for (parameter, least) in parameters.iter_mut().zip(self.least_errors) {
-            parameter.bound = least;
-        }
         // Residuals are smaller than the noise: the unknowns follow it.
         let free = (self.degrees / self.points as f64).sqrt();
         Row {
@@ -154,5 +150,12 @@ impl Found<'_> {
             iterations: self.iterations,
             in_hull: self.in_hull,
         }
+    }
+}
+
+impl Row {
+    /// The Cramér-Rao bounds of the errors `[d_p]`.
+    pub(super) fn set_bounds(&mut self, bounds: Vec<Option<f64>>) {
+        self.parameters.iter_mut().zip(bounds).for_each(|(parameter, bound)| parameter.bound = bound);
     }
 }

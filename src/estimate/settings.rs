@@ -78,7 +78,7 @@ pub struct Settings {
     pub extrapolation: f64,
     /// Whether the fitted trajectories are written beside the observed ones, to `fitted_SPLIT.parquet`.
     pub fitted: bool,
-    /// The equations of `method = "physics"`.
+    /// The equations of `method = "physics"`, or of the Cramér-Rao bounds beside learned estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "physics::Settings")]
     pub physics: Option<physics::Settings>,

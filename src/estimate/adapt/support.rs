@@ -36,6 +36,20 @@ impl Support {
         later.filter(|value| !value.is_nan()).count()
     }
 
+    /// The trajectories and their states `initial` in the dataset's units.
+    pub(in crate::estimate) fn in_units(
+        &self,
+        initial: &[Vec<f64>],
+        scales: &[ChannelScale],
+    ) -> (Vec<Trajectory>, Vec<Vec<f64>>) {
+        let unscaled = |values: &[f64]| -> Vec<f64> {
+            values.iter().zip(scales.iter().cycle()).map(|(value, it)| value * it.scale + it.centre).collect()
+        };
+        let trajectories =
+            self.trajectories.iter().map(|it| Trajectory { states: unscaled(&it.states), ..it.clone() }).collect();
+        (trajectories, initial.iter().map(|state| unscaled(state)).collect())
+    }
+
     pub(in crate::estimate) fn segments(&self) -> Vec<Segment<'_>> {
         self.trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states }).collect()
     }

@@ -5,16 +5,19 @@
 
 use super::Settings;
 use super::coordinates::Coordinate;
+use super::differences::{Differences, Integrator};
+use super::meter::{Halt, Meter};
 use super::normal::{Normal, Step};
 use crate::estimate::{InitialState, Loss, robust};
 use crate::solve::{self, DOP853, Tableau, Tolerance};
-use crate::systems::{Sensitivities, Start, TangentField};
+use crate::systems::{Dynamics, Sensitivities, Start, TangentField};
 
 /// The equations, and which of their parameters are estimated.
 pub(super) struct Model {
-    pub field: TangentField,
-    /// Values of a state.
+    pub law: Law,
     pub channels: usize,
+    /// Values of each channel in a state: the points of a grid, or one.
+    pub points: usize,
     /// All parameters of the system; those estimated are replaced.
     pub parameters: Vec<f64>,
     /// The places of those estimated among all.
@@ -24,6 +27,16 @@ pub(super) struct Model {
 }
 
 impl Model {
+    /// Values of a state.
+    pub fn size(&self) -> usize {
+        self.channels * self.points
+    }
+
+    /// The channel of a cell of `[T, C, n_1, .., n_k]`.
+    pub fn channel(&self, cell: usize) -> usize {
+        cell % self.size() / self.points
+    }
+
     /// The same equations with these values `[d]` of the estimated parameters, and none to estimate.
     pub fn with(&self, values: &[f64]) -> Model {
         let mut parameters = self.parameters.clone();
@@ -32,11 +45,20 @@ impl Model {
     }
 }
 
+/// How derivatives of trajectories are found.
+#[derive(Clone, Copy)]
+pub(super) enum Law {
+    /// Those of the equations are written: by forward sensitivities.
+    Differentiated(TangentField),
+    /// By differences of simulations; with the step of the data where the integrator has fixed ones.
+    Simulated(Dynamics, f64),
+}
+
 /// One observed trajectory, channels in the order of the system.
 pub(super) struct Series {
     /// `[T]`.
     pub times: Vec<f64>,
-    /// `[T, C]`; NaN where nothing was observed.
+    /// `[T, C]`, on a grid `[T, C, n_1, .., n_k]`; NaN where nothing was observed.
     pub observed: Vec<f64>,
 }
 
@@ -44,7 +66,7 @@ pub(super) struct Series {
 pub(super) struct Experiment<'a> {
     pub model: &'a Model,
     pub series: Vec<Series>,
-    /// Channels of each trajectory whose initial value is unknown.
+    /// Values of the initial state of each trajectory that are unknown.
     own: Vec<Vec<usize>>,
     /// Spread of each channel `[C]`.
     pub scales: Vec<f64>,
@@ -76,7 +98,7 @@ pub(super) type Weights = Vec<Vec<f64>>;
 
 impl<'a> Experiment<'a> {
     pub fn new(model: &'a Model, series: Vec<Series>, initial_state: InitialState, loss: Loss) -> Self {
-        let c = model.channels;
+        let c = model.size();
         let own = series.iter().map(|series| {
             let is_unknown = |channel: &usize| match initial_state {
                 InitialState::Estimated => true,
@@ -85,7 +107,7 @@ impl<'a> Experiment<'a> {
             if series.times.is_empty() { Vec::new() } else { (0..c).filter(is_unknown).collect() }
         });
         let own = own.collect();
-        let scales = (0..c).map(|channel| spread(&series, c, channel, loss)).collect();
+        let scales = (0..model.channels).map(|channel| spread(model, &series, channel, loss)).collect();
         // A first sample that is given counts for nothing.
         let first = if initial_state == InitialState::Observed { c } else { 0 };
         let cells = series.iter().enumerate().flat_map(|(trajectory, series)| {
@@ -110,20 +132,24 @@ impl<'a> Experiment<'a> {
     ///
     /// # Errors
     /// As [`Sensitivities::new`].
-    pub fn integrator(
-        &self,
-        tableau: &'static Tableau,
-        rtol: f64,
-        max_steps: u64,
-    ) -> Result<Sensitivities, solve::Error> {
+    pub fn integrator(&self, tableau: &'static Tableau, rtol: f64, max_steps: u64) -> Result<Integrator, solve::Error> {
         let smallest = self.scales.iter().fold(f64::INFINITY, |least, scale| least.min(*scale));
         let tolerance = Tolerance { rtol, atol: rtol * smallest, max_steps };
-        Sensitivities::new(self.model.field, self.model.channels, self.directions(), tableau, tolerance)
+        let (size, directions) = (self.model.size(), self.directions());
+        Ok(match self.model.law {
+            Law::Differentiated(field) => {
+                Integrator::Sensitivities(Box::new(Sensitivities::new(field, size, directions, tableau, tolerance)?))
+            }
+            Law::Simulated(dynamics, step) => {
+                let shape = (size, directions);
+                Integrator::Differences(Differences::new(dynamics, step, shape, tableau, tolerance)?)
+            }
+        })
     }
 
     /// The unknowns with these parameters `[d]`, and initial states from the first observations.
     pub fn start(&self, parameters: &[f64]) -> Unknowns {
-        let c = self.model.channels;
+        let c = self.model.size();
         let coordinates = parameters.iter().zip(&self.model.coordinates);
         let first = |series: &Series, channel: usize| {
             let mut values = series.observed.iter().skip(channel).step_by(c).filter(|value| !value.is_nan());
@@ -146,16 +172,17 @@ impl<'a> Experiment<'a> {
         self.model.coordinates.iter().zip(coordinates).map(|(it, theta)| it.value(*theta)).collect()
     }
 
-    /// The trajectories at `unknowns`, and how often the field was evaluated for them.
+    /// The trajectories at `unknowns`; `meter` counts what they take.
     ///
     /// # Errors
-    /// Why one cannot be followed to its end, after how many evaluations.
+    /// Why one cannot be followed to its end.
     pub fn roll_out(
         &self,
-        integrator: &mut Sensitivities,
+        integrator: &mut Integrator,
         unknowns: &Unknowns,
-    ) -> Result<(Rollout, u64), solve::Error> {
-        let (c, k) = (self.model.channels, self.directions());
+        meter: &mut Meter,
+    ) -> Result<Rollout, Halt> {
+        let (c, k) = (self.model.size(), self.directions());
         let mut parameters = self.model.parameters.clone();
         let mut parameter_directions = vec![0.0; parameters.len() * k];
         let estimated = self.model.estimated.iter().zip(self.parameters(&unknowns.coordinates));
@@ -164,11 +191,11 @@ impl<'a> Experiment<'a> {
             parameter_directions[place * k + direction] = slope;
         }
         let mut rollout = Rollout { states: Vec::new(), sensitivities: Vec::new() };
-        let mut evaluations = 0;
         for ((series, initial), own) in self.series.iter().zip(&unknowns.initial).zip(&self.own) {
             let mut state_directions = vec![0.0; c * k];
             for (index, &channel) in own.iter().enumerate() {
-                state_directions[channel * k + self.model.coordinates.len() + index] = self.scales[channel];
+                let scale = self.scales[self.model.channel(channel)];
+                state_directions[channel * k + self.model.coordinates.len() + index] = scale;
             }
             let start = Start {
                 parameters: &parameters,
@@ -178,17 +205,20 @@ impl<'a> Experiment<'a> {
             };
             let cells = series.observed.len();
             let (mut states, mut sensitivities) = (vec![0.0; cells], vec![0.0; cells * k]);
-            evaluations += integrator.integrate(start, &series.times, &mut states, &mut sensitivities)?.evaluations;
+            meter.check()?;
+            let integrated = integrator.integrate(start, &series.times, &mut states, &mut sensitivities);
+            meter.evaluations += integrator.evaluations();
+            integrated?;
             rollout.states.push(states);
             rollout.sensitivities.push(sensitivities);
         }
-        Ok((rollout, evaluations))
+        Ok(rollout)
     }
 
     /// The states `[T, C]` of each trajectory where nothing is unknown; none where one cannot be followed to its end.
-    pub fn states(&self, settings: &Settings) -> Option<Vec<Vec<f64>>> {
+    pub fn states(&self, settings: &Settings, meter: &mut Meter) -> Option<Vec<Vec<f64>>> {
         let mut integrator = self.integrator(&DOP853, settings.rtol, settings.max_steps).ok()?;
-        self.roll_out(&mut integrator, &self.start(&[])).ok().map(|(rollout, _)| rollout.states)
+        self.roll_out(&mut integrator, &self.start(&[]), meter).ok().map(|rollout| rollout.states)
     }
 
     /// The sizes of the weighted residuals.
@@ -222,7 +252,7 @@ impl<'a> Experiment<'a> {
     pub fn weights(&self, of: impl Fn(usize, usize, usize) -> f64) -> Weights {
         let mut weights: Weights = self.series.iter().map(|series| vec![0.0; series.observed.len()]).collect();
         for &(trajectory, cell) in &self.cells {
-            weights[trajectory][cell] = of(trajectory, cell, cell % self.model.channels);
+            weights[trajectory][cell] = of(trajectory, cell, self.model.channel(cell));
         }
         weights
     }
@@ -237,7 +267,8 @@ impl<'a> Experiment<'a> {
             *theta = after;
         }
         for ((initial, own), step) in unknowns.initial.iter_mut().zip(&self.own).zip(&step.initial) {
-            own.iter().zip(step.iter()).for_each(|(&channel, by)| initial[channel] += by * self.scales[channel]);
+            let scale = |value: usize| self.scales[self.model.channel(value)];
+            own.iter().zip(step.iter()).for_each(|(&value, by)| initial[value] += by * scale(value));
         }
         (unknowns, made)
     }
@@ -246,7 +277,7 @@ impl<'a> Experiment<'a> {
     pub fn follow(&self, rollout: &mut Rollout, step: &Step) {
         let k = self.directions();
         for ((states, sensitivities), own) in rollout.states.iter_mut().zip(&rollout.sensitivities).zip(&step.initial) {
-            for (state, row) in states.iter_mut().zip(sensitivities.chunks_exact(k)) {
+            for (state, row) in states.iter_mut().zip(sensitivities.chunks_exact(k.max(1))) {
                 let steps = step.parameters.iter().chain(own.iter());
                 *state += row.iter().zip(steps).map(|(slope, by)| slope * by).sum::<f64>();
             }
@@ -269,10 +300,12 @@ const GAUSSIAN_WIDTH: f64 = 3.29;
 
 /// Standard deviation of a channel over all that was observed of it, under Huber's loss by its quantiles of 5 and 95 %; its size where it does
 /// not change, and 1 where it is zero.
-fn spread(series: &[Series], channels: usize, channel: usize, loss: Loss) -> f64 {
+fn spread(model: &Model, series: &[Series], channel: usize, loss: Loss) -> f64 {
     let values = || {
-        let all = series.iter().flat_map(|series| series.observed.iter().skip(channel).step_by(channels));
-        all.copied().filter(|value| !value.is_nan())
+        let states = series.iter().flat_map(|series| series.observed.chunks_exact(model.points));
+        // Every trajectory has whole states.
+        let fields = states.skip(channel).step_by(model.channels);
+        fields.flatten().copied().filter(|value| !value.is_nan())
     };
     let count = values().count() as f64;
     let greatest = values().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));

@@ -13,15 +13,18 @@
 //! Under [Huber's loss](robust) residuals beyond `1.345 sigma` count by their size, `sigma` is told from the median of a channel, and the
 //! covariance is that of its estimates.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DVector;
 
 use super::Settings;
 use super::coordinates::{Coordinate, halton};
+use super::differences::Integrator;
 use super::experiment::{Experiment, Rollout, Unknowns, Weights};
+use super::meter::Meter;
+use super::minimum::{End, Fit};
 use super::normal::{Normal, Step};
 use crate::estimate::{self, Loss, Noise, Status, robust};
+use crate::progress::Interrupt;
 use crate::solve::{DOP853, TSIT5, Tableau};
-use crate::systems::Sensitivities;
 
 /// Damping at the start, relative to the diagonal, and where no step can help any more.
 const INITIAL_DAMPING: f64 = 1e-3;
@@ -51,32 +54,13 @@ const ROUNDS: usize = 5;
 /// Degrees of freedom below which the noise of a channel is not told from that of the others.
 const FEW: f64 = 8.0;
 
-/// What a fit gave.
-pub(super) struct Fit {
-    /// Estimated parameters `[d]` in their units; NaN where there is none.
-    pub values: Vec<f64>,
-    /// Their covariance `[d, d]`; NaN where it is not determined.
-    pub covariance: DMatrix<f64>,
-    /// The initial state `[C]` of each trajectory.
-    pub initial: Vec<Vec<f64>>,
-    /// The fitted states `[T, C]` of each trajectory; empty where there are none.
-    pub states: Vec<Vec<f64>>,
-    pub status: Status,
-    pub reason: String,
-    /// Observed values that entered the fit.
-    pub points: usize,
-    pub iterations: usize,
-}
-
 /// Somewhere on the way.
 #[derive(Clone)]
-struct Point {
-    unknowns: Unknowns,
-    rollout: Rollout,
-    normal: Normal,
+pub(super) struct Point {
+    pub unknowns: Unknowns,
+    pub rollout: Rollout,
+    pub normal: Normal,
 }
-
-type End = (Status, String);
 
 /// Fits the parameters of one environment, from the first of `starts` that leads to a good minimum.
 pub(super) fn fit(
@@ -85,13 +69,14 @@ pub(super) fn fit(
     starts: &[Vec<f64>],
     estimate: &estimate::Settings,
     settings: &Settings,
+    interrupt: &Interrupt,
 ) -> Fit {
     let tolerance = estimate.tolerance;
     let (points, unknowns) = (experiment.cells.len(), experiment.unknowns());
     let later = experiment
         .series
         .iter()
-        .any(|series| series.observed.iter().skip(experiment.model.channels).any(|value| !value.is_nan()));
+        .any(|series| series.observed.iter().skip(experiment.model.size()).any(|value| !value.is_nan()));
     let nothing = |end: End, iterations: usize| Fit::nothing(experiment, end, points, iterations);
     if !later {
         let reason = "no value is observed after the first sample of a trajectory".to_owned();
@@ -111,8 +96,8 @@ pub(super) fn fit(
         Err(error) => return nothing((Status::Diverged, error.to_string()), 0),
     };
     let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
-    let mut fitter =
-        Fitter { experiment, estimate, settings, iterations: 0, evaluations: 0, weights, limit: f64::INFINITY };
+    let meter = Meter::new(settings.max_evaluations, interrupt);
+    let mut fitter = Fitter { experiment, estimate, settings, iterations: 0, meter, weights, limit: f64::INFINITY };
     fitter.limit = fitter.limit_of(1.0);
     match fitter.best(&mut rough, &mut fine, starts) {
         Ok((point, end)) => fitter.finish(point, end, names, points),
@@ -122,18 +107,18 @@ pub(super) fn fit(
 
 /// How trajectories are integrated in one part of a fit, and the length of its last step.
 struct Stage {
-    integrator: Sensitivities,
+    integrator: Integrator,
     rtol: f64,
     short: f64,
 }
 
-struct Fitter<'a> {
-    experiment: &'a Experiment<'a>,
+pub(super) struct Fitter<'a> {
+    pub experiment: &'a Experiment<'a>,
     estimate: &'a estimate::Settings,
     settings: &'a Settings,
-    iterations: usize,
-    evaluations: u64,
-    weights: Weights,
+    pub iterations: usize,
+    meter: Meter<'a>,
+    pub weights: Weights,
     /// Size of a weighted residual beyond which it counts by Huber's loss; infinite for least squares.
     limit: f64,
 }
@@ -157,21 +142,23 @@ impl Fitter<'_> {
             }
             let share = best.as_ref().map_or(f64::INFINITY, |best| self.share(best));
             let fair = if self.estimate.loss == Loss::Huber { FAIR_BY_MEDIAN } else { FAIR };
-            if share < GOOD || (share < fair && met_twice) || self.is_spent() {
+            if share < GOOD || (share < fair && met_twice) || self.meter.check().is_err() {
                 break;
             }
         }
         if let Some(best) = best.as_ref().filter(|best| self.share(best) > NOTHING) {
+            if let Err(halt) = self.meter.check() {
+                return Err((Status::NotConverged, halt.to_string()));
+            }
             let reason = format!(
                 "from no start do the equations explain more than the mean of each channel does (residuals of {:.2} standard deviations)",
                 self.share(best)
             );
             return Err((Status::NotConverged, reason));
         }
-        let diverged = |reason: Option<String>| (Status::Diverged, reason.unwrap_or_default());
-        let best = best.ok_or_else(|| diverged(failure))?;
+        let best = best.ok_or_else(|| self.failed(failure.unwrap_or_default()))?;
         self.tighten(&best.rollout);
-        let point = self.point(fine, best.unknowns).map_err(|reason| diverged(Some(reason)))?;
+        let point = self.point(fine, best.unknowns).map_err(|reason| self.failed(reason))?;
         let (mut point, mut end) = self.descend(fine, point);
         for _ in 0..ROUNDS {
             if end.is_some() {
@@ -190,6 +177,14 @@ impl Fitter<'_> {
         Ok((point, end))
     }
 
+    /// Why there is no estimate: no work was left, or it led to nothing.
+    fn failed(&self, reason: String) -> End {
+        match self.meter.check() {
+            Err(halt) => (Status::NotConverged, halt.to_string()),
+            Ok(()) => (Status::Diverged, reason),
+        }
+    }
+
     /// Fits a first part of the trajectories, then more of them: over a short time no oscillation is missed by a whole period.
     fn grow(&mut self, stage: &mut Stage, start: Unknowns, parts: &[f64]) -> Result<Point, String> {
         let whole = self.weights.clone();
@@ -197,8 +192,8 @@ impl Fitter<'_> {
         let mut point = Err(String::new());
         for part in parts {
             for (weights, whole) in self.weights.iter_mut().zip(&whole) {
-                let samples = whole.len() / self.experiment.model.channels;
-                let first = (part * samples as f64).ceil() as usize * self.experiment.model.channels;
+                let samples = whole.len() / self.experiment.model.size();
+                let first = (part * samples as f64).ceil() as usize * self.experiment.model.size();
                 weights[..first].copy_from_slice(&whole[..first]);
                 weights[first..].fill(0.0);
             }
@@ -235,25 +230,16 @@ impl Fitter<'_> {
         self.limit = self.limit_of(deviation.max(10.0 * self.settings.rtol));
     }
 
-    fn is_spent(&self) -> bool {
-        self.evaluations >= self.settings.max_evaluations
-    }
-
     fn point(&mut self, stage: &mut Stage, unknowns: Unknowns) -> Result<Point, String> {
-        match self.experiment.roll_out(&mut stage.integrator, &unknowns) {
-            Ok((rollout, evaluations)) => {
-                self.evaluations += evaluations;
+        match self.experiment.roll_out(&mut stage.integrator, &unknowns, &mut self.meter) {
+            Ok(rollout) => {
                 let normal = self.experiment.normal(&rollout, &self.weights, self.limit);
                 match normal.squares.is_finite() && normal.matrix.iter().all(|value| value.is_finite()) {
                     true => Ok(Point { unknowns, rollout, normal }),
                     false => Err("the squared error is not finite".to_owned()),
                 }
             }
-            Err(error) => {
-                // What a rollout costs that cannot be followed to its end: about as much as it may.
-                self.evaluations += self.settings.max_steps;
-                Err(error.to_string())
-            }
+            Err(halt) => Err(halt.to_string()),
         }
     }
 
@@ -265,14 +251,8 @@ impl Fitter<'_> {
         let resolution = self.resolution(stage.rtol);
         for _ in 0..self.estimate.iterations {
             self.iterations += 1;
-            if self.is_spent() {
-                let limit = self.settings.max_evaluations;
-                return (
-                    point,
-                    stopped(format!(
-                        "stopped at the limit of {limit} evaluations of the equations (`estimate.physics.max_evaluations`)"
-                    )),
-                );
+            if let Err(halt) = self.meter.check() {
+                return (point, stopped(halt.to_string()));
             }
             let held = self.experiment.held(&point.unknowns, &point.normal);
             let step = point.normal.step(damping, &held).map(|step| bounded(step, &held));
@@ -323,7 +303,7 @@ impl Fitter<'_> {
     }
 
     /// `s^2`; zero where nothing is left to tell it from.
-    fn variance(&self, rollout: &Rollout) -> f64 {
+    pub fn variance(&self, rollout: &Rollout) -> f64 {
         let free = self.experiment.cells.len() - self.experiment.unknowns();
         if free == 0 {
             return 0.0;
@@ -333,10 +313,10 @@ impl Fitter<'_> {
 
     /// What integration at `rtol` adds to `|r|^2`: a smaller decrease cannot be told from it.
     fn resolution(&self, rtol: f64) -> f64 {
-        let error = |channel: usize, weight: f64| weight * rtol * self.experiment.scales[channel];
-        let channels = self.experiment.model.channels;
+        let model = self.experiment.model;
+        let error = |cell: usize, weight: f64| weight * rtol * self.experiment.scales[model.channel(cell)];
         let cells = self.experiment.cells.iter();
-        cells.map(|&(trajectory, cell)| error(cell % channels, self.weights[trajectory][cell]).powi(2)).sum()
+        cells.map(|&(trajectory, cell)| error(cell, self.weights[trajectory][cell]).powi(2)).sum()
     }
 
     /// Weights by the noise of each channel, as the residuals tell it.
@@ -352,7 +332,8 @@ impl Fitter<'_> {
         let mut residuals = vec![Vec::new(); c];
         for &(trajectory, cell) in &experiment.cells {
             let residual = rollout.states[trajectory][cell] - experiment.series[trajectory].observed[cell];
-            residuals[cell % c].push((residual / size(trajectory, cell, cell % c)).abs());
+            let channel = experiment.model.channel(cell);
+            residuals[channel].push((residual / size(trajectory, cell, channel)).abs());
         }
         let all = experiment.cells.len() as f64;
         let free = 1.0 - experiment.unknowns() as f64 / all;
@@ -372,67 +353,6 @@ impl Fitter<'_> {
         let floor = 10.0 * self.settings.rtol;
         let noise: Vec<f64> = residuals.iter().map(|residuals| deviation(residuals).max(floor)).collect();
         experiment.weights(|trajectory, cell, channel| 1.0 / (noise[channel] * size(trajectory, cell, channel)))
-    }
-
-    fn finish(&self, point: Point, end: Option<End>, names: &[String], points: usize) -> Fit {
-        let experiment = self.experiment;
-        let held = experiment.held(&point.unknowns, &point.normal);
-        let (mut values, slopes): (Vec<f64>, Vec<f64>) =
-            experiment.parameters(&point.unknowns.coordinates).into_iter().unzip();
-        let d = values.len();
-        let lost = point.normal.undetermined(&held);
-        let free: Vec<usize> = (0..d).filter(|&k| !held[k] && !lost[k]).collect();
-        let mut covariance = DMatrix::from_element(d, d, f64::NAN);
-        // Without Huber's weights, which come of the residuals.
-        let plain = experiment.normal(&point.rollout, &self.weights, f64::INFINITY);
-        let information = plain.information().map(|all| all.select_rows(&free).select_columns(&free));
-        if let Some(inverse) = information.and_then(|information| Some(information.cholesky()?.inverse()))
-            && points > experiment.unknowns()
-        {
-            let variance = self.variance(&point.rollout);
-            for (i, &row) in free.iter().enumerate() {
-                for (j, &column) in free.iter().enumerate() {
-                    covariance[(row, column)] = variance * inverse[(i, j)] * slopes[row] * slopes[column];
-                }
-            }
-        }
-        let named = |which: &[bool]| {
-            let named = names.iter().zip(which).filter(|(_, which)| **which).map(|(name, _)| name.as_str());
-            named.collect::<Vec<_>>().join(", ")
-        };
-        let end = end.or_else(|| match (lost.contains(&true), held.contains(&true)) {
-            (true, _) => Some((Status::Unidentifiable, format!("the data do not determine {}", named(&lost)))),
-            (false, true) => Some((Status::AtBound, format!("at its bound: {}", named(&held)))),
-            (false, false) => None,
-        });
-        let (status, reason) = end.unwrap_or((Status::Ok, String::new()));
-        values.iter_mut().zip(&lost).filter(|(_, lost)| **lost).for_each(|(value, _)| *value = f64::NAN);
-        Fit {
-            values,
-            covariance,
-            initial: point.unknowns.initial,
-            states: point.rollout.states,
-            status,
-            reason,
-            points,
-            iterations: self.iterations,
-        }
-    }
-}
-
-impl Fit {
-    fn nothing(experiment: &Experiment, (status, reason): End, points: usize, iterations: usize) -> Self {
-        let d = experiment.model.coordinates.len();
-        Fit {
-            values: vec![f64::NAN; d],
-            covariance: DMatrix::from_element(d, d, f64::NAN),
-            initial: Vec::new(),
-            states: Vec::new(),
-            status,
-            reason,
-            points,
-            iterations,
-        }
     }
 }
 
