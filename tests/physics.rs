@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use common::write;
-use model::{files, generate, silently, with_threads};
+use model::{dataset_of, files, generate, series, silently, with_threads};
 use paramill::dataset::Dataset;
 use paramill::estimate::{self, Error, Outcome, Row, Settings, Status, read_rows};
 use paramill::schema::{Split, Trajectory};
@@ -50,24 +50,9 @@ fn rows(settings: &str, dataset: &Dataset, split: Split) -> Vec<Row> {
 }
 
 /// The dataset with these grid trajectories in place of its own.
-fn with_grid(root: &Path, like: &Dataset, mut trajectories: Vec<Trajectory>) -> Dataset {
-    trajectories.sort_by(|a, b| a.key().cmp(&b.key()));
-    let directory = root.join("changed");
-    let _ = fs::remove_dir_all(&directory);
+fn with_grid(root: &Path, like: &Dataset, trajectories: Vec<Trajectory>) -> Dataset {
     let training = like.read(Split::Train).unwrap();
-    write(&directory, like.manifest().clone(), &[(Split::Train, training), (Split::Grid, trajectories)]);
-    Dataset::open(&directory).unwrap()
-}
-
-fn series(environment: &str, states: &[[f64; 2]]) -> Trajectory {
-    Trajectory {
-        environment: environment.to_owned(),
-        trajectory: "0".to_owned(),
-        parameters: vec![Some(0.75), Some(0.75)],
-        times: (0..states.len()).map(|t| t as f64 * 0.5).collect(),
-        states: states.as_flattened().to_vec(),
-        inputs: Vec::new(),
-    }
+    dataset_of(&root.join("changed"), like.manifest(), vec![(Split::Train, training), (Split::Grid, trajectories)])
 }
 
 /// Root mean square of error over standard error, and over the bound.
@@ -209,6 +194,7 @@ fn what_cannot_be_estimated_says_why_and_changes_no_other_row() {
         series("d prey alone", &growing),
         series("e no such equations", &random),
         series("f never observed", &[[f64::NAN; 2]; 5]),
+        series("g tiny", &growing.iter().map(|state| state.map(|value| value * 1e-300)).collect::<Vec<_>>()),
     ];
     let mut all = good.clone();
     all.extend(strange);
@@ -219,7 +205,10 @@ fn what_cannot_be_estimated_says_why_and_changes_no_other_row() {
     assert_eq!(said("a"), (Status::TooFewPoints, "1 observed values for 2 unknowns"));
     assert_eq!(row("b").status, Status::Ok);
     assert!(row("b").parameter_mape().unwrap() < 1e-5, "{:?}", row("b").parameters);
-    assert_eq!(row("c").status, Status::Diverged);
+    for (name, size) in [("c", "`x` has values of about 1e200"), ("g", "`x` has values of about 1e-298")] {
+        assert_eq!(row(name).status, Status::Diverged);
+        assert!(row(name).reason.contains(size), "{}", row(name).reason);
+    }
     assert_eq!(said("d"), (Status::Unidentifiable, "the data do not determine beta, delta"));
     assert!(row("d").parameters.iter().all(|it| it.value.is_nan()));
     assert_eq!(row("e").status, Status::NotConverged);

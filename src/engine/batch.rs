@@ -79,6 +79,13 @@ impl Batch {
         }
     }
 
+    /// Takes environment `e` out: nothing of it moves or counts.
+    pub fn blank(&mut self, e: usize) {
+        let (steps, values) = (self.rows * self.steps, self.values_per_environment());
+        self.dt[e * steps..(e + 1) * steps].fill(0.0);
+        self.mask[e * values..(e + 1) * values].fill(0.0);
+    }
+
     /// The batch of environment `e` alone.
     pub fn environment(&self, e: usize) -> Batch {
         let part = |values: &[f64]| {

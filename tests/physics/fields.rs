@@ -28,7 +28,7 @@ fn fields(system: &str, horizon: f64, time_step: f64) -> String {
         trajectories = 1
         [splits.adapt_test]
         environments = "adapt"
-        limit = 1
+        limit = 2
         trajectories = 1
         "#
     )
@@ -48,7 +48,7 @@ fn parameters_of_fields_are_recovered() {
             assert!(row.parameter_mape().unwrap() < 1e-3, "{:?}", row.parameters);
             assert!(row.trajectory_rmse < 1e-6 && row.iterations < 100, "{} {}", row.trajectory_rmse, row.iterations);
         }
-        assert!(found[0].test_mse.unwrap() < 1e-12 && found[1].test_mse.is_none(), "{:?}", found[0].test_mse);
+        assert!(found.iter().all(|row| row.test_mse.unwrap() < 1e-12), "{:?}", found[0].test_mse);
     }
 }
 

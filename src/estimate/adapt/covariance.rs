@@ -23,7 +23,7 @@ impl Chunk<'_> {
             let found = it.context.iter().chain(it.initial_states.iter().flatten());
             unknowns.iter_mut().zip(found).for_each(|(unknown, found)| *unknown = *found);
         }
-        let (predictions, tangents) = self.roll_out(&unknowns);
+        let (predictions, tangents) = self.roll_out(&unknowns, |_| true);
         let variances = of_noise.variances(is_said, self.settings.loss, self.points, self.batch, self.supports, fitted);
         let weights = &of_noise.preferring(self.preferences);
         let squared = weights.with(&variances, |weight, variance| weight * weight * variance);

@@ -33,7 +33,7 @@ pub(super) struct Equations {
     /// The place of each estimated parameter among those of the dataset, where it has it.
     pub truths: Vec<Option<usize>>,
     observation: Option<Observation>,
-    channel_names: Vec<&'static str>,
+    pub channel_names: Vec<&'static str>,
 }
 
 impl Settings {

@@ -118,6 +118,19 @@ impl<'a> Experiment<'a> {
         Experiment { model, series, own, scales, cells, loss }
     }
 
+    /// A channel with values of such a size that squares of them, or of their reciprocals, are no numbers.
+    pub fn beyond_squares(&self) -> Option<(usize, f64)> {
+        (0..self.model.channels).map(|channel| (channel, self.scales[channel])).find_map(|(channel, scale)| {
+            let greatest = self.values(channel).fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
+            (greatest > GREATEST || scale < GREATEST.recip()).then_some((channel, greatest))
+        })
+    }
+
+    /// What was observed of a channel.
+    fn values(&self, channel: usize) -> impl Iterator<Item = f64> {
+        values(self.model, &self.series, channel)
+    }
+
     /// How many unknowns there are.
     pub fn unknowns(&self) -> usize {
         self.model.coordinates.len() + self.own.iter().map(Vec::len).sum::<usize>()
@@ -295,18 +308,15 @@ impl<'a> Experiment<'a> {
     }
 }
 
+/// Size beyond which a value, and below whose reciprocal a spread, is refused: sums of squares still have room.
+const GREATEST: f64 = 1e140;
 /// Distance of the quantiles of 5 and 95 % of a Gaussian, in standard deviations.
 const GAUSSIAN_WIDTH: f64 = 3.29;
 
 /// Standard deviation of a channel over all that was observed of it, under Huber's loss by its quantiles of 5 and 95 %; its size where it does
 /// not change, and 1 where it is zero.
 fn spread(model: &Model, series: &[Series], channel: usize, loss: Loss) -> f64 {
-    let values = || {
-        let states = series.iter().flat_map(|series| series.observed.chunks_exact(model.points));
-        // Every trajectory has whole states.
-        let fields = states.skip(channel).step_by(model.channels);
-        fields.flatten().copied().filter(|value| !value.is_nan())
-    };
+    let values = || values(model, series, channel);
     let count = values().count() as f64;
     let greatest = values().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
     if greatest == 0.0 {
@@ -327,4 +337,11 @@ fn spread(model: &Model, series: &[Series], channel: usize, loss: Loss) -> f64 {
     let variance = values().map(|value| (value / greatest - mean).powi(2)).sum::<f64>() / count;
     let deviation = variance.sqrt();
     greatest * if deviation > 1e-9 { deviation } else { 1.0 }
+}
+
+/// What was observed of a channel, over all trajectories.
+fn values(model: &Model, series: &[Series], channel: usize) -> impl Iterator<Item = f64> {
+    // Every trajectory has whole states.
+    let fields = series.iter().flat_map(|series| series.observed.chunks_exact(model.points));
+    fields.skip(channel).step_by(model.channels).flatten().copied().filter(|value| !value.is_nan())
 }

@@ -27,7 +27,8 @@ use super::evaluation::{Evaluation, FitErrors, SquaredError};
 use super::row::Found;
 use super::stream::Observed;
 use super::{
-    Error, Hull, InitialState, Loss, Outcome, Row, check_settings, environments, estimate_splits, fitted, output,
+    Error, Hull, InitialState, Loss, Outcome, Row, Status, check_settings, environments, estimate_splits, fitted,
+    output,
 };
 use crate::dataset::Dataset;
 use crate::progress::{Event, Interrupt, Run};
@@ -152,8 +153,17 @@ impl<'a> Estimator<'a> {
     fn fit(&self, trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
         let experiment = Experiment::new(&self.equations.model, series, self.initial_state, self.settings.loss);
-        let Equations { names, starts, .. } = &self.equations;
-        let fit = fit::fit(&experiment, names, starts, self.settings, &self.of_physics, self.interrupt);
+        let Equations { names, starts, channel_names, .. } = &self.equations;
+        let fit = match experiment.beyond_squares() {
+            None => fit::fit(&experiment, names, starts, self.settings, &self.of_physics, self.interrupt),
+            Some((channel, size)) => {
+                let name = channel_names[channel];
+                let reason = format!(
+                    "`{name}` has values of about {size:.0e}, the squares of which are no numbers; correct them, or give them in another unit"
+                );
+                Fit::nothing(&experiment, (Status::Diverged, reason), experiment.cells.len(), 0)
+            }
+        };
         (experiment, fit)
     }
 
