@@ -321,7 +321,8 @@ fn impossible_values(document: &Document, settings: &Settings) -> Vec<Diagnostic
             );
         }
     }
-    if let Some(estimate) = settings.estimate.as_ref().filter(|estimate| estimate.method == Method::Physics) {
+    if let Some(estimate) = settings.estimate.as_ref().filter(|it| it.method == Method::Physics || it.physics.is_some())
+    {
         let physics = estimate.physics.clone().unwrap_or_default();
         for problem in physics.validate() {
             let key = format!("physics.{}", problem.key);

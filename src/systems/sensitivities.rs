@@ -73,6 +73,11 @@ impl Sensitivities {
         })
     }
 
+    /// As [`Adaptive::work`].
+    pub fn work(&self) -> Work {
+        self.integrator.work()
+    }
+
     /// Integrates from `start` at `times[0]`; writes the states at `times [T]` to `states [T, C]` and their derivatives to
     /// `sensitivities [T, C, k]`. After an error their contents mean nothing.
     ///

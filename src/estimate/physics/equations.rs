@@ -3,12 +3,12 @@
 use super::Settings;
 use super::bound::Deviation;
 use super::coordinates::Coordinate;
-use super::experiment::{Model, Series};
+use super::experiment::{Law, Model, Series};
 use crate::dataset::Dataset;
 use crate::estimate::{Bounds, Error};
 use crate::generate::{self, Observation};
-use crate::schema::{Quantity, Split, Trajectory};
-use crate::systems::{Preset, Problem, Problems, System};
+use crate::schema::{Grid, Quantity, Split, Trajectory};
+use crate::systems::{Dynamics, Problem, Problems, System};
 
 /// Known parameters of training environments that a fit may start from, beside their median.
 const MOST_STARTS: usize = 12;
@@ -31,9 +31,9 @@ pub(super) struct Equations {
     /// Channels of the dataset.
     channels: usize,
     /// The place of each estimated parameter among those of the dataset, where it has it.
-    truths: Vec<Option<usize>>,
+    pub truths: Vec<Option<usize>>,
     observation: Option<Observation>,
-    channel_names: Vec<&'static str>,
+    pub channel_names: Vec<&'static str>,
 }
 
 impl Settings {
@@ -44,21 +44,13 @@ impl Settings {
             Err(problems) => problems,
             Ok(system) => {
                 let mut problems = Problems::default();
-                self.check(system, system.presets.first(), &mut problems);
+                self.check(system, &mut problems);
                 problems.0
             }
         }
     }
 
-    fn check(&self, system: &System, preset: Option<&Preset>, problems: &mut Problems) {
-        if preset.is_none_or(|preset| preset.tangent.is_none()) {
-            problems.add(
-                "system",
-                format!("`{}`, whose derivatives by its parameters are not known here", system.name),
-                "a system of ordinary differential equations",
-                "estimate it by `method = \"learned\"`",
-            );
-        }
+    fn check(&self, system: &System, problems: &mut Problems) {
         let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name).collect();
         for (name, value) in &self.fixed {
             let key = format!("fixed.{name}");
@@ -103,12 +95,29 @@ impl Equations {
         let system = of_system.find().map_err(Error::Physics)?;
         let own = simulated.as_ref().filter(|simulated| &simulated.system == of_system);
         let preset = own.and_then(|own| own.find_preset(system)).or(system.presets.first());
-        settings.check(system, preset, &mut problems);
+        settings.check(system, &mut problems);
         let places = places(system, &manifest.channels, &mut problems);
         let estimated = estimated(system, settings, &manifest.parameters);
         let bounds = bounds(system, &estimated, estimate, &mut problems);
-        let (Some(field), true) = (preset.and_then(|preset| preset.tangent), problems.0.is_empty()) else {
+        let grid = preset.and_then(|preset| preset.grid());
+        if grid != manifest.grid {
+            problems.add(
+                "system",
+                spelled(system.name, grid.as_ref()),
+                spelled("a system", manifest.grid.as_ref()),
+                "name equations on the grid of the dataset; built-in ones know their own grid alone",
+            );
+        }
+        let (Some(preset), true) = (preset, problems.0.is_empty()) else {
             return Err(Error::Physics(problems.0));
+        };
+        let step = own.and_then(|own| own.inner_step).or(match preset.dynamics {
+            Dynamics::Stepper(stepper) => Some(stepper.step),
+            Dynamics::Field(_) => None,
+        });
+        let law = match preset.tangent {
+            Some(field) => Law::Differentiated(field),
+            None => Law::Simulated(preset.dynamics, step.unwrap_or_default()),
         };
         let place = |name: &str| manifest.parameters.iter().position(|it| it.name == name);
         let names: Vec<String> = estimated.iter().map(|&it| system.parameters[it].name.to_owned()).collect();
@@ -121,8 +130,9 @@ impl Equations {
         let mut equations = Equations {
             quantities: quantities.collect(),
             model: Model {
-                field,
+                law,
                 channels: system.channels.len(),
+                points: manifest.state_shape().points(),
                 parameters: system
                     .parameters
                     .iter()
@@ -151,17 +161,27 @@ impl Equations {
 
     /// A trajectory of the dataset with the channels of the system.
     pub fn series(&self, trajectory: &Trajectory) -> Series {
-        let samples = trajectory.states.chunks_exact(self.channels);
-        let observed = samples.flat_map(|sample| self.places.iter().map(|&place| sample[place])).collect();
-        Series { times: trajectory.times.clone(), observed }
+        Series { times: trajectory.times.clone(), observed: self.in_system_order(&trajectory.states) }
+    }
+
+    /// States of the dataset with the channels of the system.
+    pub fn in_system_order(&self, states: &[f64]) -> Vec<f64> {
+        let points = self.model.points;
+        let samples = states.chunks_exact(self.channels * points);
+        let fields =
+            samples.flat_map(|sample| self.places.iter().map(move |&place| &sample[place * points..][..points]));
+        fields.flatten().copied().collect()
     }
 
     /// States `[T, C]` of the system with the channels of the dataset; NaN in those that the system does not have.
     pub fn in_dataset_order(&self, states: &[f64]) -> Vec<f64> {
-        let samples = states.chunks_exact(self.model.channels);
-        let mut ordered = vec![f64::NAN; samples.len() * self.channels];
-        for (sample, of_system) in ordered.chunks_exact_mut(self.channels).zip(samples) {
-            self.places.iter().zip(of_system).for_each(|(&place, value)| sample[place] = *value);
+        let points = self.model.points;
+        let samples = states.chunks_exact(self.model.size());
+        let mut ordered = vec![f64::NAN; samples.len() * self.channels * points];
+        for (sample, of_system) in ordered.chunks_exact_mut(self.channels * points).zip(samples) {
+            for (&place, field) in self.places.iter().zip(of_system.chunks_exact(points)) {
+                sample[place * points..(place + 1) * points].copy_from_slice(field);
+            }
         }
         ordered
     }
@@ -179,6 +199,15 @@ impl Equations {
             Some(Deviation { absolute, relative }).filter(|_| absolute > 0.0 || relative > 0.0)
         });
         deviations.collect()
+    }
+}
+
+/// A system and where it lives, in words.
+fn spelled(name: &str, grid: Option<&Grid>) -> String {
+    let axis = |axis: &crate::schema::GridAxis| format!("{} points {} apart", axis.count, axis.spacing);
+    match grid {
+        Some(grid) => format!("`{name}` on {}", grid.axes.iter().map(axis).collect::<Vec<_>>().join(" by ")),
+        None => format!("`{name}` without a grid"),
     }
 }
 
