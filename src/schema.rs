@@ -77,6 +77,14 @@ pub enum Between {
 }
 
 impl Between {
+    /// The name used in files and settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Between::Hold => "hold",
+            Between::Linear => "linear",
+        }
+    }
+
     /// `(u, du/dt)` at the start of the step of length `dt` from a sample `from` to a sample `to`.
     pub fn step(self, from: f64, to: f64, dt: f64) -> (f64, f64) {
         match self {

@@ -2,6 +2,8 @@
 
 #[path = "common/dataset.rs"]
 mod common;
+#[path = "estimate/driven.rs"]
+mod driven;
 #[path = "estimate/initial.rs"]
 mod initial;
 #[path = "estimate/least_errors.rs"]

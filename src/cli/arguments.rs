@@ -120,6 +120,7 @@ Examples:
   paramill predict pipelines/lv-demo.toml --environment adapt-00000
   paramill predict pipelines/lv-demo.toml --environment adapt-00000 --initial x=1,y=2 --until 20
   paramill predict pipelines/lv-demo.toml --parameters beta=0.6,delta=0.8 --initial x=1,y=2 --to forecast.csv
+  paramill predict PIPELINE --environment ID --inputs future.csv
 
 The band is where the trajectory lies with 95 %, by what is not known of the context; a measurement also has its noise.";
 
@@ -147,6 +148,9 @@ pub struct Predict {
     /// Time between samples [default: as in training]
     #[arg(long, value_name = "TIME", value_parser = positive)]
     pub every: Option<f64>,
+    /// CSV file of the inputs over time, where the model has any: a column `time` and one an input
+    #[arg(long, value_name = "FILE")]
+    pub inputs: Option<PathBuf>,
     /// Write the table here instead of to stdout
     #[arg(long, value_name = "FILE")]
     pub to: Option<PathBuf>,

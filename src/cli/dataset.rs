@@ -120,6 +120,7 @@ fn lines(difference: &Difference, a: &Dataset) -> String {
             ("only in the second", &difference.only_in_b),
             ("with other parameters", &difference.parameters),
             ("with other times", &difference.times),
+            ("with other inputs", &difference.inputs),
             ("with other states", &difference.states),
         ];
         for (what, names) in lists.into_iter().filter(|(_, names)| !names.is_empty()) {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::arguments::Predict;
+use super::inputs::Signals;
 use super::output::{complain, print};
 use crate::atomic;
 use crate::checkpoint::StoredModel;
@@ -69,7 +70,8 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
         )));
     }
     let times: Vec<f64> = (0..=steps as u64).map(|step| start + step as f64 * every).collect();
-    let forecast = estimate::forecast(COMPUTE, &model, &known, &initial, &times)?;
+    let (times, inputs) = driven(command, &model, times)?;
+    let forecast = estimate::forecast(COMPUTE, &model, &known, &initial, &times, &inputs)?;
     let text = if command.json { format!("{:#}\n", as_json(&forecast, channels)) } else { as_csv(&forecast, channels) };
     match &command.to {
         Some(path) => {
@@ -79,6 +81,25 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
         None => print(&text),
     }
     Ok(0)
+}
+
+/// The inputs `[T, U]` of the model, and the times at which the forecast is to stop for them too.
+fn driven(command: &Predict, model: &StoredModel, times: Vec<f64>) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let inputs = &model.manifest.inputs;
+    let names = inputs.iter().map(|it| it.quantity.name.as_str()).collect::<Vec<_>>().join(",");
+    match (&command.inputs, inputs.is_empty()) {
+        (None, true) => Ok((times, Vec::new())),
+        (Some(path), false) => {
+            let signals = Signals::read(path, inputs)?;
+            let times = signals.with_bends(times);
+            let inputs = signals.at(&times)?;
+            Ok((times, inputs))
+        }
+        (None, false) => Err(Error::Usage(format!(
+            "predict: the model has the inputs {names}, whose future it cannot know; give --inputs FILE.csv with the columns time,{names}"
+        ))),
+        (Some(_), true) => Err(Error::Usage("--inputs: the model has no inputs; leave it out".to_owned())),
+    }
 }
 
 /// A forecast replaces nothing.

@@ -154,6 +154,8 @@ fn ranges(dataset: &Manifest, surveys: &BTreeMap<Split, SplitSurvey>) -> String 
         samples.push(cells(split, "time", &dataset.time_unit, &survey.times));
         let channels = dataset.channels.iter().zip(&survey.channels);
         samples.extend(channels.map(|(channel, range)| cells(split, &channel.name, &channel.unit, range)));
+        let inputs = dataset.inputs.iter().map(|input| &input.quantity).zip(&survey.inputs);
+        samples.extend(inputs.map(|(input, range)| cells(split, &input.name, &input.unit, range)));
         coverage.extend(dataset.parameters.iter().zip(&survey.parameters).map(|(parameter, it)| {
             let mut row = cells(split, &parameter.name, &parameter.unit, &it.range);
             row.extend([it.distinct.to_string(), it.unknown.to_string()]);
@@ -182,6 +184,10 @@ fn dataset_card(dataset: &Manifest) -> String {
         text.push_str(&format!("made from    {} (sha256 {})\n", parent.name, parent.sha256));
     }
     text.push_str(&format!("\n{}", quantities("channel", &dataset.channels)));
+    if !dataset.inputs.is_empty() {
+        let inputs: Vec<Quantity> = dataset.inputs.iter().map(|input| input.quantity.clone()).collect();
+        text.push_str(&format!("\n{}", quantities("input", &inputs)));
+    }
     if !dataset.parameters.is_empty() {
         text.push_str(&format!("\n{}", quantities("parameter", &dataset.parameters)));
     }
@@ -216,6 +222,11 @@ fn system_card(system: &Equations) -> String {
         vec![state.name.clone(), state.unit.clone(), initial, state.derivative.clone(), state.description.clone()]
     }));
     text.push_str(&format!("\n{}", table(&rows)));
+    if !system.inputs.is_empty() {
+        let mut rows = vec![["input", "unit", "description"].map(str::to_owned).to_vec()];
+        rows.extend(system.inputs.iter().map(|it| vec![it.name.clone(), it.unit.clone(), it.description.clone()]));
+        text.push_str(&format!("\n{}", table(&rows)));
+    }
     let mut rows = vec![["parameter", "unit", "lower", "upper", "description"].map(str::to_owned).to_vec()];
     rows.extend(system.parameters.iter().map(|it| {
         let (lower, upper) = (it.lower.to_string(), it.upper.to_string());

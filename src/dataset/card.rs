@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Manifest, SplitSummary, Store};
-use crate::schema::{Quantity, Split};
+use crate::schema::{Input, Quantity, Split};
 
 /// SPDX expressions that the hub knows by their lower-case form; any other is `other` with its name beside it.
 const HUB_LICENSES: [&str; 14] = [
@@ -34,6 +34,7 @@ pub(super) fn text(manifest: &Manifest) -> String {
         false => "What was sampled in time.",
     };
     quantities("Channels", sampled, &manifest.channels, &mut card);
+    inputs(&manifest.inputs, &mut card);
     quantities(
         "Parameters",
         "Constants of an environment; null in Parquet and NaN in HDF5 where unknown.",
@@ -76,6 +77,21 @@ fn quantities(title: &str, what: &str, quantities: &[Quantity], card: &mut Strin
     let _ = write!(card, "{what}\n\n| name | unit | description |\n|---|---|---|\n");
     for Quantity { name, unit, description } in quantities {
         let _ = writeln!(card, "| `{}` | {} | {} |", cell(name), cell(unit), cell(description));
+    }
+}
+
+fn inputs(inputs: &[Input], card: &mut String) {
+    if inputs.is_empty() {
+        return;
+    }
+    card.push_str(
+        "\n## Inputs\n\nKnown signals that act on the system, at the times of the samples. Between two samples an input holds its value \
+         (`hold`) or lies on the straight line (`linear`).\n\n\
+         | name | unit | between samples | description |\n|---|---|---|---|\n",
+    );
+    for Input { quantity: Quantity { name, unit, description }, between } in inputs {
+        let between = between.name();
+        let _ = writeln!(card, "| `{}` | {} | `{between}` | {} |", cell(name), cell(unit), cell(description));
     }
 }
 

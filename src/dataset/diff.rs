@@ -30,6 +30,9 @@ pub struct SplitDifference {
     /// Trajectories of both with other parameters, times, or number of samples.
     pub parameters: Vec<String>,
     pub times: Vec<String>,
+    /// Trajectories of both with other inputs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
     /// Trajectories of both with other states, and per channel the greatest difference of a value; absent where the
     /// channels themselves differ.
     pub states: Vec<String>,
@@ -146,6 +149,9 @@ fn trajectories(a: &Trajectory, b: &Trajectory, points: usize, difference: &mut 
     }
     if !same(&a.times, &b.times) {
         difference.times.push(name());
+    }
+    if !same(&a.inputs, &b.inputs) {
+        difference.inputs.push(name());
     }
     if !same(&a.states, &b.states) {
         difference.states.push(name());

@@ -5,6 +5,9 @@
 //!
 //! With `x_0` a row's initial state and `Phi` one Runge-Kutta step, the rollout is `x_l = Phi(x_{l-1}, dt_l; theta_e)`,
 //! `l = 1..L`, and the loss is the mean squared error over the batch's observed values, `sum (m (x - y))^2 / sum m^2`.
+//!
+//! Inputs `u [U]` are carried as values of the state whose rates are known: set where a step starts, and moved by their slope within it.
+//! A stage then sees `u(t + c_i dt)`, for `c_i = sum_j a_ij`. Nothing is differentiated with respect to them.
 
 mod batch;
 mod compute;

@@ -35,7 +35,7 @@ use walk::{Point, Walk};
 use weights::Weights;
 
 use super::{InitialState, Loss, Settings, Status};
-use crate::checkpoint::{ChannelScale, StoredModel};
+use crate::checkpoint::{StoredModel, Units};
 use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, With};
 
 /// Tolerance of a rough fit, at least.
@@ -72,10 +72,10 @@ impl Adaptation {
 }
 
 /// A batch of `supports`, padded to `environments`.
-fn padded_batch(channels: usize, supports: &[Support], environments: usize) -> Batch {
+fn padded_batch(units: &Units, supports: &[Support], environments: usize) -> Batch {
     let mut segments: Vec<Vec<Segment>> = supports.iter().map(Support::segments).collect();
     segments.resize(environments, Vec::new());
-    Batch::new(channels, &segments, (1, 1))
+    Batch::new(units.state.len(), &units.between, &segments, (1, 1))
 }
 
 /// What contexts are fitted with.
@@ -89,8 +89,7 @@ pub struct Adapter<'a> {
     d: usize,
     /// Where fits begin that found no minimum from zero `[n][d]`.
     starts: Vec<Vec<f64>>,
-    /// One a value of a state.
-    scales: Vec<ChannelScale>,
+    units: Units,
     /// Values of a channel in a state.
     points: usize,
     /// The weight of each value of a state in the loss; empty where all weigh the same.
@@ -110,7 +109,7 @@ impl<'a> Adapter<'a> {
             basis: model.rule().basis(&model.shared),
             d: model.manifest.context_dimension,
             starts: spread(&model.contexts, model.manifest.context_dimension),
-            scales: model.manifest.scales_of_state(),
+            units: model.manifest.units(),
             points: model.manifest.state_shape().points(),
             preferences: model.manifest.state_shape().of_values(&model.manifest.weights),
         })
@@ -130,7 +129,7 @@ impl<'a> Adapter<'a> {
         supports
             .par_chunks(together)
             .flat_map_iter(|supports| {
-                let batch = &padded_batch(self.scales.len(), supports, together);
+                let batch = &padded_batch(&self.units, supports, together);
                 let (settings, even) = (self.settings, &Weights::even(batch, supports));
                 let (tangents, d, points, preferences) = (tangents.as_ref(), self.d, self.points, &self.preferences);
                 let weights = &even.preferring(preferences);
@@ -143,7 +142,8 @@ impl<'a> Adapter<'a> {
                     }
                 };
                 let mut fitted = chunk.begin_again(fitted, &self.starts);
-                let by_noise = settings.noise.map(|noise| Weights::of(noise, &self.scales, batch, supports, &fitted));
+                let by_noise =
+                    settings.noise.map(|noise| Weights::of(noise, &self.units.state, batch, supports, &fitted));
                 if let Some(by_noise) = &by_noise {
                     let weights = &by_noise.preferring(preferences);
                     fitted = Chunk { weights, ..chunk }.go_on(fitted);

@@ -12,7 +12,7 @@ use super::stream::Observed;
 use super::{
     Bounds, Error, Hull, InitialState, Row, Settings, Status, Support, adapt, environments, fitted, interval, physics,
 };
-use crate::checkpoint::{ChannelScale, StoredModel};
+use crate::checkpoint::{StoredModel, Units};
 use crate::dataset::Dataset;
 use crate::engine::{Batch, Compute};
 use crate::progress::Run;
@@ -29,8 +29,7 @@ pub(super) struct Estimator<'a> {
     bounds: Vec<Bounds>,
     /// Rows of held-out trajectories of adapted environments.
     held_out: BTreeMap<String, Vec<usize>>,
-    /// One a value of a state.
-    scales: Vec<ChannelScale>,
+    units: Units,
     /// Where the settings name equations.
     least_errors: Option<physics::LeastErrors<'a>>,
     range: TrainingRange,
@@ -55,7 +54,7 @@ impl<'a> Estimator<'a> {
             model,
             adapter: adapt::Adapter::new(settings, compute, model)?,
             hull: Hull::new(points),
-            scales: model.manifest.scales_of_state(),
+            units: model.manifest.units(),
             least_errors: physics::LeastErrors::new(settings, dataset, run.interrupt)?,
             range: TrainingRange::new(model),
             held_out,
@@ -68,7 +67,7 @@ impl<'a> Estimator<'a> {
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
             environments.push((id, parameters));
-            supports.push(Support::new(trajectories, &self.scales, self.settings.initial_state()));
+            supports.push(Support::new(trajectories, &self.units, self.settings.initial_state()));
         }
         let adaptations = self.adapter.adapt(&supports);
         environments
@@ -83,15 +82,15 @@ impl<'a> Estimator<'a> {
                 let predictions = std::mem::take(&mut adaptation.predictions);
                 let initial_states = std::mem::take(&mut adaptation.initial_states);
                 let channels = self.model.manifest.channels.len();
-                let errors = FitErrors::new(support, &predictions, &self.scales, channels, self.settings.loss);
+                let errors = FitErrors::new(support, &predictions, &self.units.state, channels, self.settings.loss);
                 let fit = match self.settings.fitted {
-                    true => fitted::Fit::new(&id, support, &initial_states, &predictions, &self.scales),
+                    true => fitted::Fit::new(&id, support, &initial_states, &predictions, &self.units.state),
                     false => fitted::Fit::default(),
                 };
                 let mut row = self.row(id, &parameters, support.points(), adaptation, errors, test_mse);
                 if let Some(least_errors) = &self.least_errors {
                     let values: Vec<f64> = row.parameters.iter().map(|it| it.value).collect();
-                    let (trajectories, initial) = support.in_units(&initial_states, &self.scales);
+                    let (trajectories, initial) = support.in_units(&initial_states, &self.units);
                     let (truth, values, noise) = (&parameters, &values, &row.noise);
                     let fitted = physics::Fitted { split, truth, values, noise, trajectories, initial };
                     row.set_bounds(least_errors.of(fitted));
@@ -199,13 +198,14 @@ impl<'a> Estimator<'a> {
 
     /// Trajectories that nothing is fitted to: each starts where it was observed.
     fn held_out(&self, split: Split, rows: &[usize]) -> Result<Support, Error> {
-        Ok(Support::new(self.dataset.read_rows(split, rows)?, &self.scales, InitialState::Observed))
+        Ok(Support::new(self.dataset.read_rows(split, rows)?, &self.units, InitialState::Observed))
     }
 
     fn add_error(&self, context: &[f64], held_out: &Support, error: &mut SquaredError) {
         let mut weights = vec![0.0; self.model.model().layout().size()];
         self.model.rule().decode(&self.model.shared, context, &mut weights);
-        let batch = Batch::new(self.scales.len(), &[held_out.segments()], (0, 0));
-        error.add(&self.adapter.engine.predict(&weights, &batch), &batch, &self.scales);
+        let Units { state, between, .. } = &self.units;
+        let batch = Batch::new(state.len(), between, &[held_out.segments()], (0, 0));
+        error.add(&self.adapter.engine.predict(&weights, &batch), &batch, state);
     }
 }

@@ -45,7 +45,7 @@ use crate::checkpoint::{self, StoredModel};
 use crate::dataset::{self, Dataset, IndexEntry};
 use crate::engine::{Compute, ComputeError};
 use crate::progress::{Event, Run};
-use crate::schema::{Quantity, Split};
+use crate::schema::{Input, Quantity, Split};
 use crate::systems::Problem;
 
 /// Why there are no estimates.
@@ -187,14 +187,22 @@ fn environments(index: &[IndexEntry]) -> Vec<EnvironmentRows> {
 
 fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result<(), Error> {
     let (of_dataset, of_model) = (dataset.manifest(), &model.manifest);
-    let say = |channels: &[crate::schema::Quantity], parameters: &[crate::schema::Quantity]| {
-        let list = |quantities: &[crate::schema::Quantity]| {
+    let say = |channels: &[Quantity], inputs: &[Input], parameters: &[Quantity]| {
+        let list = |quantities: &[Quantity]| {
             quantities.iter().map(|it| format!("{} [{}]", it.name, it.unit)).collect::<Vec<_>>().join(", ")
         };
-        format!("channels {} and parameters {}", list(channels), list(parameters))
+        let input = |Input { quantity: it, between }: &Input| format!("{} [{}] ({})", it.name, it.unit, between.name());
+        let inputs = match inputs {
+            [] if of_dataset.inputs.is_empty() && of_model.inputs.is_empty() => String::new(),
+            [] => ", no inputs".to_owned(),
+            _ => format!(", inputs {}", inputs.iter().map(input).collect::<Vec<_>>().join(", ")),
+        };
+        format!("channels {}{inputs} and parameters {}", list(channels), list(parameters))
     };
-    let (found, expected) =
-        (say(&of_dataset.channels, &of_dataset.parameters), say(&of_model.channels, &of_model.parameters));
+    let (found, expected) = (
+        say(&of_dataset.channels, &of_dataset.inputs, &of_dataset.parameters),
+        say(&of_model.channels, &of_model.inputs, &of_model.parameters),
+    );
     if found == expected {
         return Ok(());
     }

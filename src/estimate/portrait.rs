@@ -11,7 +11,7 @@ use crate::schema::{Split, Trajectory};
 /// under `context` from the first complete sample on.
 ///
 /// # Errors
-/// If the dataset cannot be read or has no such environment.
+/// If the dataset cannot be read, has no such environment, or is not of the model's quantities.
 pub fn portrait(
     settings: &Settings,
     compute: Compute,
@@ -20,6 +20,7 @@ pub fn portrait(
     (split, environment): (Split, &str),
     context: &[f64],
 ) -> Result<Option<(Trajectory, Vec<f64>)>, Error> {
+    super::check_quantities(dataset, model)?;
     let index = dataset.index(split)?;
     let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
     if rows.is_empty() {
@@ -29,16 +30,17 @@ pub fn portrait(
             expected: "the dataset that the estimates were made from".to_owned(),
         });
     }
-    let scales = model.manifest.scales_of_state();
+    let units = model.manifest.units();
+    let scales = &units.state;
     let observed = dataset.read_rows(split, &rows)?;
-    let support = Support::new(observed, &scales, settings.initial_state());
+    let support = Support::new(observed, &units, settings.initial_state());
     let place = support.trajectories.iter().position(|trajectory| trajectory.len() > 1);
     let Some(place) = place else { return Ok(None) };
     let (initial, later) = match settings.initial_state() {
         InitialState::Observed => {
             let mut weights = vec![0.0; model.model().layout().size()];
             model.rule().decode(&model.shared, context, &mut weights);
-            let batch = Batch::new(scales.len(), &[vec![support.segments()[place]]], (0, 0));
+            let batch = Batch::new(scales.len(), &units.between, &[vec![support.segments()[place]]], (0, 0));
             let first = support.trajectories[place].state(0).to_vec();
             (first, model.engine(compute)?.0.predict(&weights, &batch))
         }
@@ -48,6 +50,6 @@ pub fn portrait(
             (fitted.initial_states.swap_remove(place), fitted.predictions.swap_remove(place))
         }
     };
-    let (mut trajectories, states) = support.in_units(&[initial.into_iter().chain(later).collect()], &scales);
+    let (mut trajectories, states) = support.in_units(&[initial.into_iter().chain(later).collect()], &units);
     Ok(states.into_iter().next().map(|states| (trajectories.swap_remove(place), states)))
 }

@@ -38,6 +38,14 @@ pub struct Work {
     pub evaluations: u64,
 }
 
+impl std::ops::AddAssign for Work {
+    fn add_assign(&mut self, other: Work) {
+        self.accepted += other.accepted;
+        self.rejected += other.rejected;
+        self.evaluations += other.evaluations;
+    }
+}
+
 /// Why an integration gave no trajectory.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {

@@ -11,7 +11,7 @@
 //! Source: M. Caracotsios, W. Stewart, Sensitivity analysis of initial value problems, Computers and Chemical Engineering 9
 //! (1985) 359-365; the products with the Jacobians by [`Dual`] numbers, [`LANES`] directions at a time.
 
-use super::{Dual, LANES, TangentField};
+use super::{Drive, Dual, LANES, TangentField};
 use crate::solve::{Adaptive, Error, Tableau, Tolerance, Work};
 
 /// Values of a [`Dual`].
@@ -124,6 +124,42 @@ impl Sensitivities {
                     *sensitivity = row[(group * c + channel) * WIDTH + 1 + lane];
                 }
             }
+        }
+        Ok(work)
+    }
+
+    /// As [`Sensitivities::integrate`] at the times of `drive`, under its inputs, one stretch of them after the other; `start` gives the
+    /// parameters alone.
+    ///
+    /// # Errors
+    /// As [`Sensitivities::integrate`].
+    pub fn integrate_under(
+        &mut self,
+        drive: &Drive,
+        start: Start,
+        states: &mut [f64],
+        sensitivities: &mut [f64],
+    ) -> Result<Work, Error> {
+        let (c, k, d_p) = (self.channels, self.directions, start.parameters.len());
+        let mut parameters = start.parameters.to_vec();
+        parameters.resize(d_p + drive.size(), 0.0);
+        let mut parameter_directions = start.parameter_directions.to_vec();
+        parameter_directions.resize(parameters.len() * k, 0.0);
+        let (mut state, mut state_directions) = (start.state.to_vec(), start.state_directions.to_vec());
+        let mut work = Work::default();
+        for (samples, behind) in drive.stretches() {
+            parameters[d_p..].copy_from_slice(&behind);
+            let (first, end) = (*samples.start() * c, (*samples.end() + 1) * c);
+            let start = Start {
+                parameters: &parameters,
+                parameter_directions: &parameter_directions,
+                state: &state,
+                state_directions: &state_directions,
+            };
+            let (states, sensitivities) = (&mut states[first..end], &mut sensitivities[first * k..end * k]);
+            work += self.integrate(start, &drive.times[samples], states, sensitivities)?;
+            state.copy_from_slice(&states[states.len() - c..]);
+            state_directions.copy_from_slice(&sensitivities[sensitivities.len() - c * k..]);
         }
         Ok(work)
     }

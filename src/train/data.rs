@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::TeacherForcing;
-use crate::checkpoint::{ChannelScale, Environment};
+use crate::checkpoint::{Environment, Units};
 use crate::dataset::{Dataset, Error, Store};
 use crate::engine::{Batch, Segment};
 use crate::random::Stream;
@@ -18,8 +18,7 @@ const READ_AHEAD: usize = 256;
 pub struct SplitData<'a> {
     dataset: &'a Dataset,
     split: Split,
-    /// One a value of a state.
-    scales: Vec<ChannelScale>,
+    units: Units,
     /// Root of the weight in the loss of each value of a state; empty where all weigh the same.
     roots: Vec<f64>,
     /// Rows of the split, by environment in the order of the model's contexts.
@@ -41,7 +40,7 @@ impl<'a> SplitData<'a> {
         dataset: &'a Dataset,
         split: Split,
         environments: &[Environment],
-        scales: &[ChannelScale],
+        units: &Units,
         roots: &[f64],
         budget: usize,
     ) -> Result<Self, Error> {
@@ -56,12 +55,12 @@ impl<'a> SplitData<'a> {
             }
         }
         let samples: usize = index.iter().map(|entry| entry.samples).sum();
-        let bytes = samples * (1 + scales.len()) * size_of::<f64>();
+        let bytes = samples * (1 + units.state.len() + units.inputs.len()) * size_of::<f64>();
         let most = rows.iter().map(Vec::len).max().unwrap_or(0);
         let mut data = SplitData {
             dataset,
             split,
-            scales: scales.to_vec(),
+            units: units.clone(),
             roots: roots.to_vec(),
             rows,
             left_out: without_start.len(),
@@ -106,7 +105,7 @@ impl<'a> SplitData<'a> {
         let mut trajectories = self.dataset.read_rows(self.split, rows)?;
         for trajectory in &mut trajectories {
             trajectory.start_at(trajectory.start().unwrap_or(0));
-            scale(trajectory, &self.scales);
+            self.units.scale(trajectory);
         }
         Ok(trajectories)
     }
@@ -168,7 +167,7 @@ impl<'a> SplitData<'a> {
             }
             segments.push(of_environment);
         }
-        let mut batch = Batch::new(self.scales.len(), &segments, (0, 0));
+        let mut batch = Batch::new(self.units.state.len(), &self.units.between, &segments, (0, 0));
         batch.weigh(&self.roots);
         Ok(batch)
     }
@@ -176,13 +175,14 @@ impl<'a> SplitData<'a> {
 
 /// Pushes the segments of `trajectory` that start at its first sample and at each of `restarts` (ascending, inside).
 fn cut<'t>(trajectory: &'t Trajectory, restarts: &[usize], segments: &mut Vec<Segment<'t>>) {
-    let channels = trajectory.channels();
+    let (channels, inputs) = (trajectory.channels(), trajectory.inputs_per_sample());
     let ends = restarts.iter().copied().chain([trajectory.len() - 1]);
     let mut start = 0;
     for end in ends {
         segments.push(Segment {
             times: &trajectory.times[start..=end],
             states: &trajectory.states[start * channels..(end + 1) * channels],
+            inputs: &trajectory.inputs[start * inputs..(end + 1) * inputs],
         });
         start = end;
     }
@@ -218,13 +218,6 @@ pub fn draw_restarts(seed: u64, step: u64, row: usize, trajectory: &Trajectory, 
     let mut stream = Stream::new(seed, "teacher-forcing", &[step, row as u64]);
     let drawn = (1..trajectory.len().saturating_sub(1)).filter(|_| stream.unit() < probability);
     drawn.filter(|&sample| trajectory.is_complete(sample)).collect()
-}
-
-/// Scales a trajectory to the model's own units; `scales` has one a value of a state.
-pub fn scale(trajectory: &mut Trajectory, scales: &[ChannelScale]) {
-    for state in trajectory.states.chunks_exact_mut(scales.len()) {
-        state.iter_mut().zip(scales).for_each(|(value, scale)| *value = (*value - scale.centre) / scale.scale);
-    }
 }
 
 /// The training environments in ascending order of their id, with their known parameters.

@@ -13,15 +13,15 @@ mod data;
 mod descent;
 mod fit;
 mod gauss_newton;
+mod inputs;
 mod linear_model;
 mod scales;
 mod settings;
 
-pub use data::scale;
 pub use descent::{Descent, Moving};
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
-use crate::checkpoint::{self, ChannelScale, Manifest, StoredModel, TrainingStore, TrainingSummary, scales_of_state};
+use crate::checkpoint::{self, ChannelScale, Manifest, StoredModel, TrainingStore, TrainingSummary, Units};
 use crate::dataset::{self, Dataset, Parent, Provenance};
 use crate::digest::sha256;
 use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, device_name};
@@ -65,10 +65,10 @@ pub enum Error {
     )]
     NotTied { dataset: PathBuf, found: String },
     #[error(
-        "{dataset}: channel `{channel}` has values so large that their standard deviation is not a finite number; \
-         correct the data, or give the channel in a larger unit"
+        "{dataset}: {quantity} has values so large that their standard deviation is not a finite number; \
+         correct the data, or give it in a larger unit"
     )]
-    TooLarge { dataset: PathBuf, channel: String },
+    TooLarge { dataset: PathBuf, quantity: String },
     #[error(
         "{dataset}: {split} split: environments {found:?} have no trajectory to start in; expected one with a complete \
          sample that another follows; give the missing cells, or leave these environments out"
@@ -120,16 +120,18 @@ pub fn run(
             channel.name
         )));
     }
-    for (channel, scale) in manifest.channels.iter().zip(&scales) {
+    let input_scales = inputs::input_scales(dataset)?;
+    let channels = manifest.channels.iter().map(|it| format!("channel `{}`", it.name)).zip(&scales);
+    let inputs = manifest.inputs.iter().map(|it| format!("input `{}`", it.quantity.name)).zip(&input_scales);
+    for (quantity, scale) in channels.chain(inputs) {
         if !(scale.centre.is_finite() && scale.scale.is_finite()) {
-            let dataset = dataset.directory().to_owned();
-            return Err(Error::TooLarge { dataset, channel: channel.name.clone() });
+            return Err(Error::TooLarge { dataset: dataset.directory().to_owned(), quantity });
         }
     }
     let budget = settings.memory_budget_mib * (1 << 20);
-    let of_state = scales_of_state(&scales, &manifest.state_shape());
+    let units = Units::new(&scales, &manifest.state_shape(), &input_scales, &manifest.inputs);
     let roots: Vec<f64> = manifest.state_shape().of_values(&weights).into_iter().map(f64::sqrt).collect();
-    let open = |split| data::SplitData::open(dataset, split, &environments, &of_state, &roots, budget);
+    let open = |split| data::SplitData::open(dataset, split, &environments, &units, &roots, budget);
     let (train, validation) = (open(Split::Train)?, open(Split::Validation)?);
     for (split, data) in [(Split::Train, &train), (Split::Validation, &validation)] {
         if data.left_out() > 0 {
@@ -151,14 +153,14 @@ pub fn run(
         )));
     }
 
-    let state = manifest.state_shape();
-    if let Some((found, expected)) = settings.model.problem(&state) {
+    let (state, inputs) = (manifest.state_shape(), manifest.inputs.len());
+    if let Some((found, expected)) = settings.model.problem(&state, inputs) {
         return Err(Error::UnsuitableModel { dataset: dataset.directory().to_owned(), found, expected });
     }
-    let model = settings.model.build(&state);
+    let model = settings.model.build(&state, inputs);
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
     let (engine, device) =
-        compute.engine(&settings.model, &state, settings.solver, settings.substeps, settings.precision)?;
+        compute.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, settings.precision)?;
     let initial_contexts = match settings.contexts {
         Contexts::Learned => vec![0.0; environments.len() * context_dimension],
         Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)
@@ -166,7 +168,8 @@ pub fn run(
     };
     // Jacobians row by row suit no device but the CPU.
     let on_cpu = Compute { device: DeviceChoice::Cpu, ..compute };
-    let (reference, _) = on_cpu.engine(&settings.model, &state, settings.solver, settings.substeps, Precision::F64)?;
+    let (reference, _) =
+        on_cpu.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, Precision::F64)?;
     let configuration = serde_json::to_value(settings).expect("settings are plain data");
     let store = TrainingStore::new(directory, &fingerprint(&configuration, seed, dataset.content_hash()));
     let fit = fit::Fit {
@@ -215,6 +218,7 @@ pub fn run(
             parameters: manifest.parameters.clone(),
             scales,
             weights,
+            input_scales,
             environments,
             training: TrainingSummary {
                 steps: state.step,

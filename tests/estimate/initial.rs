@@ -37,7 +37,7 @@ fn noisy(trajectories: usize, deviation: fn(usize, f64) -> f64) -> (Vec<Support>
         let one = |b: usize| {
             let start = [stream.uniform(1.0, 3.0), stream.uniform(1.0, 3.0)];
             let states = start.repeat(SAMPLES);
-            let batch = Batch::new(2, &[vec![Segment { times: &times, states: &states }]], (0, 0));
+            let batch = Batch::new(2, &[], &[vec![Segment { times: &times, states: &states, inputs: &[] }]], (0, 0));
             let truth = start.into_iter().chain(engine.predict(&weights, &batch));
             Trajectory {
                 environment: e.to_string(),

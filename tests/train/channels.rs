@@ -77,8 +77,9 @@ fn a_channel_that_weighs_more_is_fitted_better_and_even_weights_change_nothing()
         for (e, trajectory) in dataset.read(Split::Train).unwrap().iter().step_by(2).enumerate() {
             let mut weights = vec![0.0; model.model().layout().size()];
             model.rule().decode(&model.shared, &model.contexts[2 * e..2 * e + 2], &mut weights);
-            let segment = paramill::engine::Segment { times: &trajectory.times, states: &trajectory.states };
-            let batch = paramill::engine::Batch::new(2, &[vec![segment]], (0, 0));
+            let segment =
+                paramill::engine::Segment { times: &trajectory.times, states: &trajectory.states, inputs: &[] };
+            let batch = paramill::engine::Batch::new(2, &[], &[vec![segment]], (0, 0));
             let predicted = engine.predict(&weights, &batch);
             let residuals = predicted.iter().zip(&batch.targets).skip(c).step_by(2);
             squares += residuals.map(|(z, y)| (z - y).powi(2)).sum::<f64>();

@@ -161,6 +161,7 @@ impl<T: Real> JacobianRows<'_, T> {
                         let rows = first.chunks_exact(hidden_width).zip(adjoint.chunks_exact_mut(width));
                         for (row, adjoint) in rows {
                             let columns = self.weights.hidden[0].transposed.chunks_exact(hidden_width);
+                            let columns = columns.take(shape.channels);
                             adjoint.iter_mut().zip(columns).for_each(|(p, column)| *p = dot(simd, row, column));
                         }
                     }
@@ -189,7 +190,7 @@ impl<T: Real> JacobianRows<'_, T> {
             let to = &mut gradient.hidden[layer];
             if layer == 0 {
                 let a = Strided { values: &self.record.inputs, row: 1, column: state_width };
-                accumulate(simd, a, shape.channels, count, column, hidden_width, to);
+                accumulate(simd, a, shape.features, count, column, hidden_width, to);
             } else {
                 let a = Strided { values: column, row: 1, column: hidden_width };
                 accumulate(simd, a, hidden_width, count, &self.record.activations[layer - 1], hidden_width, to);
