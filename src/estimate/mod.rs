@@ -146,10 +146,11 @@ fn estimate_splits(
         let mut rows_of_split = evaluation::Tally::default();
         let mut done = 0;
         stream::for_each_block(dataset, split, |block| {
-            if let Some(signal) = run.interrupt.requested() {
-                return Err(Error::Interrupted { signal });
-            }
+            let go_on = || run.interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }));
+            go_on()?;
             let estimated = estimate(split, block)?;
+            // What was asked to stop while it was estimated is not to be written.
+            go_on()?;
             let (rows, fits): (Vec<Row>, Vec<fitted::Fit>) = estimated.into_iter().unzip();
             rows.iter().for_each(|row| rows_of_split.add(row));
             writer.write(&rows)?;

@@ -50,7 +50,8 @@ pub struct Settings {
     /// Splits whose environments are estimated, those that the dataset has.
     #[schemars(extend("uniqueItems" = true))]
     pub splits: Vec<Split>,
-    /// Gauss-Newton iterations at most, from one start.
+    /// Gauss-Newton iterations at most, from one start. Work is limited by counts, never by the clock, so that what is given up is the same on
+    /// every machine; the equations of `method = "physics"` have `max_evaluations` beside it.
     #[schemars(range(min = 1))]
     pub iterations: usize,
     /// Relative decrease of the loss, and relative size of a step, below which an environment has converged.
@@ -59,7 +60,7 @@ pub struct Settings {
     /// Weight of the squared norm of the context beside the mean squared error.
     #[schemars(range(min = 0))]
     pub context_penalty: f64,
-    /// Where the rollouts of trajectories start. Without it `observed` by a learned model, and `estimated` by known equations.
+    /// Where the rollouts of trajectories start. Without it `observed` by a learned model and of fields, and `estimated` by known equations.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "InitialState")]
     pub initial_state: Option<InitialState>,

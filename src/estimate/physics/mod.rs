@@ -134,9 +134,6 @@ impl<'a> Estimator<'a> {
             let known: Vec<f64> = truth.iter().copied().collect::<Option<_>>()?;
             bound::standard_errors(&experiment, &known, &fit.initial, &noise, &self.of_physics, self.interrupt)
         });
-        if let Some(signal) = self.interrupt.requested() {
-            return Err(Error::Interrupted { signal });
-        }
         let mut row = self.row(id, &truth, &experiment, fit, test_mse);
         row.set_bounds(bounds.into_iter().flatten().map(Some).collect());
         Ok((row, samples))
