@@ -18,7 +18,6 @@ mod expression;
 mod files;
 mod guess;
 mod hdf5;
-mod heap;
 mod parquet;
 mod pieces;
 mod plain;

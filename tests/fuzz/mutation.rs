@@ -3,22 +3,8 @@
 use paramill::random::Stream;
 
 /// Numbers at which readers fail.
-const EDGES: [u64; 14] = [
-    0,
-    1,
-    2,
-    8,
-    0x7f,
-    0xff,
-    0x7fff,
-    0xffff,
-    0x7fff_ffff,
-    0x8000_0000,
-    0xffff_ffff,
-    1 << 40,
-    i64::MAX as u64,
-    u64::MAX,
-];
+const EDGES: [u64; 14] =
+    [0, 1, 2, 8, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 1 << 40, i64::MAX as u64, u64::MAX];
 
 /// What a case draws from.
 pub struct Random(Stream);
