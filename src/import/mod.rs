@@ -19,7 +19,6 @@ mod expression;
 mod files;
 mod guess;
 mod hdf5;
-mod heap;
 mod inputs;
 mod parquet;
 mod pieces;
