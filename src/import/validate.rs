@@ -8,7 +8,7 @@ use super::files::{ids_in, is_pattern};
 use super::problem::{Kind, Problem, shown};
 use super::records::Delimiter;
 use super::settings::{Layout, Role, Selection, Settings, Splits, Table};
-use super::unit::Unit;
+use super::unit::{Conversion, Unit};
 use crate::dataset::RESERVED;
 
 impl Settings {
@@ -213,6 +213,14 @@ fn conversion(key: String, from: &str, to: &str, report: &mut impl FnMut(String,
         let found = format!("{}, which cannot be converted into {}", shown(from), shown(to));
         report(key, found, "a unit of the same dimension", "correct one of the two units");
     }
+}
+
+/// Whether values of the units `a` and `b` are the same numbers; `None` if one of them is not known.
+pub fn is_same_unit(a: &str, b: &str) -> Option<bool> {
+    if a.trim() == b.trim() {
+        return Some(true);
+    }
+    Some(Unit::parse(a)?.to(Unit::parse(b)?) == Some(Conversion::NONE))
 }
 
 fn quantities(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
