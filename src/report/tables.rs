@@ -155,7 +155,11 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
     let known = rows.iter().any(|row| row.parameters.iter().any(|parameter| parameter.truth.is_some()));
     let tested = rows.iter().any(|row| row.test_mse.is_some());
     let hull = rows.iter().any(|row| row.in_hull.is_some());
+    // Without parameters the contexts are all there is to tell environments by.
+    let longest = rows.iter().map(|row| row.context.len()).max().unwrap_or(0);
+    let contexts = if input.parameters.is_empty() { longest } else { 0 };
     let mut headers = vec![text("environment")];
+    headers.extend((0..contexts).map(|k| numeric(&format!("context {k}"))));
     for parameter in &input.parameters {
         headers.push(numeric(&number::quantity(parameter)));
         if known {
@@ -176,6 +180,7 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
     headers.push(text("status"));
     let cells = rows.iter().map(|row| {
         let mut cells = vec![escape(&row.environment)];
+        cells.extend((0..contexts).map(|k| number::optional(row.context.get(k).copied())));
         for index in 0..input.parameters.len() {
             let estimate = row.parameters.get(index);
             cells.push(estimate.map_or_else(

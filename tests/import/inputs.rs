@@ -95,7 +95,8 @@ fn an_input_is_interpolated_to_the_times_of_the_states() {
 
 #[test]
 fn an_input_stands_beside_the_states_of_a_wide_table() {
-    let archive = Archive::new().replace("a,1,0.3,1.5,0.4", "a,1,0.3,1.5,").replace("a,1,1.0,2.5", "a,1,0.5,,0.8\na,1,1.0,2.5");
+    let archive =
+        Archive::new().replace("a,1,0.3,1.5,0.4", "a,1,0.3,1.5,").replace("a,1,1.0,2.5", "a,1,0.5,,0.8\na,1,1.0,2.5");
     let archive = archive.change(|settings| settings.channels[1].role = import::Role::Input);
     let (_, trajectories, notes) = archive.import();
     let trajectory = &trajectories[0].1;
@@ -110,7 +111,10 @@ fn an_input_stands_beside_the_states_of_a_wide_table() {
 
 #[test]
 fn bad_inputs() {
-    insta::assert_snapshot!("input_ends_early", valve("", &VALVE.replace("a,3.5,", "a,2.1,").replace("a,3,", "a,9,")).report());
+    insta::assert_snapshot!(
+        "input_ends_early",
+        valve("", &VALVE.replace("a,3.5,", "a,2.1,").replace("a,3,", "a,9,")).report()
+    );
     insta::assert_snapshot!("input_of_one_value", valve("", &VALVE[..VALVE.find("a,0.5").unwrap()]).report());
     let two = VALVE.to_owned() + "b,0,level,1\nb,1,level,1\n";
     insta::assert_snapshot!("input_of_no_value", valve("", &two).report());
@@ -126,7 +130,8 @@ fn bad_inputs() {
 
 #[test]
 fn amounts_add_up() {
-    let (manifest, trajectories, notes) = doses(&event("shape = 'cumulative'\ncolumn = 'amount'\ncolumn_unit = 'ug'")).import();
+    let (manifest, trajectories, notes) =
+        doses(&event("shape = 'cumulative'\ncolumn = 'amount'\ncolumn_unit = 'ug'")).import();
     assert_eq!(manifest.inputs[0].between, Between::Hold);
     let [a, b] = [&trajectories[0].1, &trajectories[1].1];
     assert_eq!(a.times, [0.0, 1.0, 2.0, 2.5, 4.0]);
@@ -171,14 +176,26 @@ fn events_may_have_a_file_of_their_own() {
     assert_eq!(manifest.provenance.parents.len(), 2);
     assert!(notes.contains(&"3 rows taken as events of input dose".to_owned()), "{notes:?}");
     insta::assert_snapshot!("events_of_others", archive(&(rows.clone() + "c;0;1;oral\n")).import().2.join("\n"));
-    insta::assert_snapshot!("event_file_columns", archive(&rows.replace("who", "ID").replace("mass (g)", "mass (m)")).report());
-    insta::assert_snapshot!("event_file_cells", archive(&rows.replace("b;0;0.2", "b;x;").replace("a;0.03333333333333333", ";0")).report());
+    insta::assert_snapshot!(
+        "event_file_columns",
+        archive(&rows.replace("who", "ID").replace("mass (g)", "mass (m)")).report()
+    );
+    insta::assert_snapshot!(
+        "event_file_cells",
+        archive(&rows.replace("b;0;0.2", "b;x;").replace("a;0.03333333333333333", ";0")).report()
+    );
 }
 
 #[test]
 fn bad_events() {
-    insta::assert_snapshot!("event_amount_missing", doses_in(&DOSES.replace("300", ""), &event("shape = 'cumulative'\ncolumn = 'amount'")).report());
-    insta::assert_snapshot!("event_columns", doses(&event("shape = 'cumulative'\ncolumn = 'amounts'\nrows.evid = 2")).report());
+    insta::assert_snapshot!(
+        "event_amount_missing",
+        doses_in(&DOSES.replace("300", ""), &event("shape = 'cumulative'\ncolumn = 'amount'")).report()
+    );
+    insta::assert_snapshot!(
+        "event_columns",
+        doses(&event("shape = 'cumulative'\ncolumn = 'amounts'\nrows.evid = 2")).report()
+    );
     let others = event("shape = 'cumulative'\ncolumn = 'amount'").replace("EVID = 1", "amount = 300");
     let undeclared = doses(&others).change(|settings| settings.table.rows.clear());
     insta::assert_snapshot!("event_undeclared", undeclared.report());
