@@ -2,6 +2,8 @@
 
 #[path = "common/dataset.rs"]
 mod common;
+#[path = "physics/driven.rs"]
+mod driven;
 #[path = "physics/fields.rs"]
 mod fields;
 #[path = "common/model.rs"]

@@ -174,14 +174,14 @@ fn read_manifest(directory: &Path) -> Result<(Manifest, String), Error> {
     if manifest.scales.len() != d || d == 0 || manifest.context_dimension == 0 {
         return invalid(format!("{} scales for {d} channels", manifest.scales.len()), "one scale a channel");
     }
+    if manifest.input_scales.len() != manifest.inputs.len() {
+        let found = format!("{} scales for {} inputs", manifest.input_scales.len(), manifest.inputs.len());
+        return invalid(found, "one scale an input");
+    }
     if !manifest.weights.is_empty()
         && (manifest.weights.len() != d || manifest.weights.iter().any(|it| it.is_nan() || *it <= 0.0))
     {
         return invalid(format!("the weights {:?}", manifest.weights), "one weight above zero a channel, or none");
-    }
-    if manifest.input_scales.len() != manifest.inputs.len() {
-        let found = format!("{} scales for {} inputs", manifest.input_scales.len(), manifest.inputs.len());
-        return invalid(found, "one scale an input");
     }
     if manifest.substeps == 0 {
         return invalid("`substeps` 0".to_owned(), "one step from sample to sample, or more");

@@ -13,7 +13,7 @@ use crate::dataset::{Dataset, Manifest, Range, SplitSurvey, survey};
 use crate::estimate::{self, ParameterEstimate};
 use crate::pipeline::{Error, Locations, Plan, load_system};
 use crate::report::{MOST_TRAJECTORIES, draw_trajectories};
-use crate::schema::{Quantity, Split, Trajectory};
+use crate::schema::{Input, Quantity, Split, Trajectory};
 use crate::systems::{Equations, Values};
 
 /// Environments of a split that are shown at most.
@@ -185,8 +185,11 @@ fn dataset_card(dataset: &Manifest) -> String {
     }
     text.push_str(&format!("\n{}", quantities("channel", &dataset.channels)));
     if !dataset.inputs.is_empty() {
-        let inputs: Vec<Quantity> = dataset.inputs.iter().map(|input| input.quantity.clone()).collect();
-        text.push_str(&format!("\n{}", quantities("input", &inputs)));
+        let mut rows = vec![["input", "unit", "between samples", "description"].map(str::to_owned).to_vec()];
+        rows.extend(dataset.inputs.iter().map(|Input { quantity: it, between }| {
+            vec![it.name.clone(), it.unit.clone(), between.name().to_owned(), it.description.clone()]
+        }));
+        text.push_str(&format!("\n{}", table(&rows)));
     }
     if !dataset.parameters.is_empty() {
         text.push_str(&format!("\n{}", quantities("parameter", &dataset.parameters)));

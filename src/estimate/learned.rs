@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
+use super::driven::inputs_extrapolate;
 use super::evaluation::{FitErrors, SquaredError};
 use super::range::TrainingRange;
 use super::row::Found;
@@ -95,6 +96,12 @@ impl<'a> Estimator<'a> {
                     let fitted = physics::Fitted { split, truth, values, noise, trajectories, initial };
                     row.set_bounds(least_errors.of(fitted));
                 }
+                // Inputs far away are why a context is.
+                if matches!(row.status, Status::Ok | Status::OutsideTrainingRange)
+                    && let Some(reason) = self.driven_beyond(support)
+                {
+                    (row.status, row.reason) = (Status::OutsideTrainingRange, reason);
+                }
                 Ok((row, fit))
             })
             .collect()
@@ -140,6 +147,16 @@ impl<'a> Estimator<'a> {
             in_hull: self.hull.holds(known),
         };
         found.row()
+    }
+
+    /// In which way, if any, the inputs of an environment are not those of the training.
+    fn driven_beyond(&self, support: &Support) -> Option<String> {
+        let scales = &self.units.inputs;
+        support.trajectories.iter().find_map(|it| {
+            let inputs = it.inputs.iter().zip(scales.iter().cycle()).map(|(u, scale)| u * scale.scale + scale.centre);
+            let inputs: Vec<f64> = inputs.collect();
+            inputs_extrapolate(&self.model.manifest, &it.times, &inputs, self.settings.extrapolation)
+        })
     }
 
     /// What a fit that converged is worth.

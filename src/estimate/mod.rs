@@ -12,6 +12,7 @@
 use std::path::{Path, PathBuf};
 
 pub mod adapt;
+mod driven;
 mod evaluation;
 mod fitted;
 mod hull;
@@ -29,6 +30,7 @@ mod settings;
 mod stream;
 
 pub use adapt::Support;
+pub use driven::inputs_extrapolate;
 pub use evaluation::{Coverage, Evaluation};
 pub use hull::Hull;
 pub use interval::Bounds;

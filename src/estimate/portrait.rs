@@ -31,7 +31,6 @@ pub fn portrait(
         });
     }
     let units = model.manifest.units();
-    let scales = &units.state;
     let observed = dataset.read_rows(split, &rows)?;
     let support = Support::new(observed, &units, settings.initial_state());
     let place = support.trajectories.iter().position(|trajectory| trajectory.len() > 1);
@@ -40,7 +39,7 @@ pub fn portrait(
         InitialState::Observed => {
             let mut weights = vec![0.0; model.model().layout().size()];
             model.rule().decode(&model.shared, context, &mut weights);
-            let batch = Batch::new(scales.len(), &units.between, &[vec![support.segments()[place]]], (0, 0));
+            let batch = Batch::new(units.state.len(), &units.between, &[vec![support.segments()[place]]], (0, 0));
             let first = support.trajectories[place].state(0).to_vec();
             (first, model.engine(compute)?.0.predict(&weights, &batch))
         }

@@ -24,7 +24,7 @@ impl Counts {
     }
 
     /// Adds one trajectory's states `[T, C]`.
-    pub fn add(&mut self, states: &[f64], changes: Changes) {
+    pub fn add_states(&mut self, states: &[f64], changes: Changes) {
         self.changes.merged += changes.merged;
         self.changes.emptied += changes.emptied;
         for state in states.chunks_exact(self.observed.len().max(1)) {
@@ -32,6 +32,20 @@ impl Counts {
                 *(if value.is_nan() { &mut self.missing[c] } else { &mut self.observed[c] }) += 1;
             }
         }
+    }
+
+    /// Adds what another has counted.
+    pub fn add(&mut self, other: &Counts) {
+        let Counts { rows, unselected, observed, missing, changes, cuts, single } = other;
+        for (sum, count) in self.observed.iter_mut().zip(observed).chain(self.missing.iter_mut().zip(missing)) {
+            *sum += count;
+        }
+        self.rows += rows;
+        self.unselected += unselected;
+        self.changes.merged += changes.merged;
+        self.changes.emptied += changes.emptied;
+        self.cuts += cuts;
+        self.single += single;
     }
 
     /// What happened, a sentence each.

@@ -305,7 +305,7 @@ impl Values {
                     Ok(Some(text.to_owned()))
                 };
                 let texts = values.into_iter().map(text).collect::<Result<Vec<_>, Failure>>()?;
-                Column::Texts(spread(texts, *axes, rows.len(), samples.len()))
+                Column::Texts(spread(texts, *axes, rows.len(), samples.len()).into_iter().collect())
             }
         })
     }

@@ -21,6 +21,7 @@ mod hdf5;
 mod heap;
 mod parquet;
 mod pieces;
+mod plain;
 mod problem;
 mod records;
 mod series;

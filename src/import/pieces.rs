@@ -1,8 +1,10 @@
 //! Rows of tracks to the trajectories of the dataset: in the order of time, cut at gaps, their ends cut off.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
 
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::clock::Clock;
@@ -12,7 +14,10 @@ use super::problem::{Kind, Problem, Problems, shown};
 use super::series::{Changes, Place, Rules, Series, gather};
 use super::settings::Settings;
 use super::splits::{LAST, end_share};
-use super::store::{Store, unusable};
+use super::store::{Store, Track, unusable};
+
+/// Numbers whose bytes are digested at a time.
+const DIGESTED: usize = 1 << 10;
 
 /// The samples of one track, in the units of the dataset.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,8 +66,11 @@ impl Piece {
     fn of(track: usize, all: &Samples, samples: Range<usize>) -> Self {
         let (times, states) = all.part(samples.clone());
         let mut digest = Sha256::new();
-        for number in times.iter().chain(states) {
-            digest.update(number.to_le_bytes());
+        let mut bytes = Vec::new();
+        for numbers in times.chunks(DIGESTED).chain(states.chunks(DIGESTED)) {
+            bytes.clear();
+            bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            digest.update(&bytes);
         }
         Piece { track, first: all.places.get(samples.start).copied(), samples, digest: digest.finalize().into() }
     }
@@ -79,61 +87,32 @@ impl Tracks<'_> {
     }
 
     /// Makes the trajectories. What follows from a row that was left out is not reported.
-    pub fn pieces(&self, store: &mut Store, counts: &mut Counts, problems: &mut Problems) -> Pieces {
+    pub fn pieces(&self, store: &Store, counts: &mut Counts, problems: &mut Problems) -> Pieces {
         let Tracks { settings, files, .. } = *self;
         let whole = !problems.has(&[Kind::RaggedRow, Kind::InvalidId, Kind::UnknownChannel, Kind::InvalidText]);
-        let mut any_broken = !whole;
+        let any_broken = !whole || store.tracks.iter().any(|track| track.broken);
         let mut environments = Pieces::new();
         let mut order: Vec<usize> = (0..store.tracks.len()).collect();
         let ids = |i: usize| (&store.tracks[i].environment, &store.tracks[i].trajectory);
         order.sort_by(|&a, &b| ids(a).cmp(&ids(b)));
-        for position in order {
-            let rows = match store.rows(position) {
-                Ok(rows) => rows,
+        let made: Vec<io::Result<Made>> = order.par_iter().map(|&track| self.made(store, track, whole)).collect();
+        for (track, made) in order.into_iter().zip(made) {
+            let made = match made {
+                Ok(made) => made,
                 Err(error) => {
                     problems.push(unusable(&error));
                     break;
                 }
             };
-            let track = &store.tracks[position];
-            let whose = format!("trajectory {} of environment {}", shown(&track.trajectory), shown(&track.environment));
-            let (samples, changes) = self.gather(rows, &whose, problems);
-            counts.add(&samples.states, changes);
-            any_broken |= track.broken;
-            let usable = whole && !track.broken;
-            if usable {
-                problems.extend(too_short(&samples, &whose, files));
-            }
-            let cuts = cut(&samples.times, settings.table.split_gap, settings.table.split_length, counts);
-            if usable && cuts.is_empty() {
-                let within = settings.table.split_gap.into_iter().chain(settings.table.split_length).reduce(f64::min);
-                let found = format!("no two samples of {whose} within {}", within.unwrap_or_default());
-                let remedy = match settings.table.split_gap {
-                    Some(_) => "choose a longer gap",
-                    None => "choose a longer length",
-                };
-                let problem = Problem::new(Kind::ShortTrajectory, found, "at least two samples", remedy);
-                let key = if settings.table.split_gap.is_some() { "split_gap" } else { "split_length" };
-                problems.push(problem.setting(format!("import.table.{key}")));
-            }
-            let count = cuts.len();
-            let of_environment = environments.entry(track.environment.clone()).or_default();
-            let share = end_share(&settings.splits, &track.environment);
-            for (number, range) in (1..).zip(cuts) {
-                let id = if count == 1 { track.trajectory.clone() } else { format!("{}.{number}", track.trajectory) };
-                let end = share.map_or(0, |share| ((share * range.len() as f64).ceil() as usize).max(2));
-                let at = if range.len() >= end + 2 { range.end - end } else { range.end };
-                let end = (id.clone() + LAST, at..range.end);
-                for (id, range) in
-                    [(id, range.start..at)].into_iter().chain([end].into_iter().filter(|end| !end.1.is_empty()))
-                {
-                    let piece = Piece::of(position, &samples, range);
-                    if of_environment.insert(id.clone(), piece).is_some() {
-                        let found = format!("trajectory {} a second time: a piece of {whose} has its id", shown(&id));
-                        let problem =
-                            Problem::new(Kind::InvalidId, found, "each id once", "rename the other trajectory");
-                        problems.push(problem.setting("import.table"));
-                    }
+            counts.add(&made.counts);
+            problems.append(made.problems);
+            let of_environment = environments.entry(store.tracks[track].environment.clone()).or_default();
+            for (id, piece) in made.pieces {
+                if of_environment.insert(id.clone(), piece).is_some() {
+                    let whose = whose(&store.tracks[track]);
+                    let found = format!("trajectory {} a second time: a piece of {whose} has its id", shown(&id));
+                    let problem = Problem::new(Kind::InvalidId, found, "each id once", "rename the other trajectory");
+                    problems.push(problem.setting("import.table"));
                 }
             }
         }
@@ -148,6 +127,56 @@ impl Tracks<'_> {
         }
         environments
     }
+
+    /// Makes the trajectories of one track; `whole` says that no row of any was left out.
+    fn made(&self, store: &Store, position: usize, whole: bool) -> io::Result<Made> {
+        let Tracks { settings, files, .. } = *self;
+        let (table, track) = (&settings.table, &store.tracks[position]);
+        let whose = whose(track);
+        let (mut problems, mut counts) = (Problems::default(), Counts::new(settings.states().count()));
+        let (samples, changes) = self.gather(store.rows(position)?, &whose, &mut problems);
+        counts.add_states(&samples.states, changes);
+        let usable = whole && !track.broken;
+        if usable {
+            problems.extend(too_short(&samples, &whose, files));
+        }
+        let cuts = cut(&samples.times, table.split_gap, table.split_length, &mut counts);
+        if usable && cuts.is_empty() {
+            let within = table.split_gap.into_iter().chain(table.split_length).reduce(f64::min);
+            let found = format!("no two samples of {whose} within {}", within.unwrap_or_default());
+            let (key, remedy) = match table.split_gap {
+                Some(_) => ("split_gap", "choose a longer gap"),
+                None => ("split_length", "choose a longer length"),
+            };
+            let problem = Problem::new(Kind::ShortTrajectory, found, "at least two samples", remedy);
+            problems.push(problem.setting(format!("import.table.{key}")));
+        }
+        let mut pieces = Vec::new();
+        let count = cuts.len();
+        let share = end_share(&settings.splits, &track.environment);
+        for (number, range) in (1..).zip(cuts) {
+            let id = if count == 1 { track.trajectory.clone() } else { format!("{}.{number}", track.trajectory) };
+            let end = share.map_or(0, |share| ((share * range.len() as f64).ceil() as usize).max(2));
+            let at = if range.len() >= end + 2 { range.end - end } else { range.end };
+            let of_end = (at < range.end).then(|| (id.clone() + LAST, Piece::of(position, &samples, at..range.end)));
+            pieces.push((id, Piece::of(position, &samples, range.start..at)));
+            pieces.extend(of_end);
+        }
+        Ok(Made { pieces, counts, problems })
+    }
+}
+
+/// What one track gives.
+struct Made {
+    /// By the ids of their trajectories.
+    pieces: Vec<(String, Piece)>,
+    counts: Counts,
+    problems: Problems,
+}
+
+/// Names a track in problems.
+fn whose(track: &Track) -> String {
+    format!("trajectory {} of environment {}", shown(&track.trajectory), shown(&track.environment))
 }
 
 /// The problem with a track of less than two samples.

@@ -178,6 +178,14 @@ impl Problems {
         problems.into_iter().for_each(|problem| self.push(problem));
     }
 
+    /// Takes over what others found later.
+    pub(super) fn append(&mut self, later: Problems) {
+        self.extend(later.listed);
+        for (place, count) in later.counts {
+            *self.counts.entry(place).or_default() += count.saturating_sub(LISTED);
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.listed.is_empty()
     }

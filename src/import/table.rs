@@ -15,14 +15,14 @@ pub(super) const ID_SEPARATOR: &str = "/";
 
 /// Positions in one file of the columns that the settings name; those that the header lacks are left out.
 pub(super) struct TableColumns {
-    environment: Vec<usize>,
-    trajectory: Vec<usize>,
-    time: Option<(usize, Conversion)>,
+    pub environment: Vec<usize>,
+    pub trajectory: Vec<usize>,
+    pub time: Option<(usize, Conversion)>,
     /// Of each channel: its column, in a wide table, and the conversion of its values.
-    channels: Vec<(Option<usize>, Conversion)>,
+    pub channels: Vec<(Option<usize>, Conversion)>,
     /// Of a long table.
-    channel: Option<usize>,
-    value: Option<usize>,
+    pub channel: Option<usize>,
+    pub value: Option<usize>,
     /// Columns that say whether a row is kept, and what they must be.
     conditions: Vec<(usize, Condition)>,
     /// The column that marks events: doses and the like.
@@ -106,6 +106,11 @@ impl TableColumns {
             file_trajectory: file.trajectory.clone().unwrap_or_else(|| "1".to_owned()),
         }
     }
+
+    /// Whether no column says which rows are left out.
+    pub fn keeps_every_row(&self) -> bool {
+        self.conditions.is_empty() && self.event.is_none()
+    }
 }
 
 /// Compares the units of a file's header with those of the settings.
@@ -158,6 +163,8 @@ pub(super) struct ChannelNames {
     /// Position of each channel, by what names it in the table; `None` for one to leave out.
     positions: BTreeMap<String, Option<usize>>,
     seen: Vec<bool>,
+    /// Those that have been met, by their names.
+    named: Vec<(String, usize)>,
     unknown: BTreeSet<String>,
     met: BTreeSet<String>,
 }
@@ -169,10 +176,16 @@ impl ChannelNames {
         let states = settings.states().enumerate().map(|(i, (_, c))| (c.column.trim().to_owned(), Some(i)));
         ChannelNames {
             seen: vec![false; settings.states().count()],
+            named: Vec::new(),
             positions: ignored.chain(all).chain(states).collect(),
             unknown: BTreeSet::new(),
             met: BTreeSet::new(),
         }
+    }
+
+    /// The position of a channel that rows have named before.
+    pub fn known(&self, name: &str) -> Option<usize> {
+        self.named.iter().find(|named| named.0 == name).map(|named| named.1)
     }
 
     /// Reports the channels that no row names.
@@ -267,6 +280,7 @@ impl RowReader<'_> {
             Some(&Some(position)) => {
                 if !names.seen[position] {
                     names.seen[position] = true;
+                    names.named.push((name.to_string(), position));
                     names.met.insert(name.into_owned());
                 }
                 Some(Some(position))
@@ -299,6 +313,27 @@ impl RowReader<'_> {
         self.id(&self.columns.environment, &self.columns.file_environment, key);
         key.push(IDS_APART);
         self.id(&self.columns.trajectory, &self.columns.file_trajectory, key);
+    }
+
+    /// Whether [`RowReader::ids`] would write this key.
+    pub fn has_ids(&self, key: &str) -> bool {
+        let rest = self.without_id(&self.columns.environment, &self.columns.file_environment, key);
+        let rest = rest.and_then(|rest| rest.strip_prefix(IDS_APART));
+        rest.and_then(|rest| self.without_id(&self.columns.trajectory, &self.columns.file_trajectory, rest)) == Some("")
+    }
+
+    /// What stands in a key behind the id that [`RowReader::id`] would write.
+    fn without_id<'k>(&self, columns: &[usize], otherwise: &str, mut key: &'k str) -> Option<&'k str> {
+        if columns.is_empty() {
+            return key.strip_prefix(otherwise);
+        }
+        for (i, &column) in columns.iter().enumerate() {
+            if i > 0 {
+                key = key.strip_prefix(ID_SEPARATOR)?;
+            }
+            key = key.strip_prefix(self.row.cell(column).text().as_ref())?;
+        }
+        Some(key)
     }
 
     fn id(&self, columns: &[usize], otherwise: &str, key: &mut String) {

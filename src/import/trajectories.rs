@@ -8,6 +8,7 @@ use super::clock::Clock;
 use super::counts::Counts;
 use super::files::{self, SourceFile};
 use super::pieces::{Pieces, Samples, Tracks};
+use super::plain::Plain;
 use super::problem::{Kind, Problem, Problems, shown};
 use super::series::Place;
 use super::settings::{Layout, Settings};
@@ -76,7 +77,7 @@ pub(super) fn read(
     };
     let mut reading = Reading {
         settings,
-        writing,
+        writing: &writing,
         clock: Clock::new(settings),
         names: ChannelNames::new(settings),
         store: Store::new(width),
@@ -93,8 +94,12 @@ pub(super) fn read(
         };
         let columns = TableColumns::find(settings, file, &source, &mut warnings, problems);
         complete &= columns.complete;
-        finished &= reading.file(index, file, &mut source, &columns, interrupt, problems);
-        match sha256_of_file(&file.path) {
+        let mut digest = Ok(String::new());
+        rayon::in_place_scope(|scope| {
+            scope.spawn(|_| digest = sha256_of_file(&file.path));
+            finished &= reading.file(index, file, &mut source, &columns, interrupt, problems);
+        });
+        match digest {
             Ok(sha256) => parents.push(Parent { name: file.name.clone(), sha256 }),
             Err(error) => {
                 let found = format!("a file that cannot be read: {error}");
@@ -126,7 +131,7 @@ pub(super) fn read(
         return None;
     }
     let tracks = Tracks { settings, files: &files, clock: &clock };
-    let environments = tracks.pieces(&mut store, &mut counts, problems);
+    let environments = tracks.pieces(&store, &mut counts, problems);
     let stopped = !finished;
     Some(Trajectories { environments, files, parents, stopped, counts, warnings, store, clock, last: None })
 }
@@ -134,7 +139,7 @@ pub(super) fn read(
 /// All that outlasts one file.
 struct Reading<'a> {
     settings: &'a Settings,
-    writing: Writing,
+    writing: &'a Writing,
     clock: Clock,
     names: ChannelNames,
     store: Store,
@@ -157,39 +162,49 @@ impl Reading<'_> {
         problems: &mut Problems,
     ) -> bool {
         let header = source.header.clone();
-        let layout = self.settings.table.layout;
-        source.rows(interrupt, problems, |row, problems| {
-            let reader = RowReader { file, header: &header, row, columns, writing: &self.writing };
-            self.counts.rows += 1;
-            if !reader.is_selected() {
-                self.counts.unselected += 1;
-                return;
+        source.rows_together(interrupt, problems, |row, problems| {
+            let reader = RowReader { file, header: &header, row, columns, writing: self.writing };
+            let Reading { clock, writing, names, store, .. } = self;
+            let plain = Plain { clock, writing, names, store, file: index }.take(&reader);
+            self.counts.rows += plain.max(1) as u64;
+            if plain == 0 {
+                self.row(index, &reader, problems);
             }
-            let channel = match layout {
-                Layout::Wide => None,
-                Layout::Long => match reader.channel(&mut self.names, problems) {
-                    Some(channel) => channel,
-                    None => return,
-                },
-            };
-            if reader.is_event(problems) {
-                return;
-            }
-            let time = reader.time(&mut self.clock, problems);
-            let place = Place::new(index, row.line);
-            let usable = match layout {
-                Layout::Wide => reader.state(&mut self.state, problems),
-                Layout::Long => {
-                    self.state.clear();
-                    self.state.extend(reader.long_value(channel, problems));
-                    channel.is_some() && !self.state.is_empty()
-                }
-            };
-            let Some(track) = self.store.track(&reader, self.parts, problems) else { return };
-            match time {
-                Some(time) if usable => self.store.push(track, channel.unwrap_or(0), time, &self.state, place),
-                _ => self.store.tracks[track].broken = true,
-            }
+            plain.max(1)
         })
+    }
+
+    /// Reads a row of whatever kind.
+    fn row(&mut self, file: usize, reader: &RowReader<'_>, problems: &mut Problems) {
+        if !reader.is_selected() {
+            self.counts.unselected += 1;
+            return;
+        }
+        let layout = self.settings.table.layout;
+        let channel = match layout {
+            Layout::Wide => None,
+            Layout::Long => match reader.channel(&mut self.names, problems) {
+                Some(channel) => channel,
+                None => return,
+            },
+        };
+        if reader.is_event(problems) {
+            return;
+        }
+        let time = reader.time(&mut self.clock, problems);
+        let place = Place::new(file, reader.row.line);
+        let usable = match layout {
+            Layout::Wide => reader.state(&mut self.state, problems),
+            Layout::Long => {
+                self.state.clear();
+                self.state.extend(reader.long_value(channel, problems));
+                channel.is_some() && !self.state.is_empty()
+            }
+        };
+        let Some(track) = self.store.track(reader, self.parts, problems) else { return };
+        match time {
+            Some(time) if usable => self.store.push(track, channel.unwrap_or(0), time, &self.state, place),
+            _ => self.store.tracks[track].broken = true,
+        }
     }
 }

@@ -122,7 +122,8 @@ pub fn run(
     }
     let input_scales = inputs::input_scales(dataset)?;
     let channels = manifest.channels.iter().map(|it| format!("channel `{}`", it.name)).zip(&scales);
-    let inputs = manifest.inputs.iter().map(|it| format!("input `{}`", it.quantity.name)).zip(&input_scales);
+    let of_inputs = input_scales.iter().map(|it| &it.scale);
+    let inputs = manifest.inputs.iter().map(|it| format!("input `{}`", it.quantity.name)).zip(of_inputs);
     for (quantity, scale) in channels.chain(inputs) {
         if !(scale.centre.is_finite() && scale.scale.is_finite()) {
             return Err(Error::TooLarge { dataset: dataset.directory().to_owned(), quantity });
@@ -217,8 +218,8 @@ pub fn run(
             inputs: manifest.inputs.clone(),
             parameters: manifest.parameters.clone(),
             scales,
-            weights,
             input_scales,
+            weights,
             environments,
             training: TrainingSummary {
                 steps: state.step,

@@ -45,8 +45,8 @@ impl Support {
             inputs: unscaled(&it.inputs, &units.inputs),
             ..it.clone()
         };
-        let states = initial.iter().map(|states| unscaled(states, &units.state));
-        (self.trajectories.iter().map(trajectory).collect(), states.collect())
+        let trajectories = self.trajectories.iter().map(trajectory).collect();
+        (trajectories, initial.iter().map(|state| unscaled(state, &units.state)).collect())
     }
 
     pub(in crate::estimate) fn segments(&self) -> Vec<Segment<'_>> {

@@ -15,7 +15,7 @@
 //! Source: W. Press et al., Numerical Recipes (2007), section 5.7.
 
 use crate::solve::{Adaptive, Error, Tableau, Tolerance, Work};
-use crate::systems::{Dynamics, Sensitivities, Start, Stepper, VectorField};
+use crate::systems::{Drive, Dynamics, Sensitivities, Start, Stepper, VectorField};
 
 /// A step may be as many times as long as that of the data.
 const LONGEST: f64 = 4.0;
@@ -28,17 +28,17 @@ pub(super) enum Integrator {
 }
 
 impl Integrator {
-    /// As [`Sensitivities::integrate`].
+    /// As [`Sensitivities::integrate_under`]; what is simulated has no inputs.
     pub fn integrate(
         &mut self,
+        drive: &Drive,
         start: Start,
-        times: &[f64],
         states: &mut [f64],
         sensitivities: &mut [f64],
     ) -> Result<(), Error> {
         match self {
-            Integrator::Sensitivities(of) => of.integrate(start, times, states, sensitivities).map(|_| ()),
-            Integrator::Differences(of) => of.integrate(start, times, states, sensitivities),
+            Integrator::Sensitivities(of) => of.integrate_under(drive, start, states, sensitivities).map(|_| ()),
+            Integrator::Differences(of) => of.integrate(start, drive.times, states, sensitivities),
         }
     }
 

@@ -7,7 +7,7 @@ use super::experiment::{Law, Model, Series};
 use crate::dataset::Dataset;
 use crate::estimate::{Bounds, Error};
 use crate::generate::{self, Observation};
-use crate::schema::{Grid, Quantity, Split, Trajectory};
+use crate::schema::{Grid, Input, Quantity, Split, Trajectory};
 use crate::systems::{Dynamics, Problem, Problems, System};
 
 /// Known parameters of training environments that a fit may start from, beside their median.
@@ -22,6 +22,8 @@ pub(super) struct Equations {
     pub bounds: Vec<Bounds>,
     /// The place of each channel of the system among those of the dataset.
     pub places: Vec<usize>,
+    /// The place of each input of the system among those of the dataset.
+    inputs: Vec<usize>,
     /// The known parameters of the training environments `[n][d]`.
     pub known: Vec<Vec<f64>>,
     /// Where fits start from: the median of the known parameters, and some of them.
@@ -97,6 +99,7 @@ impl Equations {
         let preset = own.and_then(|own| own.find_preset(system)).or(system.presets.first());
         settings.check(system, &mut problems);
         let places = places(system, &manifest.channels, &mut problems);
+        let inputs = inputs(system, &manifest.inputs, &mut problems);
         let estimated = estimated(system, settings, &manifest.parameters);
         let bounds = bounds(system, &estimated, estimate, &mut problems);
         let grid = preset.and_then(|preset| preset.grid());
@@ -133,6 +136,7 @@ impl Equations {
                 law,
                 channels: system.channels.len(),
                 points: manifest.state_shape().points(),
+                between: inputs.iter().map(|&place| manifest.inputs[place].between).collect(),
                 parameters: system
                     .parameters
                     .iter()
@@ -144,6 +148,7 @@ impl Equations {
             bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
             names,
             places,
+            inputs,
             known: Vec::new(),
             starts: Vec::new(),
             warnings: unit_warnings(system, manifest),
@@ -161,7 +166,9 @@ impl Equations {
 
     /// A trajectory of the dataset with the channels of the system.
     pub fn series(&self, trajectory: &Trajectory) -> Series {
-        Series { times: trajectory.times.clone(), observed: self.in_system_order(&trajectory.states) }
+        let samples = 0..trajectory.len();
+        let inputs = samples.flat_map(|t| self.inputs.iter().map(move |&place| trajectory.input(t)[place])).collect();
+        Series { times: trajectory.times.clone(), observed: self.in_system_order(&trajectory.states), inputs }
     }
 
     /// States of the dataset with the channels of the system.
@@ -229,6 +236,29 @@ fn places(system: &System, channels: &[Quantity], problems: &mut Problems) -> Ve
     places
 }
 
+/// The place of each input of `system` among those of a dataset.
+fn inputs(system: &System, inputs: &[Input], problems: &mut Problems) -> Vec<usize> {
+    let names: Vec<&str> = inputs.iter().map(|input| input.quantity.name.as_str()).collect();
+    let mut places = Vec::new();
+    for input in system.inputs {
+        match names.iter().position(|name| *name == input.name) {
+            Some(place) => places.push(place),
+            None => problems.add(
+                "system",
+                format!(
+                    "`{}` with the input `{}`, and a dataset with {}",
+                    system.name,
+                    input.name,
+                    if names.is_empty() { "no inputs".to_owned() } else { format!("the inputs {}", names.join(", ")) }
+                ),
+                "every input of the system among those of the dataset",
+                "rename one of the two, or import the signal (`role = \"input\"`, or [[import.events]])",
+            ),
+        }
+    }
+    places
+}
+
 /// The places of the estimated parameters among those of `system`: those of the dataset in its order, then the others.
 fn estimated(system: &System, settings: &Settings, of_dataset: &[Quantity]) -> Vec<usize> {
     let mut estimated: Vec<usize> =
@@ -272,7 +302,9 @@ fn unit_warnings(system: &System, manifest: &crate::dataset::Manifest) -> Vec<St
     let time = ("time".to_owned(), system.time_unit, manifest.time_unit.as_str());
     let channels = system.channels.iter().map(|it| (it.name, it.unit)).zip(std::iter::repeat(&manifest.channels));
     let parameters = system.parameters.iter().map(|it| (it.name, it.unit)).zip(std::iter::repeat(&manifest.parameters));
-    let quantities = channels.chain(parameters).filter_map(|((name, unit), quantities)| {
+    let of_dataset: Vec<Quantity> = manifest.inputs.iter().map(|input| input.quantity.clone()).collect();
+    let inputs = system.inputs.iter().map(|it| (it.name, it.unit)).zip(std::iter::repeat(&of_dataset));
+    let quantities = channels.chain(inputs).chain(parameters).filter_map(|((name, unit), quantities)| {
         let other = quantities.iter().find(|quantity| quantity.name == name)?;
         Some((format!("`{name}`"), unit, other.unit.as_str()))
     });

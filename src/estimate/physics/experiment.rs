@@ -9,8 +9,9 @@ use super::differences::{Differences, Integrator};
 use super::meter::{Halt, Meter};
 use super::normal::{Normal, Step};
 use crate::estimate::{InitialState, Loss, robust};
+use crate::schema::Between;
 use crate::solve::{self, DOP853, Tableau, Tolerance};
-use crate::systems::{Dynamics, Sensitivities, Start, TangentField};
+use crate::systems::{Drive, Dynamics, Sensitivities, Start, TangentField};
 
 /// The equations, and which of their parameters are estimated.
 pub(super) struct Model {
@@ -18,6 +19,8 @@ pub(super) struct Model {
     pub channels: usize,
     /// Values of each channel in a state: the points of a grid, or one.
     pub points: usize,
+    /// What its inputs `[U]` are between samples.
+    pub between: Vec<Between>,
     /// All parameters of the system; those estimated are replaced.
     pub parameters: Vec<f64>,
     /// The places of those estimated among all.
@@ -41,7 +44,8 @@ impl Model {
     pub fn with(&self, values: &[f64]) -> Model {
         let mut parameters = self.parameters.clone();
         self.estimated.iter().zip(values).for_each(|(&place, value)| parameters[place] = *value);
-        Model { parameters, estimated: Vec::new(), coordinates: Vec::new(), ..*self }
+        let between = self.between.clone();
+        Model { between, parameters, estimated: Vec::new(), coordinates: Vec::new(), ..*self }
     }
 }
 
@@ -60,6 +64,8 @@ pub(super) struct Series {
     pub times: Vec<f64>,
     /// `[T, C]`, on a grid `[T, C, n_1, .., n_k]`; NaN where nothing was observed.
     pub observed: Vec<f64>,
+    /// `[T, U]`, in the order of the system.
+    pub inputs: Vec<f64>,
 }
 
 /// What is to be explained.
@@ -219,7 +225,8 @@ impl<'a> Experiment<'a> {
             let cells = series.observed.len();
             let (mut states, mut sensitivities) = (vec![0.0; cells], vec![0.0; cells * k]);
             meter.check()?;
-            let integrated = integrator.integrate(start, &series.times, &mut states, &mut sensitivities);
+            let drive = Drive { times: &series.times, inputs: &series.inputs, between: &self.model.between };
+            let integrated = integrator.integrate(&drive, start, &mut states, &mut sensitivities);
             meter.evaluations += integrator.evaluations();
             integrated?;
             rollout.states.push(states);
