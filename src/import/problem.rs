@@ -44,6 +44,8 @@ pub enum Kind {
     Unit,
     /// A row that is a dose or another event.
     EventRow,
+    /// An input that is not known where states were observed.
+    InputSpan,
     /// Time falls within a trajectory.
     UnsortedTime,
     /// Two values of a channel at one time of a trajectory.
