@@ -38,6 +38,9 @@ pub struct Manifest {
     /// The same, one an input, and what they were in training.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input_scales: Vec<InputScale>,
+    /// The weight of each channel in the loss, their mean one; absent where all weigh the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<f64>,
     /// The training environments, in the order of the contexts.
     pub environments: Vec<Environment>,
     pub training: TrainingSummary,

@@ -17,6 +17,7 @@ Exit codes:
   4        finished, but some environments failed; each has a status in the estimates
   5        training diverged, or all environments failed
   6        another run holds the lock
+  7        kept for a new model that is not good enough to replace the old one
   130, 143 interrupted by SIGINT (Ctrl-C) or SIGTERM; what was finished is kept
 
 Example:
@@ -375,7 +376,7 @@ const DIFF_EXAMPLES: &str = "\
 Example:
   paramill dataset diff datasets/lv-demo datasets/lv-grid
 
-The exit code is 0 if they are the same, 3 if they differ.";
+The exit code is 0 if they hold the same, 3 if they differ. Name, description and provenance are told, and count with --provenance.";
 
 /// Say what differs between two datasets: what they say of themselves, and every trajectory
 #[derive(Debug, Args)]
@@ -385,6 +386,9 @@ pub struct Diff {
     pub a: PathBuf,
     /// The second dataset
     pub b: PathBuf,
+    /// Count a difference of name, description or provenance as one
+    #[arg(long)]
+    pub provenance: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -13,7 +13,7 @@ use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
 use crate::estimate::{self, Forecast, KnownContext, Method, Settings};
-use crate::pipeline::{Error, Locations, Plan};
+use crate::pipeline::{Built, Error, Locations, Plan, Stage, changes_since};
 use crate::schema::{Quantity, Split};
 
 /// One rollout is nothing for a GPU.
@@ -37,6 +37,7 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
         let found = format!("{}: no model is there", model.display());
         return Err(Error::Usage(format!("predict: {found}; run `paramill run {pipeline}` first")));
     }
+    is_of_settings(&plan, command)?;
     if let Some(path) = &command.to {
         refuse(path)?;
     }
@@ -103,6 +104,29 @@ fn driven(command: &Predict, model: &StoredModel, times: Vec<f64>) -> Result<(Ve
         ))),
         (Some(_), true) => Err(Error::Usage("--inputs: the model has no inputs; leave it out".to_owned())),
     }
+}
+
+/// Refuses a model that was not made by the settings that the pipeline now has.
+fn is_of_settings(plan: &Plan, command: &Predict) -> Result<(), Error> {
+    let by_map = command.parameters.is_some();
+    let used = |stage: &Stage| *stage < Stage::Map || *stage == Stage::Map && by_map;
+    for stage in plan.stages().into_iter().filter(used) {
+        let changes = changes_since(plan, stage, &Built);
+        if !changes.is_empty() {
+            let made = match stage {
+                Stage::Train => "the model",
+                Stage::Map => "the context-to-parameter map",
+                _ => "the dataset",
+            };
+            let set: String = command.set.iter().map(|set| format!(" --set '{set}'")).collect();
+            return Err(Error::Usage(format!(
+                "predict: {made} was made by other settings ({}); run `paramill run {}{set}` first, or set the settings back",
+                changes.join("; "),
+                command.pipeline.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A forecast replaces nothing.

@@ -266,7 +266,7 @@ fn a_model_of_other_inputs_is_refused_by_name_and_unit() {
                 .err()
                 .unwrap(),
             estimate::context_of_environment(&settings, NATIVE, other, model, "e1").unwrap_err(),
-            estimate::portrait(NATIVE, other, model, Split::Adapt, "e1", &[0.0]).unwrap_err(),
+            estimate::portrait(&settings, NATIVE, other, model, (Split::Adapt, "e1"), &[0.0]).unwrap_err(),
         ] {
             assert!(matches!(error, Error::OtherQuantities { .. }), "{error}");
         }

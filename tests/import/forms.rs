@@ -115,7 +115,6 @@ fn bad_files_among_many() {
         settings.table.time_column_unit = Some("m".into());
         settings.table.split_gap = Some(0.0);
         settings.channels[0].column_unit = Some("s".into());
-        settings.channels[1].role = import::Role::Input;
         settings.splits.validation.last = Some(2.0);
     });
     let problems: Vec<String> = archive.settings.validate().iter().map(Problem::to_string).collect();

@@ -102,7 +102,10 @@ impl Archive {
             ));
         }
         if let Some(event) = event {
-            text.line(&format!("rows.{} = 0    # the others are events, such as doses", key(&event.header)));
+            text.line(&format!(
+                "rows.{} = 0    # the others are events, such as doses: [[import.events]] makes inputs of them",
+                key(&event.header)
+            ));
         }
         text.line("# disorder = \"sort\"    # if the order of rows means nothing");
         text.line("# duplicates = \"mean\"    # if a channel may have two values at one time");
