@@ -238,6 +238,10 @@ fn dataset_card(dataset: &Manifest) -> String {
         rows.push(std::iter::once(split.to_string()).chain(counts).take(columns).collect());
     }
     text.push_str(&format!("\n{}", table(&rows)));
+    if !dataset.import_report.is_empty() {
+        let lines: String = dataset.import_report.iter().map(|it| format!("  {}\n", it.text)).collect();
+        text.push_str(&format!("\nwhat the import did\n{lines}"));
+    }
     let mut rows = vec![["file", "bytes", "sha256"].map(str::to_owned).to_vec()];
     let files = dataset.files.iter();
     rows.extend(files.map(|file| vec![file.path.clone(), file.bytes.to_string(), file.sha256.clone()]));

@@ -140,6 +140,7 @@ impl Archive {
         }
 
         if let Some(conditions) = &self.conditions {
+            text.line("\n# Not read of the PEtab problem: its model, its parameters, and what the observables' table says of formulas, noise and scale.");
             text.line("\n[import.side_table]    # parameters follow from it: [[import.parameters]]");
             text.pair("file", conditions, "");
             text.pair("delimiter", "\t", "");
