@@ -284,6 +284,20 @@ fn a_model_of_other_inputs_is_refused_by_name_and_unit() {
 }
 
 #[test]
+fn inputs_that_are_read_from_disk_train_the_same() {
+    let root = tempfile::tempdir().unwrap();
+    let text =
+        SETTINGS.replace("steps = 300", "trajectories_per_environment = 2\n    steps = 3\n    validate_every = 1");
+    let held = train_settings(&text.replace("steps = 15 }", "steps = 1 }"));
+    let streamed = train::Settings { memory_budget_mib: 0, ..held.clone() };
+    let [held, streamed] = [(held, "held"), (streamed, "streamed")]
+        .map(|(it, name)| trained(&it, &DRIVEN.dataset, &root.path().join(name)));
+    let (held, streamed) = (held.unwrap(), streamed.unwrap());
+    assert_eq!((held.log.len(), streamed.log.len()), (4, 4));
+    assert!(held.shared == streamed.shared);
+}
+
+#[test]
 fn inputs_too_large_for_their_spread_are_named() {
     let root = tempfile::tempdir().unwrap();
     let mut splits = [(Split::Train, rows(&TRAINING, 0..1, false)), (Split::Validation, rows(&TRAINING, 1..2, false))];
