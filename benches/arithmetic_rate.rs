@@ -34,7 +34,7 @@ fn rates(threads: usize) {
     let matrix = || Tensor::rand([2048, 2048], (Kind::Float, Device::Cpu));
     let (a, b) = (matrix(), matrix());
     for (what, environments, rows) in [("9 x 4 rows", 9, 4), ("18 x 32 rows", 18, 32)] {
-        let networks = LAYERS.map(|layers| Mlp::new(2, layers, WIDTH));
+        let networks = LAYERS.map(|layers| Mlp::new(2, 0, layers, WIDTH));
         let engines = networks.each_ref().map(|model| Native::<f32>::new(model, Solver::Rk4.tableau(1)));
         let weights = networks.each_ref().map(|model| weights(model, environments));
         // Multiply-adds of a 64 x 64 layer, three times over, for each row, step and stage.
@@ -42,9 +42,9 @@ fn rates(threads: usize) {
         let (states, times) = samples(environments * rows);
         let segments: Vec<Vec<Segment>> = states
             .chunks(rows)
-            .map(|rows| rows.iter().map(|states| Segment { times: &times, states }).collect())
+            .map(|rows| rows.iter().map(|states| Segment { times: &times, states, inputs: &[] }).collect())
             .collect();
-        let batch = Batch::new(2, &segments, (0, 0));
+        let batch = Batch::new(2, &[], &segments, (0, 0));
         let gradient = |k: usize| {
             seconds(threads, || {
                 engines[k].loss_and_gradient(&weights[k], &batch);

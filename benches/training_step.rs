@@ -11,18 +11,20 @@ fn batch(environments: usize, rows: usize) -> Batch {
     let times: Vec<f64> = (0..20).map(|t| 0.5 * f64::from(t)).collect();
     let states: Vec<Vec<f64>> =
         (0..environments * rows).map(|_| (0..40).map(|_| stream.uniform(0.5, 3.0)).collect()).collect();
-    let segments: Vec<Vec<Segment>> =
-        states.chunks(rows).map(|rows| rows.iter().map(|states| Segment { times: &times, states }).collect()).collect();
-    Batch::new(2, &segments, (0, 0))
+    let segments: Vec<Vec<Segment>> = states
+        .chunks(rows)
+        .map(|rows| rows.iter().map(|states| Segment { times: &times, states, inputs: &[] }).collect())
+        .collect();
+    Batch::new(2, &[], &segments, (0, 0))
 }
 
 fn weights(count: usize) -> Vec<f64> {
-    let model = Mlp::new(2, 4, 64);
+    let model = Mlp::new(2, 0, 4, 64);
     (0..count).flat_map(|e| model.initial_weights(&mut Stream::new(0, "weights", &[e as u64]))).collect()
 }
 
 fn benchmarks(criterion: &mut Criterion) {
-    let (model, tableau) = (Mlp::new(2, 4, 64), Solver::Rk4.tableau(1));
+    let (model, tableau) = (Mlp::new(2, 0, 4, 64), Solver::Rk4.tableau(1));
     let engines: [Box<dyn Engine>; 2] = [
         Box::new(Native::<f32>::new(&model, tableau)),
         Box::new(Torch::new(Box::new(model), (tableau, 1), tch::Device::Cpu, Precision::F32, false)),

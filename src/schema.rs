@@ -77,6 +77,14 @@ pub enum Between {
 }
 
 impl Between {
+    /// The name used in files and settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Between::Hold => "hold",
+            Between::Linear => "linear",
+        }
+    }
+
     /// `(u, du/dt)` at the start of the step of length `dt` from a sample `from` to a sample `to`.
     pub fn step(self, from: f64, to: f64, dt: f64) -> (f64, f64) {
         match self {
@@ -129,6 +137,11 @@ impl StateShape {
     /// Values of a state.
     pub fn size(&self) -> usize {
         self.channels * self.points()
+    }
+
+    /// One thing a channel `[C]` for each value of a state.
+    pub fn of_values<T: Clone>(&self, of_channels: &[T]) -> Vec<T> {
+        of_channels.iter().flat_map(|it| std::iter::repeat_n(it.clone(), self.points())).collect()
     }
 
     /// The values `[n_1, .., n_k]` of channel `c` in each of `states [T, C, n_1, .., n_k]`.

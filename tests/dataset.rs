@@ -8,6 +8,8 @@ mod combine;
 mod damage;
 #[path = "dataset/hostile.rs"]
 mod hostile;
+#[path = "dataset/inputs.rs"]
+mod inputs;
 #[path = "dataset/missing.rs"]
 mod missing;
 
@@ -45,10 +47,11 @@ fn streamed(dataset: &Dataset, split: Split, store: Store, batch: usize) -> Resu
 }
 
 /// Equality to the bit, which tells -0 from 0.
-fn bits(trajectory: &Trajectory) -> (&str, &str, Vec<Option<u64>>, Vec<u64>, Vec<u64>) {
+fn bits(trajectory: &Trajectory) -> (&str, &str, Vec<Option<u64>>, [Vec<u64>; 3]) {
     let of = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect();
-    let parameters = trajectory.parameters.iter().map(|value| value.map(f64::to_bits)).collect();
-    (&trajectory.environment, &trajectory.trajectory, parameters, of(&trajectory.times), of(&trajectory.states))
+    let Trajectory { environment, trajectory, parameters, times, states, inputs } = trajectory;
+    let parameters = parameters.iter().map(|value| value.map(f64::to_bits)).collect();
+    (environment, trajectory, parameters, [of(times), of(states), of(inputs)])
 }
 
 fn assert_same(found: &[Trajectory], expected: &[Trajectory]) {

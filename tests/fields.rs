@@ -32,9 +32,11 @@ fn batch(stream: &mut Stream) -> Batch {
         (times, (0..length * size).map(|_| stream.normal()).collect::<Vec<f64>>())
     };
     let all: Vec<Vec<_>> = lengths.iter().map(|of| of.iter().map(|&length| trajectory(length)).collect()).collect();
-    let segments: Vec<Vec<Segment>> =
-        all.iter().map(|of| of.iter().map(|(times, states)| Segment { times, states }).collect()).collect();
-    Batch::new(size, &segments, (0, 0))
+    let segments: Vec<Vec<Segment>> = all
+        .iter()
+        .map(|of| of.iter().map(|(times, states)| Segment { times, states, inputs: &[] }).collect())
+        .collect();
+    Batch::new(size, &[], &segments, (0, 0))
 }
 
 #[test]
@@ -163,9 +165,11 @@ fn a_model_says_what_states_it_is_for() {
         ("kind = \"convnet\"\nkernel = 4", &plane, "kernel = 4"),
         ("kind = \"fno\"", &plain, "states without space"),
     ] {
-        assert_eq!(of(model).problem(state).map(|(found, _)| found).as_deref(), Some(found), "{model}");
+        assert_eq!(of(model).problem(state, 0).map(|(found, _)| found).as_deref(), Some(found), "{model}");
     }
     for (model, state) in [("kind = \"mlp\"", &plain), ("kind = \"convnet\"", &plane), ("kind = \"fno\"", &plane)] {
-        assert_eq!(of(model).problem(state), None, "{model}");
+        assert_eq!(of(model).problem(state, 0), None, "{model}");
+        let driven = of(model).problem(state, 2).map(|(found, _)| found);
+        assert_eq!(driven.as_deref(), (state.space.len() == 2).then_some("2 inputs"), "{model}");
     }
 }

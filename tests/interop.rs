@@ -8,7 +8,7 @@ mod model;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{fields, manifest, ragged, shared_grid, write};
+use common::{driven, fields, manifest, ragged, shared_grid, with_inputs, write};
 use model::{NATIVE, generate, map, silently, train, train_settings};
 use paramill::dataset::{self, Dataset, ExportFormat, Manifest};
 use paramill::estimate::{self, read_rows};
@@ -67,6 +67,16 @@ fn python_reads_missing_cells() {
     assert_eq!(read_in_python(&root.path().join("fields"), &manifest, &splits), SAME);
 }
 
+#[test]
+fn python_reads_inputs() {
+    let root = tempfile::tempdir().unwrap();
+    let splits = [(Split::Train, driven(shared_grid(4))), (Split::Adapt, driven(ragged()))];
+    assert_eq!(read_in_python(&root.path().join("set"), &with_inputs(manifest()), &splits), SAME);
+    let (manifest, rows) = fields(3, false);
+    let splits = [(Split::Train, driven(rows)), (Split::Adapt, driven(fields(4, true).1))];
+    assert_eq!(read_in_python(&root.path().join("fields"), &with_inputs(manifest), &splits), SAME);
+}
+
 /// What the scripts print of two splits, the first of which has common times.
 const SAME: &str = "2 splits are the same in every tool\n\
                     2 splits are the same in every loader, 1 of them in The Well's\n\
@@ -87,6 +97,8 @@ fn python_reads_exports() {
         (manifest(), [shared_grid(4), ragged()], false),
         (fields(3, false).0, [of_fields(false), of_fields(false)], true),
         (fields(3, false).0, [of_fields(false), of_fields(true)], false),
+        (with_inputs(manifest()), [driven(shared_grid(4)), driven(ragged())], false),
+        (with_inputs(fields(3, false).0), [of_fields(false), of_fields(false)].map(driven), false),
     ];
     for (manifest, [train, adapt], one_time_axis) in cases {
         let root = tempfile::tempdir().unwrap();
@@ -100,7 +112,10 @@ fn python_reads_exports() {
         to(ExportFormat::NetCdf).unwrap();
         match to(ExportFormat::PdeBench) {
             Ok(()) => assert!(one_time_axis),
-            Err(error) => assert!(!one_time_axis && error.to_string().contains("expected one time axis"), "{error}"),
+            Err(error) => {
+                let expected = if manifest.inputs.is_empty() { "expected one time axis" } else { "expected no inputs" };
+                assert!(!one_time_axis && error.to_string().contains(expected), "{error}");
+            }
         }
         assert_eq!(root.path().join("pdebench").exists(), one_time_axis);
         let path = write_expected(&directory, &manifest, &splits);
@@ -112,14 +127,14 @@ fn python_reads_exports() {
 fn write_expected(directory: &Path, manifest: &Manifest, splits: &[(Split, Vec<Trajectory>)]) -> PathBuf {
     let row = |row: &Trajectory| {
         json!({ "environment": row.environment, "trajectory": row.trajectory, "parameters": row.parameters,
-                "times": row.times, "states": row.states })
+                "times": row.times, "states": row.states, "inputs": row.inputs })
     };
     let splits: serde_json::Map<_, _> = splits
         .iter()
         .map(|(split, rows)| (split.name().to_owned(), rows.iter().map(row).collect::<Vec<_>>().into()))
         .collect();
     let expected = json!({ "directory": directory, "name": manifest.name, "time_unit": manifest.time_unit,
-        "channels": manifest.channels, "grid": manifest.grid, "parameters": manifest.parameters, "splits": splits });
+        "channels": manifest.channels, "inputs": manifest.inputs, "grid": manifest.grid, "parameters": manifest.parameters, "splits": splits });
     let path = directory.with_extension("json");
     std::fs::write(&path, expected.to_string()).unwrap();
     path
@@ -161,10 +176,9 @@ fn python_computes_the_estimates_from_the_weights() {
             .unwrap()
             .into_iter()
             .map(|row| {
+                let place = (split, row.environment.as_str());
                 let (_, prediction) =
-                    estimate::portrait(NATIVE, &dataset, &model, split, &row.environment, &row.context)
-                        .unwrap()
-                        .unwrap();
+                    estimate::portrait(&settings, NATIVE, &dataset, &model, place, &row.context).unwrap().unwrap();
                 (row.environment, prediction.into())
             })
             .collect();

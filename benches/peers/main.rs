@@ -148,13 +148,13 @@ struct Step<'a> {
 
 impl<'a> Step<'a> {
     fn new(training: &'a [Trajectory], channels: usize) -> Result<Self, Failure> {
-        let segment = |it: &'a Trajectory| Segment { times: &it.times, states: &it.states };
+        let segment = |it: &'a Trajectory| Segment { times: &it.times, states: &it.states, inputs: &[] };
         let environments: Vec<Vec<Segment>> = training
             .chunk_by(|a, b| a.environment == b.environment)
             .map(|of_one| of_one.iter().map(segment).collect())
             .collect();
         let settings = train::Settings::default();
-        let (model, d) = (settings.model.build(&StateShape::new(channels, None)), 2);
+        let (model, d) = (settings.model.build(&StateShape::new(channels, None), 0), 2);
         let rule = settings.rule.build(model.layout(), settings.adapted_layers, d);
         let weights = model.initial_weights(&mut Stream::new(0, "initial-weights", &[]));
         let mut trained = rule.initial_shared(weights, 0.1, &mut Stream::new(0, "initial-shared", &[]));
@@ -167,16 +167,16 @@ impl<'a> Step<'a> {
     fn milliseconds(&mut self) -> Result<f64, Failure> {
         let settings = &self.settings;
         let state = StateShape::new(self.channels, None);
-        let model = settings.model.build(&state);
+        let model = settings.model.build(&state, 0);
         let rule = settings.rule.build(model.layout(), settings.adapted_layers, 2);
         let weights = model.layout().size();
         let (engine, _) =
-            COMPUTE.engine(&settings.model, &state, settings.solver, settings.substeps, Precision::F32)?;
+            COMPUTE.engine(&settings.model, &state, 0, settings.solver, settings.substeps, Precision::F32)?;
         let descent = Descent { settings, engine: engine.as_ref(), rule: rule.as_ref(), weights, context_dimension: 2 };
         let mut times = Vec::with_capacity(STEPS);
         for _ in 0..STEPS {
             let start = Instant::now();
-            let batch = Batch::new(self.channels, &self.environments, (0, 0));
+            let batch = Batch::new(self.channels, &[], &self.environments, (0, 0));
             let [first_moment, second_moment] = &mut self.moments;
             self.steps += 1;
             descent

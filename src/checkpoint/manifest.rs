@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{FileEntry, Provenance};
-use crate::schema::{FormatVersion, Grid, Input, Quantity, StateShape};
+use crate::schema::{Between, FormatVersion, Grid, Input, Quantity, StateShape, Trajectory};
 use crate::{engine, models, rules};
 
 /// What a model says of itself.
@@ -35,6 +35,12 @@ pub struct Manifest {
     pub parameters: Vec<Quantity>,
     /// One a channel: the model sees `(value - centre) / scale`.
     pub scales: Vec<ChannelScale>,
+    /// The same, one an input, and what they were in training.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub input_scales: Vec<InputScale>,
+    /// The weight of each channel in the loss, their mean one; absent where all weigh the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<f64>,
     /// The training environments, in the order of the contexts.
     pub environments: Vec<Environment>,
     pub training: TrainingSummary,
@@ -53,15 +59,46 @@ impl Manifest {
         StateShape::new(self.channels.len(), self.grid.as_ref())
     }
 
-    /// The scale of each value of a state.
-    pub fn scales_of_state(&self) -> Vec<ChannelScale> {
-        scales_of_state(&self.scales, &self.state_shape())
+    /// The model's own units.
+    pub fn units(&self) -> Units {
+        Units::new(&self.scales, &self.state_shape(), &self.input_scales, &self.inputs)
     }
 }
 
-/// The scale of each value of a state `[C, ..]`, given one a channel.
-pub fn scales_of_state(scales: &[ChannelScale], state: &StateShape) -> Vec<ChannelScale> {
-    scales.iter().flat_map(|&scale| std::iter::repeat_n(scale, state.points())).collect()
+/// The units that a model computes in, value by value, and what its inputs are between samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Units {
+    /// One a value of a state.
+    pub state: Vec<ChannelScale>,
+    /// `[U]`.
+    pub inputs: Vec<ChannelScale>,
+    /// `[U]`.
+    pub between: Vec<Between>,
+}
+
+impl Units {
+    /// Given a scale a channel and one an input.
+    pub fn new(scales: &[ChannelScale], state: &StateShape, of_inputs: &[InputScale], inputs: &[Input]) -> Self {
+        Units {
+            state: scales.iter().flat_map(|&scale| std::iter::repeat_n(scale, state.points())).collect(),
+            inputs: of_inputs.iter().map(|input| input.scale).collect(),
+            between: inputs.iter().map(|input| input.between).collect(),
+        }
+    }
+
+    /// Takes a trajectory to these units.
+    ///
+    /// # Panics
+    /// If its inputs are not as many as these.
+    pub fn scale(&self, trajectory: &mut Trajectory) {
+        let samples = trajectory.len();
+        assert_eq!(trajectory.inputs.len(), samples * self.inputs.len(), "inputs of a trajectory and a model disagree");
+        for (values, scales) in [(&mut trajectory.states, &self.state), (&mut trajectory.inputs, &self.inputs)] {
+            for sample in values.chunks_exact_mut(scales.len().max(1)) {
+                sample.iter_mut().zip(scales).for_each(|(value, scale)| *value = scale.scaled(*value));
+            }
+        }
+    }
 }
 
 /// Affine scaling of a channel.
@@ -69,6 +106,22 @@ pub fn scales_of_state(scales: &[ChannelScale], state: &StateShape) -> Vec<Chann
 pub struct ChannelScale {
     pub centre: f64,
     pub scale: f64,
+}
+
+/// Affine scaling of an input, and its least and greatest value over the training split.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InputScale {
+    #[serde(flatten)]
+    pub scale: ChannelScale,
+    pub least: f64,
+    pub greatest: f64,
+}
+
+impl ChannelScale {
+    /// A value in the model's own units.
+    pub fn scaled(self, value: f64) -> f64 {
+        (value - self.centre) / self.scale
+    }
 }
 
 /// A training environment.

@@ -34,7 +34,7 @@ pub struct StoredModel {
 impl StoredModel {
     /// The dynamics model, a function of weights.
     pub fn model(&self) -> Box<dyn Model> {
-        self.manifest.model.build(&self.manifest.state_shape())
+        self.manifest.model.build(&self.manifest.state_shape(), self.manifest.inputs.len())
     }
 
     /// The adaptation rule.
@@ -48,8 +48,7 @@ impl StoredModel {
     /// # Errors
     /// If there is no such engine or device.
     pub fn engine(&self, compute: Compute) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
-        let manifest = &self.manifest;
-        compute.engine(&manifest.model, &manifest.state_shape(), manifest.solver, manifest.substeps, manifest.precision)
+        self.engine_of(compute, self.manifest.substeps)
     }
 
     /// The same with one step from sample to sample, where the model takes several.
@@ -57,13 +56,12 @@ impl StoredModel {
     /// # Errors
     /// As [`StoredModel::engine`].
     pub fn coarse_engine(&self, compute: Compute) -> Result<Option<Box<dyn Engine>>, ComputeError> {
-        let manifest = &self.manifest;
-        if manifest.substeps == 1 {
-            return Ok(None);
-        }
-        let (engine, _) =
-            compute.engine(&manifest.model, &manifest.state_shape(), manifest.solver, 1, manifest.precision)?;
-        Ok(Some(engine))
+        if self.manifest.substeps == 1 { Ok(None) } else { Ok(Some(self.engine_of(compute, 1)?.0)) }
+    }
+
+    fn engine_of(&self, compute: Compute, substeps: usize) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
+        let Manifest { model, inputs, solver, precision, .. } = &self.manifest;
+        compute.engine(model, &self.manifest.state_shape(), inputs.len(), *solver, substeps, *precision)
     }
 
     /// Puts the model in place as `directory`, whole, and fills in its list of files.
@@ -176,10 +174,19 @@ fn read_manifest(directory: &Path) -> Result<(Manifest, String), Error> {
     if manifest.scales.len() != d || d == 0 || manifest.context_dimension == 0 {
         return invalid(format!("{} scales for {d} channels", manifest.scales.len()), "one scale a channel");
     }
+    if manifest.input_scales.len() != manifest.inputs.len() {
+        let found = format!("{} scales for {} inputs", manifest.input_scales.len(), manifest.inputs.len());
+        return invalid(found, "one scale an input");
+    }
+    if !manifest.weights.is_empty()
+        && (manifest.weights.len() != d || manifest.weights.iter().any(|it| it.is_nan() || *it <= 0.0))
+    {
+        return invalid(format!("the weights {:?}", manifest.weights), "one weight above zero a channel, or none");
+    }
     if manifest.substeps == 0 {
         return invalid("`substeps` 0".to_owned(), "one step from sample to sample, or more");
     }
-    if let Some((found, expected)) = manifest.model.problem(&manifest.state_shape()) {
+    if let Some((found, expected)) = manifest.model.problem(&manifest.state_shape(), manifest.inputs.len()) {
         return invalid(found, expected);
     }
     Ok((manifest, sha256(&bytes)))

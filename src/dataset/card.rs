@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Manifest, SplitSummary, Store};
-use crate::schema::{Quantity, Split};
+use crate::schema::{Input, Quantity, Split};
 
 /// SPDX expressions that the hub knows by their lower-case form; any other is `other` with its name beside it.
 const HUB_LICENSES: [&str; 14] = [
@@ -34,6 +34,7 @@ pub(super) fn text(manifest: &Manifest) -> String {
         false => "What was sampled in time.",
     };
     quantities("Channels", sampled, &manifest.channels, &mut card);
+    inputs(&manifest.inputs, &mut card);
     quantities(
         "Parameters",
         "Constants of an environment; null in Parquet and NaN in HDF5 where unknown.",
@@ -41,6 +42,7 @@ pub(super) fn text(manifest: &Manifest) -> String {
         &mut card,
     );
     splits(manifest, missing, &mut card);
+    treatments(manifest, &mut card);
     making(manifest, &mut card);
     loading(manifest, &mut card);
     card
@@ -79,6 +81,21 @@ fn quantities(title: &str, what: &str, quantities: &[Quantity], card: &mut Strin
     }
 }
 
+fn inputs(inputs: &[Input], card: &mut String) {
+    if inputs.is_empty() {
+        return;
+    }
+    card.push_str(
+        "\n## Inputs\n\nKnown signals that act on the system, at the times of the samples. Between two samples an input holds its value \
+         (`hold`) or lies on the straight line (`linear`).\n\n\
+         | name | unit | between samples | description |\n|---|---|---|---|\n",
+    );
+    for Input { quantity: Quantity { name, unit, description }, between } in inputs {
+        let between = between.name();
+        let _ = writeln!(card, "| `{}` | {} | `{between}` | {} |", cell(name), cell(unit), cell(description));
+    }
+}
+
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -97,6 +114,16 @@ fn splits(manifest: &Manifest, missing: bool, card: &mut String) {
         let range = if shortest == longest { shortest.to_string() } else { format!("{shortest} to {longest}") };
         let cells = if missing { format!(" {cells} |") } else { String::new() };
         let _ = writeln!(card, "| `{split}` | {environments} | {trajectories} | {samples} | {range} |{cells}");
+    }
+}
+
+fn treatments(manifest: &Manifest, card: &mut String) {
+    if manifest.import_report.is_empty() {
+        return;
+    }
+    card.push_str("\n## What the import did\n\n");
+    for treatment in &manifest.import_report {
+        let _ = writeln!(card, "- {}", cell(&treatment.text));
     }
 }
 

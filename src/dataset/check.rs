@@ -1,14 +1,11 @@
 //! The rules that a trajectory keeps, whoever wrote it: the writer refuses what breaks them, and so does the reader.
 
-use crate::schema::{Grid, Quantity, Split, StateShape, Trajectory};
+use super::Manifest;
+use crate::schema::{Input, Split, Trajectory};
 
-/// What is wrong with a trajectory of a dataset with these channels, this grid and these parameters; a sentence each.
-pub(super) fn trajectory_problems(
-    trajectory: &Trajectory,
-    channels: &[Quantity],
-    grid: Option<&Grid>,
-    parameters: &[Quantity],
-) -> Vec<String> {
+/// What is wrong with a trajectory of the dataset that `manifest` describes; a sentence each.
+pub(super) fn trajectory_problems(trajectory: &Trajectory, manifest: &Manifest) -> Vec<String> {
+    let Manifest { channels, parameters, inputs, .. } = manifest;
     let mut problems = Vec::new();
     identifier_problem("environment", &trajectory.environment, &mut problems);
     identifier_problem("trajectory", &trajectory.trajectory, &mut problems);
@@ -37,7 +34,8 @@ pub(super) fn trajectory_problems(
             trajectory.times[t]
         ));
     }
-    let state = StateShape::new(channels.len(), grid);
+    input_problems(trajectory, inputs, &mut problems);
+    let state = manifest.state_shape();
     let expected = trajectory.len() * state.size();
     if trajectory.states.len() != expected {
         problems.push(format!(
@@ -62,6 +60,29 @@ pub(super) fn trajectory_problems(
         }
     }
     problems
+}
+
+fn input_problems(trajectory: &Trajectory, inputs: &[Input], problems: &mut Vec<String>) {
+    let (found, expected) = (trajectory.inputs.len(), trajectory.len() * inputs.len());
+    if found != expected {
+        problems.push(format!(
+            "{found} input values; expected {expected} ({} samples of {} inputs)",
+            trajectory.len(),
+            inputs.len()
+        ));
+        return;
+    }
+    for (u, input) in inputs.iter().enumerate() {
+        let values = trajectory.inputs.iter().skip(u).step_by(inputs.len()).enumerate();
+        let mut bad = values.filter(|(_, value)| !value.is_finite());
+        if let Some((t, value)) = bad.next() {
+            problems.push(format!(
+                "input `{}` is {value} at sample {t} (and at {} more); expected finite numbers, for it is known at every sample",
+                input.quantity.name,
+                bad.count()
+            ));
+        }
+    }
 }
 
 fn identifier_problem(what: &str, id: &str, problems: &mut Vec<String>) {
@@ -124,27 +145,42 @@ fn list_of(parameters: &[Option<f64>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn every_problem_is_named_at_once() {
-        let channels = [Quantity::new("x", "m", ""), Quantity::new("y", "m", "")];
-        let parameters = [Quantity::new("k", "1", "")];
+        let quantity = |name: &str| json!({ "name": name });
+        let manifest = json!({
+            "format": { "major": 2, "minor": 0 }, "kind": "dataset", "name": "n", "description": "", "license": "unknown",
+            "provenance": { "tool": "", "stage": "import", "configuration": null, "seed": null, "parents": [] },
+            "time_unit": "s", "channels": [quantity("x"), quantity("y")], "parameters": [quantity("k")],
+            "inputs": [quantity("u")], "data_tolerance": null, "splits": {}, "files": [],
+        });
+        let manifest: Manifest = serde_json::from_value(manifest).expect("a manifest");
         let trajectory = Trajectory {
             environment: String::new(),
             trajectory: "a\u{0}".to_owned(),
             parameters: vec![Some(f64::INFINITY)],
             times: vec![0.0, 1.0, 1.0],
             states: vec![0.0, 1.0, f64::NAN, f64::NAN, f64::NEG_INFINITY, f64::NAN],
-            inputs: Vec::new(),
+            inputs: vec![0.0, f64::NAN, f64::INFINITY],
         };
-        let problems = trajectory_problems(&trajectory, &channels, None, &parameters);
-        for part in
-            ["environment id is empty", "control character", "`k` is inf", "of sample 2", "`x` is -inf at sample 2"]
-        {
+        let problems = trajectory_problems(&trajectory, &manifest);
+        for part in [
+            "environment id is empty",
+            "control character",
+            "`k` is inf",
+            "of sample 2",
+            "`x` is -inf at sample 2",
+            "`u` is NaN at sample 1 (and at 1 more)",
+        ] {
             assert!(problems.iter().any(|problem| problem.contains(part)), "{part}: {problems:?}");
         }
-        assert_eq!(problems.len(), 5);
+        assert_eq!(problems.len(), 6);
+        let none = trajectory_problems(&Trajectory { inputs: Vec::new(), ..trajectory }, &manifest);
+        assert!(none.iter().any(|problem| problem.starts_with("0 input values; expected 3")), "{none:?}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ type Rows<'a> = BTreeMap<Split, BTreeMap<(String, String), (&'a Dataset, usize)>
 /// Writes all trajectories of `datasets` as one dataset, whatever order they are given in.
 ///
 /// # Errors
-/// Every way in which they do not fit together: other channels, parameters, grids or units of time, a trajectory in two of them, an environment
+/// Every way in which they do not fit together: other channels, inputs, parameters, grids or units of time, a trajectory in two of them, an environment
 /// with two sets of parameters; errors of reading and writing; and [`Error::Interrupted`].
 pub fn merge(datasets: &[Dataset], directory: &Path, run: &Run) -> Result<Manifest, Error> {
     let Some((first, others)) = datasets.split_first() else {
@@ -154,6 +154,7 @@ fn misfits(first: &Dataset, other: &Dataset) -> Vec<String> {
         ("time_unit", json!(of_first.time_unit), json!(of_other.time_unit)),
         ("channels", json!(of_first.channels), json!(of_other.channels)),
         ("grid", json!(of_first.grid), json!(of_other.grid)),
+        ("inputs", json!(of_first.inputs), json!(of_other.inputs)),
         ("parameters", json!(of_first.parameters), json!(of_other.parameters)),
     ];
     let place = other.directory().display();

@@ -11,7 +11,7 @@ const BATCH: usize = 64;
 /// Trajectories of a dataset to hold in memory at once.
 pub(super) fn batch_length(manifest: &Manifest) -> usize {
     let longest = manifest.splits.values().map(|summary| summary.longest).max().unwrap_or(0);
-    (BATCH_VALUES / longest.saturating_mul(manifest.state_shape().size()).max(1)).clamp(1, BATCH)
+    (BATCH_VALUES / longest.saturating_mul(manifest.sample_size()).max(1)).clamp(1, BATCH)
 }
 
 /// Counts the trajectories that are copied.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::layout::{ENVIRONMENT, TIME, TRAJECTORY};
 use super::{Manifest, Store};
-use crate::schema::Split;
+use crate::schema::{Between, Input, Split};
 
 /// The JSON-LD context of the specification.
 const CONTEXT: &str = include_str!("croissant_context.json");
@@ -118,6 +118,13 @@ fn record_set(manifest: &Manifest, split: Split) -> Value {
     for channel in &manifest.channels {
         let description = described(&channel.description, &channel.unit);
         fields.push(field(&channel.name, "sc:Float", &description, Some(&shape)));
+    }
+    for Input { quantity, between } in &manifest.inputs {
+        let description = match between {
+            Between::Hold => format!("{} (input, held between samples)", quantity.description),
+            Between::Linear => format!("{} (input, on straight lines between samples)", quantity.description),
+        };
+        fields.push(field(&quantity.name, "sc:Float", &described(description.trim(), &quantity.unit), Some("-1")));
     }
     json!({
         "@type": "cr:RecordSet",

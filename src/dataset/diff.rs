@@ -15,7 +15,9 @@ const BATCH: usize = 256;
 /// What differs between the datasets `a` and `b`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Difference {
-    /// What they say of themselves: key, and what either has.
+    /// How they are called and where they come from: key, and what either has.
+    pub provenance: Vec<(String, String, String)>,
+    /// What else they say of themselves.
     pub manifest: Vec<(String, String, String)>,
     /// What they hold, by split; only splits that differ.
     pub splits: BTreeMap<Split, SplitDifference>,
@@ -30,6 +32,9 @@ pub struct SplitDifference {
     /// Trajectories of both with other parameters, times, or number of samples.
     pub parameters: Vec<String>,
     pub times: Vec<String>,
+    /// Trajectories of both with other inputs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
     /// Trajectories of both with other states, and per channel the greatest difference of a value; absent where the
     /// channels themselves differ.
     pub states: Vec<String>,
@@ -40,9 +45,14 @@ pub struct SplitDifference {
 }
 
 impl Difference {
-    /// Whether the datasets hold the same and say the same of themselves.
-    pub fn is_empty(&self) -> bool {
+    /// Whether the datasets hold the same and say the same of it, wherever they come from.
+    pub fn is_of_provenance(&self) -> bool {
         self.manifest.is_empty() && self.splits.is_empty()
+    }
+
+    /// Whether, besides, they come from the same.
+    pub fn is_empty(&self) -> bool {
+        self.is_of_provenance() && self.provenance.is_empty()
     }
 }
 
@@ -51,7 +61,9 @@ impl Difference {
 /// # Errors
 /// If one of them cannot be read or is not what its manifest states.
 pub fn diff(a: &Dataset, b: &Dataset) -> Result<Difference, Error> {
-    let mut difference = Difference { manifest: manifests(a, b), ..Difference::default() };
+    let is_origin = |key: &str| ["name", "description"].contains(&key) || key.starts_with("provenance.");
+    let (provenance, manifest) = manifests(a, b).into_iter().partition(|(key, ..)| is_origin(key));
+    let mut difference = Difference { provenance, manifest, ..Difference::default() };
     let splits: BTreeSet<Split> =
         [a, b].into_iter().flat_map(|dataset| dataset.manifest().splits.keys().copied()).collect();
     for split in splits {
@@ -146,6 +158,9 @@ fn trajectories(a: &Trajectory, b: &Trajectory, points: usize, difference: &mut 
     }
     if !same(&a.times, &b.times) {
         difference.times.push(name());
+    }
+    if !same(&a.inputs, &b.inputs) {
+        difference.inputs.push(name());
     }
     if !same(&a.states, &b.states) {
         difference.states.push(name());

@@ -37,10 +37,28 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
     pub parameters: Vec<Quantity>,
+    /// What an import did beside copying values; absent where it did nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub import_report: Vec<Treatment>,
     /// Tolerance of the data themselves (the solver's `rtol`); absent where it is unknown, as for measurements.
     pub data_tolerance: Option<f64>,
     pub splits: BTreeMap<Split, SplitSummary>,
     pub files: Vec<FileEntry>,
+}
+
+/// Something that an import did with what it read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Treatment {
+    /// What was done: `rows_left_out`, `missing`, `converted`, `interpolated`, `events`, `input_samples`, `outside`, `dropped`, `merged`,
+    /// `cut` or `left_alone`.
+    pub done: String,
+    /// The channel, input or column, if it was done to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// How often: rows, cells, values, samples, gaps or files, as the text says.
+    pub count: u64,
+    /// The same for people.
+    pub text: String,
 }
 
 /// What made a directory.
@@ -107,9 +125,14 @@ impl Manifest {
         StateShape::new(self.channels.len(), self.grid.as_ref())
     }
 
+    /// Values of one sample: its state and its inputs.
+    pub(super) fn sample_size(&self) -> usize {
+        self.state_shape().size() + self.inputs.len()
+    }
+
     /// What is wrong with a trajectory of this dataset; a sentence each.
     pub(super) fn trajectory_problems(&self, trajectory: &Trajectory) -> Vec<String> {
-        trajectory_problems(trajectory, &self.channels, self.grid.as_ref(), &self.parameters)
+        trajectory_problems(trajectory, self)
     }
 
     /// Reads and checks the manifest of the dataset in `directory`; also returns the SHA-256 of its bytes.
@@ -183,8 +206,10 @@ impl Manifest {
             RESERVED.iter().map(|name| (*name, "a name that the format uses itself".to_owned())).collect();
         let channels = self.channels.iter().map(|it| ("channel", &it.name, [&it.unit, &it.description]));
         let parameters = self.parameters.iter().map(|it| ("parameter", &it.name, [&it.unit, &it.description]));
+        let inputs =
+            self.inputs.iter().map(|Input { quantity: it, .. }| ("input", &it.name, [&it.unit, &it.description]));
         let axes = self.grid.iter().flat_map(|grid| &grid.axes).map(|it| ("axis", &it.name, [&it.unit, &it.unit]));
-        for (role, name, texts) in channels.chain(parameters).chain(axes) {
+        for (role, name, texts) in channels.chain(inputs).chain(parameters).chain(axes) {
             let name = name.as_str();
             if name.is_empty()
                 || name == "."

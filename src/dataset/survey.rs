@@ -43,6 +43,9 @@ pub struct SplitSurvey {
     pub times: Range,
     /// One a channel, in the order of the manifest.
     pub channels: Vec<Range>,
+    /// One an input, in the order of the manifest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Range>,
     /// One a parameter, in the order of the manifest.
     pub parameters: Vec<Coverage>,
 }
@@ -56,8 +59,11 @@ pub fn survey(dataset: &Dataset) -> Result<BTreeMap<Split, SplitSurvey>, Error> 
     let shape = manifest.state_shape();
     let mut surveys = BTreeMap::new();
     for &split in manifest.splits.keys() {
-        let mut survey =
-            SplitSurvey { channels: vec![Range::default(); manifest.channels.len()], ..SplitSurvey::default() };
+        let mut survey = SplitSurvey {
+            channels: vec![Range::default(); manifest.channels.len()],
+            inputs: vec![Range::default(); manifest.inputs.len()],
+            ..SplitSurvey::default()
+        };
         let mut values = vec![BTreeSet::new(); manifest.parameters.len()];
         let mut coverage = vec![Coverage::default(); manifest.parameters.len()];
         let mut environment = None;
@@ -66,6 +72,9 @@ pub fn survey(dataset: &Dataset) -> Result<BTreeMap<Split, SplitSurvey>, Error> 
                 survey.times.add(&trajectory.times);
                 for (c, range) in survey.channels.iter_mut().enumerate() {
                     shape.channel(&trajectory.states, c).for_each(|values| range.add(values));
+                }
+                for t in 0..trajectory.len() {
+                    survey.inputs.iter_mut().zip(trajectory.input(t)).for_each(|(range, value)| range.add(&[*value]));
                 }
                 if environment.as_ref() == Some(&trajectory.environment) {
                     continue;

@@ -245,7 +245,7 @@ impl Verification<'_> {
     fn admit(&mut self, split: Split, relative: &str, trajectories: &[Trajectory]) {
         for trajectory in trajectories {
             let mut hasher = Sha256::new();
-            for value in trajectory.times.iter().chain(&trajectory.states) {
+            for value in trajectory.times.iter().chain(&trajectory.states).chain(&trajectory.inputs) {
                 hasher.update(value.to_bits().to_le_bytes());
             }
             let place = (split, trajectory.environment.clone(), trajectory.trajectory.clone());
@@ -304,6 +304,16 @@ fn differences(expected: &Trajectory, found: &Trajectory, manifest: &Manifest) -
     let differs = |(a, b): (&f64, &f64)| a.to_bits() != b.to_bits();
     if let Some(t) = expected.times.iter().zip(&found.times).position(differs) {
         differences.push(format!("time of sample {t} is {} and not {}", found.times[t], expected.times[t]));
+    }
+    for (u, input) in manifest.inputs.iter().enumerate() {
+        let of = |trajectory: &Trajectory| -> Vec<f64> {
+            trajectory.inputs.iter().skip(u).step_by(manifest.inputs.len()).copied().collect()
+        };
+        let (expected, found) = (of(expected), of(found));
+        if let Some(t) = expected.iter().zip(&found).position(differs) {
+            let name = &input.quantity.name;
+            differences.push(format!("`{name}` at sample {t} is {} and not {}", found[t], expected[t]));
+        }
     }
     for (c, channel) in manifest.channels.iter().enumerate() {
         let state = manifest.state_shape();

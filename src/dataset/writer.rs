@@ -129,7 +129,7 @@ impl Writer {
         let is_new = known.is_none();
         Error::trajectory(&self.target, split, trajectory, problems)?;
 
-        let values = trajectory.times.len() + trajectory.states.len() + TRAJECTORY_VALUES;
+        let values = trajectory.times.len() + trajectory.states.len() + trajectory.inputs.len() + TRAJECTORY_VALUES;
         match &self.open {
             Some(open) if open.split == split => {
                 if open.values + values > SHARD_VALUES {

@@ -36,7 +36,7 @@ pub enum ComputeError {
 }
 
 impl Compute {
-    /// The engine for a model of states of that shape, and the device that it computes on.
+    /// The engine for a model of states of that shape under so many inputs, and the device that it computes on.
     ///
     /// # Errors
     /// If the device is not there, or the engine does not compute on it.
@@ -44,11 +44,12 @@ impl Compute {
         self,
         model: &models::Settings,
         state: &StateShape,
+        inputs: usize,
         solver: Solver,
         substeps: usize,
         precision: Precision,
     ) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
-        let perceptron = model.perceptron(state).filter(|_| self.engine != EngineChoice::Torch);
+        let perceptron = model.perceptron(state, inputs).filter(|_| self.engine != EngineChoice::Torch);
         let device = match self.device {
             DeviceChoice::Auto if perceptron.is_some() || self.engine == EngineChoice::Native => tch::Device::Cpu,
             choice => choice.resolve()?,
@@ -62,7 +63,7 @@ impl Compute {
             (Some(perceptron), Precision::F64) => Box::new(Native::<f64>::new(&perceptron, tableau())),
             (None, _) => {
                 let method = (solver.tableau(1), substeps);
-                Box::new(Torch::new(model.build(state), method, device, precision, !state.space.is_empty()))
+                Box::new(Torch::new(model.build(state, inputs), method, device, precision, !state.space.is_empty()))
             }
         };
         Ok((engine, device))

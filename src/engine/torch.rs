@@ -20,13 +20,13 @@ pub struct Torch {
     apart: bool,
 }
 
-/// Rows with one step each.
+/// Rows with one step each; inputs stand behind the states.
 struct Rows(Tensor);
 
 /// Rows with their tangents.
 struct RowsWithTangents {
     x: Tensor,
-    /// `[d, R, C]`.
+    /// `[d, R, C + U]`.
     dx: Tensor,
 }
 
@@ -54,6 +54,28 @@ fn weighted_sum<'a>(mut terms: impl Iterator<Item = (f64, &'a Tensor)>) -> Tenso
     terms.fold(k * c, |sum, (c, k)| sum + k * c)
 }
 
+/// What the inputs of a batch are where each step starts, and their slopes `[.., L, U]`.
+struct Inputs {
+    starts: Tensor,
+    slopes: Tensor,
+}
+
+impl Inputs {
+    /// Those of one step; `axis` is that of the steps.
+    fn of_step(&self, axis: i64, step: usize) -> Inputs {
+        let select = |values: &Tensor| values.select(axis, step as i64);
+        Inputs { starts: select(&self.starts), slopes: select(&self.slopes) }
+    }
+}
+
+/// `inputs`, if any, behind the last axis of `values`.
+fn beside(values: Tensor, inputs: Option<&Tensor>) -> Tensor {
+    match inputs {
+        Some(inputs) => Tensor::cat(&[&values, inputs], -1),
+        None => values,
+    }
+}
+
 impl Torch {
     /// An engine for `model` on `device`, computing in `precision`; `fields` says whether its states are fields in space.
     pub fn new(
@@ -78,6 +100,13 @@ impl Torch {
         Tensor::from_slice(values).view(shape.as_slice()).to_device(self.device).to_kind(self.kind)
     }
 
+    /// The inputs of `batch`, if it has any, its rows and steps in this `shape`.
+    fn inputs(&self, batch: &Batch, shape: &[usize]) -> Option<Inputs> {
+        let shape = [shape, &[batch.inputs]].concat();
+        let tensor = |values: &[f64]| self.tensor(values, &shape);
+        (batch.inputs > 0).then(|| Inputs { starts: tensor(&batch.input_starts), slopes: tensor(&batch.input_slopes) })
+    }
+
     fn weights(&self, values: &[f64]) -> Tensor {
         let size = self.model.layout().size();
         self.tensor(values, &[values.len() / size, size])
@@ -88,12 +117,19 @@ impl Torch {
         let (e, b, l) = (batch.environments, batch.rows, batch.steps);
         let field = self.model.field(weights);
         let dt = self.tensor(&batch.dt, &[e, b, l, 1]) / self.substeps as f64;
+        let inputs = self.inputs(batch, &[e, b, l]);
         let mut x = Rows(self.tensor(&batch.initial, &[e, b, batch.channels]));
         let mut states = Vec::with_capacity(l);
         for step in 0..l {
             let dt = dt.select(2, step as i64);
+            let inputs = inputs.as_ref().map(|inputs| inputs.of_step(2, step));
+            let slopes = inputs.as_ref().map(|inputs| &inputs.slopes);
+            x = Rows(beside(x.0, inputs.as_ref().map(|inputs| &inputs.starts)));
             for _ in 0..self.substeps {
-                x = solve::step(self.tableau, &mut |x: &Rows| Rows(field(&x.0)), &x, &dt);
+                x = solve::step(self.tableau, &mut |x: &Rows| Rows(beside(field(&x.0), slopes)), &x, &dt);
+            }
+            if inputs.is_some() {
+                x = Rows(x.0.narrow(-1, 0, batch.channels as i64));
             }
             states.push(x.0.shallow_clone());
         }
@@ -145,9 +181,9 @@ impl Engine for Torch {
         let weights = self.weights(weights).set_requires_grad(true);
         let residuals = (self.roll_out(&weights, batch) - self.tensor(&batch.targets, &shape)).view([-1]);
         let mut jacobian = Jacobian::default();
-        for (value, _) in batch.mask.iter().enumerate().filter(|(_, mask)| **mask > 0.0) {
+        for (value, &mask) in batch.mask.iter().enumerate().filter(|(_, mask)| **mask > 0.0) {
             let environment = value / batch.values_per_environment();
-            let residual = residuals.select(0, value as i64);
+            let residual = residuals.select(0, value as i64) * mask;
             let gradient = Tensor::run_backward(&[&residual], &[&weights], true, false).remove(0);
             jacobian.environments.push(environment);
             jacobian.residuals.push(residual.double_value(&[]));
@@ -184,6 +220,8 @@ impl Tangents for TorchTangents<'_> {
             let contexts = contexts.repeat_interleave_self_int(b as i64, 0, None);
             let field = engine.model.tangent_field(&basis, &contexts);
             let dt = engine.tensor(&batch.dt, &[e * b, l, 1]) / engine.substeps as f64;
+            let inputs = engine.inputs(batch, &[e * b, l]);
+            let still = Tensor::zeros([count, e * b, batch.inputs].map(|n| n as i64), (engine.kind, engine.device));
             let mut state = RowsWithTangents {
                 x: engine.tensor(&batch.initial, &[e * b, c]),
                 dx: Tensor::zeros([count as i64, (e * b) as i64, c as i64], (engine.kind, engine.device)),
@@ -194,13 +232,22 @@ impl Tangents for TorchTangents<'_> {
             }
             let (mut states, mut tangents) = (Vec::with_capacity(l), Vec::with_capacity(l));
             for step in 0..l {
+                let inputs = inputs.as_ref().map(|inputs| inputs.of_step(1, step));
+                let still = inputs.as_ref().map(|_| &still);
+                let slopes = inputs.as_ref().map(|inputs| &inputs.slopes);
                 let mut rates = |state: &RowsWithTangents| {
                     let (x, dx) = field(&state.x, &state.dx);
-                    RowsWithTangents { x, dx }
+                    RowsWithTangents { x: beside(x, slopes), dx: beside(dx, still) }
                 };
                 let dt = dt.select(1, step as i64);
+                let starts = inputs.as_ref().map(|inputs| &inputs.starts);
+                state = RowsWithTangents { x: beside(state.x, starts), dx: beside(state.dx, still) };
                 for _ in 0..engine.substeps {
                     state = solve::step(engine.tableau, &mut rates, &state, &dt);
+                }
+                if inputs.is_some() {
+                    let states = |values: &Tensor| values.narrow(-1, 0, c as i64);
+                    state = RowsWithTangents { x: states(&state.x), dx: states(&state.dx) };
                 }
                 states.push(state.x.shallow_clone());
                 tangents.push(state.dx.shallow_clone());

@@ -25,6 +25,7 @@ pub fn run(
     model: &StoredModel,
     run: &Run,
 ) -> Result<Option<ParameterMap>, Error> {
+    super::check_quantities(dataset, model)?;
     super::check_initial_state(estimate, dataset)?;
     let manifest = &model.manifest;
     let known: Vec<(&str, Vec<f64>)> = manifest
@@ -37,7 +38,7 @@ pub fn run(
         run.emit(Event::Note("no training environment has known parameters: there is no map".to_owned()));
         return Ok(None);
     }
-    let scales = manifest.scales_of_state();
+    let units = manifest.units();
     let mut trajectories = vec![Vec::new(); known.len()];
     for trajectory in dataset.read(Split::Train)? {
         if let Ok(place) = known.binary_search_by(|(id, _)| (*id).cmp(trajectory.environment.as_str())) {
@@ -45,7 +46,7 @@ pub fn run(
         }
     }
     let supports: Vec<Support> =
-        trajectories.into_iter().map(|it| Support::new(it, &scales, estimate.initial_state())).collect();
+        trajectories.into_iter().map(|it| Support::new(it, &units, estimate.initial_state())).collect();
     let adaptations = adapt::Adapter::new(estimate, compute, model)?.adapt(&supports);
     let mut fitted = Vec::new();
     for ((id, parameters), adaptation) in known.into_iter().zip(adaptations) {

@@ -49,7 +49,7 @@ pub struct Forecast {
 /// The context of `environment`, fitted to its trajectories in the first split that has it, and the first of these trajectories.
 ///
 /// # Errors
-/// If no split has the environment, or its context cannot be fitted.
+/// If the dataset is not of the model's quantities, no split has the environment, or its context cannot be fitted.
 pub fn context_of_environment(
     settings: &Settings,
     compute: Compute,
@@ -57,6 +57,7 @@ pub fn context_of_environment(
     model: &StoredModel,
     environment: &str,
 ) -> Result<(KnownContext, Trajectory), Error> {
+    super::check_quantities(dataset, model)?;
     let mut known: Vec<String> = Vec::new();
     for split in [Split::Adapt, Split::Grid, Split::Train] {
         let index = dataset.index(split)?;
@@ -66,8 +67,7 @@ pub fn context_of_environment(
             continue;
         }
         let observed = dataset.read_rows(split, &rows)?;
-        let scales = model.manifest.scales_of_state();
-        let support = Support::new(observed.clone(), &scales, settings.initial_state());
+        let support = Support::new(observed.clone(), &model.manifest.units(), settings.initial_state());
         let fitted = adapt::Adapter::new(settings, compute, model)?.adapt(std::slice::from_ref(&support)).remove(0);
         if fitted.context.iter().any(|xi| !xi.is_finite()) {
             return Err(Error::Unpredictable {
@@ -125,26 +125,31 @@ pub fn context_of_parameters(model: &StoredModel, parameters: &[f64]) -> Result<
     ))
 }
 
-/// The rollout from `initial [C]` at the first of `times [T]`, both in the dataset's units.
+/// The rollout from `initial [C]` at the first of `times [T]` under `inputs [T, U]`, all in the dataset's units.
 ///
 /// # Errors
-/// If there is no such engine or device, or the rollout is not finite.
+/// If the inputs are not those of the model, one at each of `times` and finite; there is no such engine or device; or the rollout is not
+/// finite.
 pub fn forecast(
     compute: Compute,
     model: &StoredModel,
     known: &KnownContext,
     initial: &[f64],
     times: &[f64],
+    inputs: &[f64],
 ) -> Result<Forecast, Error> {
-    let scales = model.manifest.scales_of_state();
+    check_inputs(model, times, inputs)?;
+    let units = model.manifest.units();
+    let scales = &units.state;
     let (values, d) = (scales.len(), model.manifest.context_dimension);
-    let scaled = initial.iter().zip(&scales).map(|(x, scale)| (x - scale.centre) / scale.scale);
+    let scaled = initial.iter().zip(scales).map(|(x, scale)| scale.scaled(*x));
     let states = scaled.collect::<Vec<f64>>().repeat(times.len());
+    let inputs: Vec<f64> = inputs.iter().zip(units.inputs.iter().cycle()).map(|(u, scale)| scale.scaled(*u)).collect();
     let (engine, _) = model.engine(compute)?;
     let together = engine.environments_per_batch();
-    let mut segments = vec![vec![Segment { times, states: &states }]];
+    let mut segments = vec![vec![Segment { times, states: &states, inputs: &inputs }]];
     segments.resize(together, Vec::new());
-    let batch = Batch::new(values, &segments, (1, 1));
+    let batch = Batch::new(values, &units.between, &segments, (1, 1));
     let mut contexts = known.context.clone();
     contexts.resize(together * d, 0.0);
     let tangents = engine.tangents(&model.rule().basis(&model.shared), d);
@@ -162,4 +167,24 @@ pub fn forecast(
         return Err(Error::DivergedForecast { time: times[sample] });
     }
     Ok(Forecast { times: times.to_vec(), states, halves })
+}
+
+/// Whether the model can be driven by `inputs` at `times`.
+fn check_inputs(model: &StoredModel, times: &[f64], inputs: &[f64]) -> Result<(), Error> {
+    let names: Vec<&str> = model.manifest.inputs.iter().map(|input| input.quantity.name.as_str()).collect();
+    let unpredictable = |found: String, expected: String| Err(Error::Unpredictable { found, expected });
+    if inputs.len() != times.len() * names.len() {
+        let expected = match &names[..] {
+            [] => "none, for the model was trained without".to_owned(),
+            _ => format!("a value of {} at each of {} times", names.join(", "), times.len()),
+        };
+        return unpredictable(format!("{} values of inputs", inputs.len()), expected);
+    }
+    match inputs.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(at) => {
+            let (name, time) = (names[at % names.len()], times[at / names.len()]);
+            unpredictable(format!("the input {name} = {} at time {time}", inputs[at]), "finite numbers".to_owned())
+        }
+    }
 }

@@ -68,7 +68,7 @@ fn read(dataset: &Dataset, split: Split, mut send: impl FnMut(Result<Vec<Observe
                     return;
                 }
             }
-            values += trajectory.times.len() + trajectory.states.len();
+            values += trajectory.times.len() + trajectory.states.len() + trajectory.inputs.len();
             if !is_known {
                 let (id, parameters) = (trajectory.environment.clone(), trajectory.parameters.clone());
                 block.push(Observed { id, parameters, trajectories: Vec::new() });

@@ -100,6 +100,11 @@ impl Store {
         self.positions.get(&self.key).copied()
     }
 
+    /// The position of the track of these ids, if there is one.
+    pub fn find(&self, environment: &str, trajectory: &str) -> Option<usize> {
+        self.positions.get(&format!("{environment}{IDS_APART}{trajectory}")).copied()
+    }
+
     /// Appends so many rows to a part of a track.
     pub fn push_all(
         &mut self,

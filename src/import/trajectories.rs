@@ -1,12 +1,15 @@
 //! The tables of samples, wide or long, to trajectories in the order of their ids and of time.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
 use super::cell::Writing;
 use super::clock::Clock;
 use super::counts::Counts;
+use super::events::Events;
 use super::files::{self, SourceFile};
+use super::petab;
 use super::pieces::{Pieces, Samples, Tracks};
 use super::plain::Plain;
 use super::problem::{Kind, Problem, Problems, shown};
@@ -31,31 +34,26 @@ pub(super) struct Trajectories {
     /// What the user should know though nothing is wrong.
     pub warnings: Vec<Problem>,
     store: Store,
+    events: Events,
     clock: Clock,
     /// The track that was read last.
     last: Option<(usize, Samples)>,
 }
 
 impl Trajectories {
-    /// Times and states of a trajectory.
+    /// The samples of a trajectory.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn samples(
-        &mut self,
-        settings: &Settings,
-        environment: &str,
-        trajectory: &str,
-    ) -> io::Result<(Vec<f64>, Vec<f64>)> {
+    pub fn samples(&mut self, settings: &Settings, environment: &str, trajectory: &str) -> io::Result<Samples> {
         let piece = &self.environments[environment][trajectory];
         if self.last.as_ref().is_none_or(|last| last.0 != piece.track) {
-            let tracks = Tracks { settings, files: &self.files, clock: &self.clock };
-            let rows = self.store.rows(piece.track)?;
+            let tracks = Tracks { settings, files: &self.files, clock: &self.clock, events: &self.events };
             // What could be said of it has been said when it was made.
-            self.last = Some((piece.track, tracks.gather(rows, "", &mut Problems::default()).0));
+            let (mut counts, mut problems) = (Counts::new(settings), Problems::default());
+            self.last = Some((piece.track, tracks.gather(&self.store, piece.track, "", &mut counts, &mut problems)?));
         }
-        let (times, states) = self.last.as_ref().map(|last| last.1.part(piece.samples.clone())).unwrap_or_default();
-        Ok((times.to_vec(), states.to_vec()))
+        Ok(self.last.as_ref().map(|last| last.1.part(piece.samples.clone())).unwrap_or_default())
     }
 }
 
@@ -70,7 +68,7 @@ pub(super) fn read(
     let syntax = syntax(&table.delimiter, table.comment.as_deref())?;
     let files = files::find(directory, &table.file, "import.table.file", problems);
     let writing = Writing::new(&table.decimal, &table.missing);
-    let channels = settings.states().count();
+    let channels = settings.sampled().count();
     let (parts, width) = match table.layout {
         Layout::Wide => (1, channels),
         Layout::Long => (channels, 1),
@@ -81,9 +79,11 @@ pub(super) fn read(
         clock: Clock::new(settings),
         names: ChannelNames::new(settings),
         store: Store::new(width),
+        events: Events::new(settings),
         parts,
         state: Vec::new(),
-        counts: Counts::new(channels),
+        counts: Counts::new(settings),
+        filled: BTreeSet::new(),
     };
     let (mut complete, mut finished) = (!files.is_empty(), true);
     let (mut parents, mut warnings) = (Vec::new(), Vec::new());
@@ -92,7 +92,8 @@ pub(super) fn read(
             complete = false;
             continue;
         };
-        let columns = TableColumns::find(settings, file, &source, &mut warnings, problems);
+        let columns =
+            TableColumns::find(settings, file, &source, &mut warnings, &mut reading.counts.conversions, problems);
         complete &= columns.complete;
         let mut digest = Ok(String::new());
         rayon::in_place_scope(|scope| {
@@ -109,8 +110,13 @@ pub(super) fn read(
             }
         }
     }
-    let Reading { clock, names, mut store, mut counts, .. } = reading;
+    let Reading { mut clock, names, mut store, mut events, mut counts, filled, .. } = reading;
+    match events.read_files(settings, directory, &mut clock, &mut counts, &mut warnings, problems) {
+        Some(files) => parents.extend(files),
+        None => complete = false,
+    }
     store.check(problems);
+    events.check(problems);
     let lacks_rows = store.tracks.is_empty();
     if complete && finished && lacks_rows && problems.is_empty() {
         let problem =
@@ -130,10 +136,12 @@ pub(super) fn read(
         problems.push(problem.setting("import.time_unit"));
         return None;
     }
-    let tracks = Tracks { settings, files: &files, clock: &clock };
+    let tracks = Tracks { settings, files: &files, clock: &clock, events: &events };
     let environments = tracks.pieces(&store, &mut counts, problems);
+    warnings.extend(events.unmatched(&store));
+    warnings.extend(petab::ignored(&filled, &files));
     let stopped = !finished;
-    Some(Trajectories { environments, files, parents, stopped, counts, warnings, store, clock, last: None })
+    Some(Trajectories { environments, files, parents, stopped, counts, warnings, store, events, clock, last: None })
 }
 
 /// All that outlasts one file.
@@ -143,11 +151,14 @@ struct Reading<'a> {
     clock: Clock,
     names: ChannelNames,
     store: Store,
+    events: Events,
     /// Parts of a track: one of all channels, or one a channel.
     parts: usize,
     /// Scratch.
     state: Vec<f64>,
     counts: Counts,
+    /// Columns of a PEtab problem that are not read and that rows fill in.
+    filled: BTreeSet<String>,
 }
 
 impl Reading<'_> {
@@ -176,6 +187,9 @@ impl Reading<'_> {
 
     /// Reads a row of whatever kind.
     fn row(&mut self, file: usize, reader: &RowReader<'_>, problems: &mut Problems) {
+        if self.events.take(reader, file, &mut self.clock, &mut self.counts, problems) {
+            return;
+        }
         if !reader.is_selected() {
             self.counts.unselected += 1;
             return;
@@ -188,7 +202,7 @@ impl Reading<'_> {
                 None => return,
             },
         };
-        if reader.is_event(problems) {
+        if reader.is_event(problems) || reader.columns.petab.refuses(reader, &mut self.filled, problems) {
             return;
         }
         let time = reader.time(&mut self.clock, problems);

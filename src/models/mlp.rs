@@ -1,6 +1,6 @@
-//! Multilayer perceptron `g(x) = A_L s(... s(A_1 x + b_1) ...) + b_L` with the swish `s(a) = a sigma(a)`.
+//! Multilayer perceptron `g(x, u) = A_L s(... s(A_1 (x, u) + b_1) ...) + b_L` with the swish `s(a) = a sigma(a)`.
 //!
-//! `A_l [n_l, n_{l-1}]`, `b_l [n_l]`; `n_0 = n_L = C`. Source: Kirchmeyer et al., ICML 2022, appendix on architectures
+//! `A_l [n_l, n_{l-1}]`, `b_l [n_l]`; `n_0 = C + U`, `n_L = C`. Source: Kirchmeyer et al., ICML 2022, appendix on architectures
 //! (four layers of width 64); swish: Ramachandran et al. 2017 with its slope fixed at one.
 //!
 //! Tangents use `theta = theta_c + sum_k xi_k W_k` through the products of the layer's input with each basis matrix:
@@ -19,10 +19,10 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// `layers` linear layers on states of `channels` values.
-    pub fn new(channels: usize, layers: usize, width: usize) -> Self {
+    /// `layers` linear layers on states of `channels` values and on `inputs`.
+    pub fn new(channels: usize, inputs: usize, layers: usize, width: usize) -> Self {
         let mut widths = vec![width; layers + 1];
-        widths[0] = channels;
+        widths[0] = channels + inputs;
         widths[layers] = channels;
         let mut layout = Layout::default();
         for (layer, pair) in widths.windows(2).enumerate() {

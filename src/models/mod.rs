@@ -1,7 +1,7 @@
 //! Dynamics models: functions of explicit weights, with no hidden state.
 //!
-//! A model is the right-hand side `dx/dt = g(x; theta)` of an autonomous system; a state is flat, `C` here being all its values. It never owns `theta`, so every
-//! environment of a batch has its own.
+//! A model is the right-hand side `dx/dt = g(x, u; theta)` of a system that depends on time through its inputs alone; a state is flat, `C` here
+//! being all its values. It never owns `theta`, so every environment of a batch has its own.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use crate::schema::StateShape;
 /// The vector field of a batch, ready to be evaluated many times with the same weights.
 pub type Field<'a> = Box<dyn Fn(&Tensor) -> Tensor + 'a>;
 
-/// The vector field of a batch with its tangents: `(x, dx) -> (g, dg)`.
+/// The vector field of a batch with its tangents: `(x, dx) -> (g, dg)`. Inputs stand behind the values of a state.
 pub type TangentField<'a> = Box<dyn Fn(&Tensor, &Tensor) -> (Tensor, Tensor) + 'a>;
 
 /// A dynamics model as a function of explicit weights.
@@ -38,11 +38,11 @@ pub trait Model: Send + Sync {
     /// Random weights `[P]` to start training from.
     fn initial_weights(&self, stream: &mut Stream) -> Vec<f64>;
 
-    /// `g` with one set of weights an environment: `weights [E, P]`, states `[E, B, C]` to rates `[E, B, C]`.
+    /// `g` with one set of weights an environment: `weights [E, P]`, states and inputs `[E, B, C + U]` to rates `[E, B, C]`.
     fn field<'a>(&'a self, weights: &'a Tensor) -> Field<'a>;
 
     /// `g` and its tangents with respect to contexts, with `theta_r = basis_0 + sum_k xi_rk basis_k`,
-    /// states `x [R, C]` and tangents `dx [d, R, C]` (`dx_k = d x / d xi_k`) give `g [R, C]` and `dg [d, R, C]`.
+    /// states and inputs `x [R, C + U]` and tangents `dx [d, R, C + U]` (`dx_k = d x / d xi_k`) give `g [R, C]` and `dg [d, R, C]`.
     ///
     /// `basis` is `[1 + d, P]`, `contexts` `[R, d]`.
     fn tangent_field<'a>(&'a self, basis: &'a Tensor, contexts: &'a Tensor) -> TangentField<'a>;
@@ -52,7 +52,7 @@ pub trait Model: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Settings {
-    /// Multilayer perceptron on the state of an ordinary differential equation.
+    /// Multilayer perceptron on the state of an ordinary differential equation, and on its inputs.
     Mlp {
         /// Linear layers, hidden ones and the last.
         #[serde(default = "default_layers")]
@@ -105,9 +105,13 @@ pub enum Settings {
 }
 
 impl Settings {
-    /// Why this model is not for such states, if it is not: what was found, and what was expected.
-    pub fn problem(&self, state: &StateShape) -> Option<(String, &'static str)> {
+    /// Why this model is not for such states under so many inputs, if it is not: what was found, and what was expected.
+    pub fn problem(&self, state: &StateShape, inputs: usize) -> Option<(String, &'static str)> {
         let space = &state.space;
+        if inputs > 0 && !matches!(self, Settings::Mlp { .. }) {
+            let found = format!("{inputs} input{}", if inputs == 1 { "" } else { "s" });
+            return Some((found, "fields without inputs, which it has no place for"));
+        }
         let found = || match &space[..] {
             [] => "states without space".to_owned(),
             counts => {
@@ -129,10 +133,10 @@ impl Settings {
         }
     }
 
-    /// The model for states of that shape, with which it has no [`problem`](Settings::problem).
-    pub fn build(&self, state: &StateShape) -> Box<dyn Model> {
+    /// The model for states of that shape under so many inputs, with which it has no [`problem`](Settings::problem).
+    pub fn build(&self, state: &StateShape, inputs: usize) -> Box<dyn Model> {
         match *self {
-            Settings::Mlp { layers, width } => Box::new(Mlp::new(state.channels, layers, width)),
+            Settings::Mlp { layers, width } => Box::new(Mlp::new(state.channels, inputs, layers, width)),
             Settings::ConvNet { layers, width, kernel, output_scale } => {
                 Box::new(ConvNet::new(state, layers, width, kernel, output_scale))
             }
@@ -143,9 +147,9 @@ impl Settings {
     }
 
     /// The same as a perceptron, if it is one.
-    pub fn perceptron(&self, state: &StateShape) -> Option<Mlp> {
+    pub fn perceptron(&self, state: &StateShape, inputs: usize) -> Option<Mlp> {
         match *self {
-            Settings::Mlp { layers, width } => Some(Mlp::new(state.channels, layers, width)),
+            Settings::Mlp { layers, width } => Some(Mlp::new(state.channels, inputs, layers, width)),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! A few trajectories of a dataset against time, a panel a channel.
+//! A few trajectories of a dataset against time, a panel a channel and one an input.
 
 use std::path::Path as FilePath;
 
@@ -8,11 +8,11 @@ use super::plot::{Key, Plot, legend_row};
 use super::{Error, number, png};
 use crate::atomic;
 use crate::dataset::Manifest;
-use crate::schema::Trajectory;
+use crate::schema::{Between, Quantity, Trajectory};
 
 /// Trajectories that a drawing can tell apart.
 pub const MOST_TRAJECTORIES: usize = SERIES;
-/// Channels drawn at most.
+/// Channels drawn at most, and inputs.
 const MOST_CHANNELS: usize = 8;
 /// Left edge of the first column, and size of a panel.
 const LEFT: f64 = 68.0;
@@ -35,6 +35,15 @@ pub fn draw_trajectories(manifest: &Manifest, trajectories: &[Trajectory], path:
     atomic::write_file(path, &bytes).map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
+struct Panel<'a> {
+    quantity: &'a Quantity,
+    note: &'static str,
+    /// Whether a value stays until the next.
+    is_held: bool,
+    /// One list a trajectory.
+    values: Vec<Vec<f64>>,
+}
+
 fn document(manifest: &Manifest, trajectories: &[Trajectory]) -> Option<String> {
     let shape = manifest.state_shape();
     let channels = &manifest.channels[..manifest.channels.len().min(MOST_CHANNELS)];
@@ -45,27 +54,39 @@ fn document(manifest: &Manifest, trajectories: &[Trajectory]) -> Option<String> 
     let entries: Vec<(Key, &str)> =
         classes.iter().zip(&names).map(|((line, dots), name)| (Key::LineAndDot(line, dots), name.as_str())).collect();
     let legend = legend_row(&mut canvas, (LEFT, 14.0), &entries);
-    let rows = channels.len().div_ceil(2) as f64;
+    let mean = |field: &[f64]| {
+        let observed = || field.iter().filter(|value| !value.is_nan());
+        observed().sum::<f64>() / observed().count() as f64
+    };
+    let of_space = if manifest.grid.is_some() { "mean over the grid" } else { "" };
+    let mut panels = Vec::new();
+    for (c, channel) in channels.iter().enumerate() {
+        let values = trajectories.iter().map(|it| shape.channel(&it.states, c).map(mean).collect()).collect();
+        panels.push(Panel { quantity: channel, note: of_space, is_held: false, values });
+    }
+    for (u, input) in manifest.inputs.iter().enumerate().take(MOST_CHANNELS) {
+        let values = trajectories.iter().map(|it| (0..it.len()).map(|t| it.input(t)[u]).collect()).collect();
+        let is_held = input.between == Between::Hold;
+        panels.push(Panel { quantity: &input.quantity, note: "input", is_held, values });
+    }
+    let rows = panels.len().div_ceil(2) as f64;
     let (width, height) = PANEL;
     canvas.height = legend + 64.0 + rows * (height + 92.0) - 42.0;
-    for (c, channel) in channels.iter().enumerate() {
-        let mean = |field: &[f64]| {
-            let observed = || field.iter().filter(|value| !value.is_nan());
-            observed().sum::<f64>() / observed().count() as f64
-        };
-        let values: Vec<Vec<f64>> =
-            trajectories.iter().map(|it| shape.channel(&it.states, c).map(mean).collect()).collect();
+    for (panel, Panel { quantity, note, is_held, values }) in panels.into_iter().enumerate() {
         let times = trajectories.iter().flat_map(|it| it.times.iter().copied());
         let x = Axis::linear(times, &label("time", &manifest.time_unit))?.without_margin();
-        let name = number::quantity(channel);
+        let name = number::quantity(quantity);
         let y = Axis::linear(values.iter().flatten().copied(), &name).unwrap_or_else(|| Axis::exact(0.0, 1.0, &name));
-        let left = LEFT + (c % 2) as f64 * 424.0;
-        let plot = Plot { left, top: legend + 54.0 + (c / 2) as f64 * (height + 92.0), width, height, x, y };
-        plot.frame(&mut canvas, if manifest.grid.is_some() { "mean over the grid" } else { "" });
+        let left = LEFT + (panel % 2) as f64 * 424.0;
+        let plot = Plot { left, top: legend + 54.0 + (panel / 2) as f64 * (height + 92.0), width, height, x, y };
+        plot.frame(&mut canvas, note);
         for ((trajectory, values), (line, dots)) in trajectories.iter().zip(&values).zip(&classes) {
             let observed = trajectory.times.iter().zip(values).filter(|(_, value)| !value.is_nan());
             let points: Vec<_> = observed.map(|(t, v)| plot.at(*t, *v)).collect();
-            canvas.path(&format!("class=\"{line}\""), &Path::new().line(points.iter().copied()));
+            let steps =
+                points.windows(2).flat_map(|pair| [pair[0], (pair[1].0, pair[0].1)]).chain(points.last().copied());
+            let along = if is_held { Path::new().line(steps) } else { Path::new().line(points.iter().copied()) };
+            canvas.path(&format!("class=\"{line}\""), &along);
             if points.len() <= 80 {
                 let mut path = Path::new();
                 points.iter().for_each(|at| path.dot(*at));

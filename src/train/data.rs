@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Scaling, TeacherForcing};
-use crate::checkpoint::{ChannelScale, Environment};
+use super::TeacherForcing;
+use crate::checkpoint::{Environment, Units};
 use crate::dataset::{Dataset, Error, Store};
 use crate::engine::{Batch, Segment};
 use crate::random::Stream;
@@ -18,8 +18,9 @@ const READ_AHEAD: usize = 256;
 pub struct SplitData<'a> {
     dataset: &'a Dataset,
     split: Split,
-    /// One a value of a state.
-    scales: Vec<ChannelScale>,
+    units: Units,
+    /// Root of the weight in the loss of each value of a state; empty where all weigh the same.
+    roots: Vec<f64>,
     /// Rows of the split, by environment in the order of the model's contexts.
     rows: Vec<Vec<usize>>,
     /// Trajectories that are left out.
@@ -39,7 +40,8 @@ impl<'a> SplitData<'a> {
         dataset: &'a Dataset,
         split: Split,
         environments: &[Environment],
-        scales: &[ChannelScale],
+        units: &Units,
+        roots: &[f64],
         budget: usize,
     ) -> Result<Self, Error> {
         let places: BTreeMap<&str, usize> =
@@ -53,12 +55,13 @@ impl<'a> SplitData<'a> {
             }
         }
         let samples: usize = index.iter().map(|entry| entry.samples).sum();
-        let bytes = samples * (1 + scales.len()) * size_of::<f64>();
+        let bytes = samples * (1 + units.state.len() + units.inputs.len()) * size_of::<f64>();
         let most = rows.iter().map(Vec::len).max().unwrap_or(0);
         let mut data = SplitData {
             dataset,
             split,
-            scales: scales.to_vec(),
+            units: units.clone(),
+            roots: roots.to_vec(),
             rows,
             left_out: without_start.len(),
             held: None,
@@ -102,7 +105,7 @@ impl<'a> SplitData<'a> {
         let mut trajectories = self.dataset.read_rows(self.split, rows)?;
         for trajectory in &mut trajectories {
             trajectory.start_at(trajectory.start().unwrap_or(0));
-            scale(trajectory, &self.scales);
+            self.units.scale(trajectory);
         }
         Ok(trajectories)
     }
@@ -164,19 +167,22 @@ impl<'a> SplitData<'a> {
             }
             segments.push(of_environment);
         }
-        Ok(Batch::new(self.scales.len(), &segments, (0, 0)))
+        let mut batch = Batch::new(self.units.state.len(), &self.units.between, &segments, (0, 0));
+        batch.weigh(&self.roots);
+        Ok(batch)
     }
 }
 
 /// Pushes the segments of `trajectory` that start at its first sample and at each of `restarts` (ascending, inside).
 fn cut<'t>(trajectory: &'t Trajectory, restarts: &[usize], segments: &mut Vec<Segment<'t>>) {
-    let channels = trajectory.channels();
+    let (channels, inputs) = (trajectory.channels(), trajectory.inputs_per_sample());
     let ends = restarts.iter().copied().chain([trajectory.len() - 1]);
     let mut start = 0;
     for end in ends {
         segments.push(Segment {
             times: &trajectory.times[start..=end],
             states: &trajectory.states[start * channels..(end + 1) * channels],
+            inputs: &trajectory.inputs[start * inputs..(end + 1) * inputs],
         });
         start = end;
     }
@@ -214,13 +220,6 @@ pub fn draw_restarts(seed: u64, step: u64, row: usize, trajectory: &Trajectory, 
     drawn.filter(|&sample| trajectory.is_complete(sample)).collect()
 }
 
-/// Scales a trajectory to the model's own units; `scales` has one a value of a state.
-pub fn scale(trajectory: &mut Trajectory, scales: &[ChannelScale]) {
-    for state in trajectory.states.chunks_exact_mut(scales.len()) {
-        state.iter_mut().zip(scales).for_each(|(value, scale)| *value = (*value - scale.centre) / scale.scale);
-    }
-}
-
 /// The training environments in ascending order of their id, with their known parameters.
 ///
 /// # Errors
@@ -233,42 +232,4 @@ pub fn environments(dataset: &Dataset) -> Result<Vec<Environment>, Error> {
         }
     }
     Ok(environments)
-}
-
-/// The scale of each channel over the observed cells of the training split, read in one streaming pass. A channel that is constant but for
-/// rounding keeps scale one.
-///
-/// Values too large for their spread to be a number give a scale that is not finite.
-///
-/// # Errors
-/// Any error of reading.
-pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<ChannelScale>, Error> {
-    let shape = dataset.manifest().state_shape();
-    let (channels, points) = (shape.channels, shape.points());
-    if scaling == Scaling::None {
-        return Ok(vec![ChannelScale { centre: 0.0, scale: 1.0 }; channels]);
-    }
-    // Welford's running mean and sum of squares.
-    let (mut count, mut mean, mut squares) = (vec![0.0; channels], vec![0.0; channels], vec![0.0; channels]);
-    for batch in dataset.batches(Split::Train, Store::Parquet, READ_AHEAD)? {
-        for state in batch?.iter().flat_map(|trajectory| trajectory.states.chunks_exact(shape.size())) {
-            for point in 0..points {
-                for c in 0..channels {
-                    let value = state[c * points + point];
-                    if value.is_nan() {
-                        continue;
-                    }
-                    count[c] += 1.0;
-                    let difference = value - mean[c];
-                    mean[c] += difference / count[c];
-                    squares[c] += difference * (value - mean[c]);
-                }
-            }
-        }
-    }
-    let scale = |c: usize| {
-        let deviation = (squares[c] / f64::max(count[c], 1.0)).sqrt();
-        if deviation <= f64::EPSILON * mean[c].abs() { 1.0 } else { deviation }
-    };
-    Ok((0..channels).map(|c| ChannelScale { centre: mean[c], scale: scale(c) }).collect())
 }

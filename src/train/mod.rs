@@ -5,6 +5,7 @@
 //!
 //! The model that is kept is the one with the least mean squared error on whole trajectories of the validation split.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 mod adam;
@@ -12,19 +13,21 @@ mod data;
 mod descent;
 mod fit;
 mod gauss_newton;
+mod inputs;
 mod linear_model;
+mod scales;
 mod settings;
 
-pub use data::scale;
 pub use descent::{Descent, Moving};
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
-use crate::checkpoint::{self, Manifest, StoredModel, TrainingStore, TrainingSummary, scales_of_state};
+use crate::checkpoint::{self, ChannelScale, Manifest, StoredModel, TrainingStore, TrainingSummary, Units};
 use crate::dataset::{self, Dataset, Parent, Provenance};
 use crate::digest::sha256;
 use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, device_name};
 use crate::progress::{Event, Run};
-use crate::schema::{FormatVersion, Split};
+use crate::schema::{FormatVersion, Quantity, Split};
+use crate::systems::{Problem, Problems};
 
 /// Why a training ended without a model.
 #[derive(Debug, thiserror::Error)]
@@ -62,10 +65,10 @@ pub enum Error {
     )]
     NotTied { dataset: PathBuf, found: String },
     #[error(
-        "{dataset}: channel `{channel}` has values so large that their standard deviation is not a finite number; \
-         correct the data, or give the channel in a larger unit"
+        "{dataset}: {quantity} has values so large that their standard deviation is not a finite number; \
+         correct the data, or give it in a larger unit"
     )]
-    TooLarge { dataset: PathBuf, channel: String },
+    TooLarge { dataset: PathBuf, quantity: String },
     #[error(
         "{dataset}: {split} split: environments {found:?} have no trajectory to start in; expected one with a complete \
          sample that another follows; give the missing cells, or leave these environments out"
@@ -73,6 +76,8 @@ pub enum Error {
     NoStart { dataset: PathBuf, split: Split, found: Vec<String> },
     #[error("{dataset}: train.model is for {expected}; found {found}; choose another of `paramill list models`")]
     UnsuitableModel { dataset: PathBuf, found: String, expected: &'static str },
+    #[error("{}", .0.iter().map(|problem| format!("train.{problem}")).collect::<Vec<_>>().join("\n"))]
+    Weights(Vec<Problem>),
     #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
     Interrupted { signal: i32, step: u64, checkpoint: PathBuf },
 }
@@ -106,16 +111,28 @@ pub fn run(
         0 => return Err(Error::NoContextDimension { dataset: dataset.directory().to_owned() }),
         d => d,
     };
-    let scales = data::channel_scales(dataset, settings.scaling)?;
-    for (channel, scale) in manifest.channels.iter().zip(&scales) {
+    let weights = channel_weights(&settings.weights, &manifest.channels)?;
+    let (scales, is_constant): (Vec<ChannelScale>, Vec<bool>) =
+        scales::channel_scales(dataset, settings.scaling)?.into_iter().unzip();
+    for (channel, _) in manifest.channels.iter().zip(is_constant).filter(|(_, is_constant)| *is_constant) {
+        run.emit(Event::Warn(format!(
+            "channel `{}` has one value all over the train split; it is not scaled",
+            channel.name
+        )));
+    }
+    let input_scales = inputs::input_scales(dataset)?;
+    let channels = manifest.channels.iter().map(|it| format!("channel `{}`", it.name)).zip(&scales);
+    let of_inputs = input_scales.iter().map(|it| &it.scale);
+    let inputs = manifest.inputs.iter().map(|it| format!("input `{}`", it.quantity.name)).zip(of_inputs);
+    for (quantity, scale) in channels.chain(inputs) {
         if !(scale.centre.is_finite() && scale.scale.is_finite()) {
-            let dataset = dataset.directory().to_owned();
-            return Err(Error::TooLarge { dataset, channel: channel.name.clone() });
+            return Err(Error::TooLarge { dataset: dataset.directory().to_owned(), quantity });
         }
     }
     let budget = settings.memory_budget_mib * (1 << 20);
-    let of_state = scales_of_state(&scales, &manifest.state_shape());
-    let open = |split| data::SplitData::open(dataset, split, &environments, &of_state, budget);
+    let units = Units::new(&scales, &manifest.state_shape(), &input_scales, &manifest.inputs);
+    let roots: Vec<f64> = manifest.state_shape().of_values(&weights).into_iter().map(f64::sqrt).collect();
+    let open = |split| data::SplitData::open(dataset, split, &environments, &units, &roots, budget);
     let (train, validation) = (open(Split::Train)?, open(Split::Validation)?);
     for (split, data) in [(Split::Train, &train), (Split::Validation, &validation)] {
         if data.left_out() > 0 {
@@ -137,14 +154,14 @@ pub fn run(
         )));
     }
 
-    let state = manifest.state_shape();
-    if let Some((found, expected)) = settings.model.problem(&state) {
+    let (state, inputs) = (manifest.state_shape(), manifest.inputs.len());
+    if let Some((found, expected)) = settings.model.problem(&state, inputs) {
         return Err(Error::UnsuitableModel { dataset: dataset.directory().to_owned(), found, expected });
     }
-    let model = settings.model.build(&state);
+    let model = settings.model.build(&state, inputs);
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
     let (engine, device) =
-        compute.engine(&settings.model, &state, settings.solver, settings.substeps, settings.precision)?;
+        compute.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, settings.precision)?;
     let initial_contexts = match settings.contexts {
         Contexts::Learned => vec![0.0; environments.len() * context_dimension],
         Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)
@@ -152,7 +169,8 @@ pub fn run(
     };
     // Jacobians row by row suit no device but the CPU.
     let on_cpu = Compute { device: DeviceChoice::Cpu, ..compute };
-    let (reference, _) = on_cpu.engine(&settings.model, &state, settings.solver, settings.substeps, Precision::F64)?;
+    let (reference, _) =
+        on_cpu.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, Precision::F64)?;
     let configuration = serde_json::to_value(settings).expect("settings are plain data");
     let store = TrainingStore::new(directory, &fingerprint(&configuration, seed, dataset.content_hash()));
     let fit = fit::Fit {
@@ -200,6 +218,8 @@ pub fn run(
             inputs: manifest.inputs.clone(),
             parameters: manifest.parameters.clone(),
             scales,
+            input_scales,
+            weights,
             environments,
             training: TrainingSummary {
                 steps: state.step,
@@ -221,6 +241,29 @@ pub fn run(
     stored.write(directory)?;
     store.remove()?;
     Ok(stored)
+}
+
+/// The weight of each of `channels` in the loss, their mean one; none where `settings` have none.
+fn channel_weights(settings: &BTreeMap<String, f64>, channels: &[Quantity]) -> Result<Vec<f64>, Error> {
+    let names: Vec<&str> = channels.iter().map(|channel| channel.name.as_str()).collect();
+    let mut problems = Problems::default();
+    for (name, weight) in settings {
+        if !names.contains(&name.as_str()) {
+            problems.unknown(format!("weights.{name}"), name, "channel of the dataset", &names);
+        }
+        let sound = (1e-12..=1e12).contains(weight);
+        let remedy = "give 1 to a channel that counts like those without a weight, more to one that counts more";
+        problems.require(sound, format!("weights.{name}"), weight, "a number from 1e-12 to 1e12", remedy);
+    }
+    if !problems.0.is_empty() {
+        return Err(Error::Weights(problems.0));
+    }
+    if settings.is_empty() {
+        return Ok(Vec::new());
+    }
+    let weights: Vec<f64> = names.iter().map(|&name| settings.get(name).copied().unwrap_or(1.0)).collect();
+    let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+    Ok(weights.into_iter().map(|weight| weight / mean).collect())
 }
 
 /// What tells one training from another: its settings, seed and data.

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use paramill::dataset::{Manifest, Provenance, Writer};
-use paramill::schema::{FormatVersion, Grid, GridAxis, Quantity, Split, Trajectory};
+use paramill::schema::{Between, FormatVersion, Grid, GridAxis, Input, Quantity, Split, Trajectory};
 
 /// A manifest with channels `x`, `y` and parameters `beta`, `delta`.
 pub fn manifest() -> Manifest {
@@ -24,6 +24,7 @@ pub fn manifest() -> Manifest {
         time_unit: "s".to_owned(),
         channels: vec![Quantity::new("x", "1", "Prey"), Quantity::new("y", "1", "Predators")],
         grid: None,
+        import_report: Vec::new(),
         inputs: Vec::new(),
         parameters: vec![Quantity::new("beta", "s-1", "Predation rate"), Quantity::new("delta", "s-1", "Growth rate")],
         data_tolerance: Some(1e-9),
@@ -85,6 +86,22 @@ pub fn fields(environments: usize, own_times: bool) -> (Manifest, Vec<Trajectory
         row.states = (0..row.times.len() * 24).map(|i| (i as f64 * 0.7 + index as f64).sin()).collect();
     }
     (manifest, rows)
+}
+
+/// The same with two inputs.
+pub fn with_inputs(mut manifest: Manifest) -> Manifest {
+    let input = |name: &str, unit: &str, between| Input { quantity: Quantity::new(name, unit, "Known"), between };
+    manifest.inputs = vec![input("valve", "1", Between::Hold), input("current", "A", Between::Linear)];
+    manifest
+}
+
+/// Rows with inputs of their own.
+pub fn driven(mut rows: Vec<Trajectory>) -> Vec<Trajectory> {
+    for (index, row) in rows.iter_mut().enumerate() {
+        let values = |t: usize| [-0.0, (t as f64 * 0.3 + index as f64).sin() / 3.0];
+        row.inputs = (0..row.times.len()).flat_map(values).collect();
+    }
+    rows
 }
 
 /// Records manifest, card and Croissant description of a dataset as they now are.

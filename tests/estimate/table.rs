@@ -138,9 +138,11 @@ fn a_forecast_is_the_rollout_and_its_band_is_that_of_its_context() {
     let environment = dataset.index(Split::Adapt).unwrap()[0].environment.clone();
     let settings = Settings::default();
     let (known, observed) = estimate::context_of_environment(&settings, NATIVE, dataset, model, &environment).unwrap();
-    let forecast = estimate::forecast(NATIVE, model, &known, observed.state(0), &observed.times).unwrap();
+    let forecast = estimate::forecast(NATIVE, model, &known, observed.state(0), &observed.times, &[]).unwrap();
     let (_, fitted) =
-        estimate::portrait(NATIVE, dataset, model, Split::Adapt, &environment, &known.context).unwrap().unwrap();
+        estimate::portrait(&settings, NATIVE, dataset, model, (Split::Adapt, &environment), &known.context)
+            .unwrap()
+            .unwrap();
     for (a, b) in forecast.states.iter().zip(&fitted) {
         assert_relative_eq!(a, b, max_relative = 1e-4, epsilon = 1e-5);
     }
@@ -149,7 +151,7 @@ fn a_forecast_is_the_rollout_and_its_band_is_that_of_its_context() {
     let moved = |axis: usize, sign: f64| {
         let mut moved = known.clone();
         moved.context.iter_mut().enumerate().for_each(|(k, xi)| *xi += sign * factor[(k, axis)]);
-        estimate::forecast(NATIVE, model, &moved, observed.state(0), &observed.times).unwrap().states
+        estimate::forecast(NATIVE, model, &moved, observed.state(0), &observed.times, &[]).unwrap().states
     };
     let ends = [0, 1].map(|axis| (moved(axis, 1.0), moved(axis, -1.0)));
     for i in 2..forecast.states.len() {
@@ -182,7 +184,7 @@ fn a_forecast_that_is_not_finite_and_a_context_far_away_are_told() {
     assert_eq!(estimate::extrapolates(model, &known.context, 1.0), None);
     let far: Vec<f64> = known.context.iter().map(|xi| xi + 1e3).collect();
     assert!(estimate::extrapolates(model, &far, 1.0).unwrap().starts_with("context 0 is "));
-    let error = estimate::forecast(NATIVE, model, &known, &[1e200, 1e200], &observed.times).unwrap_err();
+    let error = estimate::forecast(NATIVE, model, &known, &[1e200, 1e200], &observed.times, &[]).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the forecast is not finite from time 0.5 on; start nearer to the training data, or look less far ahead"

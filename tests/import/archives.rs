@@ -106,6 +106,18 @@ fn the_doses_by_mouth_are_imported() {
     assert_eq!(problems[0].kind, import::Kind::EventRow);
 }
 
+#[test]
+fn what_models_are_trained_on_is_imported() {
+    for (name, folder, splits) in [
+        ("gause-model", "gause_protists", [16, 14, 0, 3, 3, 0]),
+        ("chemostat-model", "chemostat", [57, 57, 0, 6, 6, 0]),
+    ] {
+        let Some(directory) = archive(folder) else { return };
+        let (manifest, ..) = imported(&mapping(name, &directory));
+        assert_eq!(counts(&manifest), splits, "{name}");
+    }
+}
+
 /// A guess is a mapping that can be parsed and has no problem but what it asks to be corrected.
 #[test]
 fn guesses_of_the_archives_can_be_read() {

@@ -36,6 +36,9 @@ def check(dataset, split, expected):
                 same(here, value, f"{split}, {quantity['name']}")
         same(found["time"], row["times"], f"{split}, time")
         states = np.reshape(row["states"], [len(row["times"]), len(expected["channels"]), *space])
+        inputs = np.reshape(row["inputs"], [len(row["times"]), -1])
+        for u, quantity in enumerate(expected["inputs"]):
+            same(found[quantity["name"]], inputs[:, u], f"{split}, {quantity['name']}")
         for c, quantity in enumerate(expected["channels"]):
             # A field comes as arrays in arrays.
             values = np.array(as_lists(found[quantity["name"]]), float)

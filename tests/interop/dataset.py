@@ -36,10 +36,12 @@ def same_parameter(found, expected, place):
 
 
 def columns(row, expected):
-    """The values of each channel, `[T]` or `[T, n_1, ..]`."""
+    """The values of each channel, `[T]` or `[T, n_1, ..]`, and of each input `[T]`."""
     channels = [quantity["name"] for quantity in expected["channels"]]
     states = np.reshape(row["states"], [len(row["times"]), len(channels), *space(expected)])
-    return {name: states[:, c] for c, name in enumerate(channels)}
+    inputs = np.reshape(row["inputs"], [len(row["times"]), -1])
+    of_inputs = {quantity["name"]: inputs[:, u] for u, quantity in enumerate(expected["inputs"])}
+    return {name: states[:, c] for c, name in enumerate(channels)} | of_inputs
 
 
 def space(expected):
@@ -54,10 +56,12 @@ def check_parquet(path, split, expected):
     table = pyarrow.parquet.read_table(path)
     assert pyarrow.parquet.read_metadata(path).metadata[b"paramill.format"] == b"2.0"
     assert pyarrow.parquet.read_metadata(path).metadata[b"paramill.split"] == split.encode()
-    for quantity in expected["channels"] + expected["parameters"]:
+    for quantity in expected["channels"] + expected["parameters"] + expected["inputs"]:
         metadata = table.schema.field(quantity["name"]).metadata
         assert metadata[b"unit"].decode() == quantity["unit"], quantity
         assert metadata[b"description"].decode() == quantity.get("description", ""), quantity
+    for quantity in expected["inputs"]:
+        assert table.schema.field(quantity["name"]).metadata[b"between"].decode() == quantity["between"]
     assert table.schema.field("time").metadata[b"unit"].decode() == expected["time_unit"]
     for tool, rows in [("pyarrow", table.to_pylist()), ("polars", polars.read_parquet(path).to_dicts())]:
         check_rows(rows, split, expected, f"{tool}, {split}")
@@ -86,11 +90,14 @@ def check_xarray(path, engine, split, expected):
         assert found["time"].dims == (("time",) if shared else ("trajectory", "sample")), found["time"].dims
         assert found["time"].attrs["units"] == expected["time_unit"]
         along = "time" if shared else "sample"
-        for quantity in expected["channels"] + expected["parameters"]:
+        for quantity in expected["channels"] + expected["parameters"] + expected["inputs"]:
             variable = found[quantity["name"]]
             dimensions = ("trajectory",)
             if quantity in expected["channels"]:
                 dimensions = ("trajectory", along, *(axes or (["point"] if shared else [])))
+            if quantity in expected["inputs"]:
+                dimensions = ("trajectory", along)
+                assert variable.attrs["between"] == quantity["between"]
             assert variable.dims == dimensions and variable.dtype == np.float64, variable
             assert variable.attrs["units"] == quantity["unit"], variable
             assert variable.attrs["long_name"] == quantity.get("description", quantity["name"]), variable
@@ -117,14 +124,18 @@ def check_xarray(path, engine, split, expected):
                     values = values[:, 0]
                 assert np.isnan(values[length:]).all()
                 record[quantity["name"]] = values[:length]
+            for quantity in expected["inputs"]:
+                values = found[quantity["name"]].values[b]
+                assert np.isnan(values[length:]).all()
+                record[quantity["name"]] = values[:length]
             listed.append(record)
     check_rows(listed, split, expected, f"xarray with {engine}, {split}")
 
 
 def check_h5py(path, split, expected):
-    channels = [quantity["name"] for quantity in expected["channels"]]
+    sampled = [quantity["name"] for quantity in expected["channels"] + expected["inputs"]]
     with h5py.File(path) as file:
-        for name in channels:
+        for name in sampled:
             variable = file[name]
             assert variable.chunks and variable.shuffle and variable.compression == "gzip" and variable.fletcher32, name
             assert math.isnan(variable.fillvalue) and math.isnan(variable.attrs["_FillValue"][0]), name
@@ -162,7 +173,12 @@ def check_well(file, split, expected):
         assert field.attrs["sample_varying"] and field.attrs["time_varying"]
         assert list(field.attrs["dim_varying"]) == [True] * len(axes) and field.ndim == 2 + len(axes)
     parameters = [quantity["name"] for quantity in expected["parameters"]]
-    assert list(file["scalars"].attrs["field_names"]) == parameters
+    inputs = [quantity["name"] for quantity in expected["inputs"]]
+    assert list(file["scalars"].attrs["field_names"]) == parameters + inputs
+    for name in inputs:
+        scalar = file["scalars"][name]
+        assert scalar == file[name], f"{name} is stored twice"
+        assert scalar.attrs["sample_varying"] and scalar.attrs["time_varying"] and scalar.ndim == 2
     for k, name in enumerate(parameters):
         scalar = file["scalars"][name]
         assert scalar.attrs["sample_varying"] and not scalar.attrs["time_varying"]

@@ -39,6 +39,10 @@ def check_netcdf(path, engine, split, expected):
                 assert variable.dims == ("trajectory", along, *axes) and variable.attrs["units"] == quantity["unit"]
                 assert np.isnan(variable.values[b, length:]).all()
                 record[quantity["name"]] = variable.values[b, :length]
+            for quantity in expected["inputs"]:
+                variable = found[quantity["name"]]
+                assert variable.dims == ("trajectory", along) and variable.attrs["units"] == quantity["unit"]
+                record[quantity["name"]] = variable.values[b, :length]
             listed.append(record)
         for axis in (expected["grid"] or {"axes": []})["axes"]:
             same(found[axis["name"]].values, [i * axis["spacing"] for i in range(axis["count"])], axis["name"])

@@ -40,6 +40,10 @@ def check_parquet(directory, expected):
             check_rows(list(loaded[split]), split, expected, f"datasets, {split}")
 
 
+def inputs_of(expected):
+    return [quantity["name"] for quantity in expected["inputs"]]
+
+
 def check_well(directory, split, expected):
     rows = expected["splits"][split]
     channels = [quantity["name"] for quantity in expected["channels"]]
@@ -57,14 +61,19 @@ def check_well(directory, split, expected):
     assert metadata.n_spatial_dims == len(points) and list(metadata.spatial_resolution) == points
     assert metadata.field_names == {0: channels, 1: [], 2: []}, metadata.field_names
     assert metadata.constant_scalar_names == [quantity["name"] for quantity in expected["parameters"]]
+    assert metadata.scalar_names == inputs_of(expected)
     assert metadata.boundary_condition_types == ["periodic"]
     assert len(loaded) == len(rows) and len(load(1)) == len(rows) * (count - 1)
     for sample, row in zip(loaded, rows):
         place = f"the_well, {split}, {row['environment']}, {row['trajectory']}"
         fields = torch.cat([sample["input_fields"], sample["output_fields"]])
         assert fields.dtype == torch.float64 and list(fields.shape) == [count, *points, len(channels)], fields.shape
-        for c, values in enumerate(columns(row, expected).values()):
-            same(fields[..., c], np.reshape(values, [count, *points]), f"{place}, {channels[c]}")
+        values = columns(row, expected)
+        for c, name in enumerate(channels):
+            same(fields[..., c], np.reshape(values[name], [count, *points]), f"{place}, {name}")
+        if expected["inputs"]:
+            inputs = torch.cat([sample["input_scalars"], sample["output_scalars"]])
+            same(inputs, np.stack([values[name] for name in inputs_of(expected)], 1), f"{place}, inputs")
         same(torch.cat([sample["input_time_grid"], sample["output_time_grid"]]), row["times"], place)
         same(sample["constant_scalars"], row["parameters"], place)
         assert (sample["boundary_conditions"] == PERIODIC).all(), place

@@ -45,6 +45,7 @@ fn header(manifest: &Manifest) -> Vec<&str> {
     names.push(TIME);
     names.extend(axes);
     names.extend(manifest.channels.iter().map(|channel| channel.name.as_str()));
+    names.extend(manifest.inputs.iter().map(|input| input.quantity.name.as_str()));
     names
 }
 
@@ -53,7 +54,8 @@ fn rows(manifest: &Manifest, trajectory: &Trajectory, writer: &mut csv::Writer<i
     let axes: Vec<_> = manifest.grid.iter().flat_map(|grid| &grid.axes).collect();
     let mut fixed = vec![trajectory.environment.clone(), trajectory.trajectory.clone()];
     fixed.extend(trajectory.parameters.iter().map(|value| value.map_or_else(String::new, number)));
-    for (time, state) in trajectory.times.iter().zip(trajectory.states.chunks_exact(shape.size().max(1))) {
+    let samples = trajectory.times.iter().zip(trajectory.states.chunks_exact(shape.size().max(1)));
+    for (t, (time, state)) in samples.enumerate() {
         for point in 0..shape.points() {
             let mut left = shape.points();
             let mut within = point;
@@ -71,6 +73,7 @@ fn rows(manifest: &Manifest, trajectory: &Trajectory, writer: &mut csv::Writer<i
                 if value.is_nan() { String::new() } else { number(value) }
             });
             let row = fixed.iter().cloned().chain([number(*time)]).chain(coordinates).chain(values);
+            let row = row.chain(trajectory.input(t).iter().copied().map(number));
             writer.write_record(row.collect::<Vec<_>>())?;
         }
     }

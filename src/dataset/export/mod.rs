@@ -61,7 +61,7 @@ pub fn export(dataset: &Dataset, format: ExportFormat, directory: &Path, run: &R
     let manifest = dataset.manifest();
     let place = atomic::Directory::create(directory).map_err(Error::io(directory))?;
     if format != ExportFormat::Csv {
-        let sizes = manifest.splits.values().map(|summary| uncompressed(summary, manifest.state_shape().size()));
+        let sizes = manifest.splits.values().map(|summary| uncompressed(summary, manifest.sample_size()));
         check_room(place.path(), directory, sizes.fold(0, u64::saturating_add))?;
     }
     let total = manifest.splits.values().map(|summary| summary.trajectories).sum();
@@ -86,7 +86,7 @@ pub fn export(dataset: &Dataset, format: ExportFormat, directory: &Path, run: &R
     Ok(())
 }
 
-/// Bytes of a split whose trajectories are all as long as the longest.
+/// Bytes of a split whose trajectories are all as long as the longest, of `size` values a sample.
 fn uncompressed(summary: &SplitSummary, size: usize) -> u64 {
     let values = summary.trajectories.saturating_mul(summary.longest).saturating_mul(size + 1);
     (values as u64).saturating_mul(size_of::<f64>() as u64)

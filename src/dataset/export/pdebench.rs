@@ -39,6 +39,11 @@ pub(super) struct PdeBenchFile {
 
 impl PdeBenchFile {
     pub fn create(path: PathBuf, dataset: &Dataset, split: Split) -> Result<Self, Error> {
+        if let Some(input) = dataset.manifest().inputs.first() {
+            let found = format!("the input `{}`", input.quantity.name);
+            let expected = "no inputs, for which the layout has no place; export them as netcdf or csv";
+            return Err(Error::invalid(dataset.directory(), found, expected));
+        }
         let index = dataset.index(split)?;
         let Some(times) = dataset.shared_times(split)? else {
             let found = format!("trajectories of split `{split}` with times of their own");

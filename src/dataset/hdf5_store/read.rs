@@ -21,6 +21,8 @@ pub(in crate::dataset) struct OpenSplit {
     time: Time,
     /// One variable `[B, T, n_1, .., n_k]` a channel.
     channels: Vec<Dataset>,
+    /// One variable `[B, T]` an input.
+    inputs: Vec<Dataset>,
     state: StateShape,
     /// Lengths of the axes of a channel beyond `B` and `T`.
     space: Vec<usize>,
@@ -74,6 +76,9 @@ impl OpenSplit {
         for channel in &manifest.channels {
             variables.check(&channel.name, &float, &shape, &mut problems);
         }
+        for input in &manifest.inputs {
+            variables.check(&input.quantity.name, &float, &[rows, longest], &mut problems);
+        }
         for axis in manifest.grid.iter().flat_map(|grid| &grid.axes) {
             variables.check(&axis.name, &float, &[axis.count], &mut problems);
         }
@@ -95,8 +100,10 @@ impl OpenSplit {
         };
         let channels =
             manifest.channels.iter().map(|channel| variables.open(&channel.name)).collect::<Result<_, _>>()?;
+        let inputs = manifest.inputs.iter().map(|input| variables.open(&input.quantity.name));
+        let inputs = inputs.collect::<Result<_, _>>()?;
         let index = variables.index(manifest, &counts, longest)?;
-        Ok(OpenSplit { path: path.to_owned(), index, time, channels, state, space, longest })
+        Ok(OpenSplit { path: path.to_owned(), index, time, channels, inputs, state, space, longest })
     }
 
     /// The times of every trajectory, where the file has them once.
@@ -122,7 +129,7 @@ impl OpenSplit {
                 parameters: entry.parameters.clone(),
                 times: Vec::new(),
                 states: vec![0.0; entry.samples * self.state.size()],
-                inputs: Vec::new(),
+                inputs: vec![0.0; entry.samples * self.inputs.len()],
             })
             .collect();
         match &self.time {
@@ -140,6 +147,12 @@ impl OpenSplit {
             for (trajectory, values) in trajectories.iter_mut().zip(values.chunks((longest * points).max(1))) {
                 let states = trajectory.states.chunks_exact_mut(points).skip(c).step_by(self.channels.len());
                 states.zip(values.chunks_exact(points)).for_each(|(state, value)| state.copy_from_slice(value));
+            }
+        }
+        for (u, variable) in self.inputs.iter().enumerate() {
+            for (trajectory, values) in trajectories.iter_mut().zip(slab(variable)?.outer_iter()) {
+                let inputs = trajectory.inputs.iter_mut().skip(u).step_by(self.inputs.len());
+                inputs.zip(values).for_each(|(input, value)| *input = *value);
             }
         }
         Ok(trajectories)
@@ -160,7 +173,11 @@ impl OpenSplit {
             let values = self.fields(variable, rows.clone(), self.longest)?;
             variables.push((variable, self.state.points(), values));
         }
-        if let Time::Own(variable) = &self.time {
+        let times = match &self.time {
+            Time::Own(variable) => Some(variable),
+            Time::Shared(_) => None,
+        };
+        for variable in times.into_iter().chain(&self.inputs) {
             let slab = variable.read_slice_2d::<f64, _>((rows.clone(), 0..self.longest));
             variables.push((variable, 1, slab.map_err(Error::hdf5(&self.path))?.into_raw_vec_and_offset().0));
         }

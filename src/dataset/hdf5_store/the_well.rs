@@ -6,7 +6,7 @@
 //! | `dimensions` | `time` and the axes in space |
 //! | `t0_fields` | the channels `[B, T, n_1, .., n_k]` |
 //! | `t1_fields`, `t2_fields` | nothing: a dataset has no vector or tensor fields |
-//! | `scalars` | the parameters `[B]` |
+//! | `scalars` | the parameters `[B]`, and the inputs `[B, T]`, which vary in time |
 //! | `boundary_conditions` | a mask of both ends of each axis; all axes are periodic |
 //!
 //! The layout knows one time axis and at least one axis in space: files whose trajectories have times of their own have no such groups, and
@@ -56,12 +56,15 @@ pub(super) fn add(file: &File, manifest: &Manifest, trajectories: usize) -> Resu
         varies(&field, true, true)?;
         field.new_attr::<bool>().shape([axes.len()]).create("dim_varying")?.write_raw(&vec![true; axes.len()])?;
     }
-    let parameters: Vec<&str> = manifest.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-    let scalars = group(file, "scalars")?;
-    texts(&scalars, "field_names", &parameters)?;
-    for name in parameters {
+    let parameters = manifest.parameters.iter().map(|parameter| (parameter.name.as_str(), false));
+    let inputs = manifest.inputs.iter().map(|input| (input.quantity.name.as_str(), true));
+    let scalars: Vec<(&str, bool)> = parameters.chain(inputs).collect();
+    let names: Vec<&str> = scalars.iter().map(|(name, _)| *name).collect();
+    let of_scalars = group(file, "scalars")?;
+    texts(&of_scalars, "field_names", &names)?;
+    for (name, in_time) in scalars {
         let scalar = link(file, "scalars", name)?;
-        varies(&scalar, true, false)?;
+        varies(&scalar, true, in_time)?;
     }
     group(file, "boundary_conditions")?;
     for name in axes {

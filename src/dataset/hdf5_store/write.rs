@@ -20,7 +20,7 @@ use ndarray::{Array1, Array2, ArrayD};
 use super::{FORMAT_ATTRIBUTE, the_well};
 use crate::dataset::layout::{ENVIRONMENT_ID, POINT, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
 use crate::dataset::{IndexEntry, Manifest};
-use crate::schema::{FormatVersion, Quantity, Split, StateShape, Trajectory};
+use crate::schema::{FormatVersion, Input, Quantity, Split, StateShape, Trajectory};
 
 /// Values of a chunk of a `[B, T]` variable, at most (128 KiB).
 const CHUNK_VALUES: usize = 1 << 14;
@@ -60,6 +60,8 @@ pub(in crate::dataset) struct SplitVariables {
     /// `[B, T]`, where trajectories have times of their own.
     times: Option<Dataset>,
     channels: Vec<Dataset>,
+    /// `[B, T]` each.
+    inputs: Vec<Dataset>,
     state: StateShape,
     longest: usize,
     /// Rows that are filled.
@@ -136,7 +138,14 @@ impl SplitVariables {
             describe(&values, channel)?;
             channels.push(values);
         }
-        Ok(SplitVariables { times, channels, state, longest, filled: 0 })
+        let mut inputs = Vec::with_capacity(manifest.inputs.len());
+        for Input { quantity, between } in &manifest.inputs {
+            let values = variable(file, &quantity.name, &shape[..2], &scales[..2])?;
+            describe(&values, quantity)?;
+            text(&values, "between", between.name())?;
+            inputs.push(values);
+        }
+        Ok(SplitVariables { times, channels, inputs, state, longest, filled: 0 })
     }
 
     /// Fills the rows behind those that are filled.
@@ -150,6 +159,12 @@ impl SplitVariables {
         }
         for (c, variable) in self.channels.iter().enumerate() {
             write_rows(variable, place.clone(), padded_fields(rows, self.longest, &self.state, c))?;
+        }
+        for (u, variable) in self.inputs.iter().enumerate() {
+            let values = Array2::from_shape_fn((rows.len(), self.longest), |(b, t)| {
+                if t < rows[b].len() { rows[b].input(t)[u] } else { f64::NAN }
+            });
+            write_rows(variable, place.clone(), values.into_raw_vec_and_offset().0)?;
         }
         self.filled = place.end;
         Ok(())

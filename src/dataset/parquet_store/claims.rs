@@ -29,6 +29,7 @@ pub(super) fn claim_problems(
     let summary = manifest.splits.get(&split).cloned().unwrap_or_default();
     let most_values = |name: &str| match name {
         TIME => summary.samples,
+        _ if manifest.inputs.iter().any(|input| input.quantity.name == name) => summary.samples,
         _ if manifest.channels.iter().any(|channel| channel.name == name) => {
             summary.samples.saturating_mul(manifest.state_shape().points())
         }

@@ -4,14 +4,14 @@
 //! |---|---|
 //! | `environment`, `trajectory` | string |
 //! | each parameter | double, null where unknown |
-//! | `time`, each channel | list of double, one a sample |
+//! | `time`, each channel, each input | list of double, one a sample |
 //! | each channel on a grid | list of one field a sample; a field is a list of its rows, and so on: `[T][n_1]..[n_k]` |
 //!
 //! A missing cell is null. The columns of a file without any promise that there are none.
 //!
 //! Nested lists rather than lists of fixed size: Parquet itself has no other, and every reader opens them.
 //!
-//! Field metadata hold `unit`, `description` and `role`; the file's key-value metadata hold `paramill.format` and
+//! Field metadata hold `unit`, `description` and `role`, of an input `between` as well; the file's key-value metadata hold `paramill.format` and
 //! `paramill.split`.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use arrow_schema::{DataType, Field, Fields, Schema};
 
 use super::Manifest;
 use super::layout::{ENVIRONMENT, TIME, TRAJECTORY};
-use crate::schema::Quantity;
+use crate::schema::{Input, Quantity};
 
 mod caught;
 mod claims;
@@ -50,6 +50,11 @@ fn schema(manifest: &Manifest, missing: bool) -> Schema {
     fields.extend(
         manifest.channels.iter().map(|channel| described(channel, fields_of_samples.clone(), false, "channel")),
     );
+    fields.extend(manifest.inputs.iter().map(|Input { quantity, between }| {
+        let mut field = described(quantity, list.clone(), false, "input");
+        field.metadata_mut().insert("between".to_owned(), between.name().to_owned());
+        field
+    }));
     Schema::new(Fields::from(fields))
 }
 

@@ -78,6 +78,7 @@ fn open(
         split,
         parameters: manifest.parameters.iter().map(|quantity| quantity.name.clone()).collect(),
         channels: manifest.channels.iter().map(|quantity| quantity.name.clone()).collect(),
+        inputs: manifest.inputs.iter().map(|input| input.quantity.name.clone()).collect(),
         state: manifest.state_shape(),
     };
     let batches = builder.with_batch_size(batch.min(rows)).build().map_err(Error::parquet(path))?;
@@ -89,6 +90,7 @@ struct Decoder {
     split: Split,
     parameters: Vec<String>,
     channels: Vec<String>,
+    inputs: Vec<String>,
     state: StateShape,
 }
 
@@ -106,6 +108,7 @@ impl Decoder {
         let times = column(TIME)?.as_list::<i32>();
         let parameters = self.parameters.iter().map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
         let channels = self.channels.iter().map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
+        let inputs = self.inputs.iter().map(|name| column(name)).collect::<Result<Vec<_>, _>>()?;
         let mut rows = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
             let times = times.value(row).as_primitive::<Float64Type>().values().to_vec();
@@ -117,18 +120,14 @@ impl Decoder {
                     .map(|values| values.is_valid(row).then(|| values.as_primitive::<Float64Type>().value(row)))
                     .collect(),
                 states: vec![0.0; times.len() * self.state.size()],
-                inputs: Vec::new(),
+                inputs: vec![0.0; times.len() * inputs.len()],
                 times,
             };
             let mut problems = Vec::new();
             for (c, (values, name)) in channels.iter().zip(&self.channels).enumerate() {
                 let samples = values.as_list::<i32>().value(row);
                 if samples.len() != trajectory.times.len() {
-                    problems.push(format!(
-                        "channel `{name}` has {} samples; expected {}, as many as times",
-                        samples.len(),
-                        trajectory.times.len()
-                    ));
+                    problems.push(unlike("channel", name, samples.len(), trajectory.times.len()));
                     continue;
                 }
                 let Some(values) = flat(samples, &self.state.space) else {
@@ -140,11 +139,24 @@ impl Decoder {
                 let states = trajectory.states.chunks_exact_mut(points).skip(c).step_by(channels.len());
                 states.zip(values.chunks_exact(points)).for_each(|(state, value)| state.copy_from_slice(value));
             }
+            for (u, (values, name)) in inputs.iter().zip(&self.inputs).enumerate() {
+                let samples = values.as_list::<i32>().value(row);
+                if samples.len() != trajectory.times.len() {
+                    problems.push(unlike("input", name, samples.len(), trajectory.times.len()));
+                    continue;
+                }
+                let stored = trajectory.inputs.iter_mut().skip(u).step_by(inputs.len());
+                stored.zip(samples.as_primitive::<Float64Type>().values()).for_each(|(input, value)| *input = *value);
+            }
             Error::trajectory(&self.path, self.split, &trajectory, problems)?;
             rows.push(trajectory);
         }
         Ok(rows)
     }
+}
+
+fn unlike(role: &str, name: &str, samples: usize, times: usize) -> String {
+    format!("{role} `{name}` has {samples} samples; expected {times}, as many as times")
 }
 
 /// The values of nested lists of exactly these lengths, one after the other, NaN for null; none if a list has another length.

@@ -51,7 +51,7 @@ fn row_groups(mut rows: &[Trajectory]) -> impl Iterator<Item = &[Trajectory]> {
     std::iter::from_fn(move || {
         let mut values = 0;
         let last = rows.iter().position(|row| {
-            values += row.times.len() + row.states.len();
+            values += row.times.len() + row.states.len() + row.inputs.len();
             values >= ROW_GROUP_VALUES
         });
         let (group, rest) = rows.split_at(last.map_or(rows.len(), |last| last + 1));
@@ -115,6 +115,10 @@ fn record_batch(
             column = list_of(nested(inner, missing), std::iter::repeat_n(*count, column.len() / count), column)?;
         }
         columns.push(list_of(nested(state.space.len(), missing), rows.iter().map(Trajectory::len), column)?);
+    }
+    for u in 0..rows.first().map_or(0, Trajectory::inputs_per_sample) {
+        columns
+            .push(list_column(rows, |row, values| (0..row.len()).for_each(|t| values.append_value(row.input(t)[u]))));
     }
     Ok(RecordBatch::try_new(schema.clone(), columns)?)
 }

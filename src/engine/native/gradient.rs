@@ -4,6 +4,8 @@
 //! Backward, with `p = dL/dx` behind the step: `p_s = J_s' (dt (b_s p + sum_{m>s} a_ms p_m))`, `p <- p + sum_s p_s`, where
 //! `J_s = dg/dx` at `x_s`. Inputs, activations and slopes of every stage are kept, and deltas take the place of the slopes;
 //! the gradients of the weights are then one product a layer over all rows, stages and steps.
+//!
+//! Inputs stand behind the values of a state, and their slopes behind its rates. What would be their adjoints is zero or never read.
 
 use pulp::{Simd, WithSimd};
 
@@ -113,6 +115,7 @@ impl<T: Real> Rollout<'_, T> {
         let (mut squares, mut first) = (0.0, 0);
         for (step, &active) in rows.active.iter().enumerate() {
             let dt = &rows.dt[step * rows.count..];
+            rows.put_inputs(&rows.input_starts, shape, step, &mut self.record.state[..active * width]);
             for stage in 0..stages {
                 let at = (first + stage * active) * width;
                 let (before, rates) = self.record.rates.split_at_mut(at);
@@ -134,6 +137,7 @@ impl<T: Real> Rollout<'_, T> {
                     at,
                     rates,
                 );
+                rows.put_inputs(&rows.input_slopes, shape, step, &mut rates[..active * width]);
             }
             for (stage, &b) in self.tableau.weights.iter().enumerate().filter(|(_, b)| **b != 0.0) {
                 let rates = &self.record.rates[(first + stage * active) * width..];
@@ -148,11 +152,11 @@ impl<T: Real> Rollout<'_, T> {
                     }
                     let mask = batch.mask[target + c];
                     if mask != 0.0 {
-                        let residual = value - batch.targets[target + c];
+                        let residual = mask * (value - batch.targets[target + c]);
                         squares += residual * residual;
                         if keep {
                             self.record.seeds[(step * rows.count + r) * width + c] =
-                                T::from_f64(2.0 * residual / count);
+                                T::from_f64(2.0 * mask * residual / count);
                         }
                     }
                 }
@@ -228,7 +232,7 @@ impl<T: Real> Rollout<'_, T> {
             let to = &mut gradient.hidden[layer];
             if layer == 0 {
                 let a = Strided { values: inputs, row: 1, column: state_width };
-                accumulate(simd, a, shape.channels, count, delta, hidden_width, to);
+                accumulate(simd, a, shape.features, count, delta, hidden_width, to);
             } else {
                 let a = Strided { values: delta, row: 1, column: hidden_width };
                 accumulate(simd, a, hidden_width, count, &activations[layer - 1], hidden_width, to);
@@ -347,7 +351,7 @@ fn pull_back<T: Real, S: Simd>(
     }
     let first = &slopes[0][at..at + size];
     for (row, adjoint) in first.chunks_exact(shape.hidden_width).zip(adjoint.chunks_exact_mut(shape.state_width)) {
-        let columns = weights.hidden[0].transposed.chunks_exact(shape.hidden_width);
+        let columns = weights.hidden[0].transposed.chunks_exact(shape.hidden_width).take(shape.channels);
         for (p, column) in adjoint.iter_mut().zip(columns) {
             *p = dot(simd, row, column);
         }

@@ -75,14 +75,18 @@ impl<T: Real> WithSimd for JacobianRows<'_, T> {
         for step in 0..steps {
             for c in 0..self.shape.channels {
                 let place = self.rows.target(self.batch, 0, step) + c;
-                if self.batch.mask[place] == 0.0 {
+                let mask = self.batch.mask[place];
+                if mask == 0.0 {
                     continue;
                 }
                 places.push(place);
-                residuals.push(predictions[place - first] - self.batch.targets[place]);
+                residuals.push(mask * (predictions[place - first] - self.batch.targets[place]));
                 let row = rows.len();
                 rows.resize(row + self.shape.size(), 0.0);
                 self.row(simd, step, c, &mut rows[row..]);
+                if mask != 1.0 {
+                    rows[row..].iter_mut().for_each(|slope| *slope *= mask);
+                }
             }
         }
         (places, residuals, rows)
@@ -157,6 +161,7 @@ impl<T: Real> JacobianRows<'_, T> {
                         let rows = first.chunks_exact(hidden_width).zip(adjoint.chunks_exact_mut(width));
                         for (row, adjoint) in rows {
                             let columns = self.weights.hidden[0].transposed.chunks_exact(hidden_width);
+                            let columns = columns.take(shape.channels);
                             adjoint.iter_mut().zip(columns).for_each(|(p, column)| *p = dot(simd, row, column));
                         }
                     }
@@ -185,7 +190,7 @@ impl<T: Real> JacobianRows<'_, T> {
             let to = &mut gradient.hidden[layer];
             if layer == 0 {
                 let a = Strided { values: &self.record.inputs, row: 1, column: state_width };
-                accumulate(simd, a, shape.channels, count, column, hidden_width, to);
+                accumulate(simd, a, shape.features, count, column, hidden_width, to);
             } else {
                 let a = Strided { values: column, row: 1, column: hidden_width };
                 accumulate(simd, a, hidden_width, count, &self.record.activations[layer - 1], hidden_width, to);

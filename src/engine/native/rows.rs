@@ -16,6 +16,9 @@ pub struct Rows<T> {
     pub initial: Vec<T>,
     /// `[L, R]`.
     pub dt: Vec<T>,
+    /// Inputs where a step starts, and their slopes `[L, R, U]`.
+    pub input_starts: Vec<T>,
+    pub input_slopes: Vec<T>,
 }
 
 impl<T: Real> Rows<T> {
@@ -41,6 +44,8 @@ impl<T: Real> Rows<T> {
         let longest = rows.first().map_or(0, |row| row.0);
         let mut initial = vec![T::zeroed(); count * shape.state_width];
         let mut dt = vec![T::zeroed(); longest * count];
+        let inputs = batch.inputs;
+        let [mut input_starts, mut input_slopes] = [(); 2].map(|()| vec![T::zeroed(); longest * count * inputs]);
         for (r, &(length, place)) in rows.iter().enumerate() {
             let state = &batch.initial[place * batch.channels..(place + 1) * batch.channels];
             for (to, &from) in initial[r * shape.state_width..].iter_mut().zip(state) {
@@ -48,6 +53,11 @@ impl<T: Real> Rows<T> {
             }
             for step in 0..length {
                 dt[step * count + r] = T::from_f64(batch.dt[place * batch.steps + step]);
+                let (to, from) = ((step * count + r) * inputs, (place * batch.steps + step) * inputs);
+                for u in 0..inputs {
+                    input_starts[to + u] = T::from_f64(batch.input_starts[from + u]);
+                    input_slopes[to + u] = T::from_f64(batch.input_slopes[from + u]);
+                }
             }
         }
         Rows {
@@ -56,6 +66,20 @@ impl<T: Real> Rows<T> {
             places: rows.into_iter().map(|row| row.1).collect(),
             initial,
             dt,
+            input_starts,
+            input_slopes,
+        }
+    }
+
+    /// Puts the inputs at the start of `step`, or their slopes, behind the states or rates `to [.., width]` of the first rows.
+    pub fn put_inputs(&self, values: &[T], shape: &Shape, step: usize, to: &mut [T]) {
+        let inputs = shape.features - shape.channels;
+        if inputs == 0 {
+            return;
+        }
+        let of_step = values[step * self.count * inputs..].chunks_exact(inputs);
+        for (row, values) in to.chunks_exact_mut(shape.state_width).zip(of_step) {
+            row[shape.channels..shape.features].copy_from_slice(values);
         }
     }
 

@@ -3,7 +3,7 @@
 //! With `theta = basis_0 + sum_k xi_k basis_k` decoded into a scratch of the thread, and `h` the input of a layer with matrix
 //! `A` under `theta` and `A_k`, `b_k` under `basis_k`: `a = A h + b` and `da_k = A dh_k + A_k h + b_k`. The primal and its
 //! tangents are rows of one product. A tangent with respect to a value of the initial state starts as the unit vector there, and has
-//! `da = A dh` only: the weights do not depend on it.
+//! `da = A dh` only: the weights do not depend on it. Inputs stand behind the values of the primal; their tangents are zero.
 
 use pulp::{Simd, WithSimd};
 
@@ -90,6 +90,15 @@ impl<T: Real> TangentRollout<'_, T> {
         }
         for step in 0..self.rows.active.iter().take_while(|&&active| active > r).count() {
             let dt = self.rows.dt[step * self.rows.count + r].to_f64();
+            let inputs = self.shape.channels..self.shape.features;
+            if !inputs.is_empty() {
+                let at = (step * self.rows.count + r) * inputs.len();
+                let of_step = at..at + inputs.len();
+                self.scratch.state[inputs.clone()].copy_from_slice(&self.rows.input_starts[of_step.clone()]);
+                for rates in self.scratch.rates.chunks_exact_mut(size) {
+                    rates[inputs.clone()].copy_from_slice(&self.rows.input_slopes[of_step.clone()]);
+                }
+            }
             for (stage, coefficients) in self.tableau.stages.iter().enumerate() {
                 self.scratch.input.copy_from_slice(&self.scratch.state);
                 for (j, &a) in coefficients.iter().enumerate().filter(|(_, a)| **a != 0.0) {

@@ -10,7 +10,9 @@ const PADDING: usize = 16;
 pub struct Shape {
     /// `C`.
     pub channels: usize,
-    /// `C`, padded.
+    /// `C + U`, what the first layer sees: the inputs stand behind the state.
+    pub features: usize,
+    /// `C + U`, padded.
     pub state_width: usize,
     /// Units of a hidden layer (one width for all), padded; zero where there is none.
     pub hidden_width: usize,
@@ -25,7 +27,8 @@ impl Shape {
         let hidden = widths.len() - 2;
         let hidden_units = if hidden > 0 { widths[1] } else { 0 };
         Shape {
-            channels: widths[0],
+            channels: widths[widths.len() - 1],
+            features: widths[0],
             state_width: widths[0].next_multiple_of(PADDING),
             hidden_width: hidden_units.next_multiple_of(PADDING),
             hidden_units,
@@ -35,7 +38,7 @@ impl Shape {
 
     /// Inputs of hidden layer `layer`, without padding.
     pub fn inputs(&self, layer: usize) -> usize {
-        if layer == 0 { self.channels } else { self.hidden_units }
+        if layer == 0 { self.features } else { self.hidden_units }
     }
 
     /// Width of the input of layer `layer` (the last layer is `hidden`), padded.
@@ -190,7 +193,7 @@ impl<T: Real> Gradient<T> {
         Gradient {
             hidden: (0..shape.hidden)
                 .map(|layer| {
-                    let rows = if layer == 0 { shape.channels } else { shape.hidden_width };
+                    let rows = if layer == 0 { shape.features } else { shape.hidden_width };
                     zeros(rows * shape.hidden_width)
                 })
                 .collect(),

@@ -1,11 +1,10 @@
 //! What a context is fitted to.
 
 use super::walk::Prior;
-use crate::checkpoint::ChannelScale;
+use crate::checkpoint::{ChannelScale, Units};
 use crate::engine::{Segment, With};
 use crate::estimate::InitialState;
 use crate::schema::Trajectory;
-use crate::train;
 
 /// The observed trajectories of one environment, in the model's own units.
 #[derive(Clone, Debug, Default)]
@@ -14,19 +13,15 @@ pub struct Support {
 }
 
 impl Support {
-    /// Scales `trajectories` by `scales` (one a value of a state). Where initial states are observed, each starts at its first complete
+    /// Takes `trajectories` to the `units` of a model. Where initial states are observed, each starts at its first complete
     /// sample, and those that have none that another sample follows are left out.
-    pub fn new(
-        trajectories: impl IntoIterator<Item = Trajectory>,
-        scales: &[ChannelScale],
-        initial_state: InitialState,
-    ) -> Self {
+    pub fn new(trajectories: impl IntoIterator<Item = Trajectory>, units: &Units, initial_state: InitialState) -> Self {
         let trajectories = trajectories.into_iter();
         let mut trajectories: Vec<Trajectory> = match initial_state {
             InitialState::Observed => trajectories.filter_map(Trajectory::from_start).collect(),
             InitialState::Estimated => trajectories.collect(),
         };
-        trajectories.iter_mut().for_each(|trajectory| train::scale(trajectory, scales));
+        trajectories.iter_mut().for_each(|trajectory| units.scale(trajectory));
         Support { trajectories }
     }
 
@@ -36,8 +31,29 @@ impl Support {
         later.filter(|value| !value.is_nan()).count()
     }
 
+    /// The trajectories and their states `initial` in the dataset's units.
+    pub(in crate::estimate) fn in_units(
+        &self,
+        initial: &[Vec<f64>],
+        units: &Units,
+    ) -> (Vec<Trajectory>, Vec<Vec<f64>>) {
+        let unscaled = |values: &[f64], scales: &[ChannelScale]| -> Vec<f64> {
+            values.iter().zip(scales.iter().cycle()).map(|(value, it)| value * it.scale + it.centre).collect()
+        };
+        let trajectory = |it: &Trajectory| Trajectory {
+            states: unscaled(&it.states, &units.state),
+            inputs: unscaled(&it.inputs, &units.inputs),
+            ..it.clone()
+        };
+        let trajectories = self.trajectories.iter().map(trajectory).collect();
+        (trajectories, initial.iter().map(|state| unscaled(state, &units.state)).collect())
+    }
+
     pub(in crate::estimate) fn segments(&self) -> Vec<Segment<'_>> {
-        self.trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states }).collect()
+        self.trajectories
+            .iter()
+            .map(|it| Segment { times: &it.times, states: &it.states, inputs: &it.inputs })
+            .collect()
     }
 
     /// Where a fit of the initial states starts, `[B, C]`: the first value of each channel, or the mean of its prior where a trajectory has
