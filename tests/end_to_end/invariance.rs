@@ -90,11 +90,11 @@ fn neither_order_nor_threads_change_a_byte() {
     for method in ["physics", "learned"] {
         let mut first = None;
         for (what, files, threads) in [
-            ("as they are", &[lines.clone()][..], "1"),
-            ("rows", &[shuffled.clone()], "2"),
-            ("environments", &[environments_reversed.clone()], "5"),
-            ("several files", &dealt, "2"),
-            ("order of files", &turned, "5"),
+            ("as they are", std::slice::from_ref(&lines), "1"),
+            ("rows", std::slice::from_ref(&shuffled), "2"),
+            ("environments", std::slice::from_ref(&environments_reversed), "5"),
+            ("several files", &dealt[..], "2"),
+            ("order of files", &turned[..], "5"),
         ] {
             let root = archive(method, files);
             run(root.path(), threads, &[], 0);
@@ -135,9 +135,9 @@ fn bad_environments_change_no_other_row_and_exit_with_4() {
     let adapt =
         ["--set", "import.splits.adapt=[\"p\", \"q\", \"unknown\", \"all missing\", \"constant\", \"diverging\"]"];
     for method in ["physics", "learned"] {
-        let sound = archive(method, &[good.clone()]);
+        let sound = archive(method, std::slice::from_ref(&good));
         run(sound.path(), "2", &[], 0);
-        let mixed = archive(method, &[all.clone()]);
+        let mixed = archive(method, std::slice::from_ref(&all));
         run(mixed.path(), "2", &adapt, 4);
         let (sound, mixed) = (rows(sound.path()), rows(mixed.path()));
         assert_eq!((sound.len(), mixed.len()), (3, 6));
