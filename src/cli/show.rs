@@ -110,10 +110,22 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
 
 /// The `manifest.json` of a directory.
 pub fn read_manifest(directory: &Path) -> Result<Value, Error> {
+    let within = || {
+        let children =
+            |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+        let grandchildren = children(directory).flat_map(|child| children(&child));
+        let mut all: Vec<_> = children(directory).chain(grandchildren).collect();
+        all.sort();
+        let first = all.into_iter().find(|path| path.join("manifest.json").is_file());
+        first.map_or_else(String::new, |path| format!(", such as {}", path.display()))
+    };
     let unrecognised = |found: String| Error::Unrecognised {
         path: directory.to_owned(),
         found,
-        expected: "a pipeline file, or a dataset, model or estimates directory with a manifest.json".to_owned(),
+        expected: format!(
+            "a pipeline file, or a dataset, model or estimates directory with a manifest.json{}",
+            within()
+        ),
     };
     let bytes = fs::read(directory.join("manifest.json"))
         .map_err(|error| unrecognised(format!("a directory without a readable manifest.json ({error})")))?;
