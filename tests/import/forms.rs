@@ -237,7 +237,6 @@ fn a_petab_problem_is_imported_as_it_is_guessed() {
     assert_eq!(bits(&trajectories[1].1.states), bits(&[15.0, f64::NAN, 10.0, 1.0]));
 }
 
-<<<<<<< HEAD
 /// What a PEtab problem says and an import does not read is refused, or said.
 #[test]
 fn petab_problems_are_not_read_in_part() {
@@ -269,7 +268,8 @@ fn petab_problems_are_not_read_in_part() {
         problem("format_version: 1\nproblems:\n- measurement_files: [m.tsv]\n- measurement_files: [n.tsv]\n"),
     ];
     insta::assert_snapshot!("petab_versions", refused.join("\n"));
-=======
+}
+
 /// What is guessed of a file either passes or says what is to be filled in; what cannot be guessed says why.
 #[test]
 fn short_and_strange_files_are_guessed_or_named() {
@@ -304,5 +304,4 @@ fn short_and_strange_files_are_guessed_or_named() {
     let causes: Vec<String> = bad.iter().map(|content| guess(content).unwrap_err()[0].to_string()).collect();
     let root = archive.root.path().display().to_string();
     insta::assert_snapshot!("guess_causes", causes.join("\n").replace(&root, "[root]"));
->>>>>>> desk
 }
