@@ -214,6 +214,7 @@ fn grid() -> Input {
         training,
         estimates,
         portraits,
+        initial_states_fitted: false,
         losses,
         published,
         effective_pipeline: "name = \"lv-grid\"\n\n[train]\nrule = \"coda-l1\"\nsteps = 30000 # < a & b >\n".to_owned(),

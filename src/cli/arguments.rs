@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::dataset::ExportFormat;
 use crate::engine::{DeviceChoice, EngineChoice};
@@ -127,12 +127,12 @@ The band is where the trajectory lies with 95 %, by what is not known of the con
 
 /// Forecast an environment, or a system with given parameters, with a trained model: a table with bands
 #[derive(Debug, Args)]
-#[command(after_help = PREDICT_EXAMPLES)]
+#[command(after_help = PREDICT_EXAMPLES, group(ArgGroup::new("whom").required(true).args(["environment", "parameters"])))]
 pub struct Predict {
     /// The pipeline file, which has been run
     pub pipeline: PathBuf,
     /// Forecast this environment of the dataset; its context is fitted to its trajectories
-    #[arg(long, value_name = "ID", required_unless_present = "parameters", conflicts_with = "parameters")]
+    #[arg(long, value_name = "ID")]
     pub environment: Option<String>,
     /// Forecast a system with these parameters, by the inverse of the context-to-parameter map
     #[arg(long, value_name = "NAME=VALUE,..", allow_hyphen_values = true)]

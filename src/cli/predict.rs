@@ -66,8 +66,12 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
     let until = command.until.unwrap_or(start + interval.length);
     let steps = ((until - start) / every + 1e-9).floor();
     if !(1.0..=MOST_SAMPLES).contains(&steps) {
+        let remedy = match steps < 1.0 {
+            true => "give a later time, or begin elsewhere with --initial and --from",
+            false => "give an earlier time, or longer steps with --every",
+        };
         return Err(Error::Usage(format!(
-            "--until {until}: {steps} steps of {every} from {start}; expected from 1 to {MOST_SAMPLES}"
+            "--until {until}: found {steps} steps of {every} from the start at {start}, expected from 1 to {MOST_SAMPLES}; {remedy}"
         )));
     }
     let times: Vec<f64> = (0..=steps as u64).map(|step| start + step as f64 * every).collect();
@@ -137,7 +141,10 @@ fn refuse(path: &Path) -> Result<(), Error> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match directory.is_dir() {
         true => Ok(()),
-        false => Err(Error::Usage(format!("--to {}: no directory {}", path.display(), directory.display()))),
+        false => {
+            let (path, directory) = (path.display(), directory.display());
+            Err(Error::Usage(format!("--to {path}: found no directory {directory}; make it, or name another place")))
+        }
     }
 }
 

@@ -110,10 +110,22 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
 
 /// The `manifest.json` of a directory.
 pub fn read_manifest(directory: &Path) -> Result<Value, Error> {
+    let within = || {
+        let children =
+            |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+        let grandchildren = children(directory).flat_map(|child| children(&child));
+        let mut all: Vec<_> = children(directory).chain(grandchildren).collect();
+        all.sort();
+        let first = all.into_iter().find(|path| path.join("manifest.json").is_file());
+        first.map_or_else(String::new, |path| format!(", such as {}", path.display()))
+    };
     let unrecognised = |found: String| Error::Unrecognised {
         path: directory.to_owned(),
         found,
-        expected: "a pipeline file, or a dataset, model or estimates directory with a manifest.json".to_owned(),
+        expected: format!(
+            "a pipeline file, or a dataset, model or estimates directory with a manifest.json{}",
+            within()
+        ),
     };
     let bytes = fs::read(directory.join("manifest.json"))
         .map_err(|error| unrecognised(format!("a directory without a readable manifest.json ({error})")))?;
@@ -238,6 +250,10 @@ fn dataset_card(dataset: &Manifest) -> String {
         rows.push(std::iter::once(split.to_string()).chain(counts).take(columns).collect());
     }
     text.push_str(&format!("\n{}", table(&rows)));
+    if !dataset.import_report.is_empty() {
+        let lines: String = dataset.import_report.iter().map(|it| format!("  {}\n", it.text)).collect();
+        text.push_str(&format!("\nwhat the import did\n{lines}"));
+    }
     let mut rows = vec![["file", "bytes", "sha256"].map(str::to_owned).to_vec()];
     let files = dataset.files.iter();
     rows.extend(files.map(|file| vec![file.path.clone(), file.bytes.to_string(), file.sha256.clone()]));

@@ -1,7 +1,11 @@
 //! What an import did beside copying numbers.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
 use super::series::Changes;
 use super::settings::Settings;
+use crate::dataset::Treatment;
 
 /// Counts of rows, cells and samples.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,7 +27,12 @@ pub(super) struct Counts {
     pub interpolated: Vec<u64>,
     /// Rows that are events of each input that these make.
     pub events: Vec<u64>,
+    /// Files in which a column was converted from one unit to another.
+    pub conversions: Conversions,
 }
+
+/// Paths of files, by a column and the units it was converted from and to.
+pub(super) type Conversions = BTreeMap<(String, String, String), BTreeSet<PathBuf>>;
 
 impl Counts {
     pub fn new(settings: &Settings) -> Self {
@@ -60,6 +69,7 @@ impl Counts {
             driven,
             interpolated,
             events,
+            conversions: _,
         } = other;
         let of_channels = [
             (&mut self.observed, observed),
@@ -79,35 +89,44 @@ impl Counts {
         self.single += single;
     }
 
-    /// What happened, a sentence each.
-    pub fn sentences(&self, settings: &Settings) -> Vec<String> {
-        let mut sentences = vec![format!("{} read", many(self.rows, "row"))];
-        let mut say = |count: u64, what: &str, became: &str| {
+    /// What was done, and how often.
+    pub fn report(&self, settings: &Settings) -> Vec<Treatment> {
+        let mut report = Vec::new();
+        let mut say = |done: &str, of: Option<&str>, count: u64, what: &str, became: &str| {
             if count > 0 {
-                sentences.push(format!("{} {became}", many(count, what)));
+                let text = format!("{} {became}", many(count, what));
+                report.push(Treatment { done: done.to_owned(), of: of.map(str::to_owned), count, text });
             }
         };
-        say(self.unselected, "row", "left out, as `rows` asks");
+        say("rows_left_out", None, self.unselected, "row", "left out, as `rows` asks");
+        for ((column, from, to), files) in &self.conversions {
+            let became = format!("in which column {column} was converted from {from} to {to}");
+            say("converted", Some(column), files.len() as u64, "file", &became);
+        }
         for ((_, channel), (missing, observed)) in settings.states().zip(self.missing.iter().zip(&self.observed)) {
-            say(*missing, "cell", &format!("of {} missing in channel {}", missing + observed, channel.name));
+            let became = format!("of {} missing in channel {}", missing + observed, channel.name);
+            say("missing", Some(&channel.name), *missing, "cell", &became);
         }
         for ((_, channel), count) in settings.driving().zip(&self.interpolated) {
             let between = channel.between.unwrap_or_default().name();
-            say(*count, "value", &format!("of input {} interpolated ({between})", channel.name));
+            let became = format!("of input {} interpolated ({between})", channel.name);
+            say("interpolated", Some(&channel.name), *count, "value", &became);
         }
         for (input, count) in settings.events.iter().zip(&self.events) {
-            say(*count, "row", &format!("taken as events of input {}", input.name));
+            say("events", Some(&input.name), *count, "row", &format!("taken as events of input {}", input.name));
         }
-        say(self.driven, "sample", "without any observed state kept for its inputs");
-        say(self.outside, "sample", "of inputs before the first or after the last observed state left out");
-        say(self.changes.emptied, "sample", "without any observed cell dropped");
-        say(self.changes.merged, "value", "merged with another of the same channel and time");
-        say(self.cuts, "gap", "at which a trajectory was cut");
-        say(self.single, "sample", "left alone by such a cut and dropped");
-        sentences
+        let kept = "without any observed state kept for their inputs";
+        say("input_samples", None, self.driven, "sample", kept);
+        let beyond = "before the first or after the last observed state left out";
+        say("outside", None, self.outside, "sample", beyond);
+        say("dropped", None, self.changes.emptied, "sample", "without any observed cell dropped");
+        say("merged", None, self.changes.merged, "value", "merged with another of the same channel and time");
+        say("cut", None, self.cuts, "gap", "at which a trajectory was cut");
+        say("left_alone", None, self.single, "sample", "left alone by such a cut and dropped");
+        report
     }
 }
 
-fn many(count: u64, what: &str) -> String {
+pub(super) fn many(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -15,15 +15,17 @@ use std::path::Path;
 
 use super::cell::Writing;
 use super::clock::{Clock, Moment};
+use super::conversions::Units;
 use super::counts::Counts;
 use super::files::SourceFile;
 use super::inputs::Signal;
+use super::petab::Unread;
 use super::problem::{Kind, Problem, Problems, listing};
 use super::series::Place;
 use super::settings::{Condition, EventInput, Settings, Shape};
 use super::source::{Source, syntax};
 use super::store::Store;
-use super::table::{RowReader, TableColumns, Units};
+use super::table::{RowReader, TableColumns};
 use super::unit::{Conversion, Unit};
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
@@ -140,7 +142,7 @@ impl Events {
         let file = SourceFile { name, path: path.to_owned(), environment: None, trajectory: None };
         let syntax = syntax(event.delimiter.as_ref().unwrap_or(&table.delimiter), table.comment.as_deref())?;
         let mut source = Source::open(&file, &format!("{key}.file"), syntax, problems)?;
-        let mut units = Units { source: &source, warnings, problems };
+        let mut units = Units { source: &source, warnings, conversions: &mut counts.conversions, problems };
         let mut complete = true;
         let mut find = |part: &str, name: &String, units: &mut Units<'_>| {
             let column = source.column(&format!("{key}.{part}"), name, units.problems);
@@ -167,6 +169,7 @@ impl Events {
             conditions: Vec::new(),
             event: None,
             events: vec![(index, events)],
+            petab: Unread::default(),
             complete,
             file_environment: String::new(),
             file_trajectory: String::new(),

@@ -13,6 +13,7 @@ use crate::schema::{FormatVersion, Quantity, Split, Trajectory};
 mod cell;
 mod clock;
 mod columns;
+mod conversions;
 mod counts;
 mod events;
 mod expression;
@@ -21,6 +22,7 @@ mod guess;
 mod hdf5;
 mod inputs;
 mod parquet;
+mod petab;
 mod pieces;
 mod plain;
 mod problem;
@@ -154,8 +156,10 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
     for warning in &loaded.warnings {
         run.emit(Event::Warn(warning.to_string()));
     }
-    for note in loaded.table.counts.sentences(settings) {
-        run.emit(Event::Note(note));
+    let counts = &loaded.table.counts;
+    run.emit(Event::Note(format!("{} read", counts::many(counts.rows, "row"))));
+    for treatment in counts.report(settings) {
+        run.emit(Event::Note(treatment.text));
     }
     write(settings, &mut loaded, directory, run)
 }
@@ -255,6 +259,7 @@ fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
         time_unit: settings.time_unit.clone(),
         channels: settings.states().map(|(_, c)| quantity(&c.name, &c.unit, &c.description)).collect(),
         grid: None,
+        import_report: loaded.table.counts.report(settings),
         inputs: settings.inputs().collect(),
         parameters: settings.parameters.iter().map(|p| quantity(&p.name, &p.unit, &p.description)).collect(),
         data_tolerance: None,

@@ -46,6 +46,8 @@ pub enum Kind {
     EventRow,
     /// An input that is not known where states were observed.
     InputSpan,
+    /// Something that a PEtab problem says and that is not read.
+    Petab,
     /// Time falls within a trajectory.
     UnsortedTime,
     /// Two values of a channel at one time of a trajectory.

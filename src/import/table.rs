@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cell::{Cell, Flaw, Writing};
 use super::clock::{Clock, Moment};
+use super::conversions::Units;
+use super::counts::Conversions;
 use super::events::EventColumns;
 use super::files::SourceFile;
+use super::petab::Unread;
 use super::problem::{Kind, Problem, Problems, shown, suggestion};
 use super::settings::{Condition, Layout, Names, Settings};
 use super::source::{Row, Source};
-use super::unit::{Conversion, Unit};
+use super::unit::Conversion;
 
 /// Joins the cells of several id columns.
 pub(super) const ID_SEPARATOR: &str = "/";
@@ -30,6 +33,7 @@ pub(super) struct TableColumns {
     pub event: Option<usize>,
     /// Of the inputs that events make whose rows stand here.
     pub events: Vec<(usize, EventColumns)>,
+    pub petab: Unread,
     /// Whether every column was found.
     pub complete: bool,
     /// Ids where no column tells.
@@ -43,6 +47,7 @@ impl TableColumns {
         file: &SourceFile,
         source: &Source,
         warnings: &mut Vec<Problem>,
+        conversions: &mut Conversions,
         problems: &mut Problems,
     ) -> Self {
         let table = &settings.table;
@@ -71,7 +76,7 @@ impl TableColumns {
                 (find("table.channel", &table.channel), find("table.value", &table.value))
             }
         };
-        let mut units = Units { source, warnings, problems };
+        let mut units = Units { source, warnings, conversions, problems };
         let mut channels = Vec::new();
         for (index, wanted) in settings.sampled() {
             let column = match table.layout {
@@ -111,6 +116,7 @@ impl TableColumns {
                 .find(is_event)
                 .and_then(|name| source.header.iter().position(|other| other == name)),
             events,
+            petab: Unread::find(settings, &source.header),
             complete,
             file_environment: environments_in_file,
             file_trajectory: file.trajectory.clone().unwrap_or_else(|| "1".to_owned()),
@@ -119,52 +125,7 @@ impl TableColumns {
 
     /// Whether no column says which rows are left out.
     pub fn keeps_every_row(&self) -> bool {
-        self.conditions.is_empty() && self.event.is_none() && self.events.is_empty()
-    }
-}
-
-/// Compares the units of a file's header with those of the settings.
-pub(super) struct Units<'a> {
-    pub source: &'a Source,
-    pub warnings: &'a mut Vec<Problem>,
-    pub problems: &'a mut Problems,
-}
-
-impl Units<'_> {
-    /// How values of a column become values of the unit `wanted`; `stated` is the column's unit as the settings say it.
-    pub fn conversion(&mut self, column: usize, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
-        let header = self.source.unit(column);
-        let same = |a: &str, b: &str| a.trim() == b.trim();
-        let conversion = |from: &str| Unit::parse(from)?.to(Unit::parse(wanted)?);
-        let Some(from) = stated.or(header) else { return Conversion::NONE };
-        if let (Some(stated), Some(header)) = (stated, header)
-            && let (Some(a), Some(b)) = (Unit::parse(stated), Unit::parse(header))
-            && a.to(b) != Some(Conversion::NONE)
-        {
-            let found = format!("the unit {} in the header", shown(header));
-            let expected = format!("{} as in {key}_unit or {key}.column_unit", shown(stated));
-            let problem = Problem::new(Kind::Unit, found, expected, "remove that setting, or correct the header");
-            self.problems.push(self.source.at_header(column, problem));
-        }
-        match (Unit::parse(from), Unit::parse(wanted)) {
-            _ if same(from, wanted) => Conversion::NONE,
-            (Some(_), Some(_)) => conversion(from).unwrap_or_else(|| {
-                let expected = format!("one that can be converted into {}", shown(wanted));
-                let remedy = format!("correct the unit under `{key}`, or name another column");
-                let problem = Problem::new(Kind::Unit, format!("the unit {}", shown(from)), expected, remedy);
-                self.problems.push(self.source.at_header(column, problem));
-                Conversion::NONE
-            }),
-            _ => {
-                let found = format!("the unit {}, which cannot be compared with {}", shown(from), shown(wanted));
-                let remedy = "values are taken as they are; if they should not be, say their unit in `column_unit` or `time_column_unit`";
-                let warning = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
-                if !self.warnings.iter().any(|known| known.setting == warning.setting && known.found == warning.found) {
-                    self.warnings.push(self.source.at_header(column, warning));
-                }
-                Conversion::NONE
-            }
-        }
+        self.conditions.is_empty() && self.event.is_none() && self.events.is_empty() && self.petab.is_empty()
     }
 }
 
@@ -220,7 +181,7 @@ pub(super) struct RowReader<'a> {
 }
 
 impl RowReader<'_> {
-    fn at(&self, column: usize, problem: Problem) -> Problem {
+    pub fn at(&self, column: usize, problem: Problem) -> Problem {
         problem.file(&self.file.path).line(self.row.line).column(column, &self.header[column])
     }
 

@@ -1,5 +1,6 @@
 //! The tables of samples, wide or long, to trajectories in the order of their ids and of time.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use super::clock::Clock;
 use super::counts::Counts;
 use super::events::Events;
 use super::files::{self, SourceFile};
+use super::petab;
 use super::pieces::{Pieces, Samples, Tracks};
 use super::plain::Plain;
 use super::problem::{Kind, Problem, Problems, shown};
@@ -81,6 +83,7 @@ pub(super) fn read(
         parts,
         state: Vec::new(),
         counts: Counts::new(settings),
+        filled: BTreeSet::new(),
     };
     let (mut complete, mut finished) = (!files.is_empty(), true);
     let (mut parents, mut warnings) = (Vec::new(), Vec::new());
@@ -89,7 +92,8 @@ pub(super) fn read(
             complete = false;
             continue;
         };
-        let columns = TableColumns::find(settings, file, &source, &mut warnings, problems);
+        let columns =
+            TableColumns::find(settings, file, &source, &mut warnings, &mut reading.counts.conversions, problems);
         complete &= columns.complete;
         let mut digest = Ok(String::new());
         rayon::in_place_scope(|scope| {
@@ -106,7 +110,7 @@ pub(super) fn read(
             }
         }
     }
-    let Reading { mut clock, names, mut store, mut events, mut counts, .. } = reading;
+    let Reading { mut clock, names, mut store, mut events, mut counts, filled, .. } = reading;
     match events.read_files(settings, directory, &mut clock, &mut counts, &mut warnings, problems) {
         Some(files) => parents.extend(files),
         None => complete = false,
@@ -135,6 +139,7 @@ pub(super) fn read(
     let tracks = Tracks { settings, files: &files, clock: &clock, events: &events };
     let environments = tracks.pieces(&store, &mut counts, problems);
     warnings.extend(events.unmatched(&store));
+    warnings.extend(petab::ignored(&filled, &files));
     let stopped = !finished;
     Some(Trajectories { environments, files, parents, stopped, counts, warnings, store, events, clock, last: None })
 }
@@ -152,6 +157,8 @@ struct Reading<'a> {
     /// Scratch.
     state: Vec<f64>,
     counts: Counts,
+    /// Columns of a PEtab problem that are not read and that rows fill in.
+    filled: BTreeSet<String>,
 }
 
 impl Reading<'_> {
@@ -195,7 +202,7 @@ impl Reading<'_> {
                 None => return,
             },
         };
-        if reader.is_event(problems) {
+        if reader.is_event(problems) || reader.columns.petab.refuses(reader, &mut self.filled, problems) {
             return;
         }
         let time = reader.time(&mut self.clock, problems);

@@ -31,7 +31,7 @@ pub fn check(file: &Path, arguments: &[String]) -> Checked {
     let mut checked = Checked::default();
     if let Some(import) = &settings.import {
         if Path::new(&import.directory).is_dir() {
-            match import::survey(import, Path::new(".")) {
+            match import::survey(import, Path::new("")) {
                 Ok(survey) => problems.extend(disagreements_with(&survey, &settings).into_iter().map(|problem| {
                     diagnostic(&document, problem.key, [problem.found, problem.expected, problem.remedy])
                 })),

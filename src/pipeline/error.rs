@@ -13,7 +13,7 @@ use crate::{checkpoint, dataset, estimate, generate, import, report, train};
 pub enum Error {
     #[error("{}", listing(.0))]
     Problems(Vec<Diagnostic>),
-    #[error("{path}: {source}")]
+    #[error("{path}: {source}; check that the path is right and may be used")]
     Io { path: PathBuf, source: io::Error },
     #[error("{}: held by another run{}; wait for it, or stop it", path.display(), pid(*holder))]
     Locked { path: PathBuf, holder: Option<u32> },

@@ -105,7 +105,7 @@ impl Executor for Built {
         match &plan.source {
             Source::Generate(_) => Ok(Vec::new()),
             Source::Import(settings) => {
-                let files = import::files(settings, Path::new(".")).map_err(|problems| Error::MissingArchive {
+                let files = import::files(settings, Path::new("")).map_err(|problems| Error::MissingArchive {
                     path: Path::new(&settings.directory).to_owned(),
                     found: problems.iter().map(|problem| problem.found.as_str()).collect::<Vec<_>>().join(", "),
                 })?;
@@ -131,7 +131,7 @@ fn make_dataset(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     match &plan.source {
         Source::Generate(settings) => generate::run(settings, plan.seed, &plan.dataset_directory, context.run)?,
         Source::Import(settings) => {
-            let done = import::run(settings, Path::new("."), &plan.dataset_directory, context.run);
+            let done = import::run(settings, Path::new(""), &plan.dataset_directory, context.run);
             done.map_err(|error| error_of_import(&plan.document, error))?
         }
     };

@@ -24,6 +24,7 @@ pub fn manifest() -> Manifest {
         time_unit: "s".to_owned(),
         channels: vec![Quantity::new("x", "1", "Prey"), Quantity::new("y", "1", "Predators")],
         grid: None,
+        import_report: Vec::new(),
         inputs: Vec::new(),
         parameters: vec![Quantity::new("beta", "s-1", "Predation rate"), Quantity::new("delta", "s-1", "Growth rate")],
         data_tolerance: Some(1e-9),

@@ -1,7 +1,7 @@
 //! Phase portraits of a few environments of two channels: data and prediction, where the trajectory turns.
 
 use super::Figure;
-use super::trajectories::{LEFT, Panel, told};
+use super::trajectories::{LEFT, Panel, fitted, told};
 use crate::report::axis::Axis;
 use crate::report::canvas::{Canvas, Path};
 use crate::report::plot::{Key, Plot, legend_row};
@@ -25,7 +25,7 @@ pub fn figure(input: &Input) -> Option<Figure> {
     let rows = panels.len().div_ceil(2);
     let mut canvas = Canvas::new("portraits", 840.0, 0.0);
     let entries =
-        [(Key::LineAndDot("p-truth", "p-truth-dots"), "data, at its samples"), (Key::Line("p-guess"), "prediction")];
+        [(Key::LineAndDot("p-truth", "p-truth-dots"), "data, at its samples"), (Key::Line("p-guess"), fitted(input))];
     let legend = legend_row(&mut canvas, (LEFT, 14.0), &entries);
     canvas.height = legend + 64.0 + rows as f64 * (height + 92.0) - 92.0 + 50.0;
     for (index, panel) in panels.iter().enumerate() {

@@ -69,6 +69,11 @@ pub fn told(input: &Input) -> &'static str {
     }
 }
 
+/// The name of what stands beside the data.
+pub fn fitted(input: &Input) -> &'static str {
+    if input.initial_states_fitted { "fit" } else { "prediction" }
+}
+
 /// Panels in two columns: of two channels a row an environment.
 pub fn figure(input: &Input) -> Option<Figure> {
     if input.grid.is_some() {
@@ -84,7 +89,7 @@ pub fn figure(input: &Input) -> Option<Figure> {
     let legend = if channels <= 2 {
         let entries = [
             (Key::LineAndDot("p-truth", "p-truth-dots"), "data, at its samples"),
-            (Key::Line("p-guess"), "prediction"),
+            (Key::Line("p-guess"), fitted(input)),
         ];
         legend_row(&mut canvas, (LEFT, 14.0), &entries)
     } else {
@@ -132,7 +137,7 @@ fn channel_legend(canvas: &mut Canvas, input: &Input) -> f64 {
         names.iter().zip(&classes).map(|(name, (line, dots))| (Key::LineAndDot(line, dots), name.as_str())).collect();
     let down = legend_row(canvas, (LEFT, 14.0), &entries) + 23.0;
     let styles =
-        [(Key::LineAndDot("p-line-6", "p-dots-6"), "data, at its samples"), (Key::Line("p-dash-6"), "prediction")];
+        [(Key::LineAndDot("p-line-6", "p-dots-6"), "data, at its samples"), (Key::Line("p-dash-6"), fitted(input))];
     down + legend_row(canvas, (LEFT, 14.0 + down), &styles)
 }
 
