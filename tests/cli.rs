@@ -27,6 +27,44 @@ trajectories = 1
 limit = 2
 "#;
 
+/// Equations of one of the pair in minutes, and of something that nobody observed.
+const GROWTH: &str = r#"[estimate.physics.system]
+name = "growth"
+time_unit = "min"
+horizon = 4.0
+time_step = 0.5
+states = [
+    { name = "x", unit = "mg", derivative = "-rate * x", initial = [1.0, 2.0] },
+    { name = "hidden", derivative = "x", initial = [1.0, 2.0] },
+]
+parameters = [{ name = "rate", lower = 0.1, upper = 2.0 }]
+"#;
+
+const TANKS: &str = r#"[import]
+dataset = "tanks"
+directory = "archive"
+time_unit = "s"
+table = { file = "tanks.csv", environment = "tank", time = "t" }
+
+[[import.channels]]
+column = "level"
+name = "level"
+unit = "m"
+
+[import.splits]
+adapt = ["c", "z"]
+validation = { last = 0.25 }
+
+[train]
+contexts = "tied"
+
+[map]
+
+[estimate]
+splits = ["adapt", "test"]
+bounds = { volume.min = 1 }
+"#;
+
 /// A folder of its own, with one pipeline in it.
 fn house(pipeline: &str) -> TempDir {
     let root = tempfile::tempdir().unwrap();
@@ -84,6 +122,8 @@ bad_pipelines! {
     unknown_choice: format!("{PIPELINE}\n[train]\nrule = \"coda-l3\"\nsolver = \"rk5\"\nmodel = {{ kind = \"mpl\" }}\n"), [];
     unknown_key_of_a_choice: format!("{PIPELINE}\n[train.model]\nkind = \"mlp\"\nwidht = 64\nlayers = 0\n"), [];
     unknown_system_and_figure: format!("{PIPELINE}\n[train]\n[map]\n[estimate]\nsplits = [\"grid\"]\n[report]\npublished = [{{ figure = \"mse_in_domian\", value = 1, source = \"x\" }}]\n").replace("lotka-volterra", "lotka-voltera"), [];
+    stages_that_contradict_one_another: format!("{PIPELINE}\n[train]\ncontexts = \"tied\"\ncontext_dimension = 3\nmodel = {{ kind = \"fno\" }}\n[map]\n[estimate]\nsplits = [\"train\", \"test\"]\nbounds = {{ betta.min = 0, beta = {{ min = 2, max = 1 }} }}\n"), [];
+    equations_and_data_that_differ: format!("{PIPELINE}\n[estimate]\nmethod = \"physics\"\nsplits = [\"train\"]\n[estimate.physics]\n{GROWTH}").replace("[generate.splits.train]", "[generate.splits.train]\n# some"), [];
     unknown_split: PIPELINE.replace("splits.validation", "splits.validate"), [];
     dataset_name_that_leaves_its_folder: PIPELINE.replace("\"pairs\"", "\"../pairs\""), [];
     syntax_error: format!("{PIPELINE}\n[train\nsteps = \n"), [];
@@ -115,6 +155,40 @@ fn missing_files_directories_and_bytes_that_are_not_text() {
         said.push_str(&stderr(&output));
     }
     insta::assert_snapshot!(said);
+}
+
+/// The settings, the stages, and every cell of the archive, in one go and each at its place.
+#[test]
+fn an_archive_and_its_mapping_are_checked_together() {
+    let root = house(TANKS);
+    fs::create_dir(root.path().join("archive")).unwrap();
+    let rows: String =
+        ["a", "b", "c"].iter().flat_map(|tank| (0..8).map(move |t| format!("{tank},{t},{t}.5\n"))).collect();
+    let table = format!("tank,t,level\n{rows}").replace("a,3,3.5", "a,3,high").replace("b,5,5.5", "b,4,5.5");
+    fs::write(root.path().join("archive/tanks.csv"), table).unwrap();
+    let output = paramill(root.path(), &["check", "pairs.toml"]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""));
+    insta::assert_snapshot!(stderr(&output));
+    // What only the archive tells stops a run too, at the same places.
+    let good = TANKS
+        .replace(", \"test\"", "")
+        .replace("bounds = { volume.min = 1 }", "")
+        .replace("contexts = \"tied\"", "context_dimension = 1");
+    fs::write(root.path().join("pairs.toml"), good).unwrap();
+    let (checked, ran) =
+        (paramill(root.path(), &["check", "pairs.toml"]), paramill(root.path(), &["run", "pairs.toml", "-q"]));
+    assert_eq!(ran.status.code(), Some(3));
+    for line in ["pairs.toml:13", "archive/tanks.csv:5", "archive/tanks.csv:15"] {
+        assert!(
+            stderr(&checked).contains(line) && stderr(&ran).contains(line),
+            "{line}\n{}\n{}",
+            stderr(&checked),
+            stderr(&ran)
+        );
+    }
+    fs::rename(root.path().join("archive"), root.path().join("away")).unwrap();
+    let absent = paramill(root.path(), &["check", "pairs.toml"]);
+    assert_eq!(stdout(&absent), "pairs.toml: no problems (the archive archive is not here, and was not looked at)\n");
 }
 
 #[test]
@@ -424,6 +498,14 @@ fn a_dataset_is_shown_drawn_split_merged_and_exported() {
     assert_eq!(at(&["verify", "a", "b", "all"]).status.code(), Some(0));
     let difference: Value = serde_json::from_str(&stdout(&at(&["diff", "datasets/pairs", "all", "--json"]))).unwrap();
     assert_eq!(difference["difference"]["splits"], serde_json::json!({}));
+    assert_eq!(
+        (&difference["same"], &difference["difference"]["manifest"]),
+        (&serde_json::json!(true), &serde_json::json!([]))
+    );
+    let told = at(&["diff", "datasets/pairs", "all"]);
+    assert_eq!(told.status.code(), Some(0));
+    assert!(stdout(&told).contains("provenance.stage"), "{}", stdout(&told));
+    assert_eq!(at(&["diff", "datasets/pairs", "all", "--provenance"]).status.code(), Some(3));
     assert_eq!(at(&["merge", "a", "a", "--to", "twice"]).status.code(), Some(3));
     assert_eq!(at(&["merge", "a", "b", "--to", "all"]).status.code(), Some(2));
     let nothing_left = at(&["split", "a", "--environments", "train-00001", "--to", "c", "--rest", "d"]);
@@ -435,4 +517,14 @@ fn a_dataset_is_shown_drawn_split_merged_and_exported() {
     assert_eq!((exported.status.code(), stdout(&exported)), (Some(0), "pde: train.hdf5, validation.hdf5\n".to_owned()));
     assert_eq!(at(&["export", "all", "--format", "zarr", "--to", "zarr"]).status.code(), Some(2));
     assert!(root.path().join("csv/train.csv").is_file() && !root.path().join("twice").exists());
+    let manifest: Value = serde_json::from_str(&stdout(&paramill(root.path(), &["show", "all", "--json"]))).unwrap();
+    let mut files = manifest["files"].as_array().unwrap().iter().filter_map(|file| file["path"].as_str());
+    let file = root.path().join("all").join(files.find(|path| path.ends_with(".parquet")).unwrap());
+    let mut bytes = fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    let damaged = at(&["show", "all"]);
+    assert_eq!(damaged.status.code(), Some(3));
+    assert!(stderr(&damaged).contains(".parquet: is not as it was recorded"), "{}", stderr(&damaged));
 }

@@ -37,30 +37,30 @@ fn cases() {
 
 #[test]
 fn csv() {
-    watch("csv");
+    watch("csv", &[]);
 }
 
 #[test]
 fn toml() {
-    watch("toml");
+    watch("toml", &[]);
 }
 
 #[test]
 fn parquet() {
-    watch("parquet");
+    watch("parquet", &[693, 1033]);
 }
 
 #[test]
 fn hdf5() {
-    watch("hdf5");
+    watch("hdf5", &[111]);
 }
 
 #[test]
 fn stored_parquet() {
-    watch("stored-parquet");
+    watch("stored-parquet", &[5429, 9112]);
 }
 
 #[test]
 fn stored_hdf5() {
-    watch("stored-hdf5");
+    watch("stored-hdf5", &[1218, 2437]);
 }

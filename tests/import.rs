@@ -1,7 +1,7 @@
 //! Import of CSV archives: what is written, and what is said about each kind of bad data.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use paramill::dataset::{Dataset, Manifest, verify};
@@ -315,6 +315,10 @@ fn bad_files() {
     insta::assert_snapshot!("only_header", Archive::new().with("tanks.csv", "tank,run,t,level,flow\n").report());
     insta::assert_snapshot!("gzip", Archive::new().with("tanks.csv", b"\x1f\x8b\x08\0\0\0").report());
     insta::assert_snapshot!("utf16", Archive::new().with("tanks.csv", b"\xff\xfet\0").report());
+    let folder = Archive::new();
+    fs::remove_file(folder.root.path().join("archive/tanks.csv")).unwrap();
+    fs::create_dir(folder.root.path().join("archive/tanks.csv")).unwrap();
+    insta::assert_snapshot!("folder_for_a_file", folder.report());
     let latin = [TANKS.as_bytes(), b"\xe9,1,0,1,1\n"].concat();
     insta::assert_snapshot!("invalid_utf8", Archive::new().with("tanks.csv", latin).report());
 }
@@ -450,4 +454,30 @@ fn bad_settings() {
         let error = toml::from_str::<Settings>(&format!("{text}\n")).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+/// What has a snapshot says where, what was found, what was expected, and what to do.
+#[test]
+fn every_message_is_whole() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let folders = ["snapshots", "import/snapshots"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let paths = folders.into_iter().flatten().map(|entry| entry.unwrap().path());
+    let is_of_errors = |path: &PathBuf| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        name.starts_with("import__") && !["notes", "guess_petab", "warnings"].iter().any(|kind| name.contains(kind))
+    };
+    let mut count = 0;
+    for path in paths.filter(is_of_errors) {
+        let text = fs::read_to_string(&path).unwrap();
+        for line in text.splitn(3, "---\n").nth(2).unwrap().lines() {
+            let whole = line.split_once(": found ").and_then(|(place, rest)| {
+                let (found, rest) = rest.split_once("; expected ")?;
+                let (expected, remedy) = rest.split_once("; ")?;
+                Some([place, found, expected, remedy].iter().all(|part| !part.is_empty()))
+            });
+            assert_eq!(whole, Some(true), "{}: {line}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count > 60, "{count}");
 }

@@ -353,6 +353,31 @@ fn another_run_that_holds_a_lock_is_named() {
 }
 
 #[test]
+fn a_lock_leaves_no_file_and_is_held_by_one() {
+    let house = House::new();
+    let plan = house.plan(&[]);
+    house.ran(&[]);
+    let (own, of_dataset) = (plan.workspace.join(".lock"), house.root.path().join("datasets/.pairs.lock"));
+    assert!(!own.exists() && !of_dataset.exists() && !house.root.path().join("datasets/.lock").exists());
+    // A file that its holder has removed is no lock: whoever opened it before takes the new one.
+    let gone = fs::File::create(&own).unwrap();
+    gone.try_lock().unwrap();
+    fs::remove_file(&own).unwrap();
+    assert_eq!(house.ran(&["map.kind=affine"]), ["map", "estimate", "report"]);
+    assert!(!own.exists());
+}
+
+#[test]
+fn a_model_that_nothing_needs_is_not_trained_unless_asked_for() {
+    let house = House::new();
+    assert_eq!(house.ran(&["estimate.method=physics"]), ["generate", "estimate", "report"]);
+    assert!(house.heard.sentences().contains("train: skipped, nothing needs a model"));
+    let plan = house.plan(&["estimate.method=physics"]);
+    house.go(&plan, &options(&[Stage::Train], &[])).unwrap();
+    assert_eq!(house.fake.ran(), ["train"]);
+}
+
+#[test]
 fn what_dead_runs_left_is_removed_with_a_note() {
     let house = House::new();
     let plan = house.plan(&[]);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::dataset::ExportFormat;
 use crate::engine::{DeviceChoice, EngineChoice};
@@ -17,6 +17,7 @@ Exit codes:
   4        finished, but some environments failed; each has a status in the estimates
   5        training diverged, or all environments failed
   6        another run holds the lock
+  7        kept for a new model that is not good enough to replace the old one
   130, 143 interrupted by SIGINT (Ctrl-C) or SIGTERM; what was finished is kept
 
 Example:
@@ -120,17 +121,18 @@ Examples:
   paramill predict pipelines/lv-demo.toml --environment adapt-00000
   paramill predict pipelines/lv-demo.toml --environment adapt-00000 --initial x=1,y=2 --until 20
   paramill predict pipelines/lv-demo.toml --parameters beta=0.6,delta=0.8 --initial x=1,y=2 --to forecast.csv
+  paramill predict PIPELINE --environment ID --inputs future.csv
 
 The band is where the trajectory lies with 95 %, by what is not known of the context; a measurement also has its noise.";
 
 /// Forecast an environment, or a system with given parameters, with a trained model: a table with bands
 #[derive(Debug, Args)]
-#[command(after_help = PREDICT_EXAMPLES)]
+#[command(after_help = PREDICT_EXAMPLES, group(ArgGroup::new("whom").required(true).args(["environment", "parameters"])))]
 pub struct Predict {
     /// The pipeline file, which has been run
     pub pipeline: PathBuf,
     /// Forecast this environment of the dataset; its context is fitted to its trajectories
-    #[arg(long, value_name = "ID", required_unless_present = "parameters", conflicts_with = "parameters")]
+    #[arg(long, value_name = "ID")]
     pub environment: Option<String>,
     /// Forecast a system with these parameters, by the inverse of the context-to-parameter map
     #[arg(long, value_name = "NAME=VALUE,..", allow_hyphen_values = true)]
@@ -147,6 +149,9 @@ pub struct Predict {
     /// Time between samples [default: as in training]
     #[arg(long, value_name = "TIME", value_parser = positive)]
     pub every: Option<f64>,
+    /// CSV file of the inputs over time, where the model has any: a column `time` and one an input
+    #[arg(long, value_name = "FILE")]
+    pub inputs: Option<PathBuf>,
     /// Write the table here instead of to stdout
     #[arg(long, value_name = "FILE")]
     pub to: Option<PathBuf>,
@@ -371,7 +376,7 @@ const DIFF_EXAMPLES: &str = "\
 Example:
   paramill dataset diff datasets/lv-demo datasets/lv-grid
 
-The exit code is 0 if they are the same, 3 if they differ.";
+The exit code is 0 if they hold the same, 3 if they differ. Name, description and provenance are told, and count with --provenance.";
 
 /// Say what differs between two datasets: what they say of themselves, and every trajectory
 #[derive(Debug, Args)]
@@ -381,6 +386,9 @@ pub struct Diff {
     pub a: PathBuf,
     /// The second dataset
     pub b: PathBuf,
+    /// Count a difference of name, description or provenance as one
+    #[arg(long)]
+    pub provenance: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::arguments::Check;
 use super::output::{complain, print, print_json};
 use super::show::read_manifest;
-use crate::pipeline::{Error, Locations, Plan, check_directory, check_source, load_system};
+use crate::pipeline::{Checked, Error, check as check_pipeline, check_directory, load_system};
 
 /// What was found wrong with one path.
 struct Finding {
@@ -15,6 +15,8 @@ struct Finding {
     exit_code: u8,
     problems: Vec<Value>,
     lines: Vec<String>,
+    /// What was not looked at.
+    note: Option<String>,
 }
 
 pub fn check(command: &Check) -> Result<u8, Error> {
@@ -22,15 +24,18 @@ pub fn check(command: &Check) -> Result<u8, Error> {
     // A pipeline's problem (2) counts before a problem of the data (3).
     let exit_code = findings.iter().map(|finding| finding.exit_code).filter(|&code| code != 0).min().unwrap_or(0);
     if command.json {
-        let paths: Vec<_> =
-            findings.iter().map(|finding| json!({ "path": finding.path, "problems": finding.problems })).collect();
+        let paths = findings
+            .iter()
+            .map(|finding| json!({ "path": finding.path, "problems": finding.problems, "note": finding.note }));
+        let paths: Vec<_> = paths.collect();
         print_json(&json!({ "paths": paths, "exit_code": exit_code }));
         return Ok(exit_code);
     }
     for finding in &findings {
         finding.lines.iter().for_each(|line| complain(line));
         if finding.lines.is_empty() {
-            print(&format!("{}: no problems\n", finding.path));
+            let note = finding.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+            print(&format!("{}: no problems{note}\n", finding.path));
         }
     }
     let count: usize = findings.iter().map(|finding| finding.lines.len()).sum();
@@ -44,7 +49,7 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
     let shown = path.display().to_string();
     let finding = |exit_code: u8, problems: Vec<Value>, lines: Vec<String>| {
         let exit_code = if lines.is_empty() { 0 } else { exit_code };
-        Finding { path: shown.clone(), exit_code, problems, lines }
+        Finding { path: shown.clone(), exit_code, problems, lines, note: None }
     };
     let of_text = |exit_code: u8, lines: Vec<String>| {
         let problems = lines.iter().map(|line| json!({ "file": shown, "message": line })).collect();
@@ -61,26 +66,21 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
         let lines = problems.iter().map(ToString::to_string).collect();
         return finding(2, problems.iter().map(|problem| json!(problem)).collect(), lines);
     }
-    match Plan::load(path, arguments, &Locations::default()) {
-        Err(problems) => {
-            let lines = problems.iter().map(ToString::to_string).collect();
-            finding(2, problems.iter().map(|problem| json!(problem)).collect(), lines)
-        }
-        Ok(plan) => {
-            let problems = check_source(&plan);
-            let lines = problems.iter().map(ToString::to_string).collect();
-            let as_json = problems.iter().map(|problem| {
-                json!({
-                    "file": problem.file,
-                    "line": problem.line,
-                    "column": problem.column.as_ref().map(|(number, _)| number),
-                    "key": problem.setting,
-                    "found": problem.found,
-                    "expected": problem.expected,
-                    "remedy": problem.remedy,
-                })
-            });
-            finding(3, as_json.collect(), lines)
-        }
-    }
+    let Checked { settings, archive, absent } = check_pipeline(path, arguments);
+    let exit_code = if settings.is_empty() { 3 } else { 2 };
+    let lines = settings.iter().map(ToString::to_string).chain(archive.iter().map(ToString::to_string)).collect();
+    let of_archive = archive.iter().map(|problem| {
+        json!({
+            "file": problem.file,
+            "line": problem.line,
+            "column": problem.column.as_ref().map(|(number, _)| number),
+            "key": problem.setting,
+            "found": problem.found,
+            "expected": problem.expected,
+            "remedy": problem.remedy,
+        })
+    });
+    let problems = settings.iter().map(|problem| json!(problem)).chain(of_archive).collect();
+    let note = absent.map(|directory| format!("the archive {directory} is not here, and was not looked at"));
+    Finding { note, ..finding(exit_code, problems, lines) }
 }

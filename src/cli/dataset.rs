@@ -98,12 +98,13 @@ fn made(manifest: &Manifest, path: &Path) -> String {
 fn compare(command: &Diff) -> Result<u8, Error> {
     let (a, b) = (Dataset::open(&command.a)?, Dataset::open(&command.b)?);
     let difference = diff(&a, &b)?;
+    let same = if command.provenance { difference.is_empty() } else { difference.is_of_provenance() };
     if command.json {
-        print_json(&json!({ "same": difference.is_empty(), "difference": difference }));
+        print_json(&json!({ "same": same, "difference": difference }));
     } else {
         print(&lines(&difference, &a));
     }
-    Ok(if difference.is_empty() { 0 } else { DIFFERENT })
+    Ok(if same { 0 } else { DIFFERENT })
 }
 
 fn lines(difference: &Difference, a: &Dataset) -> String {
@@ -111,7 +112,10 @@ fn lines(difference: &Difference, a: &Dataset) -> String {
         return "the same: what they hold, and what they say of themselves\n".to_owned();
     }
     let mut text = String::new();
-    for (key, a, b) in &difference.manifest {
+    if difference.is_of_provenance() {
+        text.push_str("the same trajectories, of another origin:\n");
+    }
+    for (key, a, b) in difference.provenance.iter().chain(&difference.manifest) {
         text.push_str(&format!("{key}: {a} -> {b}\n"));
     }
     for (split, difference) in &difference.splits {

@@ -4,6 +4,7 @@ mod arguments;
 mod check;
 mod dataset;
 mod import;
+mod inputs;
 mod list;
 mod output;
 mod predict;

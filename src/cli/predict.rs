@@ -6,13 +6,14 @@ use std::path::Path;
 use serde_json::json;
 
 use super::arguments::Predict;
+use super::inputs::Signals;
 use super::output::{complain, print};
 use crate::atomic;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
 use crate::estimate::{self, Forecast, KnownContext, Method, Settings};
-use crate::pipeline::{Error, Locations, Plan};
+use crate::pipeline::{Built, Error, Locations, Plan, Stage, changes_since};
 use crate::schema::{Quantity, Split};
 
 /// One rollout is nothing for a GPU.
@@ -36,6 +37,7 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
         let found = format!("{}: no model is there", model.display());
         return Err(Error::Usage(format!("predict: {found}; run `paramill run {pipeline}` first")));
     }
+    is_of_settings(&plan, command)?;
     if let Some(path) = &command.to {
         refuse(path)?;
     }
@@ -64,12 +66,20 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
     let until = command.until.unwrap_or(start + interval.length);
     let steps = ((until - start) / every + 1e-9).floor();
     if !(1.0..=MOST_SAMPLES).contains(&steps) {
+        let remedy = match steps < 1.0 {
+            true => "give a later time, or begin elsewhere with --initial and --from",
+            false => "give an earlier time, or longer steps with --every",
+        };
         return Err(Error::Usage(format!(
-            "--until {until}: {steps} steps of {every} from {start}; expected from 1 to {MOST_SAMPLES}"
+            "--until {until}: found {steps} steps of {every} from the start at {start}, expected from 1 to {MOST_SAMPLES}; {remedy}"
         )));
     }
     let times: Vec<f64> = (0..=steps as u64).map(|step| start + step as f64 * every).collect();
-    let forecast = estimate::forecast(COMPUTE, &model, &known, &initial, &times, &[])?;
+    let (times, inputs) = driven(command, &model, times)?;
+    if let Some(reason) = estimate::inputs_extrapolate(&model.manifest, &times, &inputs, settings.extrapolation) {
+        complain(&format!("warning: the model extrapolates, and the bands do not know by how much: {reason}"));
+    }
+    let forecast = estimate::forecast(COMPUTE, &model, &known, &initial, &times, &inputs)?;
     let text = if command.json { format!("{:#}\n", as_json(&forecast, channels)) } else { as_csv(&forecast, channels) };
     match &command.to {
         Some(path) => {
@@ -81,6 +91,48 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
     Ok(0)
 }
 
+/// The inputs `[T, U]` of the model, and the times at which the forecast is to stop for them too.
+fn driven(command: &Predict, model: &StoredModel, times: Vec<f64>) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let inputs = &model.manifest.inputs;
+    let names = inputs.iter().map(|it| it.quantity.name.as_str()).collect::<Vec<_>>().join(",");
+    match (&command.inputs, inputs.is_empty()) {
+        (None, true) => Ok((times, Vec::new())),
+        (Some(path), false) => {
+            let signals = Signals::read(path, inputs)?;
+            let times = signals.with_bends(times);
+            let inputs = signals.at(&times)?;
+            Ok((times, inputs))
+        }
+        (None, false) => Err(Error::Usage(format!(
+            "predict: the model has the inputs {names}, whose future it cannot know; give --inputs FILE.csv with the columns time,{names}"
+        ))),
+        (Some(_), true) => Err(Error::Usage("--inputs: the model has no inputs; leave it out".to_owned())),
+    }
+}
+
+/// Refuses a model that was not made by the settings that the pipeline now has.
+fn is_of_settings(plan: &Plan, command: &Predict) -> Result<(), Error> {
+    let by_map = command.parameters.is_some();
+    let used = |stage: &Stage| *stage < Stage::Map || *stage == Stage::Map && by_map;
+    for stage in plan.stages().into_iter().filter(used) {
+        let changes = changes_since(plan, stage, &Built);
+        if !changes.is_empty() {
+            let made = match stage {
+                Stage::Train => "the model",
+                Stage::Map => "the context-to-parameter map",
+                _ => "the dataset",
+            };
+            let set: String = command.set.iter().map(|set| format!(" --set '{set}'")).collect();
+            return Err(Error::Usage(format!(
+                "predict: {made} was made by other settings ({}); run `paramill run {}{set}` first, or set the settings back",
+                changes.join("; "),
+                command.pipeline.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// A forecast replaces nothing.
 fn refuse(path: &Path) -> Result<(), Error> {
     if path.symlink_metadata().is_ok() {
@@ -89,7 +141,10 @@ fn refuse(path: &Path) -> Result<(), Error> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match directory.is_dir() {
         true => Ok(()),
-        false => Err(Error::Usage(format!("--to {}: no directory {}", path.display(), directory.display()))),
+        false => {
+            let (path, directory) = (path.display(), directory.display());
+            Err(Error::Usage(format!("--to {path}: found no directory {directory}; make it, or name another place")))
+        }
     }
 }
 

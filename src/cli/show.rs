@@ -8,16 +8,19 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::arguments::{Show, ShowDataset};
-use super::output::{number, print, print_json, table};
+use super::output::{complain, number, print, print_json, table};
 use crate::dataset::{Dataset, Manifest, Range, SplitSurvey, survey};
+use crate::digest::sha256_of_file;
 use crate::estimate::{self, ParameterEstimate};
 use crate::pipeline::{Error, Locations, Plan, load_system};
 use crate::report::{MOST_TRAJECTORIES, draw_trajectories};
-use crate::schema::{Quantity, Split, Trajectory};
+use crate::schema::{Input, Quantity, Split, Trajectory};
 use crate::systems::{Equations, Values};
 
 /// Environments of a split that are shown at most.
 const MOST_ESTIMATES: usize = 50;
+/// What the exit code is where a file of a dataset is damaged.
+const BAD_DATA: u8 = 3;
 
 pub fn show(command: &Show) -> Result<u8, Error> {
     if command.path.is_dir() {
@@ -59,25 +62,41 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
     for &split in &manifest.splits {
         let mut header = vec!["environment".to_owned(), "status".to_owned()];
         header.extend(manifest.parameters.iter().map(|it| format!("{} ({})", it.name, it.unit)));
-        header.push("reason".to_owned());
-        let mut lines = vec![header];
-        let mut count = 0;
+        let (mut count, mut first) = (0, Vec::new());
         for row in estimate::rows(directory, &manifest, split)? {
             let row = row?;
             count += 1;
-            if lines.len() <= MOST_ESTIMATES {
-                let value = |it: &ParameterEstimate| match it.lower.is_finite() && it.upper.is_finite() {
-                    true => format!("{} [{}, {}]", number(it.value), number(it.lower), number(it.upper)),
-                    false if it.value.is_finite() => number(it.value),
-                    false => "-".to_owned(),
-                };
-                let mut cells = vec![row.environment.clone(), row.status.name().to_owned()];
-                cells.extend(row.parameters.iter().map(value));
-                cells.push(row.reason.clone());
-                lines.push(cells);
+            if first.len() < MOST_ESTIMATES {
+                first.push(row);
             }
         }
-        let _ = writeln!(text, "{split}: {count} environments, each parameter with its 95 % interval\n");
+        // Without parameters the contexts are all there is to tell environments by.
+        let contexts =
+            if manifest.parameters.is_empty() { first.first().map_or(0, |row| row.context.len()) } else { 0 };
+        let tested = first.iter().any(|row| row.test_mse.is_some());
+        header.extend((0..contexts).map(|k| format!("context {k}")));
+        header.extend(tested.then(|| "test mse".to_owned()));
+        header.push("reason".to_owned());
+        let mut lines = vec![header];
+        for row in &first {
+            let value = |it: &ParameterEstimate| match it.lower.is_finite() && it.upper.is_finite() {
+                true => format!("{} [{}, {}]", number(it.value), number(it.lower), number(it.upper)),
+                false if it.value.is_finite() => number(it.value),
+                false => "-".to_owned(),
+            };
+            let mut cells = vec![row.environment.clone(), row.status.name().to_owned()];
+            cells.extend(row.parameters.iter().map(value));
+            cells.extend(
+                row.context.iter().take(contexts).map(|xi| if xi.is_finite() { number(*xi) } else { "-".to_owned() }),
+            );
+            if tested {
+                cells.push(row.test_mse.map_or("-".to_owned(), number));
+            }
+            cells.push(row.reason.clone());
+            lines.push(cells);
+        }
+        let what = if manifest.parameters.is_empty() { "" } else { ", each parameter with its 95 % interval" };
+        let _ = writeln!(text, "{split}: {count} environments{what}\n");
         text += &table(&lines);
         if count > MOST_ESTIMATES {
             let file = directory.join(format!("{split}.parquet"));
@@ -91,10 +110,22 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
 
 /// The `manifest.json` of a directory.
 pub fn read_manifest(directory: &Path) -> Result<Value, Error> {
+    let within = || {
+        let children =
+            |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+        let grandchildren = children(directory).flat_map(|child| children(&child));
+        let mut all: Vec<_> = children(directory).chain(grandchildren).collect();
+        all.sort();
+        let first = all.into_iter().find(|path| path.join("manifest.json").is_file());
+        first.map_or_else(String::new, |path| format!(", such as {}", path.display()))
+    };
     let unrecognised = |found: String| Error::Unrecognised {
         path: directory.to_owned(),
         found,
-        expected: "a pipeline file, or a dataset, model or estimates directory with a manifest.json".to_owned(),
+        expected: format!(
+            "a pipeline file, or a dataset, model or estimates directory with a manifest.json{}",
+            within()
+        ),
     };
     let bytes = fs::read(directory.join("manifest.json"))
         .map_err(|error| unrecognised(format!("a directory without a readable manifest.json ({error})")))?;
@@ -122,12 +153,28 @@ pub fn show_dataset(command: &ShowDataset) -> Result<u8, Error> {
         let drawn = draw_trajectories(dataset.manifest(), &spread(&dataset)?, path);
         drawn.map_err(Error::Report)?;
     }
+    let damaged = damaged(&command.dataset, dataset.manifest());
     if command.json {
-        print_json(&json!({ "manifest": dataset.manifest(), "splits": surveys }));
+        print_json(&json!({ "manifest": dataset.manifest(), "splits": surveys, "damaged": damaged }));
     } else {
         print(&format!("{}\n{}", dataset_card(dataset.manifest()), ranges(dataset.manifest(), &surveys)));
+        for path in &damaged {
+            let path = command.dataset.join(path);
+            complain(&format!(
+                "error: {}: is not as it was recorded; get the dataset again, `paramill dataset verify` says more",
+                path.display()
+            ));
+        }
     }
-    Ok(0)
+    Ok(if damaged.is_empty() { 0 } else { BAD_DATA })
+}
+
+/// The files of a dataset whose bytes are not those that its manifest states; what is shown was read from some of them only.
+fn damaged<'a>(directory: &Path, manifest: &'a Manifest) -> Vec<&'a str> {
+    let files = manifest.files.iter().map(|file| (file.path.as_str(), file.sha256.as_str()));
+    let is_damaged =
+        |(path, sha256): &(&str, &str)| !sha256_of_file(&directory.join(path)).is_ok_and(|found| found == *sha256);
+    files.filter(is_damaged).map(|(path, _)| path).collect()
 }
 
 /// The first trajectories of a few environments, from all over the first split.
@@ -185,8 +232,11 @@ fn dataset_card(dataset: &Manifest) -> String {
     }
     text.push_str(&format!("\n{}", quantities("channel", &dataset.channels)));
     if !dataset.inputs.is_empty() {
-        let inputs: Vec<Quantity> = dataset.inputs.iter().map(|input| input.quantity.clone()).collect();
-        text.push_str(&format!("\n{}", quantities("input", &inputs)));
+        let mut rows = vec![["input", "unit", "between samples", "description"].map(str::to_owned).to_vec()];
+        rows.extend(dataset.inputs.iter().map(|Input { quantity: it, between }| {
+            vec![it.name.clone(), it.unit.clone(), between.name().to_owned(), it.description.clone()]
+        }));
+        text.push_str(&format!("\n{}", table(&rows)));
     }
     if !dataset.parameters.is_empty() {
         text.push_str(&format!("\n{}", quantities("parameter", &dataset.parameters)));
@@ -226,6 +276,11 @@ fn system_card(system: &Equations) -> String {
         vec![state.name.clone(), state.unit.clone(), initial, state.derivative.clone(), state.description.clone()]
     }));
     text.push_str(&format!("\n{}", table(&rows)));
+    if !system.inputs.is_empty() {
+        let mut rows = vec![["input", "unit", "description"].map(str::to_owned).to_vec()];
+        rows.extend(system.inputs.iter().map(|it| vec![it.name.clone(), it.unit.clone(), it.description.clone()]));
+        text.push_str(&format!("\n{}", table(&rows)));
+    }
     let mut rows = vec![["parameter", "unit", "lower", "upper", "description"].map(str::to_owned).to_vec()];
     rows.extend(system.parameters.iter().map(|it| {
         let (lower, upper) = (it.lower.to_string(), it.upper.to_string());

@@ -15,7 +15,9 @@ const BATCH: usize = 256;
 /// What differs between the datasets `a` and `b`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Difference {
-    /// What they say of themselves: key, and what either has.
+    /// How they are called and where they come from: key, and what either has.
+    pub provenance: Vec<(String, String, String)>,
+    /// What else they say of themselves.
     pub manifest: Vec<(String, String, String)>,
     /// What they hold, by split; only splits that differ.
     pub splits: BTreeMap<Split, SplitDifference>,
@@ -43,9 +45,14 @@ pub struct SplitDifference {
 }
 
 impl Difference {
-    /// Whether the datasets hold the same and say the same of themselves.
-    pub fn is_empty(&self) -> bool {
+    /// Whether the datasets hold the same and say the same of it, wherever they come from.
+    pub fn is_of_provenance(&self) -> bool {
         self.manifest.is_empty() && self.splits.is_empty()
+    }
+
+    /// Whether, besides, they come from the same.
+    pub fn is_empty(&self) -> bool {
+        self.is_of_provenance() && self.provenance.is_empty()
     }
 }
 
@@ -54,7 +61,9 @@ impl Difference {
 /// # Errors
 /// If one of them cannot be read or is not what its manifest states.
 pub fn diff(a: &Dataset, b: &Dataset) -> Result<Difference, Error> {
-    let mut difference = Difference { manifest: manifests(a, b), ..Difference::default() };
+    let is_origin = |key: &str| ["name", "description"].contains(&key) || key.starts_with("provenance.");
+    let (provenance, manifest) = manifests(a, b).into_iter().partition(|(key, ..)| is_origin(key));
+    let mut difference = Difference { provenance, manifest, ..Difference::default() };
     let splits: BTreeSet<Split> =
         [a, b].into_iter().flat_map(|dataset| dataset.manifest().splits.keys().copied()).collect();
     for split in splits {

@@ -102,7 +102,7 @@ pub(super) fn problems(directory: &Path) -> Result<Vec<(&'static str, String)>, 
 fn unsealed(directory: &Path) -> Error {
     let manifest = directory.join(MANIFEST);
     if !directory.is_dir() {
-        return Error::invalid(directory, "no such directory", "the directory of a dataset");
+        return Error::invalid(directory, "no such directory", "the directory of a dataset; check the path");
     }
     if !manifest.exists() {
         return Error::invalid(directory, format!("no `{MANIFEST}`"), "the directory of a dataset");

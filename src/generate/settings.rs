@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::Observation;
+use super::environments::select;
+use super::{Observation, sample_count};
 use crate::schema::Split;
 use crate::solve::{DOP853, DOPRI5, TSIT5, Tableau, Tolerance};
 use crate::systems::{self, Dynamics, Equations, Preset, Problem, Problems, Range, System};
@@ -163,6 +164,19 @@ impl Settings {
             Some(name) => system.preset(name),
             None => system.presets.first(),
         }
+    }
+
+    /// How many environments `split` has; `None` without it, or where it says something impossible.
+    pub fn environments(&self, split: Split) -> Option<usize> {
+        let system = self.find_system().ok()?;
+        select(system, self.find_preset(system)?, split, self.splits.get(&split)?)
+            .map(|environments| environments.len())
+    }
+
+    /// Samples of a trajectory.
+    pub fn samples(&self, system: &System) -> usize {
+        let (horizon, time_step) = (self.horizon.unwrap_or(system.horizon), self.time_step.unwrap_or(system.time_step));
+        sample_count(horizon, time_step)
     }
 
     /// The same settings with everything filled in that was left to `system` or to defaults.

@@ -26,6 +26,15 @@ impl Settings {
                 return problems.0;
             }
         };
+        if !system.inputs.is_empty() {
+            let names: Vec<&str> = system.inputs.iter().map(|input| input.name).collect();
+            problems.add(
+                "system",
+                format!("`{}` with the inputs {}", system.name, names.join(", ")),
+                "a system that nothing drives from outside: no signal is known here",
+                "fit it to a dataset that has them (`estimate.method = \"physics\"`), or write them as functions of `t`",
+            );
+        }
         self.check_times(system, &mut problems);
         if let Some(observation) = &self.observation {
             observation.check(system, &mut problems);

@@ -13,7 +13,7 @@ pub(super) type Refusal = (String, &'static str);
 /// The columns of a file, batch after batch.
 pub(super) struct Batches {
     pub names: Vec<String>,
-    batches: Box<dyn Iterator<Item = Result<Batch, Failure>>>,
+    pub batches: Box<dyn Iterator<Item = Result<Batch, Failure>>>,
 }
 
 /// Some rows of every column.

@@ -29,6 +29,17 @@ impl Units<'_> {
             let problem = Problem::new(Kind::Unit, found, expected, "remove that setting, or correct the header");
             self.problems.push(self.source.at_header(column, problem));
         }
+        if let (Some(stated), Some(header)) = (stated, header)
+            && Unit::parse(header).is_none()
+            && !same(stated, header)
+        {
+            let found = format!("the unit {}, which is not known", shown(header));
+            let remedy = format!("values are taken in {}, as the settings say", shown(stated));
+            let note = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
+            if !self.warnings.iter().any(|known| known.setting == note.setting && known.found == note.found) {
+                self.warnings.push(self.source.at_header(column, note));
+            }
+        }
         match (Unit::parse(from), Unit::parse(wanted)) {
             _ if same(from, wanted) => Conversion::NONE,
             (Some(_), Some(_)) => conversion(from)
@@ -48,11 +59,13 @@ impl Units<'_> {
                 }),
             _ => {
                 let found = format!("the unit {}, which cannot be compared with {}", shown(from), shown(wanted));
-                let remedy = "values are taken as they are; if they should not be, say their unit in `column_unit` or `time_column_unit`";
-                let warning = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
-                if !self.warnings.iter().any(|known| known.setting == warning.setting && known.found == warning.found) {
-                    self.warnings.push(self.source.at_header(column, warning));
-                }
+                let setting = if key == "import.time_unit" { "time_column_unit" } else { "column_unit" };
+                let remedy = format!(
+                    "correct the one that is misspelt, or say what the values are in: `{setting} = {}` if they are to be taken as they are",
+                    shown(wanted)
+                );
+                let problem = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
+                self.problems.push(self.source.at_header(column, problem));
                 Conversion::NONE
             }
         }

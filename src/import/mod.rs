@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dataset::{self, Manifest, Parent, Provenance, Writer};
 use crate::progress::{Event, Interrupt, Run};
-use crate::schema::{FormatVersion, Quantity, Trajectory};
+use crate::schema::{FormatVersion, Quantity, Split, Trajectory};
 
 mod cell;
 mod clock;
@@ -20,7 +20,6 @@ mod expression;
 mod files;
 mod guess;
 mod hdf5;
-mod heap;
 mod inputs;
 mod parquet;
 mod petab;
@@ -45,6 +44,8 @@ pub use settings::{
     Channel, Condition, Disorder, Duplicates, EventInput, Layout, Names, Origin, Parameter, Role, Selection, Settings,
     Shape, SideTable, Splits, Table,
 };
+
+pub use validate::is_same_unit;
 
 use pieces::Samples;
 use problem::Problems;
@@ -87,6 +88,26 @@ pub fn check(settings: &Settings, base: &Path) -> Vec<Problem> {
     let mut problems = settings.validate();
     problems.extend(load(settings, base, &Interrupt::new()).err().unwrap_or_default());
     problems
+}
+
+/// What an archive tells of its environments.
+pub struct Survey {
+    /// The known parameters `[d_p]` of every environment of each split.
+    pub environments: BTreeMap<Split, BTreeMap<String, Vec<Option<f64>>>>,
+}
+
+/// Reads the source files as [`run`] does, and says which environments each split would have. Writes nothing.
+///
+/// # Errors
+/// Every problem in the files, and those of the settings that only the files show.
+pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> {
+    let Loaded { parameters, assignment, .. } = load(settings, base, &Interrupt::new())?;
+    let known = |environment: &String| {
+        let unknown = || vec![None; settings.parameters.len()];
+        (environment.clone(), parameters.get(environment).cloned().unwrap_or_else(unknown))
+    };
+    let of_split = |ids: &Vec<(String, String)>| ids.iter().map(|(environment, _)| known(environment)).collect();
+    Ok(Survey { environments: assignment.iter().map(|(&split, ids)| (split, of_split(ids))).collect() })
 }
 
 /// The files that `settings` name, by their paths inside the directory, in the order of these.

@@ -19,6 +19,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 use parquet::errors::ParquetError;
 
 use super::columns::{Batch, Batches, Column, Failure, Refusal};
+use crate::dataset::{caught, caught_each};
 
 /// Rows read at a time.
 const ROWS: usize = 1 << 13;
@@ -30,6 +31,13 @@ const DAY: i64 = 86_400_000_000_000;
 
 /// Opens a file; its columns are those of the simple types.
 pub(super) fn open(path: &Path) -> Result<Batches, Refusal> {
+    let damaged =
+        |found| (format!("a Parquet file that cannot be read: {found}"), "check that the file was copied whole");
+    let Batches { names, batches } = caught(|| try_open(path)).map_err(damaged)??;
+    Ok(Batches::new(names, caught_each(batches, |found| found)))
+}
+
+fn try_open(path: &Path) -> Result<Batches, Refusal> {
     let damaged = |error: ParquetError| {
         (format!("a Parquet file that cannot be read: {error}"), "check that the file was copied whole")
     };

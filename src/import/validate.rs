@@ -8,7 +8,7 @@ use super::files::{ids_in, is_pattern};
 use super::problem::{Kind, Problem, shown};
 use super::records::Delimiter;
 use super::settings::{Layout, Role, Selection, Settings, Shape, Splits, Table};
-use super::unit::Unit;
+use super::unit::{Conversion, Unit};
 use crate::dataset::RESERVED;
 
 impl Settings {
@@ -282,6 +282,14 @@ fn events(settings: &Settings, report: &mut impl FnMut(String, String, &str, &st
         };
         conversion(format!("events[{index}].{key}"), from, &to, report);
     }
+}
+
+/// Whether values of the units `a` and `b` are the same numbers; `None` if one of them is not known.
+pub fn is_same_unit(a: &str, b: &str) -> Option<bool> {
+    if a.trim() == b.trim() {
+        return Some(true);
+    }
+    Some(Unit::parse(a)?.to(Unit::parse(b)?) == Some(Conversion::NONE))
 }
 
 fn quantities(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {

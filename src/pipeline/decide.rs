@@ -153,6 +153,20 @@ fn decide_dataset(
     Err(Error::DatasetDiffers { path, stage, differences: changes })
 }
 
+/// How what `stage` has left differs from what it would make of the plan now; nothing where neither a record nor a manifest tells.
+pub fn changes_since(plan: &Plan, stage: Stage, executor: &dyn Executor) -> Vec<String> {
+    let Ok(ingredients) = ingredients(plan, stage, executor, &[]) else { return Vec::new() };
+    if stage.makes_dataset() {
+        let manifest = read_manifest(plan).ok();
+        return manifest.map_or_else(Vec::new, |manifest| {
+            dataset_differences(&manifest, &ingredients, &executor.configuration(plan))
+        });
+    }
+    let record = Record::read(&plan.record_path(stage));
+    let record = record.filter(|record| record.fingerprint != ingredients.fingerprint());
+    record.map_or_else(Vec::new, |record| ingredients.changes_since(&record.ingredients))
+}
+
 /// How the dataset that is there differs from the one that the plan wants.
 fn dataset_differences(manifest: &Manifest, ingredients: &Ingredients, configuration: &Value) -> Vec<String> {
     let provenance = &manifest.provenance;

@@ -194,6 +194,11 @@ impl Document {
         self.refused.contains(path)
     }
 
+    /// Whether the file or an argument gives the value at `path`.
+    pub fn is_said(&self, path: &[String]) -> bool {
+        self.said.contains_key(path)
+    }
+
     /// Where the key at `path` stands, or the innermost table around it.
     pub fn key_place(&self, path: &[String]) -> Place {
         self.nearest_said(path).map_or_else(|| self.whole(), |said| said.key.clone())

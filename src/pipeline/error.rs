@@ -13,7 +13,7 @@ use crate::{checkpoint, dataset, estimate, generate, import, report, train};
 pub enum Error {
     #[error("{}", listing(.0))]
     Problems(Vec<Diagnostic>),
-    #[error("{path}: {source}")]
+    #[error("{path}: {source}; check that the path is right and may be used")]
     Io { path: PathBuf, source: io::Error },
     #[error("{}: held by another run{}; wait for it, or stop it", path.display(), pid(*holder))]
     Locked { path: PathBuf, holder: Option<u32> },
@@ -122,6 +122,7 @@ impl Error {
                 train::Error::Compute(_)
                 | train::Error::NoContextDimension { .. }
                 | train::Error::NotTied { .. }
+                | train::Error::Weights(_)
                 | train::Error::TooManyResiduals { .. } => 2,
                 train::Error::Diverged { .. } | train::Error::NothingGood { .. } => 5,
                 _ => 3,
@@ -135,7 +136,6 @@ impl Error {
                 | estimate::Error::FittedFields
                 | estimate::Error::EstimatedFields
                 | estimate::Error::Physics(_)
-                | estimate::Error::LossOfPhysics
                 | estimate::Error::ReversedBounds { .. }
                 | estimate::Error::Unpredictable { .. }
                 | estimate::Error::TooFewForMap { .. } => 2,

@@ -1,7 +1,11 @@
 //! One process at a time: advisory locks on files, released by the system when their holder dies.
+//!
+//! A lock's file is there only while it is held. Whoever removes it holds it alone; whoever has locked it looks whether it still
+//! stands at its path, for between opening and locking its last holder may have removed it, and another may have made a new one.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
@@ -36,17 +40,20 @@ impl Lock {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(Error::io(parent))?;
         }
-        let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let mut file = open.map_err(Error::io(path))?;
-        match attempt(&file) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let _ = file.read_to_string(&mut holder);
-                return Err(Error::Locked { path: path.to_owned(), holder: holder.trim().parse().ok() });
+        let mut file = loop {
+            let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+            let mut file = open.map_err(Error::io(path))?;
+            match attempt(&file) {
+                Ok(()) if stands_at(&file, path) => break file,
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let mut holder = String::new();
+                    let _ = file.read_to_string(&mut holder);
+                    return Err(Error::Locked { path: path.to_owned(), holder: holder.trim().parse().ok() });
+                }
+                Err(TryLockError::Error(source)) => return Err(Error::io(path)(source)),
             }
-            Err(TryLockError::Error(source)) => return Err(Error::io(path)(source)),
-        }
+        };
         let name_holder = file
             .set_len(0)
             .and_then(|()| file.rewind())
@@ -61,10 +68,25 @@ impl Lock {
     /// # Errors
     /// [`Error::Locked`] if another process took it exclusively in between.
     pub fn downgrade(self) -> Result<Self, Error> {
-        let Lock { file, path } = self;
-        drop(file);
+        let path = self.path.clone();
+        drop(self);
         Lock::shared(&path)
     }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let alone = self.file.unlock().is_ok() && self.file.try_lock().is_ok();
+        if alone && stands_at(&self.file, &self.path) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether `file` is the one at `path`.
+fn stands_at(file: &File, path: &Path) -> bool {
+    let place = |metadata: io::Result<fs::Metadata>| metadata.ok().map(|it| (it.dev(), it.ino()));
+    place(file.metadata()).is_some_and(|opened| place(fs::metadata(path)) == Some(opened))
 }
 
 /// The right to write the dataset at `directory`, and to sweep beside it when nobody else writes a dataset there.

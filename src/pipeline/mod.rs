@@ -11,12 +11,15 @@
 //!   models/PIPELINE/ estimates/ report/  the products
 //! ```
 
+mod agreement;
 mod assemble;
+mod check;
 mod decide;
 mod diagnostic;
 mod document;
 mod error;
 mod fingerprint;
+mod impossible;
 mod lock;
 mod plan;
 mod record;
@@ -28,6 +31,8 @@ mod stages;
 mod system_file;
 mod validate;
 
+pub use check::{Checked, check};
+pub use decide::changes_since;
 pub use diagnostic::{Diagnostic, Place};
 pub use error::Error;
 pub use fingerprint::{Ingredients, tool};
@@ -37,9 +42,7 @@ pub use runner::{Action, Decision, Options, Outcome, StageOutcome, preview, run}
 pub use schemas::{Published, published};
 pub use settings::{ReportSettings, Settings};
 pub use stage::Stage;
-pub use stages::{
-    Built, Context, Done, Executor, Product, check_directory, check_source, directory_with_manifest, whole_tree,
-};
+pub use stages::{Built, Context, Done, Executor, Product, check_directory, directory_with_manifest, whole_tree};
 pub use system_file::load_system;
 
 /// The name closest to `word`, if one is close enough to be meant.

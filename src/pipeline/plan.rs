@@ -7,12 +7,11 @@ use serde_json::Value;
 
 use super::diagnostic::{Diagnostic, Place};
 use super::document::Document;
+use super::impossible::{NAME_RULE, impossible_values, is_name};
 use super::settings::{ReportSettings, Settings};
 use super::stage::Stage;
-use super::{nearest, system_file, validate};
+use super::{system_file, validate};
 use crate::estimate::Method;
-use crate::report::Summary;
-use crate::schema::Split;
 use crate::{estimate, generate, import, train};
 
 /// Where a run puts things; relative paths are relative to the current directory.
@@ -56,6 +55,8 @@ pub struct Plan {
     /// Everything else of the run.
     pub workspace: PathBuf,
     effective: Settings,
+    /// Where each setting was said.
+    pub(super) document: Document,
 }
 
 impl Plan {
@@ -64,17 +65,11 @@ impl Plan {
     /// # Errors
     /// Every problem there is, in order of place.
     pub fn load(file: &Path, arguments: &[String], locations: &Locations) -> Result<Self, Vec<Diagnostic>> {
-        let name = pipeline_name(file)?;
-        let (mut document, mut problems) = Document::read(file)?;
-        problems.extend(system_file::embed(&mut document, file)?);
-        for (index, argument) in arguments.iter().enumerate() {
-            match document.set(index, argument) {
-                Ok(more) => problems.extend(more),
-                Err(problem) => problems.push(*problem),
-            }
+        let name = pipeline_name(file);
+        let (document, mut settings, problems) = read(file, arguments)?;
+        if !problems.is_empty() {
+            return Err(problems);
         }
-        problems.extend(system_file::embed(&mut document, file)?);
-        let mut settings = resolve(&document, problems)?;
         if let Some(generate) = &mut settings.generate
             && let Ok(system) = generate.find_system()
         {
@@ -102,6 +97,7 @@ impl Plan {
             dataset,
             workspace,
             effective: settings,
+            document,
         })
     }
 
@@ -125,6 +121,12 @@ impl Plan {
     /// Whether parameters are estimated by a trained model, not by known equations.
     pub fn estimates_by_model(&self) -> bool {
         self.estimate.as_ref().is_none_or(|estimate| estimate.method == Method::Learned)
+    }
+
+    /// Whether anything of the pipeline is made from what `stage` makes, or it is made for its own sake. A model is made for nothing
+    /// where estimates are made by equations.
+    pub fn needs(&self, stage: Stage) -> bool {
+        self.estimates_by_model() || !matches!(stage, Stage::Train | Stage::Map)
     }
 
     /// The stages before `stage`, whose products it is made from.
@@ -190,17 +192,35 @@ static SCHEMA: LazyLock<(Value, jsonschema::Validator)> = LazyLock::new(|| {
     (schema, validator)
 });
 
-fn resolve(document: &Document, mut problems: Vec<Diagnostic>) -> Result<Settings, Vec<Diagnostic>> {
+/// The settings in `file` after the `--set` arguments, and what is wrong with them though they can be read.
+///
+/// # Errors
+/// Every problem there is, in order of place, if there are settings that cannot be read.
+#[allow(clippy::type_complexity)]
+pub(super) fn read(
+    file: &Path,
+    arguments: &[String],
+) -> Result<(Document, Settings, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (mut document, mut problems) = Document::read(file)?;
+    problems.extend(system_file::embed(&mut document, file)?);
+    for (index, argument) in arguments.iter().enumerate() {
+        match document.set(index, argument) {
+            Ok(more) => problems.extend(more),
+            Err(problem) => problems.push(*problem),
+        }
+    }
+    problems.extend(system_file::embed(&mut document, file)?);
     let (schema, validator) = &*SCHEMA;
-    problems.extend(validate::differences(document, schema, validator));
-    problems.extend(missing_stages(document));
+    problems.extend(validate::differences(&document, schema, validator));
+    problems.extend(missing_stages(&document));
     if problems.is_empty() {
         match serde_json::from_value::<Settings>(whole_numbers(document.root())) {
             Ok(settings) => {
-                problems.extend(impossible_values(document, &settings));
-                if problems.is_empty() {
-                    return Ok(settings);
-                }
+                let mut problems = impossible_values(&document, &settings);
+                problems.extend(name_problem(file));
+                problems.sort();
+                problems.dedup();
+                return Ok((document, settings, problems));
             }
             Err(error) => problems.push(Diagnostic {
                 place: Place::File { file: document.file().to_owned() },
@@ -211,6 +231,7 @@ fn resolve(document: &Document, mut problems: Vec<Diagnostic>) -> Result<Setting
             }),
         }
     }
+    problems.extend(name_problem(file));
     problems.sort();
     problems.dedup();
     Err(problems)
@@ -260,105 +281,6 @@ fn missing_stages(document: &Document) -> Vec<Diagnostic> {
     problems
 }
 
-/// What no schema can state: values that contradict one another, or name what does not exist.
-fn impossible_values(document: &Document, settings: &Settings) -> Vec<Diagnostic> {
-    let mut problems = Vec::new();
-    let mut push = |path: Vec<String>, found: String, expected: String, remedy: String| {
-        let place = document.value_place(&path);
-        problems.push(Diagnostic { place, key: path.join("."), found, expected, remedy });
-    };
-    let at = |section: &str, key: &str| {
-        let segments = key.split(['.', '[', ']']).filter(|segment| !segment.is_empty());
-        std::iter::once(section).chain(segments).map(str::to_owned).collect::<Vec<_>>()
-    };
-    if let Some(generate) = &settings.generate {
-        for problem in generate.validate() {
-            push(at("generate", &problem.key), problem.found, problem.expected, problem.remedy);
-        }
-        let needed = [Split::Train, Split::Validation].into_iter().filter(|_| settings.train.is_some());
-        for split in needed.filter(|split| !generate.splits.contains_key(split)) {
-            push(
-                at("generate", "splits"),
-                format!("no split `{split}`"),
-                "it, because the pipeline has a [train] section".to_owned(),
-                format!("add [generate.splits.{split}]"),
-            );
-        }
-        if let Some(estimate) = &settings.estimate
-            && !estimate.splits.iter().any(|split| generate.splits.contains_key(split))
-        {
-            let names: Vec<_> = generate.splits.keys().map(|split| split.name()).collect();
-            push(
-                at("estimate", "splits"),
-                "no split that [generate] makes".to_owned(),
-                format!("one of {}", names.join(", ")),
-                "add a split of new environments, such as [generate.splits.adapt]".to_owned(),
-            );
-        }
-    }
-    if let Some(import) = &settings.import {
-        for problem in import.validate() {
-            let key = problem.setting.unwrap_or_default();
-            push(
-                at("import", key.strip_prefix("import").unwrap_or(&key)),
-                problem.found,
-                problem.expected,
-                problem.remedy,
-            );
-        }
-    }
-    let sources = [
-        ("generate", settings.generate.as_ref().map(|section| &section.dataset)),
-        ("import", settings.import.as_ref().map(|section| &section.dataset)),
-    ];
-    for (section, dataset) in sources {
-        if let Some(name) = dataset.filter(|name| !is_name(name)) {
-            push(
-                at(section, "dataset"),
-                format!("the name \"{name}\""),
-                NAME_RULE.to_owned(),
-                "choose a name that can be a directory".to_owned(),
-            );
-        }
-    }
-    if let Some(estimate) = settings.estimate.as_ref().filter(|estimate| estimate.method == Method::Physics) {
-        let physics = estimate.physics.clone().unwrap_or_default();
-        for problem in physics.validate() {
-            let key = format!("physics.{}", problem.key);
-            push(at("estimate", &key), problem.found, problem.expected, problem.remedy);
-        }
-        if physics.system.is_none() && settings.import.is_some() {
-            push(
-                at("estimate", "physics.system"),
-                "nothing".to_owned(),
-                "the equations of the imported data".to_owned(),
-                "add `system = \"...\"` to [estimate.physics]".to_owned(),
-            );
-        }
-    }
-    let figures = figures();
-    for (position, published) in settings.report.iter().flat_map(|report| report.published.iter().enumerate()) {
-        if !figures.contains(&published.figure) {
-            let remedy = nearest(&published.figure, figures.iter().map(String::as_str));
-            push(
-                at("report", &format!("published.{position}.figure")),
-                format!("the figure \"{}\"", published.figure),
-                format!("one of {}", figures.join(", ")),
-                remedy.map_or("choose one of them".to_owned(), |name| format!("did you mean \"{name}\"?")),
-            );
-        }
-    }
-    problems
-}
-
-/// The figures of a summary that can stand beside a published number.
-fn figures() -> Vec<String> {
-    let schema = schemars::schema_for!(Summary).to_value();
-    let fields = schema.get("properties").and_then(Value::as_object);
-    let is_figure = |field: &Value| field.pointer("/type/0").and_then(Value::as_str) == Some("number");
-    fields.into_iter().flatten().filter(|(_, field)| is_figure(field)).map(|(name, _)| name.clone()).collect()
-}
-
 /// `1e4` is a whole number to a person and to JSON Schema; make it one to serde.
 pub(super) fn whole_numbers(value: &Value) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
@@ -385,23 +307,17 @@ fn readable_number(line: &str) -> String {
     }
 }
 
-const NAME_RULE: &str = "letters, digits, `.`, `_` and `-`, beginning with a letter or digit";
-
-fn is_name(name: &str) -> bool {
-    name.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && name.chars().all(|one| one.is_ascii_alphanumeric() || matches!(one, '.' | '_' | '-'))
+fn pipeline_name(file: &Path) -> String {
+    file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn pipeline_name(file: &Path) -> Result<String, Vec<Diagnostic>> {
-    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    if is_name(&stem) || !file.is_file() {
-        return Ok(stem);
-    }
-    Err(vec![Diagnostic {
+fn name_problem(file: &Path) -> Option<Diagnostic> {
+    let name = pipeline_name(file);
+    (!is_name(&name)).then(|| Diagnostic {
         place: Place::File { file: file.display().to_string() },
         key: String::new(),
-        found: format!("the name \"{stem}\""),
+        found: format!("the name \"{name}\""),
         expected: NAME_RULE.to_owned(),
         remedy: "rename the file: the run's directory is named after it".to_owned(),
-    }])
+    })
 }

@@ -85,8 +85,22 @@ impl Outcome {
 }
 
 impl Options {
-    fn selects(&self, stage: Stage) -> bool {
-        self.stages.is_empty() || self.stages.contains(&stage) || self.force.contains(&stage)
+    fn names(&self, stage: Stage) -> bool {
+        self.stages.contains(&stage) || self.force.contains(&stage)
+    }
+
+    /// The decision to leave `stage` out; `None` if it is to be done or was done well enough before.
+    fn skips(&self, plan: &Plan, stage: Stage) -> Option<Decision> {
+        let reason = if self.names(stage) {
+            return None;
+        } else if !self.stages.is_empty() {
+            "not asked for".to_owned()
+        } else if !plan.needs(stage) {
+            format!("nothing needs a model: the equations are known; `--force {stage}` does it all the same")
+        } else {
+            return None;
+        };
+        Some(Decision { stage, action: Action::Skip, reasons: vec![reason] })
     }
 
     fn check(&self, plan: &Plan) -> Result<(), Error> {
@@ -105,8 +119,8 @@ pub fn preview(plan: &Plan, options: &Options, executor: &dyn Executor) -> Resul
     options.check(plan)?;
     let mut decisions: Vec<Decision> = Vec::new();
     for stage in plan.stages() {
-        if !options.selects(stage) {
-            decisions.push(Decision { stage, action: Action::Skip, reasons: vec!["not asked for".to_owned()] });
+        if let Some(decision) = options.skips(plan, stage) {
+            decisions.push(decision);
             continue;
         }
         let pending: Vec<_> = plan
@@ -146,15 +160,22 @@ pub fn run(plan: &Plan, options: &Options, executor: &dyn Executor, run: &Run<'_
         if let Some(signal) = run.interrupt.requested() {
             return Err(Error::between_stages(signal));
         }
-        let decision = if !options.selects(stage) {
-            Decision { stage, action: Action::Skip, reasons: vec!["not asked for".to_owned()] }
-        } else {
-            if !stage.makes_dataset() && dataset_lock.is_none() {
-                dataset_lock = Some(dataset_reading(&plan.dataset_directory)?);
+        let needed = plan.needs(stage) || options.names(stage);
+        let decision = match options.skips(plan, stage) {
+            Some(decision) => {
+                if !needed {
+                    run.emit(Event::Note(format!("{stage}: skipped, {}", decision.reasons.join("; "))));
+                }
+                decision
             }
-            carry_out(plan, stage, options, executor, &records, run)?
+            None => {
+                if !stage.makes_dataset() && dataset_lock.is_none() {
+                    dataset_lock = Some(dataset_reading(&plan.dataset_directory)?);
+                }
+                carry_out(plan, stage, options, executor, &records, run)?
+            }
         };
-        if let Some(record) = Record::read(&plan.record_path(stage)) {
+        if let Some(record) = Record::read(&plan.record_path(stage)).filter(|_| needed) {
             if let Some(environments) = record.environments {
                 outcome.environments = environments;
                 outcome.environments_failed = record.environments_failed.unwrap_or(0);
@@ -231,7 +252,7 @@ fn carry_out(
 
 /// Says so if a stage that was not asked for would have run first.
 fn warn_of_stale_inputs(plan: &Plan, stage: Stage, options: &Options, executor: &dyn Executor, run: &Run<'_>) {
-    for parent in plan.parents(stage).into_iter().filter(|parent| !options.selects(*parent)) {
+    for parent in plan.parents(stage).into_iter().filter(|parent| options.skips(plan, *parent).is_some()) {
         let decided = ingredients(plan, parent, executor, &[])
             .and_then(|ingredients: Ingredients| decide(plan, parent, &ingredients, false, executor));
         if let Ok(Decision { action: Action::Run, reasons, .. }) = decided {

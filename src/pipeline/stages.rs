@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::assemble;
+use super::check::error_of_import;
 use super::error::Error;
 use super::fingerprint::canonical;
 use super::plan::{Plan, Source};
@@ -104,7 +105,7 @@ impl Executor for Built {
         match &plan.source {
             Source::Generate(_) => Ok(Vec::new()),
             Source::Import(settings) => {
-                let files = import::files(settings, Path::new(".")).map_err(|problems| Error::MissingArchive {
+                let files = import::files(settings, Path::new("")).map_err(|problems| Error::MissingArchive {
                     path: Path::new(&settings.directory).to_owned(),
                     found: problems.iter().map(|problem| problem.found.as_str()).collect::<Vec<_>>().join(", "),
                 })?;
@@ -129,7 +130,10 @@ impl Executor for Built {
 fn make_dataset(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     match &plan.source {
         Source::Generate(settings) => generate::run(settings, plan.seed, &plan.dataset_directory, context.run)?,
-        Source::Import(settings) => import::run(settings, Path::new("."), &plan.dataset_directory, context.run)?,
+        Source::Import(settings) => {
+            let done = import::run(settings, Path::new(""), &plan.dataset_directory, context.run);
+            done.map_err(|error| error_of_import(&plan.document, error))?
+        }
     };
     Ok(Done { device: "cpu".to_owned(), ..Done::default() })
 }
@@ -299,14 +303,6 @@ pub fn check_directory(directory: &Path, manifest: &Value) -> Result<Vec<String>
             found: format!("the kind \"{}\"", kind.unwrap_or_default()),
             expected: "a pipeline file, a dataset, a model or estimates".to_owned(),
         }),
-    }
-}
-
-/// Every problem of the archive that a pipeline imports, if it is here; nothing for a simulated dataset.
-pub fn check_source(plan: &Plan) -> Vec<import::Problem> {
-    match &plan.source {
-        Source::Import(settings) if Path::new(&settings.directory).is_dir() => import::check(settings, Path::new(".")),
-        Source::Generate(_) | Source::Import(_) => Vec::new(),
     }
 }
 

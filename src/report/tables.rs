@@ -92,7 +92,8 @@ pub fn published(input: &Input, lines: &[Comparison]) -> String {
 /// Environments with a status other than `ok`; nothing if there are none.
 pub fn failed(input: &Input) -> Option<String> {
     let failed: Vec<&Row> = input.estimates.iter().filter(|row| row.status != Status::Ok).collect();
-    let all = if input.is_thinned() { failed.len().max(input.summary.environments_failed) } else { failed.len() };
+    let all =
+        if input.is_thinned() { failed.len().max(input.summary.evaluation.environments_failed) } else { failed.len() };
     if all == 0 {
         return None;
     }
@@ -154,7 +155,11 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
     let known = rows.iter().any(|row| row.parameters.iter().any(|parameter| parameter.truth.is_some()));
     let tested = rows.iter().any(|row| row.test_mse.is_some());
     let hull = rows.iter().any(|row| row.in_hull.is_some());
+    // Without parameters the contexts are all there is to tell environments by.
+    let longest = rows.iter().map(|row| row.context.len()).max().unwrap_or(0);
+    let contexts = if input.parameters.is_empty() { longest } else { 0 };
     let mut headers = vec![text("environment")];
+    headers.extend((0..contexts).map(|k| numeric(&format!("context {k}"))));
     for parameter in &input.parameters {
         headers.push(numeric(&number::quantity(parameter)));
         if known {
@@ -175,6 +180,7 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
     headers.push(text("status"));
     let cells = rows.iter().map(|row| {
         let mut cells = vec![escape(&row.environment)];
+        cells.extend((0..contexts).map(|k| number::optional(row.context.get(k).copied())));
         for index in 0..input.parameters.len() {
             let estimate = row.parameters.get(index);
             cells.push(estimate.map_or_else(
@@ -216,10 +222,11 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
 
 /// How often intervals hold the known parameters, and errors over the Cramér-Rao bound; nothing where neither is known.
 pub fn intervals(summary: &Summary) -> Option<String> {
-    if summary.coverage.is_empty() {
+    if summary.evaluation.coverage.is_empty() {
         return None;
     }
     let rows: Vec<Vec<String>> = summary
+        .evaluation
         .coverage
         .iter()
         .map(|it| {
@@ -234,12 +241,12 @@ pub fn intervals(summary: &Summary) -> Option<String> {
         &headers,
         &rows,
     );
-    if let Some(overall) = summary.error_over_bound_overall {
+    if let Some(overall) = summary.evaluation.error_over_bound_overall {
         let of = |value: Option<f64>| number::optional(value);
         let _ = writeln!(
             out,
             "<p>Parameter errors over the Cramér-Rao bound, root mean square: {} in the hull, {} overall.</p>",
-            of(summary.error_over_bound_in_hull),
+            of(summary.evaluation.error_over_bound_in_hull),
             of(Some(overall))
         );
     }

@@ -1,11 +1,11 @@
 //! A system that a user gives by its equations.
 //!
 //! ```text
-//! dy_i/dt = f_i(t, y; p),   y_i(0) uniform on [lower_i, upper_i),   i = 1 .. C
+//! dy_i/dt = f_i(t, y, u(t); p),   y_i(0) uniform on [lower_i, upper_i),   i = 1 .. C
 //! ```
 //!
-//! `y [C]` states, `p [d_p]` parameters, `t` time; `f_i` an expression in the names of states, parameters and constants, `t`
-//! and `pi`.
+//! `y [C]` states, `u [U]` inputs, `p [d_p]` parameters, `t` time; `f_i` an expression in the names of states, inputs, parameters and
+//! constants, `t` and `pi`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -55,6 +55,10 @@ pub struct Equations {
     /// What differs between environments.
     #[schemars(length(min = 1, max = MOST_NAMES))]
     pub parameters: Vec<ParameterBounds>,
+    /// Known signals that act on the system: inputs of the dataset by these names. Such a system can be fitted, not simulated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MOST_NAMES))]
+    pub inputs: Vec<InputSignal>,
     /// Numbers that are the same in all environments.
     #[serde(default)]
     pub constants: BTreeMap<String, f64>,
@@ -80,6 +84,20 @@ pub struct StateEquation {
     pub derivative: String,
     /// Initial values are drawn uniformly between these two; equal ones fix it.
     pub initial: [f64; 2],
+}
+
+/// One known signal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InputSignal {
+    /// The name used in expressions and files.
+    pub name: String,
+    /// Unit in UDUNITS spelling.
+    #[serde(default = "dimensionless")]
+    pub unit: String,
+    /// One sentence for people.
+    #[serde(default)]
+    pub description: String,
 }
 
 /// One parameter and its bounds.
@@ -164,9 +182,14 @@ impl Equations {
         let parameters = self.parameters.iter().enumerate();
         let states = states.map(|(index, state)| (state.name.as_str(), Instruction::State(index)));
         let parameters = parameters.map(|(index, it)| (it.name.as_str(), Instruction::Parameter(index)));
+        let behind = self.parameters.len();
+        let inputs = self.inputs.iter().enumerate().map(|(index, it)| {
+            let [place, since] = [behind + 2 * index, behind + 2 * self.inputs.len()].map(|at| at as u32);
+            (it.name.as_str(), Instruction::Input { place, since })
+        });
         let constants = self.constants.iter().map(|(name, value)| (name.as_str(), Instruction::Number(*value)));
         let numbers = [("t", Instruction::Time), ("pi", Instruction::Number(std::f64::consts::PI))];
-        let names: Vec<_> = states.chain(parameters).chain(constants).chain(numbers).collect();
+        let names: Vec<_> = states.chain(inputs).chain(parameters).chain(constants).chain(numbers).collect();
         let mut code = Vec::new();
         for (index, state) in self.states.iter().enumerate() {
             match expression::compile(&state.derivative, &names) {
@@ -185,11 +208,10 @@ impl Equations {
     /// The system, of valid equations.
     fn build(&self, program: Program) -> System {
         let program: &'static Program = Box::leak(Box::new(program));
-        let channels = self.states.iter().map(|state| Channel {
-            name: kept(&state.name),
-            unit: kept(&state.unit),
-            description: kept(&state.description),
-        });
+        let channel =
+            |name, unit, description| Channel { name: kept(name), unit: kept(unit), description: kept(description) };
+        let channels = self.states.iter().map(|it| channel(&it.name, &it.unit, &it.description));
+        let inputs = self.inputs.iter().map(|it| channel(&it.name, &it.unit, &it.description));
         let parameters = self.parameters.iter().map(|it| Parameter {
             name: kept(&it.name),
             unit: kept(&it.unit),
@@ -233,6 +255,7 @@ impl Equations {
             description: description.leak(),
             time_unit: kept(&self.time_unit),
             channels: channels.collect::<Vec<_>>().leak(),
+            inputs: inputs.collect::<Vec<_>>().leak(),
             parameters: parameters.collect::<Vec<_>>().leak(),
             horizon: self.horizon,
             time_step: self.time_step,

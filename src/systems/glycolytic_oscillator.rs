@@ -64,6 +64,7 @@ pub static GLYCOLYTIC_OSCILLATOR: System = System {
         concentration("S6", "ATP"),
         concentration("S7", "Pyruvate and acetaldehyde in the medium"),
     ],
+    inputs: &[],
     parameters: &[
         Parameter {
             name: "k1",

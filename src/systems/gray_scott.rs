@@ -34,6 +34,7 @@ pub static GRAY_SCOTT: System = System {
         Channel { name: "u", unit: "1", description: "Concentration of the substance that is fed" },
         Channel { name: "v", unit: "1", description: "Concentration of the substance that converts it" },
     ],
+    inputs: &[],
     parameters: &[rate("F", "Feed rate"), rate("k", "Kill rate")],
     horizon: 400.0,
     time_step: 40.0,

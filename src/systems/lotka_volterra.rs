@@ -25,6 +25,7 @@ pub static LOTKA_VOLTERRA: System = System {
     description: "Prey and predator, dx/dt = 0.5 x - beta x y, dy/dt = delta x y - 0.5 y",
     time_unit: "1",
     channels: CHANNELS,
+    inputs: &[],
     parameters: &[
         Parameter {
             name: "beta",

@@ -22,6 +22,7 @@ pub static LOTKA_VOLTERRA_4: System = System {
     description: "Prey and predator, dx/dt = alpha x - beta x y, dy/dt = delta x y - gamma y",
     time_unit: "1",
     channels: CHANNELS,
+    inputs: &[],
     parameters: &[
         rate("alpha", "Growth rate of the prey"),
         rate("beta", "Loss of prey per encounter with a predator"),

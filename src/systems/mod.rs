@@ -15,6 +15,7 @@ mod expression;
 mod equations;
 mod validate;
 mod sensitivities;
+mod drive;
 
 mod fourier;
 mod random_field;
@@ -26,8 +27,9 @@ mod lotka_volterra;
 mod lotka_volterra_4;
 mod navier_stokes;
 
+pub use drive::Drive;
 pub use dual::{Dual, LANES};
-pub use equations::{Equations, ParameterBounds, Range, StateEquation, Values};
+pub use equations::{Equations, InputSignal, ParameterBounds, Range, StateEquation, Values};
 pub use problem::Problem;
 pub(crate) use problem::Problems;
 pub use sensitivities::{Sensitivities, Start};
@@ -61,6 +63,8 @@ pub struct System {
     pub time_unit: &'static str,
     /// The quantities of the state `[C]`.
     pub channels: &'static [Channel],
+    /// Known signals `[U]` that act on it; with any, a field's parameters are followed by what a [`Drive`] puts there.
+    pub inputs: &'static [Channel],
     /// What differs between environments `[d_p]`.
     pub parameters: &'static [Parameter],
     /// Horizon `T` of a trajectory unless settings say otherwise; samples lie at `0, dt, .., T - dt`.
@@ -107,7 +111,7 @@ pub type Integrate = &'static (dyn Fn(&[f64], &[f64], &[f64], f64, &mut [f64]) -
 /// `initial(uniform, y)`: writes an initial state drawn with `uniform`, which gives independent draws from `[0, 1)`.
 pub type InitialLaw = &'static (dyn Fn(&mut dyn FnMut() -> f64, &mut [f64]) + Sync);
 
-/// One entry of the state.
+/// One entry of the state, or one input.
 #[derive(Clone, Copy, Debug)]
 pub struct Channel {
     /// The name used in files.

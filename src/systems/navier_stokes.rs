@@ -31,6 +31,7 @@ pub static NAVIER_STOKES: System = System {
     description: "Vorticity of a forced flow on a periodic square, 32 x 32 points, viscosity nu varies",
     time_unit: "1",
     channels: &[Channel { name: "w", unit: "1", description: "Vorticity" }],
+    inputs: &[],
     parameters: &[Parameter { name: "nu", unit: "1", description: "Viscosity", lower: 1e-4, upper: 1.0 }],
     horizon: 10.0,
     time_step: 1.0,

@@ -16,6 +16,11 @@ pub(super) enum Instruction {
     Time,
     State(usize),
     Parameter(usize),
+    /// `u + du (t - t_0)`: value and slope of an input stand from this place on behind the parameters, and `t_0` behind all inputs.
+    Input {
+        place: u32,
+        since: u32,
+    },
     Add,
     Subtract,
     Multiply,
@@ -88,9 +93,11 @@ impl Code {
         let mut deepest = 0;
         for instruction in &self.0 {
             match instruction {
-                Instruction::Number(_) | Instruction::Time | Instruction::State(_) | Instruction::Parameter(_) => {
-                    depth += 1;
-                }
+                Instruction::Number(_)
+                | Instruction::Time
+                | Instruction::State(_)
+                | Instruction::Parameter(_)
+                | Instruction::Input { .. } => depth += 1,
                 Instruction::MultiplyState(_) | Instruction::Negate | Instruction::Square | Instruction::Unary(_) => {}
                 _ => depth -= 1,
             }
@@ -117,7 +124,7 @@ impl Program {
         Program { code }
     }
 
-    /// Writes `dy/dt [C]` at `parameters [d_p]`, `time` and `state [C]` to `derivative`.
+    /// Writes `dy/dt [C]` at `parameters [d_p]`, followed by what [`Drive`](super::Drive) puts there, `time` and `state [C]` to `derivative`.
     pub(super) fn derivative<S: Scalar>(&self, parameters: &[S], time: f64, state: &[S], derivative: &mut [S]) {
         let mut stack = [S::from(0.0); DEEPEST];
         let mut next = 0;
@@ -127,6 +134,11 @@ impl Program {
                 Instruction::Time => push(&mut stack, &mut next, S::from(time)),
                 Instruction::State(index) => push(&mut stack, &mut next, state[index]),
                 Instruction::Parameter(index) => push(&mut stack, &mut next, parameters[index]),
+                Instruction::Input { place, since } => {
+                    let [value, slope] = [0, 1].map(|at| parameters[place as usize + at]);
+                    let elapsed = S::from(time) - parameters[since as usize];
+                    push(&mut stack, &mut next, value + slope * elapsed);
+                }
                 Instruction::Add => apply(&mut stack, &mut next, |left, right| left + right),
                 Instruction::Subtract => apply(&mut stack, &mut next, |left, right| left - right),
                 Instruction::Multiply => apply(&mut stack, &mut next, |left, right| left * right),

@@ -11,7 +11,7 @@
 //! Source: M. Caracotsios, W. Stewart, Sensitivity analysis of initial value problems, Computers and Chemical Engineering 9
 //! (1985) 359-365; the products with the Jacobians by [`Dual`] numbers, [`LANES`] directions at a time.
 
-use super::{Dual, LANES, TangentField};
+use super::{Drive, Dual, LANES, TangentField};
 use crate::solve::{Adaptive, Error, Tableau, Tolerance, Work};
 
 /// Values of a [`Dual`].
@@ -44,6 +44,7 @@ pub struct Sensitivities {
     /// Initial state and states `[T]` with all groups `[G, C, 1 + LANES]`.
     initial: Vec<f64>,
     states: Vec<f64>,
+    work: Work,
 }
 
 impl Sensitivities {
@@ -70,7 +71,13 @@ impl Sensitivities {
             derivative: vec![Dual::default(); channels],
             initial: vec![0.0; size],
             states: Vec::new(),
+            work: Work::default(),
         })
+    }
+
+    /// What the last trajectory did cost, whether or not it came to its end.
+    pub fn work(&self) -> Work {
+        self.work
     }
 
     /// Integrates from `start` at `times[0]`; writes the states at `times [T]` to `states [T, C]` and their derivatives to
@@ -108,7 +115,9 @@ impl Sensitivities {
                 }
             }
         };
-        let work = integrator.integrate(augmented, &self.initial, times, &mut self.states)?;
+        let integrated = integrator.integrate(augmented, &self.initial, times, &mut self.states);
+        self.work = integrator.work();
+        let work = integrated?;
         let rows = self.states.chunks_exact(size);
         for (sample, row) in rows.enumerate() {
             for channel in 0..c {
@@ -121,6 +130,45 @@ impl Sensitivities {
             }
         }
         Ok(work)
+    }
+
+    /// As [`Sensitivities::integrate`] at the times of `drive`, under its inputs, one stretch of them after the other; `start` gives the
+    /// parameters alone.
+    ///
+    /// # Errors
+    /// As [`Sensitivities::integrate`].
+    pub fn integrate_under(
+        &mut self,
+        drive: &Drive,
+        start: Start,
+        states: &mut [f64],
+        sensitivities: &mut [f64],
+    ) -> Result<Work, Error> {
+        let (c, k, d_p) = (self.channels, self.directions, start.parameters.len());
+        let mut parameters = start.parameters.to_vec();
+        parameters.resize(d_p + drive.size(), 0.0);
+        let mut parameter_directions = start.parameter_directions.to_vec();
+        parameter_directions.resize(parameters.len() * k, 0.0);
+        let (mut state, mut state_directions) = (start.state.to_vec(), start.state_directions.to_vec());
+        let mut total = Work::default();
+        for (samples, behind) in drive.stretches() {
+            parameters[d_p..].copy_from_slice(&behind);
+            let (first, end) = (*samples.start() * c, (*samples.end() + 1) * c);
+            let start = Start {
+                parameters: &parameters,
+                parameter_directions: &parameter_directions,
+                state: &state,
+                state_directions: &state_directions,
+            };
+            let (states, sensitivities) = (&mut states[first..end], &mut sensitivities[first * k..end * k]);
+            let integrated = self.integrate(start, &drive.times[samples], states, sensitivities);
+            total += self.work;
+            self.work = total;
+            integrated?;
+            state.copy_from_slice(&states[states.len() - c..]);
+            state_directions.copy_from_slice(&sensitivities[sensitivities.len() - c * k..]);
+        }
+        Ok(total)
     }
 
     /// Parameters and initial state with their directions in groups.

@@ -20,14 +20,16 @@ impl Equations {
         self.check_environments(problems);
     }
 
-    /// Names of states, parameters and constants, with their keys.
+    /// Names of states, inputs, parameters and constants, with their keys.
     fn names(&self) -> Vec<(String, &str)> {
         let states = self.states.iter().enumerate();
         let parameters = self.parameters.iter().enumerate();
         let states = states.map(|(index, state)| (format!("states.{index}.name"), state.name.as_str()));
         let parameters = parameters.map(|(index, it)| (format!("parameters.{index}.name"), it.name.as_str()));
+        let inputs = self.inputs.iter().enumerate();
+        let inputs = inputs.map(|(index, it)| (format!("inputs.{index}.name"), it.name.as_str()));
         let constants = self.constants.keys().map(|name| (format!("constants.{name}"), name.as_str()));
-        states.chain(parameters).chain(constants).collect()
+        states.chain(inputs).chain(parameters).chain(constants).collect()
     }
 
     fn check_names(&self, problems: &mut Problems) {
@@ -44,13 +46,10 @@ impl Equations {
             let found = format!("{count} {key}");
             problems.require((1..=MOST_NAMES).contains(&count), key, found, "1 to 1000", "list each with its name");
         }
-        problems.require(
-            self.constants.len() <= MOST_NAMES,
-            "constants",
-            format!("{} constants", self.constants.len()),
-            "at most 1000",
-            "write some of them into the expressions",
-        );
+        for (key, count) in [("inputs", self.inputs.len()), ("constants", self.constants.len())] {
+            let remedy = "write some of them into the expressions, or into the data";
+            problems.require(count <= MOST_NAMES, key, format!("{count} {key}"), "at most 1000", remedy);
+        }
         let mut seen: BTreeMap<&str, String> = BTreeMap::new();
         for (key, name) in self.names() {
             let is_word = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')

@@ -177,7 +177,7 @@ fn toml_files() -> Reader {
             return;
         }
         let Ok(plan) = Plan::load(&path, &[], &Locations::default()) else { return };
-        pipeline::check_source(&plan);
+        pipeline::check(&path, &[]);
         plan.effective_toml();
         plan.effective_json();
     })

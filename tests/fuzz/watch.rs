@@ -33,22 +33,25 @@ pub fn assert_little_memory() {
     assert!(peak < MOST_RESIDENT, "used {} MiB", peak >> 10);
 }
 
-/// Runs the cases of a kind, for a time or a number of them, and fails with all that were found to go wrong.
-pub fn watch(kind: &str) {
+/// Runs the cases of a kind, those that once went wrong, then for a time or a number of them, and fails with all that go wrong.
+pub fn watch(kind: &str, found_before: &[u64]) {
     let seconds = env::var("PARAMILL_FUZZ_SECONDS").ok().map(|seconds| seconds.parse::<u64>().unwrap());
     let deadline = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let last = if seconds.is_some() { u64::MAX >> 1 } else { CASES_BY_DEFAULT };
     let root = tempfile::tempdir().unwrap();
     let (progress, output) = (root.path().join("progress"), root.path().join("output"));
     let mut findings = Vec::new();
+    let mut before = found_before.iter();
     let mut first = 0;
     while first < last && findings.len() < ENOUGH && deadline.is_none_or(|deadline| Instant::now() < deadline) {
-        fs::write(&progress, first.to_string()).unwrap();
+        let again = before.next().copied();
+        let (case, count) = again.map_or((first, last - first), |case| (case, 1));
+        fs::write(&progress, case.to_string()).unwrap();
         let mut child = Command::new("sh")
             .args(["-c", &format!("ulimit -v {MOST_ADDRESSES}; ulimit -c 0; exec \"$0\" \"$@\"")])
             .arg(env::current_exe().unwrap())
             .args(["--exact", "cases", "--nocapture", "--test-threads=1"])
-            .env(CASES, format!("{kind} {first} {}", last - first))
+            .env(CASES, format!("{kind} {case} {count}"))
             .env(PROGRESS, &progress)
             .env("TMPDIR", root.path())
             .stdout(Stdio::null())
@@ -56,13 +59,15 @@ pub fn watch(kind: &str) {
             .spawn()
             .unwrap();
         let at = || fs::read_to_string(&progress).unwrap().parse::<u64>();
-        let (case, end) = followed(&mut child, deadline, first, || at().ok());
+        let (case, end) = followed(&mut child, deadline, case, || at().ok());
         if let Some(end) = end {
             let said = fs::read_to_string(&output).unwrap_or_default();
             let said: String = said.chars().take(600).collect();
             findings.push(format!("{CASES}='{kind} {case} 1': {end}\n{said}"));
         }
-        first = case + 1;
+        if again.is_none() {
+            first = case + 1;
+        }
     }
     println!("{kind}: {first} cases");
     assert!(findings.is_empty(), "{}", findings.join("\n"));

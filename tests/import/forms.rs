@@ -144,7 +144,9 @@ fn units_in_headers_are_converted() {
     assert_eq!(stated.import().1[0].1.states, [0.001, 0.5, 0.0015, 0.4, 0.0025, 0.3]);
     insta::assert_snapshot!("units_differ", Archive::new().replace("t,level", "t (m),level (s)").report());
     let unknown = Archive::new().replace("flow", "flow (buckets per hour)");
-    insta::assert_snapshot!("unit_unknown", unknown.import().2.join("\n"));
+    insta::assert_snapshot!("unit_unknown", unknown.report());
+    let taken = unknown.change(|settings| settings.channels[1].column_unit = Some(settings.channels[1].unit.clone()));
+    insta::assert_snapshot!("notes_unit_unknown", taken.import().2.join("\n"));
     insta::assert_snapshot!("columns_alike", Archive::new().replace("level,flow", "level (m),level (cm)").report());
 }
 
@@ -266,4 +268,40 @@ fn petab_problems_are_not_read_in_part() {
         problem("format_version: 1\nproblems:\n- measurement_files: [m.tsv]\n- measurement_files: [n.tsv]\n"),
     ];
     insta::assert_snapshot!("petab_versions", refused.join("\n"));
+}
+
+/// What is guessed of a file either passes or says what is to be filled in; what cannot be guessed says why.
+#[test]
+fn short_and_strange_files_are_guessed_or_named() {
+    let archive = Archive::new();
+    let guess = |content: &str| {
+        let file = archive.root.path().join("archive/short.csv");
+        fs::write(&file, content).unwrap();
+        import::guess(&file)
+    };
+    let good = [
+        "t,x\n0,1\n1,2\n",
+        "id,t,x\na,0,1\na,1,2\nb,0,3\nb,1,4\n",
+        "id,run,t,x\na,1,0,1\na,1,1,2\na,1,2,2.5\na,1,3,2\nb,1,0,3\nb,1,1,4\nb,1,2,4.5\nb,1,3,4\n",
+        "t,x\n0,1\n1,NA\n2,3\n3,n/a\n4,5\n5,6\n6,7\n7,8\n",
+    ];
+    for content in good {
+        let mapping: toml::Table = toml::from_str(&guess(content).unwrap()).unwrap();
+        let settings: Settings = mapping["import"].clone().try_into().unwrap();
+        assert_eq!(import::check(&settings, Path::new("")), [], "{content}");
+    }
+    let mapping = guess("time (fortnight),x\n0,1\n1,2\n2,4\n3,1\n4,0\n").unwrap();
+    let comment = mapping.lines().nth(1).unwrap();
+    assert!(comment.starts_with('#') && comment.contains("fortnight"), "{mapping}");
+    let bad = [
+        "t,x\n",
+        "t,x\n0,1\n",
+        "t,x\n0,5\n1,5\n2,5\n",
+        "x\n1\n2\n3\n",
+        "a;b\nfoo;bar\nbar;baz\n",
+        "t,x\n0,1\n1,a\n2,b\n",
+    ];
+    let causes: Vec<String> = bad.iter().map(|content| guess(content).unwrap_err()[0].to_string()).collect();
+    let root = archive.root.path().display().to_string();
+    insta::assert_snapshot!("guess_causes", causes.join("\n").replace(&root, "[root]"));
 }

@@ -14,6 +14,7 @@ const ROWS: usize = 1 << 14;
 /// Different values of a column that are kept, and different spellings of what is no number.
 const VALUES: usize = 1 << 12;
 const MARKERS: usize = 16;
+const FEW_MARKERS: usize = 2;
 
 pub(super) const TIMES: &[&str] =
     &["time", "t", "timestamp", "date", "datetime", "day", "days", "hour", "hours", "seconds", "minutes", "week"];
@@ -77,8 +78,10 @@ pub(super) struct Look {
 }
 
 impl Look {
+    /// Mostly numbers; in short columns a few markers of missing values are no small part.
     pub fn is_number(&self) -> bool {
-        self.numbers > 0 && self.numbers >= 4 * (self.texts + self.stamps)
+        let others = self.texts + self.stamps;
+        self.numbers > 0 && (self.numbers >= 4 * others || self.numbers > others && self.strange.len() <= FEW_MARKERS)
     }
 
     pub fn is_called(&self, names: &[&str]) -> bool {

@@ -12,9 +12,20 @@ use crate::import::unit::Unit;
 /// Channels of a long table at most; a column of more names is something else.
 const MOST_CHANNELS: usize = 64;
 
+/// What is kept from training to choose the model.
+#[derive(Clone, Copy)]
+pub(super) enum HeldOut {
+    /// Some trajectories, where a column tells them apart; else ends.
+    Trajectories,
+    /// The end of each trajectory.
+    Ends,
+    /// Nothing, and nothing trains.
+    Nothing,
+}
+
 impl Archive {
-    /// The mapping, if a column can be a channel.
-    pub fn mapping(&self, file: &SourceFile, looks: &[Look]) -> Option<String> {
+    /// The mapping with such splits; `None` if no column can be a channel.
+    pub fn mapping(&self, file: &SourceFile, looks: &[Look], held_out: HeldOut) -> Option<String> {
         let mut free: Vec<&Look> = looks.iter().filter(|look| !look.name.is_empty()).collect();
         let mut take = |is: &dyn Fn(&Look) -> bool| {
             let position = free.iter().position(|look| is(look))?;
@@ -137,13 +148,19 @@ impl Archive {
         }
         text.line("\n[import.splits]");
         let known = environment.map(|environment| list(environment.values.iter().take(1)));
-        text.line(&format!(
-            "adapt = []    # environments to estimate, such as {}",
-            known.as_deref().unwrap_or("[\"ID\"]")
-        ));
-        match trajectory {
-            Some(_) => text.line("validation = { fraction = 0.2 }    # trajectories that choose the model\nseed = 0"),
-            None => text.line("validation = { last = 0.25 }    # the end of each trajectory chooses the model"),
+        let known = known.as_deref().unwrap_or("[\"ID\"]");
+        match held_out {
+            HeldOut::Nothing => {
+                text.line("adapt = [\"*\"]    # all, for an estimate by equations: there is too little to train on");
+            }
+            _ => text.line(&format!("adapt = []    # environments to estimate, such as {known}")),
+        }
+        match held_out {
+            HeldOut::Nothing => {}
+            HeldOut::Trajectories if trajectory.is_some() => {
+                text.line("validation = { fraction = 0.2 }    # trajectories that choose the model\nseed = 0");
+            }
+            _ => text.line("validation = { last = 0.25 }    # the end of each trajectory chooses the model"),
         }
         Some(text.text)
     }

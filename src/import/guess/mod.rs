@@ -4,13 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::cell::{Cell, Flaw, Writing};
+use super::check;
 use super::files::SourceFile;
-use super::problem::{Kind, Problem, Problems};
+use super::problem::{Kind, Problem, Problems, listing, shown};
 use super::records::Delimiter;
+use super::settings::Settings;
 use super::source::{Source, head, syntax};
 
 mod look;
 mod mapping;
+
+use look::Look;
+use mapping::HeldOut;
 
 /// An `[import]` section, with comments, that reads the file at `path`, or all files of one kind in the folder at `path`.
 ///
@@ -24,7 +29,8 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
                 .file(path),
         ]
     };
-    let mut archive = Archive { directory: path.parent().unwrap_or(path).to_owned(), ..Archive::default() };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut archive = Archive { directory: parent.to_owned(), ..Archive::default() };
     let file = match path.extension().and_then(|ending| ending.to_str()) {
         _ if path.is_dir() => {
             archive.directory = path.to_owned();
@@ -54,8 +60,81 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
     let cut = syntax(&archive.delimiter, archive.comment.then_some("#")).ok_or_else(Vec::new)?;
     let Some(mut source) = Source::open(&file, "--guess", cut, &mut problems) else { return Err(problems.into_vec()) };
     let looks = look::look(&mut source, archive.decimal_comma, &mut problems);
-    let remedy = "check the delimiter, or name another file";
-    archive.mapping(&file, &looks).ok_or_else(|| nothing("no column of numbers beside a time", remedy))
+    let candidates = [HeldOut::Trajectories, HeldOut::Ends, HeldOut::Nothing];
+    let mut texts = candidates.into_iter().filter_map(|held_out| archive.mapping(&file, &looks, held_out));
+    let Some(first) = texts.next() else {
+        let (found, remedy) = why_no_channel(&looks);
+        return Err(if problems.is_empty() { nothing(&found, remedy) } else { problems.into_vec() });
+    };
+    if fs::metadata(&file.path).is_ok_and(|metadata| metadata.len() > LARGE) {
+        return Ok(format!(
+            "# Too large to be read whole for a guess: `paramill check` says what is wrong with it.\n{first}"
+        ));
+    }
+    let problems = wrong_with(&first);
+    if problems.is_empty() {
+        return Ok(first);
+    }
+    Ok(texts.find(|text| wrong_with(text).is_empty()).unwrap_or_else(|| with_problems(&first, &problems)))
+}
+
+/// Bytes of a file up to which a guess is tried on all of it.
+const LARGE: u64 = 1 << 26;
+/// Problems that a guess names.
+const NAMED: usize = 10;
+
+/// What `paramill check` would say of a mapping.
+fn wrong_with(text: &str) -> Vec<String> {
+    let section = text.parse::<toml::Table>().ok().and_then(|mut table| table.remove("import"));
+    match section.map(toml::Value::try_into::<Settings>) {
+        Some(Ok(settings)) => check(&settings, Path::new("")).iter().map(Problem::to_string).collect(),
+        Some(Err(error)) => vec![error.to_string()],
+        None => vec!["no [import] section".to_owned()],
+    }
+}
+
+fn with_problems(text: &str, problems: &[String]) -> String {
+    let mut head = String::from("# To be filled in or corrected before it can be run:\n");
+    for problem in problems.iter().take(NAMED) {
+        head += &format!("#   {}\n", problem.replace('\n', " "));
+    }
+    if problems.len() > NAMED {
+        head += &format!("#   and {} more: `paramill check` lists them\n", problems.len() - NAMED);
+    }
+    head + text
+}
+
+/// Why no column can be a channel, and what to do.
+fn why_no_channel(looks: &[Look]) -> (String, &'static str) {
+    let rows = looks.iter().map(|look| look.numbers + look.stamps + look.texts).max().unwrap_or(0);
+    let named = |is: &dyn Fn(&Look) -> bool| {
+        let names: Vec<&str> = looks.iter().filter(|look| is(look)).map(|look| look.header.as_str()).collect();
+        (!names.is_empty()).then(|| listing(&names))
+    };
+    if rows == 0 {
+        return ("a header without rows".to_owned(), "name a file with measurements");
+    }
+    if let [only] = looks {
+        let found = format!("a single column {}", shown(&only.header));
+        return (found, "if it should be several, they are separated by something unusual: write the mapping by hand");
+    }
+    if rows == 1 {
+        return ("a single row".to_owned(), "name a file with several measurements over time");
+    }
+    if let Some(names) = named(&|look| look.is_number() && look.values.len() == 1) {
+        let remedy = "nothing is learned from a constant: name a file in which something changes over time";
+        return (format!("beside a time only values that never change, in {names}"), remedy);
+    }
+    if let Some(names) = named(&|look| look.numbers > 0 && !look.is_number()) {
+        let found = format!("numbers and other text mixed in {names}");
+        return (found, "correct the cells, or write the mapping by hand and declare its markers under `missing`");
+    }
+    if let Some(names) = named(&|look| look.is_number()) {
+        let found = format!("only {names} with numbers, and no measurement beside them");
+        return (found, "name a file with a column of times and one of measurements at least");
+    }
+    let names = listing(&looks.iter().map(|look| look.header.as_str()).collect::<Vec<_>>());
+    (format!("no column of numbers among {names}"), "name a file with measurements")
 }
 
 /// The first file in a folder that looks like a table.
