@@ -84,6 +84,10 @@ fn an_input_is_interpolated_to_the_times_of_the_states() {
     assert_eq!((manifest.inputs[0].quantity.name.as_str(), manifest.inputs[0].between), ("valve", Between::Linear));
     assert_eq!((manifest.channels.len(), manifest.channels[0].name.as_str()), (1, "level"));
     insta::assert_snapshot!("notes_inputs", notes.join("\n"));
+    let report: Vec<_> = manifest.import_report.iter().map(|it| (it.done.as_str(), it.count)).collect();
+    assert_eq!(report, [("converted", 1), ("interpolated", 3), ("input_samples", 1), ("outside", 2)]);
+    let card = fs::read_to_string(linear.target().join("README.md")).unwrap();
+    assert!(card.contains("- 3 values of input valve interpolated (linear)\n"), "{card}");
 
     let hold = valve(", between = 'hold'", VALVE);
     assert_eq!(first(&hold).inputs, [0.1, 0.4, 0.4, 0.7, 0.7]);
