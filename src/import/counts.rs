@@ -115,7 +115,7 @@ impl Counts {
         for (input, count) in settings.events.iter().zip(&self.events) {
             say("events", Some(&input.name), *count, "row", &format!("taken as events of input {}", input.name));
         }
-        let kept = "without any observed state kept for their inputs";
+        let kept = "without any observed state kept for the inputs";
         say("input_samples", None, self.driven, "sample", kept);
         let beyond = "before the first or after the last observed state left out";
         say("outside", None, self.outside, "sample", beyond);

@@ -163,7 +163,7 @@ impl Tracks<'_> {
             }
         }
         for (position, (index, channel)) in settings.states().enumerate() {
-            if counts.observed[position] == 0 && !any_broken {
+            if counts.observed[position] == 0 && !any_broken && !problems.has(&[Kind::InputSpan]) {
                 let found = format!("no value of channel {} in any row", shown(&channel.column));
                 let expected = "an observed value at least once: a hidden state cannot be learned";
                 let remedy = "leave the channel out, or correct `import.table.missing`";

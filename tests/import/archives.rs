@@ -111,6 +111,7 @@ fn what_models_are_trained_on_is_imported() {
     for (name, folder, splits) in [
         ("gause-model", "gause_protists", [16, 14, 0, 3, 3, 0]),
         ("chemostat-model", "chemostat", [57, 57, 0, 6, 6, 0]),
+        ("pk-model", "pk_oral", [9, 9, 0, 3, 3, 0]),
     ] {
         let Some(directory) = archive(folder) else { return };
         let (manifest, ..) = imported(&mapping(name, &directory));

@@ -253,7 +253,7 @@ fn petab_problems_are_not_read_in_part() {
     insta::assert_snapshot!("petab_preequilibration", archive("").report());
     let (_, trajectories, notes) = archive("rows.preequilibrationConditionId = ''").import();
     assert_eq!(trajectories.len(), 1);
-    insta::assert_snapshot!("petab_parameters", notes.join("\n"));
+    insta::assert_snapshot!("notes_petab_parameters", notes.join("\n"));
     let (_, trajectories, _) = archive("rows.preequilibrationConditionId = ['', 'c0']").import();
     assert_eq!(trajectories.len(), 2);
 
