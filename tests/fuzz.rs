@@ -52,7 +52,7 @@ fn parquet() {
 
 #[test]
 fn hdf5() {
-    watch("hdf5", &[111]);
+    watch("hdf5", &[111, 3888]);
 }
 
 #[test]

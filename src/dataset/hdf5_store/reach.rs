@@ -13,6 +13,9 @@ use hdf5_metno_sys::h5z::{
 
 use crate::dataset::Error;
 
+/// Bytes of a checksum behind a chunk.
+const CHECKSUM: u64 = 4;
+
 /// A sentence for each link, variable or filter that takes more than this file and libhdf5 itself to read. To be looked at before
 /// anything is opened through a link and before any value is read.
 pub(crate) fn reach_problems(path: &Path, file: &File) -> std::result::Result<Vec<String>, Error> {
@@ -55,7 +58,19 @@ fn storage_problems(variable: &Dataset) -> Result<Vec<String>> {
     if external != 0 {
         return Ok(vec!["has external storage; expected its values in this file".to_owned()]);
     }
-    Ok(filters(variable)?.into_iter().filter_map(filter_problem).collect())
+    let filters = filters(variable)?;
+    let problems: Vec<String> = filters.iter().copied().filter_map(filter_problem).collect();
+    if !problems.is_empty() || filters.last() != Some(&H5Z_FILTER_FLETCHER32) {
+        return Ok(problems);
+    }
+    // libhdf5 sums on beyond the end of a chunk that is shorter than its checksum.
+    let mut shortest = CHECKSUM;
+    variable.chunks_visit(|chunk| {
+        shortest = shortest.min(chunk.size);
+        0
+    })?;
+    let found = format!("has a chunk of {shortest} bytes; expected a checksum of {CHECKSUM} bytes at least");
+    Ok(if shortest < CHECKSUM { vec![found] } else { problems })
 }
 
 /// The filters of a variable in the order in which they are applied to what is written.
