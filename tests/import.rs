@@ -1,7 +1,7 @@
 //! Import of CSV archives: what is written, and what is said about each kind of bad data.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use paramill::dataset::{Dataset, Manifest, verify};

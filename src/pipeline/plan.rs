@@ -201,6 +201,7 @@ pub(super) fn read(
     file: &Path,
     arguments: &[String],
 ) -> Result<(Document, Settings, Vec<Diagnostic>), Vec<Diagnostic>> {
+    pipeline_name(file)?;
     let (mut document, mut problems) = Document::read(file)?;
     problems.extend(system_file::embed(&mut document, file)?);
     for (index, argument) in arguments.iter().enumerate() {
