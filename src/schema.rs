@@ -139,6 +139,11 @@ impl StateShape {
         self.channels * self.points()
     }
 
+    /// One thing a channel `[C]` for each value of a state.
+    pub fn of_values<T: Clone>(&self, of_channels: &[T]) -> Vec<T> {
+        of_channels.iter().flat_map(|it| std::iter::repeat_n(it.clone(), self.points())).collect()
+    }
+
     /// The values `[n_1, .., n_k]` of channel `c` in each of `states [T, C, n_1, .., n_k]`.
     pub fn channel<'a>(&self, states: &'a [f64], c: usize) -> impl Iterator<Item = &'a [f64]> + use<'a> {
         states.chunks_exact(self.points().max(1)).skip(c).step_by(self.channels)

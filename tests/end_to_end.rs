@@ -9,6 +9,9 @@ use paramill::random::Stream;
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "end_to_end/invariance.rs"]
+mod invariance;
+
 const PAIRS: &str = r#"
 seed = 1
 

@@ -89,7 +89,8 @@ fn weights(layers: usize, inputs: usize, environments: usize, stream: &mut Strea
 fn gradients_agree_with_finite_differences_for_every_solver() {
     for_all(|engine, layers, between| {
         let mut stream = Stream::new(1, "engine", &[]);
-        let batch = batch(&observed(&mut stream, between.len()), between, (0, 0));
+        let mut batch = batch(&observed(&mut stream, between.len()), between, (0, 0));
+        batch.weigh(&[1.3, 0.4]);
         let weights = weights(layers, between.len(), 2, &mut stream);
         let (loss, gradient) = engine.loss_and_gradient(&weights, &batch);
         let predicted = engine::sum_of_squares(&engine.predict(&weights, &batch), &batch) / batch.count();
@@ -123,7 +124,8 @@ fn engines_give_the_same_answers() {
         let (model, mut stream) = (Mlp::new(CHANNELS, inputs, 4, 64), Stream::new(2, "engine", &[]));
         let row = |stream: &mut Stream| observed(stream, inputs)[0][1].clone();
         let observed = vec![(0..7).map(|_| row(&mut stream)).collect(), observed(&mut stream, inputs)[0].clone()];
-        let batch = batch(&observed, between, (0, 0));
+        let mut batch = batch(&observed, between, (0, 0));
+        batch.weigh(&[0.4, 1.3]);
         let mut basis: Vec<f64> = model.initial_weights(&mut stream);
         basis.extend((0..2 * basis.len()).map(|_| 0.03 * stream.normal()));
         let weights = &basis[..2 * basis.len() / 3];

@@ -6,6 +6,8 @@ mod common;
 mod driven;
 #[path = "estimate/initial.rs"]
 mod initial;
+#[path = "estimate/least_errors.rs"]
+mod least_errors;
 #[path = "estimate/missing.rs"]
 mod missing;
 #[path = "estimate/robust.rs"]
@@ -20,8 +22,9 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use approx::assert_relative_eq;
-use common::write;
-use model::{FOUR_PAIRS, NATIVE, TORCH, files, generate, map, silently, train, train_settings, with_threads};
+use model::{
+    FOUR_PAIRS, NATIVE, TORCH, dataset_of, files, generate, map, series, silently, train, train_settings, with_threads,
+};
 use paramill::checkpoint::{self, StoredModel};
 use paramill::dataset::{Dataset, Manifest};
 use paramill::engine::Compute;
@@ -99,23 +102,13 @@ fn estimate_with(
 }
 
 /// A dataset with the quantities of `like` and only these grid trajectories.
-fn grid(root: &Path, name: &str, like: &Manifest, mut trajectories: Vec<Trajectory>) -> Dataset {
-    trajectories.sort_by(|a, b| a.key().cmp(&b.key()));
-    let directory = root.join(name);
-    write(&directory, like.clone(), &[(Split::Grid, trajectories)]);
-    Dataset::open(&directory).unwrap()
+fn grid(root: &Path, name: &str, like: &Manifest, trajectories: Vec<Trajectory>) -> Dataset {
+    dataset_of(&root.join(name), like, vec![(Split::Grid, trajectories)])
 }
 
 /// Two species that start at `start`, sampled as often as asked, and stay where they are.
 fn resting(environment: &str, samples: usize, start: [f64; 2]) -> Trajectory {
-    Trajectory {
-        environment: environment.to_owned(),
-        trajectory: "0".to_owned(),
-        parameters: vec![Some(0.75), Some(0.75)],
-        times: (0..samples).map(|t| t as f64 * 0.5).collect(),
-        states: (0..samples).flat_map(|_| start).collect(),
-        inputs: Vec::new(),
-    }
+    series(environment, &vec![start; samples])
 }
 
 #[test]
@@ -258,7 +251,9 @@ fn a_fit_that_began_roughly_ends_at_the_minimum_of_the_models_own_error() {
     model.manifest.substeps = 3;
     let squares = |row: &Row, context: &[f64]| {
         let (observed, predicted) =
-            estimate::portrait(NATIVE, dataset, &model, Split::Grid, &row.environment, context).unwrap().unwrap();
+            estimate::portrait(&Settings::default(), NATIVE, dataset, &model, (Split::Grid, &row.environment), context)
+                .unwrap()
+                .unwrap();
         observed.states.iter().zip(&predicted).map(|(y, z)| (y - z) * (y - z)).sum::<f64>()
     };
     let rows = rows(dataset, &model, Split::Grid);

@@ -176,10 +176,9 @@ fn python_computes_the_estimates_from_the_weights() {
             .unwrap()
             .into_iter()
             .map(|row| {
+                let place = (split, row.environment.as_str());
                 let (_, prediction) =
-                    estimate::portrait(NATIVE, &dataset, &model, split, &row.environment, &row.context)
-                        .unwrap()
-                        .unwrap();
+                    estimate::portrait(&settings, NATIVE, &dataset, &model, place, &row.context).unwrap().unwrap();
                 (row.environment, prediction.into())
             })
             .collect();

@@ -115,6 +115,7 @@ fn dataset_manifest(stage: Stage, configuration: Value, seed: u64) -> Value {
         time_unit: "1".to_owned(),
         channels: Vec::new(),
         grid: None,
+        import_report: Vec::new(),
         inputs: Vec::new(),
         parameters: Vec::new(),
         data_tolerance: None,

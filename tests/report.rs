@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use paramill::estimate::{Coverage, ParameterEstimate, Row, Status};
+use paramill::estimate::{Coverage, Evaluation, ParameterEstimate, Row, Status};
 use paramill::report::{Input, LossPoint, Portrait, Published, Summary, TrainingEnvironment, write};
 use paramill::schema::{Grid, GridAxis, Quantity};
 use resvg::usvg::roxmltree::Document;
@@ -68,6 +68,7 @@ fn empty() -> Input {
         training: Vec::new(),
         estimates: Vec::new(),
         portraits: Vec::new(),
+        initial_states_fitted: false,
         losses: Vec::new(),
         published: Vec::new(),
         effective_pipeline: String::new(),
@@ -174,6 +175,7 @@ fn grid() -> Input {
         description: "Prey and predators: one model learned from nine systems, the two interaction rates of 2601 others read off it.".to_owned(),
         summary: Summary {
             pipeline: "lv-grid".to_owned(),
+            evaluation: Evaluation {
             mse_in_domain: Some(1.62e-5),
             mse_adaptation: Some(1.18e-5),
             coverage: vec![
@@ -189,6 +191,8 @@ fn grid() -> Input {
             environments_in_hull: Some(625),
             environments_out_of_hull: Some(1976),
             environments_failed: 7,
+                ..Evaluation::default()
+            },
             seconds: BTreeMap::from([
                 ("generate".to_owned(), 2.31),
                 ("train".to_owned(), 1284.2),
@@ -210,6 +214,7 @@ fn grid() -> Input {
         training,
         estimates,
         portraits,
+        initial_states_fitted: false,
         losses,
         published,
         effective_pipeline: "name = \"lv-grid\"\n\n[train]\nrule = \"coda-l1\"\nsteps = 30000 # < a & b >\n".to_owned(),
@@ -262,9 +267,12 @@ fn balls() -> Input {
         description: "Balls dropped from a bridge: cross-section over mass from the fall alone.".to_owned(),
         summary: Summary {
             pipeline: "ball-drops".to_owned(),
-            param_mape_overall: Some(9.13),
-            mse_in_domain: Some(0.087),
-            environments: 4,
+            evaluation: Evaluation {
+                param_mape_overall: Some(9.13),
+                mse_in_domain: Some(0.087),
+                environments: 4,
+                ..Evaluation::default()
+            },
             device: "cpu".to_owned(),
             engine: "torch".to_owned(),
             threads: 2,
@@ -384,8 +392,8 @@ fn wreck() -> Input {
         .iter_mut()
         .skip(10)
         .for_each(|point| (point.train, point.validation) = (f64::NAN, Some(f64::INFINITY)));
-    input.summary.mse_in_domain = Some(f64::NAN);
-    input.summary.mse_adaptation = Some(1e-19);
+    input.summary.evaluation.mse_in_domain = Some(f64::NAN);
+    input.summary.evaluation.mse_adaptation = Some(1e-19);
     input.published.push(Published {
         figure: "no_such_figure".to_owned(),
         value: 0.0,
@@ -473,7 +481,10 @@ fn the_grid_has_all_its_pictures_and_figures() {
     let input = grid();
     let report = Report::of("grid", &input);
     report.check();
-    assert_eq!(report.files(".svg"), ["contexts.svg", "loss.svg", "parameter-error-map.svg", "portraits.svg"]);
+    assert_eq!(
+        report.files(".svg"),
+        ["contexts.svg", "loss.svg", "parameter-error-map.svg", "portraits.svg", "trajectories.svg"]
+    );
     let page = report.text("index.html");
     for shown in
         ["1.62×10⁻⁵", "1.18×10⁻⁵", "0.183", "0.912", "0.737", "2605", "625 environments", "10⁻⁹", "30\u{202f}000"]
@@ -496,11 +507,35 @@ fn the_grid_has_all_its_pictures_and_figures() {
     assert_eq!(lines[1]["below_tolerance"], "false");
 }
 
+/// Two channels that only grow or fall have no portrait worth seeing; those that turn have both.
+#[test]
+fn channels_stand_against_time_and_portraits_where_a_trajectory_turns() {
+    let mut input = grid();
+    let of_turning = Report::of("turning", &input);
+    assert!(of_turning.text("index.html").contains("the prediction from the same initial state"));
+    for portrait in &mut input.portraits {
+        let monotone = |t: &f64| [(-t).exp(), 1.0 - (-0.3 * t).exp()];
+        portrait.prediction = portrait.times.iter().flat_map(monotone).collect();
+        // Noise turns the data, and says nothing.
+        let noise = portrait.truth.iter().enumerate().map(|(i, _)| 0.01 * (i as f64 * 7.3).sin());
+        portrait.truth = portrait.prediction.iter().zip(noise).map(|(value, noise)| value + noise).collect();
+    }
+    input.initial_states_fitted = true;
+    let report = Report::of("monotone", &input);
+    report.check();
+    let pictures = report.files(".svg");
+    assert!(pictures.contains(&"trajectories.svg".to_owned()) && !pictures.contains(&"portraits.svg".to_owned()));
+    let page = report.text("index.html");
+    assert!(page.contains("initial states included") && !page.contains("same initial state"));
+    let picture = report.text("trajectories.svg");
+    assert!(input.channels.iter().all(|channel| picture.contains(channel.name.as_str())));
+}
+
 #[test]
 fn a_few_balls_stand_beside_their_truth() {
     let report = Report::of("balls", &balls());
     report.check();
-    assert_eq!(report.files(".svg"), ["contexts.svg", "estimates.svg", "loss.svg", "portraits.svg"]);
+    assert_eq!(report.files(".svg"), ["contexts.svg", "estimates.svg", "loss.svg", "trajectories.svg"]);
     let (page, picture) = (report.text("index.html"), report.text("estimates.svg"));
     for name in ["Baseball", "Blue Basketball", "Golf Ball", "Tennis Ball"] {
         assert!(page.contains(name) && picture.contains(name), "{name}");
@@ -515,7 +550,7 @@ fn a_few_balls_stand_beside_their_truth() {
 fn more_parameters_have_a_panel_each() {
     let report = Report::of("oscillator", &oscillator());
     report.check();
-    assert_eq!(report.files(".svg"), ["estimates.svg", "portraits.svg"]);
+    assert_eq!(report.files(".svg"), ["estimates.svg", "trajectories.svg"]);
     let picture = report.text("estimates.svg");
     for name in ["true k1", "true K1", "true q"] {
         assert!(picture.contains(name), "{name}");

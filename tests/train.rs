@@ -2,6 +2,8 @@
 
 #[path = "common/dataset.rs"]
 mod common;
+#[path = "train/channels.rs"]
+mod channels;
 #[path = "train/missing.rs"]
 mod missing;
 #[path = "common/model.rs"]

@@ -35,9 +35,12 @@ pub struct Manifest {
     pub parameters: Vec<Quantity>,
     /// One a channel: the model sees `(value - centre) / scale`.
     pub scales: Vec<ChannelScale>,
-    /// The same, one an input.
+    /// The same, one an input, and what they were in training.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub input_scales: Vec<ChannelScale>,
+    pub input_scales: Vec<InputScale>,
+    /// The weight of each channel in the loss, their mean one; absent where all weigh the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<f64>,
     /// The training environments, in the order of the contexts.
     pub environments: Vec<Environment>,
     pub training: TrainingSummary,
@@ -75,10 +78,10 @@ pub struct Units {
 
 impl Units {
     /// Given a scale a channel and one an input.
-    pub fn new(scales: &[ChannelScale], state: &StateShape, of_inputs: &[ChannelScale], inputs: &[Input]) -> Self {
+    pub fn new(scales: &[ChannelScale], state: &StateShape, of_inputs: &[InputScale], inputs: &[Input]) -> Self {
         Units {
             state: scales.iter().flat_map(|&scale| std::iter::repeat_n(scale, state.points())).collect(),
-            inputs: of_inputs.to_vec(),
+            inputs: of_inputs.iter().map(|input| input.scale).collect(),
             between: inputs.iter().map(|input| input.between).collect(),
         }
     }
@@ -103,6 +106,15 @@ impl Units {
 pub struct ChannelScale {
     pub centre: f64,
     pub scale: f64,
+}
+
+/// Affine scaling of an input, and its least and greatest value over the training split.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InputScale {
+    #[serde(flatten)]
+    pub scale: ChannelScale,
+    pub least: f64,
+    pub greatest: f64,
 }
 
 impl ChannelScale {

@@ -20,7 +20,7 @@ mod tensors;
 mod training;
 
 pub use log::LogRecord;
-pub use manifest::{ChannelScale, Environment, Manifest, StopReason, TrainingSummary, Units};
+pub use manifest::{ChannelScale, Environment, InputScale, Manifest, StopReason, TrainingSummary, Units};
 pub use map::{LeaveOneOut, MapKind, MapResidual, ParameterMap};
 pub use model::{MAP_FILE, StoredModel, verify};
 pub use training::{Best, TrainingState, TrainingStore};

@@ -178,6 +178,11 @@ fn read_manifest(directory: &Path) -> Result<(Manifest, String), Error> {
         let found = format!("{} scales for {} inputs", manifest.input_scales.len(), manifest.inputs.len());
         return invalid(found, "one scale an input");
     }
+    if !manifest.weights.is_empty()
+        && (manifest.weights.len() != d || manifest.weights.iter().any(|it| it.is_nan() || *it <= 0.0))
+    {
+        return invalid(format!("the weights {:?}", manifest.weights), "one weight above zero a channel, or none");
+    }
     if manifest.substeps == 0 {
         return invalid("`substeps` 0".to_owned(), "one step from sample to sample, or more");
     }

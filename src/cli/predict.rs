@@ -76,6 +76,9 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
     }
     let times: Vec<f64> = (0..=steps as u64).map(|step| start + step as f64 * every).collect();
     let (times, inputs) = driven(command, &model, times)?;
+    if let Some(reason) = estimate::inputs_extrapolate(&model.manifest, &times, &inputs, settings.extrapolation) {
+        complain(&format!("warning: the model extrapolates, and the bands do not know by how much: {reason}"));
+    }
     let forecast = estimate::forecast(COMPUTE, &model, &known, &initial, &times, &inputs)?;
     let text = if command.json { format!("{:#}\n", as_json(&forecast, channels)) } else { as_csv(&forecast, channels) };
     match &command.to {

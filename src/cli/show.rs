@@ -14,7 +14,7 @@ use crate::digest::sha256_of_file;
 use crate::estimate::{self, ParameterEstimate};
 use crate::pipeline::{Error, Locations, Plan, load_system};
 use crate::report::{MOST_TRAJECTORIES, draw_trajectories};
-use crate::schema::{Quantity, Split, Trajectory};
+use crate::schema::{Input, Quantity, Split, Trajectory};
 use crate::systems::{Equations, Values};
 
 /// Environments of a split that are shown at most.
@@ -232,8 +232,11 @@ fn dataset_card(dataset: &Manifest) -> String {
     }
     text.push_str(&format!("\n{}", quantities("channel", &dataset.channels)));
     if !dataset.inputs.is_empty() {
-        let inputs: Vec<Quantity> = dataset.inputs.iter().map(|input| input.quantity.clone()).collect();
-        text.push_str(&format!("\n{}", quantities("input", &inputs)));
+        let mut rows = vec![["input", "unit", "between samples", "description"].map(str::to_owned).to_vec()];
+        rows.extend(dataset.inputs.iter().map(|Input { quantity: it, between }| {
+            vec![it.name.clone(), it.unit.clone(), between.name().to_owned(), it.description.clone()]
+        }));
+        text.push_str(&format!("\n{}", table(&rows)));
     }
     if !dataset.parameters.is_empty() {
         text.push_str(&format!("\n{}", quantities("parameter", &dataset.parameters)));
@@ -247,6 +250,10 @@ fn dataset_card(dataset: &Manifest) -> String {
         rows.push(std::iter::once(split.to_string()).chain(counts).take(columns).collect());
     }
     text.push_str(&format!("\n{}", table(&rows)));
+    if !dataset.import_report.is_empty() {
+        let lines: String = dataset.import_report.iter().map(|it| format!("  {}\n", it.text)).collect();
+        text.push_str(&format!("\nwhat the import did\n{lines}"));
+    }
     let mut rows = vec![["file", "bytes", "sha256"].map(str::to_owned).to_vec()];
     let files = dataset.files.iter();
     rows.extend(files.map(|file| vec![file.path.clone(), file.bytes.to_string(), file.sha256.clone()]));

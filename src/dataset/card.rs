@@ -42,6 +42,7 @@ pub(super) fn text(manifest: &Manifest) -> String {
         &mut card,
     );
     splits(manifest, missing, &mut card);
+    treatments(manifest, &mut card);
     making(manifest, &mut card);
     loading(manifest, &mut card);
     card
@@ -113,6 +114,16 @@ fn splits(manifest: &Manifest, missing: bool, card: &mut String) {
         let range = if shortest == longest { shortest.to_string() } else { format!("{shortest} to {longest}") };
         let cells = if missing { format!(" {cells} |") } else { String::new() };
         let _ = writeln!(card, "| `{split}` | {environments} | {trajectories} | {samples} | {range} |{cells}");
+    }
+}
+
+fn treatments(manifest: &Manifest, card: &mut String) {
+    if manifest.import_report.is_empty() {
+        return;
+    }
+    card.push_str("\n## What the import did\n\n");
+    for treatment in &manifest.import_report {
+        let _ = writeln!(card, "- {}", cell(&treatment.text));
     }
 }
 

@@ -132,7 +132,14 @@ pub fn select(
 /// The description of `source`, for a dataset that will stand at `directory` and has its name.
 fn described(source: &Manifest, directory: &Path) -> Manifest {
     let name = directory.file_name().map_or_else(|| source.name.clone(), |name| name.to_string_lossy().into_owned());
-    Manifest { format: FormatVersion::CURRENT, name, splits: BTreeMap::new(), files: Vec::new(), ..source.clone() }
+    Manifest {
+        format: FormatVersion::CURRENT,
+        name,
+        import_report: Vec::new(),
+        splits: BTreeMap::new(),
+        files: Vec::new(),
+        ..source.clone()
+    }
 }
 
 fn tool() -> String {

@@ -37,10 +37,28 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
     pub parameters: Vec<Quantity>,
+    /// What an import did beside copying values; absent where it did nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub import_report: Vec<Treatment>,
     /// Tolerance of the data themselves (the solver's `rtol`); absent where it is unknown, as for measurements.
     pub data_tolerance: Option<f64>,
     pub splits: BTreeMap<Split, SplitSummary>,
     pub files: Vec<FileEntry>,
+}
+
+/// Something that an import did with what it read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Treatment {
+    /// What was done: `rows_left_out`, `missing`, `converted`, `interpolated`, `events`, `input_samples`, `outside`, `dropped`, `merged`,
+    /// `cut` or `left_alone`.
+    pub done: String,
+    /// The channel, input or column, if it was done to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// How often: rows, cells, values, samples, gaps or files, as the text says.
+    pub count: u64,
+    /// The same for people.
+    pub text: String,
 }
 
 /// What made a directory.

@@ -195,16 +195,23 @@ impl Writer {
         let directory = self.directory.path();
         let shards = self.finished.entry(open.split).or_default();
         let [data, hdf5] = ["data", "hdf5"].map(|folder| format!("{folder}/{}-{:05}.part", open.split, shards.len()));
-        parquet_store::write(&directory.join(&data), &self.manifest, open.split, &open.rows)?;
-        let path = directory.join(&hdf5);
-        let image = hdf5_store::image(&self.manifest, open.split, &open.rows).map_err(Error::hdf5(&path))?;
-        fs::write(&path, &image).map_err(Error::io(&path))?;
-        let image = FileEntry { path: hdf5, bytes: image.len() as u64, sha256: sha256(&image) };
+        let (manifest, split, rows) = (&self.manifest, open.split, &open.rows);
+        let write_table = || {
+            parquet_store::write(&directory.join(&data), manifest, split, rows)?;
+            file_entry(directory, &data)
+        };
+        let write_image = || {
+            let path = directory.join(&hdf5);
+            let image = hdf5_store::image(manifest, split, rows).map_err(Error::hdf5(&path))?;
+            fs::write(&path, &image).map_err(Error::io(&path))?;
+            Ok(FileEntry { path: hdf5.clone(), bytes: image.len() as u64, sha256: sha256(&image) })
+        };
+        let (table, image) = rayon::join(write_table, write_image);
         let finished = FinishedShard {
             description: self.description.clone().unwrap_or_default(),
             summary: open.summary.clone(),
             last,
-            files: [file_entry(directory, &data)?, image],
+            files: [table?, image?],
         };
         if self.description.is_some() {
             kept::record(directory, open.split, shards.len(), &finished)?;

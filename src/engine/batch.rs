@@ -6,7 +6,7 @@ use crate::schema::Between;
 ///
 /// A row starts at `initial` and is compared with `targets` after each step of length `dt`. Where a row is shorter than
 /// `L`, or an environment has fewer rows than `B`, `dt` and `mask` are zero: padding moves nothing and counts for nothing.
-/// A missing value has mask and target zero too.
+/// A missing value has mask and target zero too. A mask between is the root of the value's weight in the loss.
 ///
 /// Within a step each input is on a straight line: it has a value where the step starts, and a slope `du/dt`, which is zero for an input
 /// that is held.
@@ -24,7 +24,7 @@ pub struct Batch {
     pub dt: Vec<f64>,
     /// `[E, B, L, C]`.
     pub targets: Vec<f64>,
-    /// `[E, B, L, C]`, zero or one.
+    /// `[E, B, L, C]`: zero, or the root of a weight, which is one unless it is said otherwise.
     pub mask: Vec<f64>,
     /// Inputs where a step starts `[E, B, L, U]`.
     pub input_starts: Vec<f64>,
@@ -102,6 +102,13 @@ impl Batch {
         }
     }
 
+    /// Takes environment `e` out: nothing of it moves or counts.
+    pub fn blank(&mut self, e: usize) {
+        let (steps, values) = (self.rows * self.steps, self.values_per_environment());
+        self.dt[e * steps..(e + 1) * steps].fill(0.0);
+        self.mask[e * values..(e + 1) * values].fill(0.0);
+    }
+
     /// The batch of environment `e` alone.
     pub fn environment(&self, e: usize) -> Batch {
         let part = |values: &[f64]| {
@@ -123,9 +130,21 @@ impl Batch {
         }
     }
 
-    /// Observed values that are compared, over the whole batch.
+    /// Multiplies the weight of each value by the square of its entry in `roots`, one a value of a state; of none, all stay.
+    pub fn weigh(&mut self, roots: &[f64]) {
+        if !roots.is_empty() {
+            self.mask.chunks_exact_mut(roots.len()).for_each(|of| of.iter_mut().zip(roots).for_each(|(m, r)| *m *= r));
+        }
+    }
+
+    /// Sum of the weights of the observed values that are compared, over the whole batch: how many they are where all weigh one.
     pub fn count(&self) -> f64 {
-        self.mask.iter().sum()
+        self.mask.iter().map(|root| root * root).sum()
+    }
+
+    /// Observed values that are compared, over the whole batch.
+    pub fn values(&self) -> usize {
+        self.mask.iter().filter(|&&root| root > 0.0).count()
     }
 
     /// Values of one environment in `targets` and `mask`: `B L C`.

@@ -4,7 +4,7 @@
 //! seam is a plain slice of `f64`, in the model's own units; the arithmetic inside is the engine's.
 //!
 //! With `x_0` a row's initial state and `Phi` one Runge-Kutta step, the rollout is `x_l = Phi(x_{l-1}, dt_l; theta_e)`,
-//! `l = 1..L`, and the loss is the mean squared error over the batch's observed values, `1/n sum m (x - y)^2`.
+//! `l = 1..L`, and the loss is the mean squared error over the batch's observed values, `sum (m (x - y))^2 / sum m^2`.
 //!
 //! Inputs `u [U]` are carried as values of the state whose rates are known: set where a step starts, and moved by their slope within it.
 //! A stage then sees `u(t + c_i dt)`, for `c_i = sum_j a_ij`. Nothing is differentiated with respect to them.
@@ -34,7 +34,7 @@ pub trait Engine: Send + Sync {
     /// The loss and its gradient with respect to `weights [E, P]`.
     fn loss_and_gradient(&self, weights: &[f64], batch: &Batch) -> (f64, Vec<f64>);
 
-    /// The residuals `x - y` of all observed values, and their Jacobian with respect to the environment's weights.
+    /// The residuals `m (x - y)` of all observed values, and their Jacobian with respect to the environment's weights.
     fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian;
 
     /// Environments that [`Tangents::roll_out`] wants at once; fixed, so that no result depends on how many there are.
@@ -85,8 +85,8 @@ impl With {
     }
 }
 
-/// The sum of squared residuals of `predictions` over the observed values of `batch`.
+/// The weighed sum of squared residuals of `predictions` over the observed values of `batch`.
 pub fn sum_of_squares(predictions: &[f64], batch: &Batch) -> f64 {
     let values = predictions.iter().zip(&batch.targets).zip(&batch.mask);
-    values.filter(|&(_, &mask)| mask > 0.0).map(|((p, y), _)| (p - y) * (p - y)).sum()
+    values.filter(|&(_, &mask)| mask > 0.0).map(|((p, y), m)| m * m * (p - y) * (p - y)).sum()
 }

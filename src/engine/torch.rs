@@ -181,9 +181,9 @@ impl Engine for Torch {
         let weights = self.weights(weights).set_requires_grad(true);
         let residuals = (self.roll_out(&weights, batch) - self.tensor(&batch.targets, &shape)).view([-1]);
         let mut jacobian = Jacobian::default();
-        for (value, _) in batch.mask.iter().enumerate().filter(|(_, mask)| **mask > 0.0) {
+        for (value, &mask) in batch.mask.iter().enumerate().filter(|(_, mask)| **mask > 0.0) {
             let environment = value / batch.values_per_environment();
-            let residual = residuals.select(0, value as i64);
+            let residual = residuals.select(0, value as i64) * mask;
             let gradient = Tensor::run_backward(&[&residual], &[&weights], true, false).remove(0);
             jacobian.environments.push(environment);
             jacobian.residuals.push(residual.double_value(&[]));

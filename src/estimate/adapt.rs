@@ -13,7 +13,8 @@
 //! its covariance is a block of the inverse over all unknowns.
 //!
 //! All values weigh the same in the model's own units, unless `estimate.noise` says what the noise is like: a second fit then weighs them
-//! by the noise that the residuals of the first show. With `estimate.loss = "huber"`, further fits weigh down what lies far off.
+//! by the noise that the residuals of the first show. With `estimate.loss = "huber"`, further fits weigh down what lies far off. Channels
+//! weigh as they did in training (`train.weights`). Neither of these is a weight by the noise: what errors are then is in [`covariance`].
 //!
 //! A fit that finds no minimum begins again from contexts of training environments, until one does.
 //!
@@ -24,6 +25,7 @@
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
+mod covariance;
 mod support;
 mod walk;
 mod weights;
@@ -88,6 +90,10 @@ pub struct Adapter<'a> {
     /// Where fits begin that found no minimum from zero `[n][d]`.
     starts: Vec<Vec<f64>>,
     units: Units,
+    /// Values of a channel in a state.
+    points: usize,
+    /// The weight of each value of a state in the loss; empty where all weigh the same.
+    preferences: Vec<f64>,
 }
 
 impl<'a> Adapter<'a> {
@@ -104,6 +110,8 @@ impl<'a> Adapter<'a> {
             d: model.manifest.context_dimension,
             starts: spread(&model.contexts, model.manifest.context_dimension),
             units: model.manifest.units(),
+            points: model.manifest.state_shape().points(),
+            preferences: model.manifest.state_shape().of_values(&model.manifest.weights),
         })
     }
 
@@ -123,26 +131,32 @@ impl<'a> Adapter<'a> {
             .flat_map_iter(|supports| {
                 let batch = &padded_batch(&self.units, supports, together);
                 let (settings, even) = (self.settings, &Weights::even(batch, supports));
-                let chunk =
-                    Chunk { tangents: tangents.as_ref(), with, d: self.d, batch, supports, weights: even, settings };
+                let (tangents, d, points, preferences) = (tangents.as_ref(), self.d, self.points, &self.preferences);
+                let weights = &even.preferring(preferences);
+                let chunk = Chunk { tangents, with, d, points, preferences, batch, supports, weights, settings };
                 let fitted = match &coarse {
-                    None => chunk.fit(chunk.first_guess()),
+                    None => chunk.fit(chunk.first_guess(), &vec![true; supports.len()]),
                     Some(coarse) => {
                         let rough = Chunk { tangents: coarse.as_ref(), settings: &rough, ..chunk };
-                        chunk.go_on(rough.fit(rough.first_guess()))
+                        chunk.go_on(rough.fit(rough.first_guess(), &vec![true; supports.len()]))
                     }
                 };
                 let mut fitted = chunk.begin_again(fitted, &self.starts);
                 let by_noise =
                     settings.noise.map(|noise| Weights::of(noise, &self.units.state, batch, supports, &fitted));
-                if let Some(weights) = &by_noise {
+                if let Some(by_noise) = &by_noise {
+                    let weights = &by_noise.preferring(preferences);
                     fitted = Chunk { weights, ..chunk }.go_on(fitted);
                 }
                 if settings.loss == Loss::Huber {
                     for _ in 0..HUBER_ROUNDS {
-                        let weights = &by_noise.as_ref().unwrap_or(even).huber(batch, supports, &fitted);
+                        let weights = by_noise.as_ref().unwrap_or(even).huber(batch, supports, &fitted);
+                        let weights = &weights.preferring(preferences);
                         fitted = Chunk { weights, ..chunk }.go_on(fitted);
                     }
+                }
+                if settings.loss == Loss::Huber || !preferences.is_empty() {
+                    chunk.spread(&mut fitted, by_noise.as_ref().unwrap_or(even), by_noise.is_some());
                 }
                 fitted
             })
@@ -162,6 +176,8 @@ struct Chunk<'a> {
     tangents: &'a dyn Tangents,
     with: With,
     d: usize,
+    points: usize,
+    preferences: &'a [f64],
     batch: &'a Batch,
     supports: &'a [Support],
     weights: &'a Weights,
@@ -195,12 +211,13 @@ impl Chunk<'_> {
                 start.iter_mut().zip(found).for_each(|(start, found)| *start = *found);
             }
         }
-        let mut fitted = self.fit(start);
-        if fitted.iter().any(|it| it.status != Status::Ok) {
-            for (it, again) in fitted.iter_mut().zip(self.fit(self.first_guess())) {
-                if it.status != Status::Ok {
-                    *it = again;
-                }
+        let mut fitted = self.fit(start, &vec![true; self.supports.len()]);
+        let failed: Vec<bool> = fitted.iter().map(|it| it.status != Status::Ok).collect();
+        if failed.contains(&true) {
+            for ((it, again), _) in
+                fitted.iter_mut().zip(self.fit(self.first_guess(), &failed)).zip(&failed).filter(|(_, failed)| **failed)
+            {
+                *it = again;
             }
         }
         fitted.iter_mut().zip(&rough).for_each(|(it, rough)| it.iterations += rough.iterations);
@@ -210,12 +227,13 @@ impl Chunk<'_> {
     /// Fits those that found no minimum once more from the contexts `starts`, each until it has one.
     fn begin_again(&self, mut fitted: Vec<Adaptation>, starts: &[Vec<f64>]) -> Vec<Adaptation> {
         for context in starts {
-            if fitted.iter().all(|it| !it.could_begin_elsewhere()) {
+            let lost: Vec<bool> = fitted.iter().map(Adaptation::could_begin_elsewhere).collect();
+            if !lost.contains(&true) {
                 break;
             }
             let mut start = self.first_guess();
             start.iter_mut().for_each(|start| start.as_mut_slice()[..self.d].copy_from_slice(context));
-            for (it, mut again) in fitted.iter_mut().zip(self.fit(start)) {
+            for (it, mut again) in fitted.iter_mut().zip(self.fit(start, &lost)) {
                 if it.could_begin_elsewhere() {
                     again.iterations += it.iterations;
                     match again.status {
@@ -228,16 +246,22 @@ impl Chunk<'_> {
         fitted
     }
 
-    /// Predictions and tangents of the whole batch at the `unknowns` of each environment.
-    fn roll_out(&self, unknowns: &[DVector<f64>]) -> (Vec<f64>, Vec<f64>) {
+    /// Predictions and tangents of the whole batch at the `unknowns` of each environment; those that are not `wanted` mean nothing.
+    fn roll_out(&self, unknowns: &[DVector<f64>], wanted: impl Fn(usize) -> bool) -> (Vec<f64>, Vec<f64>) {
         let mut contexts = vec![0.0; self.batch.environments * self.d];
         for (context, unknowns) in contexts.chunks_exact_mut(self.d).zip(unknowns) {
             context.copy_from_slice(&unknowns.as_slice()[..self.d]);
         }
-        if self.with == With::Context {
+        let mut unwanted = (0..self.supports.len()).filter(|&e| !wanted(e)).peekable();
+        if self.with == With::Context && unwanted.peek().is_none() {
             return self.tangents.roll_out_with(self.with, &contexts, self.batch);
         }
         let mut batch = self.batch.clone();
+        // Where environments are computed one by one, those that go on longest hold up no others.
+        unwanted.for_each(|e| batch.blank(e));
+        if self.with == With::Context {
+            return self.tangents.roll_out_with(self.with, &contexts, &batch);
+        }
         let of_environment = batch.rows * batch.channels;
         for (initial, unknowns) in batch.initial.chunks_exact_mut(of_environment).zip(unknowns) {
             let states = &unknowns.as_slice()[self.d..];
@@ -246,17 +270,21 @@ impl Chunk<'_> {
         self.tangents.roll_out_with(self.with, &contexts, &batch)
     }
 
-    /// Fits from the unknowns `start` of each environment.
-    fn fit(&self, start: Vec<DVector<f64>>) -> Vec<Adaptation> {
+    /// Fits from the unknowns `start` of each environment that is `wanted`; what is said of the others means nothing.
+    fn fit(&self, start: Vec<DVector<f64>>, wanted: &[bool]) -> Vec<Adaptation> {
         let size = self.batch.values_per_environment();
-        let (mut predictions, mut tangents) = self.roll_out(&start);
+        let (mut predictions, mut tangents) = self.roll_out(&start, |e| wanted[e]);
         let mut walks: Vec<Walk> = start
             .into_iter()
             .enumerate()
             .map(|(e, start)| {
                 let priors = self.supports[e].priors(self.with);
                 let point = self.point(e, start, &predictions, &tangents);
-                Walk::begin(point, self.d, self.supports[e].points(), priors, self.settings)
+                let mut walk = Walk::begin(point, self.d, self.supports[e].points(), priors, self.settings);
+                if !wanted[e] {
+                    walk.end = Some((Status::NotConverged, String::new()));
+                }
+                walk
             })
             .collect();
         while walks.iter().any(|walk| walk.end.is_none()) {
@@ -281,7 +309,7 @@ impl Chunk<'_> {
             if walks.iter().all(|walk| walk.end.is_some()) {
                 break;
             }
-            let (candidates, of_candidates) = self.roll_out(&unknowns);
+            let (candidates, of_candidates) = self.roll_out(&unknowns, |e| walks[e].end.is_none());
             for (e, (walk, (step, unknowns))) in walks.iter_mut().zip(steps.into_iter().zip(unknowns)).enumerate() {
                 if walk.end.is_some() {
                     continue;

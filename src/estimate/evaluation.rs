@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::interval::quantile;
-use super::{ParameterEstimate, Row, Support};
+use super::{Loss, ParameterEstimate, Row, Support, robust};
 use crate::checkpoint::ChannelScale;
 use crate::engine::Batch;
 use crate::schema::Split;
@@ -30,7 +30,6 @@ pub struct Coverage {
 
 /// The figures of an estimation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Evaluation {
     /// Mean squared error on the test split under the training contexts.
     pub mse_in_domain: Option<f64>,
@@ -39,6 +38,7 @@ pub struct Evaluation {
     pub mse_adaptation: Option<f64>,
     /// The split that the parameter errors are measured on: `grid` if it was estimated, else `adapt`.
     pub parameter_split: Option<Split>,
+    /// Mean absolute percentage error of the parameters (percent), environments in the convex hull of training.
     pub param_mape_in_hull: Option<f64>,
     pub param_mape_out_of_hull: Option<f64>,
     pub param_mape_overall: Option<f64>,
@@ -170,14 +170,20 @@ pub(super) struct FitErrors {
     pub rmse: f64,
     /// Percent.
     pub mape: f64,
-    /// The root mean squared error of each channel `[C]`.
+    /// How large the errors of each channel are `[C]`: their root mean square, or under Huber's loss by their median.
     pub by_channel: Vec<f64>,
 }
 
 impl FitErrors {
     /// Of `predictions` (one `[T - 1, C]` a trajectory, scaled) against the scaled `support`.
     /// `scales` has one a value of a state, `channels` channels of as many values each.
-    pub fn new(support: &Support, predictions: &[Vec<f64>], scales: &[ChannelScale], channels: usize) -> Self {
+    pub fn new(
+        support: &Support,
+        predictions: &[Vec<f64>],
+        scales: &[ChannelScale],
+        channels: usize,
+        loss: Loss,
+    ) -> Self {
         let points = scales.len() / channels.max(1);
         let cells = support.trajectories.iter().zip(predictions).flat_map(|(trajectory, prediction)| {
             let observed = trajectory.states.get(scales.len()..).unwrap_or_default();
@@ -187,16 +193,20 @@ impl FitErrors {
                 (value / points, y * scale + centre, z * scale + centre)
             })
         });
-        FitErrors::of(channels, cells)
+        FitErrors::of(channels, loss, cells)
     }
 
     /// Of cells `(channel, observed, fitted)`.
-    pub fn of(channels: usize, cells: impl Iterator<Item = (usize, f64, f64)>) -> Self {
+    pub fn of(channels: usize, loss: Loss, cells: impl Iterator<Item = (usize, f64, f64)>) -> Self {
+        let mut sizes = vec![Vec::new(); channels];
         let mut squares: Vec<Mean> = (0..channels).map(|_| Mean::default()).collect();
         let mut relative = Mean::default();
         for (channel, observed, fitted) in cells {
             let error = fitted - observed;
             squares[channel].add(error * error);
+            if loss == Loss::Huber {
+                sizes[channel].push(error.abs());
+            }
             if observed != 0.0 {
                 relative.add(100.0 * (error / observed).abs());
             }
@@ -207,7 +217,12 @@ impl FitErrors {
         FitErrors {
             rmse: root(&all),
             mape: relative.mean().unwrap_or(f64::NAN),
-            by_channel: squares.iter().map(root).collect(),
+            by_channel: match loss {
+                Loss::Squares => squares.iter().map(root).collect(),
+                Loss::Huber => {
+                    sizes.into_iter().map(|sizes| robust::deviation(sizes.into_iter()).unwrap_or(f64::NAN)).collect()
+                }
+            },
         }
     }
 }

@@ -26,6 +26,12 @@ impl Hull {
         Hull { points, bounds }
     }
 
+    /// Whether parameters lie in the hull; none where one is unknown, or there are no points.
+    pub(super) fn holds(&self, parameters: &[Option<f64>]) -> Option<bool> {
+        let known: Vec<f64> = parameters.iter().copied().collect::<Option<_>>()?;
+        (!known.is_empty() && !self.points.is_empty()).then(|| self.contains(&known))
+    }
+
     /// Whether `point` lies in the hull, its boundary included. False for a hull of no points.
     pub fn contains(&self, point: &[f64]) -> bool {
         let inside_box = self.bounds.iter().zip(point).all(|(&(low, high), &value)| {

@@ -9,41 +9,43 @@
 //!   fitted_adapt.parquet     on request: one row a sample, observed and fitted
 //! ```
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub mod adapt;
+mod driven;
 mod evaluation;
 mod fitted;
 mod hull;
 mod interval;
+mod learned;
 pub mod map;
 mod output;
 pub mod physics;
 mod portrait;
 mod predict;
+mod range;
+mod robust;
 mod row;
 mod settings;
 mod stream;
 
 pub use adapt::Support;
+pub use driven::inputs_extrapolate;
 pub use evaluation::{Coverage, Evaluation};
 pub use hull::Hull;
 pub use interval::Bounds;
 pub use output::{Manifest, read_rows, rows, verify};
 pub use portrait::portrait;
 pub use predict::{Forecast, KnownContext, context_of_environment, context_of_parameters, forecast};
+pub use range::extrapolates;
 pub use row::{ParameterEstimate, Row, Status};
-pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Settings};
-
-use nalgebra::{DMatrix, DVector};
-use rayon::prelude::*;
+pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Noise, Settings};
 
 use stream::Observed;
 
-use crate::checkpoint::{self, StoredModel, Units};
+use crate::checkpoint::{self, StoredModel};
 use crate::dataset::{self, Dataset, IndexEntry};
-use crate::engine::{Batch, Compute, ComputeError};
+use crate::engine::{Compute, ComputeError};
 use crate::progress::{Event, Run};
 use crate::schema::{Input, Quantity, Split};
 use crate::systems::Problem;
@@ -78,10 +80,6 @@ pub enum Error {
         "estimate.initial_state = \"estimated\": the dataset holds fields, whose initial states have too many values; leave it out"
     )]
     EstimatedFields,
-    #[error(
-        "estimate.loss = \"huber\": the method \"physics\" fits squares alone; leave it out, or use the method \"learned\""
-    )]
-    LossOfPhysics,
     #[error(
         "the forecast is not finite from time {time} on; start nearer to the training data, or look less far ahead"
     )]
@@ -119,7 +117,7 @@ pub fn run(
     check_bounds(settings)?;
     let parameters = &dataset.manifest().parameters;
     check_settings(settings, dataset, parameters)?;
-    let estimator = Estimator::new(settings, compute, dataset, model)?;
+    let estimator = learned::Estimator::new(settings, compute, dataset, model, run)?;
     let evaluation = Evaluation { mse_in_domain: estimator.mse_in_domain()?, ..Evaluation::default() };
     let output = output::Output::create(directory, dataset, Some(model), parameters, settings)?;
     estimate_splits(settings, dataset, output, evaluation, run, |split, block| estimator.block(split, block))
@@ -148,10 +146,11 @@ fn estimate_splits(
         let mut rows_of_split = evaluation::Tally::default();
         let mut done = 0;
         stream::for_each_block(dataset, split, |block| {
-            if let Some(signal) = run.interrupt.requested() {
-                return Err(Error::Interrupted { signal });
-            }
+            let go_on = || run.interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }));
+            go_on()?;
             let estimated = estimate(split, block)?;
+            // What was asked to stop while it was estimated is not to be written.
+            go_on()?;
             let (rows, fits): (Vec<Row>, Vec<fitted::Fit>) = estimated.into_iter().unzip();
             rows.iter().for_each(|row| rows_of_split.add(row));
             writer.write(&rows)?;
@@ -213,22 +212,6 @@ fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result<(), Error>
     Err(Error::OtherQuantities { dataset: dataset.directory().to_owned(), found, expected })
 }
 
-/// In which dimension, if any, a context lies further outside the range of the training contexts than `slack` widths of it.
-pub fn extrapolates(model: &StoredModel, context: &[f64], slack: f64) -> Option<String> {
-    let d = context.len();
-    (0..d).find_map(|k| {
-        let values = model.contexts.iter().skip(k).step_by(d);
-        let least = values.clone().fold(f64::INFINITY, |a, &b| a.min(b));
-        let greatest = values.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
-        let slack = slack * (greatest - least);
-        let is_far = greatest > least && !(least - slack..=greatest + slack).contains(&context[k]);
-        is_far.then(|| {
-            let xi = context[k];
-            format!("context {k} is {xi:.3}; those of the training environments go from {least:.3} to {greatest:.3}")
-        })
-    })
-}
-
 /// Bounds whose ends are in order.
 fn check_bounds(settings: &Settings) -> Result<(), Error> {
     for (name, bounds) in &settings.bounds {
@@ -254,187 +237,5 @@ fn check_settings(settings: &Settings, dataset: &Dataset, parameters: &[Quantity
 
 fn check_initial_state(settings: &Settings, dataset: &Dataset) -> Result<(), Error> {
     let fields = dataset.manifest().grid.is_some();
-    if settings.initial_state() == InitialState::Estimated && fields { Err(Error::EstimatedFields) } else { Ok(()) }
-}
-
-struct Estimator<'a> {
-    settings: &'a Settings,
-    dataset: &'a Dataset,
-    model: &'a StoredModel,
-    adapter: adapt::Adapter<'a>,
-    hull: Hull,
-    /// In the order of the dataset's parameters.
-    bounds: Vec<Bounds>,
-    /// Rows of held-out trajectories of adapted environments.
-    held_out: BTreeMap<String, Vec<usize>>,
-    units: Units,
-}
-
-impl<'a> Estimator<'a> {
-    fn new(
-        settings: &'a Settings,
-        compute: Compute,
-        dataset: &'a Dataset,
-        model: &'a StoredModel,
-    ) -> Result<Self, Error> {
-        let known = model.manifest.environments.iter();
-        let points = known.filter_map(|it| it.parameters.iter().copied().collect::<Option<Vec<f64>>>()).collect();
-        let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
-        let names = dataset.manifest().parameters.iter().map(|it| it.name.as_str());
-        Ok(Estimator {
-            settings,
-            bounds: interval::bounds_in_order(&settings.bounds, names),
-            dataset,
-            model,
-            adapter: adapt::Adapter::new(settings, compute, model)?,
-            hull: Hull::new(points),
-            units: model.manifest.units(),
-            held_out,
-        })
-    }
-
-    /// The rows of a block of environments, and their fitted trajectories.
-    fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<(Row, fitted::Fit)>, Error> {
-        let mut environments = Vec::with_capacity(block.len());
-        let mut supports = Vec::with_capacity(block.len());
-        for Observed { id, parameters, trajectories } in block {
-            environments.push((id, parameters));
-            supports.push(Support::new(trajectories, &self.units, self.settings.initial_state()));
-        }
-        let adaptations = self.adapter.adapt(&supports);
-        environments
-            .into_par_iter()
-            .zip(&supports)
-            .zip(adaptations)
-            .map(|(((id, parameters), support), mut adaptation)| {
-                let test_mse = match self.held_out.get(&id) {
-                    Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &adaptation.context)?,
-                    _ => None,
-                };
-                let predictions = std::mem::take(&mut adaptation.predictions);
-                let errors = evaluation::FitErrors::new(
-                    support,
-                    &predictions,
-                    &self.units.state,
-                    self.model.manifest.channels.len(),
-                );
-                let fit = match self.settings.fitted {
-                    true => fitted::Fit::new(&id, support, &adaptation.initial_states, &predictions, &self.units.state),
-                    false => fitted::Fit::default(),
-                };
-                Ok((self.row(id, &parameters, support.points(), adaptation, errors, test_mse), fit))
-            })
-            .collect()
-    }
-
-    fn row(
-        &self,
-        id: String,
-        known: &[Option<f64>],
-        points: usize,
-        adaptation: adapt::Adaptation,
-        errors: evaluation::FitErrors,
-        test_mse: Option<f64>,
-    ) -> Row {
-        let adapt::Adaptation { context, covariance, degrees, mut status, mut reason, iterations, .. } = adaptation;
-        let d_p = known.len();
-        let (values, of_parameters) = match &self.model.map {
-            Some(map) => {
-                let jacobian = map.jacobian(&context);
-                let jacobian = DMatrix::from_fn(d_p, context.len(), |j, k| jacobian[j][k]);
-                let own = DMatrix::from_diagonal(&DVector::from_vec(map.variance(&context)));
-                (map.apply(&context), &jacobian * &covariance * jacobian.transpose() + own)
-            }
-            None => (vec![f64::NAN; d_p], DMatrix::from_element(d_p, d_p, f64::NAN)),
-        };
-        let (parameters, correlations) = interval::parameters(&values, &of_parameters, degrees, &self.bounds, known);
-        if status == Status::Ok {
-            (status, reason) = self.judge(&context, &covariance, &values, &errors, degrees);
-        }
-        let truth: Option<Vec<f64>> = known.iter().copied().collect();
-        let free = (degrees / points as f64).sqrt();
-        Row {
-            environment: id,
-            status,
-            reason,
-            context,
-            parameters,
-            correlations,
-            noise: errors.by_channel.iter().map(|rmse| rmse / free).collect(),
-            trajectory_rmse: errors.rmse,
-            trajectory_mape: errors.mape,
-            test_mse,
-            points,
-            degrees,
-            iterations,
-            in_hull: truth.filter(|truth| !truth.is_empty()).map(|truth| self.hull.contains(&truth)),
-        }
-    }
-
-    /// What a fit that converged is worth.
-    fn judge(
-        &self,
-        context: &[f64],
-        covariance: &DMatrix<f64>,
-        values: &[f64],
-        errors: &evaluation::FitErrors,
-        degrees: f64,
-    ) -> (Status, String) {
-        if !errors.rmse.is_finite() {
-            return (Status::Diverged, "the fitted rollout is not finite".to_owned());
-        }
-        if degrees > 0.0 && covariance.iter().any(|value| !value.is_finite()) {
-            return (Status::Unidentifiable, "the trajectories do not determine the context".to_owned());
-        }
-        let quantities = &self.model.manifest.parameters;
-        for ((bounds, &value), quantity) in self.bounds.iter().zip(values).zip(quantities) {
-            let cut = bounds.cut(value);
-            if cut != value && !value.is_nan() {
-                let name = &quantity.name;
-                return (Status::AtBound, format!("{name} was estimated as {value:.6}, beyond its bound {cut}"));
-            }
-        }
-        match extrapolates(self.model, context, self.settings.extrapolation) {
-            Some(reason) => (Status::OutsideTrainingRange, reason),
-            None => (Status::Ok, String::new()),
-        }
-    }
-
-    /// Mean squared error, in the dataset's units, on held-out trajectories under a context.
-    fn held_out_error(&self, rows: &[usize], context: &[f64]) -> Result<Option<f64>, Error> {
-        if context.iter().any(|xi| !xi.is_finite()) {
-            return Ok(None);
-        }
-        let held_out = self.held_out(Split::AdaptTest, rows)?;
-        let mut error = evaluation::SquaredError::default();
-        self.add_error(context, &held_out, &mut error);
-        Ok(Some(error.mean()).filter(|_| error.count() > 0))
-    }
-
-    /// Mean squared error, in the dataset's units, on the test split under the training contexts.
-    fn mse_in_domain(&self) -> Result<Option<f64>, Error> {
-        let environments = environments(&self.dataset.index(Split::Test)?);
-        let d = self.model.manifest.context_dimension;
-        let mut error = evaluation::SquaredError::default();
-        for environment in &environments {
-            let known = self.model.manifest.environments.iter().position(|it| it.id == environment.id);
-            let Some(place) = known else { continue };
-            let held_out = self.held_out(Split::Test, &environment.rows)?;
-            self.add_error(&self.model.contexts[place * d..(place + 1) * d], &held_out, &mut error);
-        }
-        Ok(Some(error.mean()).filter(|_| error.count() > 0))
-    }
-
-    /// Trajectories that nothing is fitted to: each starts where it was observed.
-    fn held_out(&self, split: Split, rows: &[usize]) -> Result<Support, Error> {
-        Ok(Support::new(self.dataset.read_rows(split, rows)?, &self.units, InitialState::Observed))
-    }
-
-    fn add_error(&self, context: &[f64], held_out: &Support, error: &mut evaluation::SquaredError) {
-        let mut weights = vec![0.0; self.model.model().layout().size()];
-        self.model.rule().decode(&self.model.shared, context, &mut weights);
-        let Units { state, between, .. } = &self.units;
-        let batch = Batch::new(state.len(), between, &[held_out.segments()], (0, 0));
-        error.add(&self.adapter.engine.predict(&weights, &batch), &batch, state);
-    }
+    if settings.initial_state == Some(InitialState::Estimated) && fields { Err(Error::EstimatedFields) } else { Ok(()) }
 }

@@ -1,22 +1,23 @@
-//! One trajectory beside what a fitted context says of it.
+//! One trajectory beside what was fitted to it.
 
-use super::{Error, InitialState, Support};
+use super::{Error, InitialState, Settings, Support, adapt};
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::{Batch, Compute};
 use crate::schema::{Split, Trajectory};
 
-/// Truth and prediction of the first support trajectory of an environment under a context, in the dataset's units `[T, C]`, from its first
-/// complete sample on; of the first trajectory that has one, if any has.
+/// Observed and fitted states `[T, C]` of a support trajectory of an environment, in the dataset's units; the first that has something to
+/// follow, if any has. Where initial states are estimated, as they were fitted, with the context that goes with them; else the prediction
+/// under `context` from the first complete sample on.
 ///
 /// # Errors
 /// If the dataset cannot be read, has no such environment, or is not of the model's quantities.
 pub fn portrait(
+    settings: &Settings,
     compute: Compute,
     dataset: &Dataset,
     model: &StoredModel,
-    split: Split,
-    environment: &str,
+    (split, environment): (Split, &str),
     context: &[f64],
 ) -> Result<Option<(Trajectory, Vec<f64>)>, Error> {
     super::check_quantities(dataset, model)?;
@@ -29,24 +30,25 @@ pub fn portrait(
             expected: "the dataset that the estimates were made from".to_owned(),
         });
     }
-    let mut observed = None;
-    for row in rows {
-        observed = dataset.read_rows(split, &[row])?.remove(0).from_start();
-        if observed.is_some() {
-            break;
-        }
-    }
-    let Some(observed) = observed else { return Ok(None) };
     let units = model.manifest.units();
-    let scales = &units.state;
-    let support = Support::new([observed.clone()], &units, InitialState::Observed);
-    let rule = model.rule();
-    let mut weights = vec![0.0; model.model().layout().size()];
-    rule.decode(&model.shared, context, &mut weights);
-    let batch = Batch::new(scales.len(), &units.between, &[support.segments()], (0, 0));
-    let mut prediction = observed.state(0).to_vec();
-    for state in model.engine(compute)?.0.predict(&weights, &batch).chunks_exact(scales.len()) {
-        prediction.extend(state.iter().zip(scales).map(|(value, scale)| value * scale.scale + scale.centre));
-    }
-    Ok(Some((observed, prediction)))
+    let observed = dataset.read_rows(split, &rows)?;
+    let support = Support::new(observed, &units, settings.initial_state());
+    let place = support.trajectories.iter().position(|trajectory| trajectory.len() > 1);
+    let Some(place) = place else { return Ok(None) };
+    let (initial, later) = match settings.initial_state() {
+        InitialState::Observed => {
+            let mut weights = vec![0.0; model.model().layout().size()];
+            model.rule().decode(&model.shared, context, &mut weights);
+            let batch = Batch::new(units.state.len(), &units.between, &[vec![support.segments()[place]]], (0, 0));
+            let first = support.trajectories[place].state(0).to_vec();
+            (first, model.engine(compute)?.0.predict(&weights, &batch))
+        }
+        InitialState::Estimated => {
+            let mut fitted =
+                adapt::Adapter::new(settings, compute, model)?.adapt(std::slice::from_ref(&support)).remove(0);
+            (fitted.initial_states.swap_remove(place), fitted.predictions.swap_remove(place))
+        }
+    };
+    let (mut trajectories, states) = support.in_units(&[initial.into_iter().chain(later).collect()], &units);
+    Ok(states.into_iter().next().map(|states| (trajectories.swap_remove(place), states)))
 }

@@ -1,7 +1,11 @@
 //! One row of the estimates: everything known of one environment.
 
+use nalgebra::DMatrix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::evaluation::FitErrors;
+use super::{Bounds, interval};
 
 /// How the estimation of one environment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -101,4 +105,57 @@ pub struct Row {
     pub iterations: usize,
     /// Whether the true parameters lie in the convex hull of the training environments'; `None` where unknown.
     pub in_hull: Option<bool>,
+}
+
+/// What a fit found of one environment, by either method.
+pub(super) struct Found<'a> {
+    pub environment: String,
+    pub status: Status,
+    pub reason: String,
+    pub context: Vec<f64>,
+    /// `[d_p]`.
+    pub values: &'a [f64],
+    /// `[d_p, d_p]`.
+    pub covariance: &'a DMatrix<f64>,
+    /// Known parameters `[d_p]` and their bounds.
+    pub truth: &'a [Option<f64>],
+    pub bounds: &'a [Bounds],
+    pub errors: FitErrors,
+    pub test_mse: Option<f64>,
+    pub points: usize,
+    pub degrees: f64,
+    pub iterations: usize,
+    pub in_hull: Option<bool>,
+}
+
+impl Found<'_> {
+    pub fn row(self) -> Row {
+        let (parameters, correlations) =
+            interval::parameters(self.values, self.covariance, self.degrees, self.bounds, self.truth);
+        // Residuals are smaller than the noise: the unknowns follow it.
+        let free = (self.degrees / self.points as f64).sqrt();
+        Row {
+            environment: self.environment,
+            status: self.status,
+            reason: self.reason,
+            context: self.context,
+            parameters,
+            correlations,
+            noise: self.errors.by_channel.iter().map(|size| size / free).collect(),
+            trajectory_rmse: self.errors.rmse,
+            trajectory_mape: self.errors.mape,
+            test_mse: self.test_mse,
+            points: self.points,
+            degrees: self.degrees,
+            iterations: self.iterations,
+            in_hull: self.in_hull,
+        }
+    }
+}
+
+impl Row {
+    /// The Cramér-Rao bounds of the errors `[d_p]`.
+    pub(super) fn set_bounds(&mut self, bounds: Vec<Option<f64>>) {
+        self.parameters.iter_mut().zip(bounds).for_each(|(parameter, bound)| parameter.bound = bound);
+    }
 }

@@ -50,7 +50,8 @@ pub struct Settings {
     /// Splits whose environments are estimated, those that the dataset has.
     #[schemars(extend("uniqueItems" = true))]
     pub splits: Vec<Split>,
-    /// Gauss-Newton iterations at most, from one start.
+    /// Gauss-Newton iterations at most, from one start. Work is limited by counts, never by the clock, so that what is given up is the same on
+    /// every machine; the equations of `method = "physics"` have `max_evaluations` beside it.
     #[schemars(range(min = 1))]
     pub iterations: usize,
     /// Relative decrease of the loss, and relative size of a step, below which an environment has converged.
@@ -59,26 +60,26 @@ pub struct Settings {
     /// Weight of the squared norm of the context beside the mean squared error.
     #[schemars(range(min = 0))]
     pub context_penalty: f64,
-    /// Where the rollouts of trajectories start. Without it `observed` by a learned model, and `estimated` by known equations.
+    /// Where the rollouts of trajectories start. Without it `observed` by a learned model and of fields, and `estimated` by known equations.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "InitialState")]
     pub initial_state: Option<InitialState>,
     /// What the errors of measurement are like: a second fit then weighs every value by its noise, whose size in each channel the first one
     /// shows. Where absent, all values weigh the same in the model's own units; known equations then take it as constant.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise: Option<physics::Noise>,
-    /// What of a residual counts. `method = "physics"` knows only squares.
+    pub noise: Option<Noise>,
+    /// What of a residual counts.
     pub loss: Loss,
     /// Bounds of parameters by name: an estimate beyond one is cut there, and its environment has the status `at_bound`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<String, Bounds>,
-    /// How far a context may lie outside the range of the training contexts, in widths of that range, before its environment has the
-    /// status `outside_training_range`.
+    /// How far a context, or an input, may lie outside the range of those of the training, in widths of that range, before its environment has
+    /// the status `outside_training_range`.
     #[schemars(range(min = 0))]
     pub extrapolation: f64,
     /// Whether the fitted trajectories are written beside the observed ones, to `fitted_SPLIT.parquet`.
     pub fitted: bool,
-    /// The equations of `method = "physics"`.
+    /// The equations of `method = "physics"`, or of the Cramér-Rao bounds beside learned estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "physics::Settings")]
     pub physics: Option<physics::Settings>,
@@ -103,6 +104,16 @@ impl Default for Settings {
     }
 }
 
+/// What the errors of measurement are like. Their size is estimated, a channel at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Noise {
+    /// As large at every sample.
+    Constant,
+    /// A share of the value.
+    Proportional,
+}
+
 /// What of a residual counts in a fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -110,7 +121,8 @@ pub enum Loss {
     /// Its square.
     #[default]
     Squares,
-    /// Its square near zero, its size far from it: single wrong values pull little.
+    /// Its square near zero, its size far from it: single wrong values pull little. The noise of a channel is then told from the median of
+    /// its residuals.
     Huber,
 }
 

@@ -248,6 +248,7 @@ impl Simulation {
             time_unit: self.system.time_unit.to_owned(),
             channels,
             grid: self.preset.grid(),
+            import_report: Vec::new(),
             inputs: Vec::new(),
             parameters: self.system.parameter_quantities(),
             data_tolerance: Some(tolerance),

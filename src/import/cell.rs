@@ -130,6 +130,11 @@ impl Writing {
         writing
     }
 
+    /// Whether there are numbers that stand for missing values.
+    pub fn has_numbers(&self) -> bool {
+        !self.numbers.is_empty()
+    }
+
     /// The cell's finite number.
     pub fn number(&self, cell: Cell<'_>) -> Result<f64, Flaw> {
         let text = match cell {

@@ -66,11 +66,21 @@ impl Clock {
         self.stamps == Some(true) && self.unit.is_none()
     }
 
+    /// Whether times have been numbers so far, and not written in a way of their own.
+    pub fn reads_numbers(&self) -> bool {
+        self.format.is_none() && self.stamps == Some(false)
+    }
+
+    /// The time that is a finite number; `conversion` is that of the column's unit to the dataset's.
+    pub fn moment_of(&self, number: f64, conversion: Conversion) -> Moment {
+        Moment::of_number(conversion.apply(number))
+    }
+
     /// The time in a cell; `conversion` is that of the column's unit to the dataset's.
     pub fn moment(&mut self, cell: Cell<'_>, writing: &Writing, conversion: Conversion) -> Result<Moment, Flaw> {
         let number = if self.format.is_none() { writing.number(cell) } else { Err(Flaw::TimeStamp) };
         let (moment, is_stamp) = match (number, cell) {
-            (Ok(number), _) => (Moment::of_number(conversion.apply(number)), false),
+            (Ok(number), _) => (self.moment_of(number, conversion), false),
             (Err(Flaw::Missing | Flaw::Infinite), _) if self.format.is_none() => return Err(number.unwrap_err()),
             (Err(_), Cell::Missing) => return Err(Flaw::Missing),
             (Err(_), Cell::Instant(instant)) => (Moment(instant), true),

@@ -1,5 +1,7 @@
 //! Files that hold columns of one type each, handed over some rows at a time.
 
+use arrow_array::{Array, StringViewArray};
+
 use super::cell::Cell;
 
 /// What a batch of columns could not be read for.
@@ -11,7 +13,7 @@ pub(super) type Refusal = (String, &'static str);
 /// The columns of a file, batch after batch.
 pub(super) struct Batches {
     pub names: Vec<String>,
-    batches: Box<dyn Iterator<Item = Result<Batch, Failure>>>,
+    pub batches: Box<dyn Iterator<Item = Result<Batch, Failure>>>,
 }
 
 /// Some rows of every column.
@@ -21,7 +23,8 @@ pub(super) struct Batch(pub Vec<Column>);
 pub(super) enum Column {
     /// NaN where missing.
     Numbers(Vec<f64>),
-    Texts(Vec<Option<String>>),
+    /// Not trimmed; null where missing. Rows of one text may share its bytes.
+    Texts(StringViewArray),
     /// Nanoseconds since the beginning of 1970 (UTC).
     Instants(Vec<Option<i64>>),
 }
@@ -53,6 +56,28 @@ impl Batch {
         })
     }
 
+    pub fn column(&self, column: usize) -> &Column {
+        &self.0[column]
+    }
+
+    /// How many rows from `row` on have the same cell as it in a column.
+    pub fn alike(&self, column: usize, row: usize) -> usize {
+        fn count(rows: usize, is_alike: impl Fn(usize) -> bool) -> usize {
+            (1..rows).find(|&i| !is_alike(i)).unwrap_or(rows)
+        }
+        let left = self.rows() - row;
+        match &self.0[column] {
+            Column::Numbers(numbers) => count(left, |i| numbers[row + i].to_bits() == numbers[row].to_bits()),
+            Column::Instants(instants) => count(left, |i| instants[row + i] == instants[row]),
+            // A view of a short text holds the text itself; of a long one, where it stands.
+            Column::Texts(texts) if texts.null_count() == 0 => {
+                let views = &texts.views()[row..];
+                count(left, |i| views[i] == views[0])
+            }
+            Column::Texts(_) => 1,
+        }
+    }
+
     /// Keeps the rows in which the numbers of one column are there.
     pub fn keep_present(&mut self, column: usize) {
         fn kept<T>(values: &mut Vec<T>, keep: &[bool]) {
@@ -67,7 +92,9 @@ impl Batch {
         for column in &mut self.0 {
             match column {
                 Column::Numbers(numbers) => kept(numbers, &keep),
-                Column::Texts(texts) => kept(texts, &keep),
+                Column::Texts(texts) => {
+                    *texts = texts.iter().zip(&keep).filter(|row| *row.1).map(|row| row.0).collect();
+                }
                 Column::Instants(instants) => kept(instants, &keep),
             }
         }
@@ -77,7 +104,8 @@ impl Batch {
         match &self.0[column] {
             Column::Numbers(numbers) if numbers[row].is_nan() => Cell::Missing,
             Column::Numbers(numbers) => Cell::Number(numbers[row]),
-            Column::Texts(texts) => texts[row].as_deref().map_or(Cell::Missing, |text| Cell::from_text(text.trim())),
+            Column::Texts(texts) if texts.is_null(row) => Cell::Missing,
+            Column::Texts(texts) => Cell::from_text(texts.value(row).trim()),
             Column::Instants(instants) => instants[row].map_or(Cell::Missing, Cell::Instant),
         }
     }

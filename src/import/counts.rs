@@ -1,7 +1,11 @@
 //! What an import did beside copying numbers.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
 use super::series::Changes;
 use super::settings::Settings;
+use crate::dataset::Treatment;
 
 /// Counts of rows, cells and samples.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,44 +20,113 @@ pub(super) struct Counts {
     /// Gaps at which a trajectory was cut, and single samples that were left over.
     pub cuts: u64,
     pub single: u64,
+    /// Samples beyond the observed states, left out, and those within without any, kept for their inputs.
+    pub outside: u64,
+    pub driven: u64,
+    /// Values of each input among the channels that were not sampled at the time of a sample.
+    pub interpolated: Vec<u64>,
+    /// Rows that are events of each input that these make.
+    pub events: Vec<u64>,
+    /// Files in which a column was converted from one unit to another.
+    pub conversions: Conversions,
 }
 
+/// Paths of files, by a column and the units it was converted from and to.
+pub(super) type Conversions = BTreeMap<(String, String, String), BTreeSet<PathBuf>>;
+
 impl Counts {
-    pub fn new(channels: usize) -> Self {
-        Counts { observed: vec![0; channels], missing: vec![0; channels], ..Counts::default() }
+    pub fn new(settings: &Settings) -> Self {
+        let channels = settings.states().count();
+        let interpolated = vec![0; settings.driving().count()];
+        let events = vec![0; settings.events.len()];
+        Counts { observed: vec![0; channels], missing: vec![0; channels], interpolated, events, ..Counts::default() }
     }
 
-    /// Adds one trajectory's states `[T, C]`.
-    pub fn add(&mut self, states: &[f64], changes: Changes) {
-        self.changes.merged += changes.merged;
-        self.changes.emptied += changes.emptied;
+    /// Adds one trajectory's states `[T, C]`; where it is driven, a sample may have none.
+    pub fn add_states(&mut self, states: &[f64], is_driven: bool) {
         for state in states.chunks_exact(self.observed.len().max(1)) {
+            if is_driven && state.iter().all(|value| value.is_nan()) {
+                self.driven += 1;
+                continue;
+            }
             for (c, value) in state.iter().enumerate() {
                 *(if value.is_nan() { &mut self.missing[c] } else { &mut self.observed[c] }) += 1;
             }
         }
     }
 
-    /// What happened, a sentence each.
-    pub fn sentences(&self, settings: &Settings) -> Vec<String> {
-        let mut sentences = vec![format!("{} read", many(self.rows, "row"))];
-        let mut say = |count: u64, what: &str, became: &str| {
+    /// Adds what another has counted.
+    pub fn add(&mut self, other: &Counts) {
+        let Counts {
+            rows,
+            unselected,
+            observed,
+            missing,
+            changes,
+            cuts,
+            single,
+            outside,
+            driven,
+            interpolated,
+            events,
+            conversions: _,
+        } = other;
+        let of_channels = [
+            (&mut self.observed, observed),
+            (&mut self.missing, missing),
+            (&mut self.interpolated, interpolated),
+            (&mut self.events, events),
+        ];
+        for (sum, count) in of_channels.into_iter().flat_map(|(sums, counts)| sums.iter_mut().zip(counts)) {
+            *sum += count;
+        }
+        self.outside += outside;
+        self.driven += driven;
+        self.rows += rows;
+        self.unselected += unselected;
+        self.changes.add(*changes);
+        self.cuts += cuts;
+        self.single += single;
+    }
+
+    /// What was done, and how often.
+    pub fn report(&self, settings: &Settings) -> Vec<Treatment> {
+        let mut report = Vec::new();
+        let mut say = |done: &str, of: Option<&str>, count: u64, what: &str, became: &str| {
             if count > 0 {
-                sentences.push(format!("{} {became}", many(count, what)));
+                let text = format!("{} {became}", many(count, what));
+                report.push(Treatment { done: done.to_owned(), of: of.map(str::to_owned), count, text });
             }
         };
-        say(self.unselected, "row", "left out, as `rows` asks");
-        for ((_, channel), (missing, observed)) in settings.states().zip(self.missing.iter().zip(&self.observed)) {
-            say(*missing, "cell", &format!("of {} missing in channel {}", missing + observed, channel.name));
+        say("rows_left_out", None, self.unselected, "row", "left out, as `rows` asks");
+        for ((column, from, to), files) in &self.conversions {
+            let became = format!("in which column {column} was converted from {from} to {to}");
+            say("converted", Some(column), files.len() as u64, "file", &became);
         }
-        say(self.changes.emptied, "sample", "without any observed cell dropped");
-        say(self.changes.merged, "value", "merged with another of the same channel and time");
-        say(self.cuts, "gap", "at which a trajectory was cut");
-        say(self.single, "sample", "left alone by such a cut and dropped");
-        sentences
+        for ((_, channel), (missing, observed)) in settings.states().zip(self.missing.iter().zip(&self.observed)) {
+            let became = format!("of {} missing in channel {}", missing + observed, channel.name);
+            say("missing", Some(&channel.name), *missing, "cell", &became);
+        }
+        for ((_, channel), count) in settings.driving().zip(&self.interpolated) {
+            let between = channel.between.unwrap_or_default().name();
+            let became = format!("of input {} interpolated ({between})", channel.name);
+            say("interpolated", Some(&channel.name), *count, "value", &became);
+        }
+        for (input, count) in settings.events.iter().zip(&self.events) {
+            say("events", Some(&input.name), *count, "row", &format!("taken as events of input {}", input.name));
+        }
+        let kept = "without any observed state kept for their inputs";
+        say("input_samples", None, self.driven, "sample", kept);
+        let beyond = "before the first or after the last observed state left out";
+        say("outside", None, self.outside, "sample", beyond);
+        say("dropped", None, self.changes.emptied, "sample", "without any observed cell dropped");
+        say("merged", None, self.changes.merged, "value", "merged with another of the same channel and time");
+        say("cut", None, self.cuts, "gap", "at which a trajectory was cut");
+        say("left_alone", None, self.single, "sample", "left alone by such a cut and dropped");
+        report
     }
 }
 
-fn many(count: u64, what: &str) -> String {
+pub(super) fn many(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -12,13 +12,14 @@
 use std::ops::Range;
 use std::path::Path;
 
-use hdf5_metno::types::{TypeDescriptor, VarLenUnicode};
+use arrow_array::builder::StringViewBuilder;
+use arrow_buffer::Buffer;
+use hdf5_metno::types::TypeDescriptor;
 use hdf5_metno::{Dataset, File, Group, Hyperslab, SliceOrIndex};
 use ndarray::IxDyn;
 
 use super::columns::{Batch, Batches, Column, Failure, Refusal};
-use super::heap;
-use crate::dataset::hdf5_reach_problems;
+use crate::dataset::{Texts, hdf5_reach_problems};
 
 /// Rows read at a time.
 const ROWS: usize = 1 << 13;
@@ -47,7 +48,7 @@ enum Axes {
 
 enum Values {
     Numbers(Dataset, Axes),
-    Texts(Dataset, Axes),
+    Texts(Texts, Axes),
     /// The number of the trajectory.
     Index,
 }
@@ -65,12 +66,6 @@ pub(super) fn open(path: &Path) -> Result<Batches, Refusal> {
     let damaged = |error: hdf5_metno::Error| {
         (format!("an HDF5 file that cannot be read: {error}"), "check that the file was copied whole")
     };
-    let broken =
-        heap::broken(path).map_err(|error| (format!("a file that cannot be read: {error}"), "make it readable"))?;
-    if let Some(place) = broken {
-        let found = format!("an HDF5 file whose heap at byte {place} is damaged");
-        return Err((found, "check that the file was copied whole"));
-    }
     let file = File::open(path).map_err(damaged)?;
     let reaching = hdf5_reach_problems(path, &file)
         .map_err(|error| (error.to_string(), "check that the file was copied whole"))?;
@@ -78,19 +73,19 @@ pub(super) fn open(path: &Path) -> Result<Batches, Refusal> {
         return Err((reaching.join("; "), COPY));
     }
     let table = if file.link_exists("environment_id") {
-        own(&file)
+        own(path, &file)
     } else if file.link_exists("t0_fields") {
-        the_well(&file)
+        the_well(path, &file)
     } else if file.link_exists("tensor") && file.link_exists("t-coordinate") {
-        pde_bench(&file)
+        pde_bench(path, &file)
     } else {
-        plain(&file)
+        plain(path, &file)
     }?;
     let names = table.columns.iter().map(|(name, _)| name.clone()).collect();
     Ok(Batches::new(names, table.batches()))
 }
 
-fn own(file: &File) -> Result<Table, Refusal> {
+fn own(path: &Path, file: &File) -> Result<Table, Refusal> {
     let rows = variable(file, "environment_id")?.size();
     let times = variable(file, "time")?;
     let samples = times.shape().last().copied().unwrap_or(0);
@@ -103,12 +98,12 @@ fn own(file: &File) -> Result<Table, Refusal> {
             shape if is_series(shape, rows, samples) => Axes::Both(0),
             _ => continue,
         };
-        columns.extend(column(&name, values, axes)?);
+        columns.extend(column(path, &name, values, axes)?);
     }
     Ok(Table { columns, rows, samples, padded: times.ndim() > 1 })
 }
 
-fn the_well(file: &File) -> Result<Table, Refusal> {
+fn the_well(path: &Path, file: &File) -> Result<Table, Refusal> {
     let group = |name: &str| file.group(name).map_err(|_| lacks(name));
     let times = variable(&group("dimensions")?, "time")?;
     let samples = times.shape().last().copied().unwrap_or(0);
@@ -117,27 +112,27 @@ fn the_well(file: &File) -> Result<Table, Refusal> {
     let rows = variable(&fields, &first)?.shape().first().copied().unwrap_or(0);
     let time_axes = if times.ndim() == 1 { Axes::Samples } else { Axes::Both(0) };
     let mut columns = vec![("trajectory".to_owned(), Values::Index)];
-    columns.extend(column("time", times, time_axes)?);
+    columns.extend(column(path, "time", times, time_axes)?);
     for name in names(&fields) {
         let field = variable(&fields, &name)?;
         if !is_series(&field.shape(), rows, samples) {
             return Err(on_a_grid(&name, &field));
         }
-        columns.extend(column(&name, field, Axes::Both(0))?);
+        columns.extend(column(path, &name, field, Axes::Both(0))?);
     }
     if let Ok(scalars) = file.group("scalars") {
         for name in names(&scalars) {
             let scalar = variable(&scalars, &name)?;
             let axes = if scalar.size() == rows && scalar.ndim() == 1 { Axes::Rows } else { Axes::None };
             if axes == Axes::Rows || scalar.size() == 1 {
-                columns.extend(column(&name, scalar, axes)?);
+                columns.extend(column(path, &name, scalar, axes)?);
             }
         }
     }
     Ok(Table { columns, rows, samples, padded: false })
 }
 
-fn pde_bench(file: &File) -> Result<Table, Refusal> {
+fn pde_bench(path: &Path, file: &File) -> Result<Table, Refusal> {
     let (tensor, times) = (variable(file, "tensor")?, variable(file, "t-coordinate")?);
     let shape = tensor.shape();
     let (&[rows, samples], beyond) =
@@ -151,27 +146,27 @@ fn pde_bench(file: &File) -> Result<Table, Refusal> {
     let mut columns = Vec::new();
     for name in ["environment", "trajectory"] {
         match file.dataset(name) {
-            Ok(ids) if ids.shape() == [rows] => columns.extend(column(name, ids, Axes::Rows)?),
+            Ok(ids) if ids.shape() == [rows] => columns.extend(column(path, name, ids, Axes::Rows)?),
             _ if name == "trajectory" => columns.push((name.to_owned(), Values::Index)),
             _ => {}
         }
     }
-    columns.extend(column("time", times, Axes::Samples)?);
+    columns.extend(column(path, "time", times, Axes::Samples)?);
     match beyond.first() {
-        None | Some(1) => columns.extend(column("tensor", tensor, Axes::Both(0))?),
+        None | Some(1) => columns.extend(column(path, "tensor", tensor, Axes::Both(0))?),
         Some(&channels) => {
             if channels > MOST_CHANNELS {
                 return Err(on_a_grid("tensor", &tensor));
             }
             for c in 0..channels {
-                columns.extend(column(&format!("tensor.{c}"), tensor.clone(), Axes::Both(c))?);
+                columns.extend(column(path, &format!("tensor.{c}"), tensor.clone(), Axes::Both(c))?);
             }
         }
     }
     Ok(Table { columns, rows, samples, padded: false })
 }
 
-fn plain(file: &File) -> Result<Table, Refusal> {
+fn plain(path: &Path, file: &File) -> Result<Table, Refusal> {
     let mut found = Vec::new();
     let root = file.as_group().map_err(|error| (error.to_string(), COPY))?;
     collect(&root, "", 0, &mut found);
@@ -179,7 +174,7 @@ fn plain(file: &File) -> Result<Table, Refusal> {
     let mut lengths: Vec<(String, usize)> = Vec::new();
     for (name, values) in found.into_iter().filter(|(_, values)| values.ndim() == 1) {
         let length = values.size();
-        if let Some(column) = column(&name, values, Axes::Samples)? {
+        if let Some(column) = column(path, &name, values, Axes::Samples)? {
             lengths.push((name, length));
             columns.push(column);
         }
@@ -233,7 +228,7 @@ fn is_series(shape: &[usize], rows: usize, samples: usize) -> bool {
 }
 
 /// A variable as a column, if it is of numbers or texts; refused if it claims more than its bytes can hold.
-fn column(name: &str, variable: Dataset, axes: Axes) -> Result<Option<(String, Values)>, Refusal> {
+fn column(path: &Path, name: &str, variable: Dataset, axes: Axes) -> Result<Option<(String, Values)>, Refusal> {
     let claimed = variable.size().saturating_mul(size_of::<f64>()) as u64;
     let most = variable.storage_size().saturating_mul(GREATEST_DEFLATION);
     if claimed > most.max(ROWS as u64) {
@@ -247,14 +242,17 @@ fn column(name: &str, variable: Dataset, axes: Axes) -> Result<Option<(String, V
         Some(TypeDescriptor::Float(_) | TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_)) => {
             Some((name.to_owned(), Values::Numbers(variable, axes)))
         }
-        Some(TypeDescriptor::VarLenUnicode) => Some((name.to_owned(), Values::Texts(variable, axes))),
+        Some(TypeDescriptor::VarLenUnicode | TypeDescriptor::VarLenAscii) if !matches!(axes, Axes::Both(_)) => {
+            let texts = Texts::new(path, &variable).map_err(|found| (format!("`{name}`: {found}"), COPY))?;
+            Some((name.to_owned(), Values::Texts(texts, axes)))
+        }
         _ => None,
     })
 }
 
 impl Table {
     fn batches(self) -> impl Iterator<Item = Result<Batch, Failure>> {
-        let Table { columns, rows, samples, padded } = self;
+        let Table { mut columns, rows, samples, padded } = self;
         let together = (ROWS / samples.max(1)).max(1);
         let blocks = (0..rows).step_by(together).flat_map(move |row| {
             let of_rows = row..(row + together).min(rows);
@@ -263,7 +261,7 @@ impl Table {
         });
         blocks.map(move |(rows, samples)| {
             let read = columns
-                .iter()
+                .iter_mut()
                 .map(|(name, values)| values.read(&rows, &samples).map_err(|found| format!("`{name}`: {found}")));
             let mut batch = Batch(read.collect::<Result<_, _>>()?);
             if let Some(time) = columns.iter().position(|(name, _)| padded && name == "time") {
@@ -276,7 +274,7 @@ impl Table {
 
 impl Values {
     /// The values of these rows and samples, row after row.
-    fn read(&self, rows: &Range<usize>, samples: &Range<usize>) -> Result<Column, Failure> {
+    fn read(&mut self, rows: &Range<usize>, samples: &Range<usize>) -> Result<Column, Failure> {
         Ok(match self {
             Values::Index => {
                 Column::Numbers(rows.clone().flat_map(|row| samples.clone().map(move |_| row as f64)).collect())
@@ -289,23 +287,26 @@ impl Values {
                 let values = values.map_err(|error| error.to_string())?.into_raw_vec_and_offset().0;
                 Column::Numbers(spread(values, *axes, rows.len(), samples.len()))
             }
-            Values::Texts(variable, axes) => {
-                let values = match slices(variable, *axes, rows, samples) {
-                    Some(slices) => variable.read_slice::<VarLenUnicode, _, IxDyn>(Hyperslab::from(slices)),
-                    None => variable.read_dyn::<VarLenUnicode>(),
+            Values::Texts(texts, axes) => {
+                let of_axis = match axes {
+                    Axes::Rows => rows.clone(),
+                    Axes::Samples => samples.clone(),
+                    Axes::None | Axes::Both(_) => 0..1,
                 };
-                let values = values.map_err(|error| error.to_string())?.into_raw_vec_and_offset().0;
-                let text = |value: VarLenUnicode| {
-                    // A file may hold a null string, or bytes that are not UTF-8: neither may reach `as_str`.
-                    if value.as_ptr().is_null() {
-                        return Ok(None);
+                let read = texts.read(of_axis)?;
+                let mut column = StringViewBuilder::new();
+                let texts = read.texts.iter().map(|text| {
+                    let length = u32::try_from(text.len()).map_err(|error| error.to_string())?;
+                    Ok((column.append_block(Buffer::from(text.as_bytes())), length))
+                });
+                let texts = texts.collect::<Result<Vec<_>, Failure>>()?;
+                for place in spread(read.places, *axes, rows.len(), samples.len()) {
+                    match place.map(|place| texts[place]) {
+                        Some((block, length)) => column.try_append_view(block, 0, length).map_err(|e| e.to_string())?,
+                        None => column.append_null(),
                     }
-                    let text =
-                        std::str::from_utf8(value.as_bytes()).map_err(|_| "bytes that are not UTF-8".to_owned())?;
-                    Ok(Some(text.to_owned()))
-                };
-                let texts = values.into_iter().map(text).collect::<Result<Vec<_>, Failure>>()?;
-                Column::Texts(spread(texts, *axes, rows.len(), samples.len()))
+                }
+                Column::Texts(column.finish())
             }
         })
     }

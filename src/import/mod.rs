@@ -13,14 +13,18 @@ use crate::schema::{FormatVersion, Quantity, Split, Trajectory};
 mod cell;
 mod clock;
 mod columns;
+mod conversions;
 mod counts;
+mod events;
 mod expression;
 mod files;
 mod guess;
 mod hdf5;
-mod heap;
+mod inputs;
 mod parquet;
+mod petab;
 mod pieces;
+mod plain;
 mod problem;
 mod records;
 mod series;
@@ -37,12 +41,13 @@ mod validate;
 pub use guess::guess;
 pub use problem::{Kind, LISTED, Problem};
 pub use settings::{
-    Channel, Condition, Disorder, Duplicates, Layout, Names, Origin, Parameter, Role, Selection, Settings, SideTable,
-    Splits, Table,
+    Channel, Condition, Disorder, Duplicates, EventInput, Layout, Names, Origin, Parameter, Role, Selection, Settings,
+    Shape, SideTable, Splits, Table,
 };
 
 pub use validate::is_same_unit;
 
+use pieces::Samples;
 use problem::Problems;
 use splits::Assignment;
 use trajectories::Trajectories;
@@ -116,6 +121,14 @@ pub fn files(settings: &Settings, base: &Path) -> Result<Vec<(String, PathBuf)>,
     if let Some(side) = &settings.side_table {
         found.extend(files::find(&directory, &Names(vec![side.file.clone()]), "import.side_table.file", &mut problems));
     }
+    for (index, file) in settings.events.iter().enumerate().filter_map(|(index, it)| Some((index, it.file.clone()?))) {
+        found.extend(files::find(
+            &directory,
+            &Names(vec![file]),
+            &format!("import.events[{index}].file"),
+            &mut problems,
+        ));
+    }
     let mut files: Vec<_> = found.into_iter().map(|file| (file.name, file.path)).collect();
     files.sort();
     files.dedup();
@@ -143,8 +156,10 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
     for warning in &loaded.warnings {
         run.emit(Event::Warn(warning.to_string()));
     }
-    for note in loaded.table.counts.sentences(settings) {
-        run.emit(Event::Note(note));
+    let counts = &loaded.table.counts;
+    run.emit(Event::Note(format!("{} read", counts::many(counts.rows, "row"))));
+    for treatment in counts.report(settings) {
+        run.emit(Event::Note(treatment.text));
     }
     write(settings, &mut loaded, directory, run)
 }
@@ -197,14 +212,15 @@ fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, run: &Run) 
                 return Err(Error::Interrupted { signal });
             }
             let samples = loaded.table.samples(settings, environment, trajectory);
-            let (times, states) = samples.map_err(|error| Error::Data(vec![store::unusable(&error)]))?;
+            let Samples { times, states, inputs, .. } =
+                samples.map_err(|error| Error::Data(vec![store::unusable(&error)]))?;
             let trajectory = Trajectory {
                 environment: environment.clone(),
                 trajectory: trajectory.clone(),
                 parameters: loaded.parameters.get(environment).unwrap_or(&unknown).clone(),
                 times,
                 states,
-                inputs: Vec::new(),
+                inputs,
             };
             writer.write(*split, &trajectory)?;
             done += 1;
@@ -243,7 +259,8 @@ fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
         time_unit: settings.time_unit.clone(),
         channels: settings.states().map(|(_, c)| quantity(&c.name, &c.unit, &c.description)).collect(),
         grid: None,
-        inputs: Vec::new(),
+        import_report: loaded.table.counts.report(settings),
+        inputs: settings.inputs().collect(),
         parameters: settings.parameters.iter().map(|p| quantity(&p.name, &p.unit, &p.description)).collect(),
         data_tolerance: None,
         splits: BTreeMap::new(),

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -10,14 +11,15 @@ use arrow_array::types::{
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, FieldRef, Fields, Schema, TimeUnit};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
 
 use super::columns::{Batch, Batches, Column, Failure, Refusal};
+use crate::dataset::{caught, caught_each};
 
 /// Rows read at a time.
 const ROWS: usize = 1 << 13;
@@ -29,11 +31,20 @@ const DAY: i64 = 86_400_000_000_000;
 
 /// Opens a file; its columns are those of the simple types.
 pub(super) fn open(path: &Path) -> Result<Batches, Refusal> {
+    let damaged =
+        |found| (format!("a Parquet file that cannot be read: {found}"), "check that the file was copied whole");
+    let Batches { names, batches } = caught(|| try_open(path)).map_err(damaged)??;
+    Ok(Batches::new(names, caught_each(batches, |found| found)))
+}
+
+fn try_open(path: &Path) -> Result<Batches, Refusal> {
     let damaged = |error: ParquetError| {
         (format!("a Parquet file that cannot be read: {error}"), "check that the file was copied whole")
     };
     let file = File::open(path).map_err(|error| damaged(error.into()))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(damaged)?;
+    let metadata =
+        ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()).and_then(with_views).map_err(damaged)?;
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
     let fields = builder.schema().fields();
     let simple: Vec<usize> = (0..fields.len()).filter(|&i| is_simple(fields[i].data_type())).collect();
     let names: Vec<String> = simple.iter().map(|&i| fields[i].name().trim().to_owned()).collect();
@@ -49,14 +60,27 @@ pub(super) fn open(path: &Path) -> Result<Batches, Refusal> {
     Ok(Batches::new(names, batches))
 }
 
+/// Texts are read as views of the pages they stand in: a text that a dictionary repeats is held once.
+fn with_views(metadata: ArrowReaderMetadata) -> Result<ArrowReaderMetadata, ParquetError> {
+    let as_read = |field: &FieldRef| match is_text(field.data_type()) {
+        true => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View)),
+        false => field.clone(),
+    };
+    let schema = Arc::new(Schema::new(metadata.schema().fields().iter().map(as_read).collect::<Fields>()));
+    ArrowReaderMetadata::try_new(metadata.metadata().clone(), ArrowReaderOptions::new().with_schema(schema))
+}
+
+fn is_text(kind: &DataType) -> bool {
+    match kind {
+        DataType::Dictionary(_, values) => is_text(values),
+        kind => matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View),
+    }
+}
+
 fn is_simple(kind: &DataType) -> bool {
     match kind {
-        DataType::Dictionary(_, values) => {
-            matches!(**values, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-        }
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => true,
-        DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => true,
-        kind => kind.is_integer() || kind.is_floating(),
+        DataType::Boolean | DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => true,
+        kind => is_text(kind) || kind.is_integer() || kind.is_floating(),
     }
 }
 
@@ -76,19 +100,7 @@ fn column(array: &ArrayRef) -> Result<Column, Failure> {
         DataType::Boolean => Column::Numbers(
             array.as_boolean().iter().map(|value| value.map_or(f64::NAN, |value| f64::from(u8::from(value)))).collect(),
         ),
-        DataType::Utf8 => texts(array.as_string::<i32>().iter()),
-        DataType::LargeUtf8 => texts(array.as_string::<i64>().iter()),
-        DataType::Utf8View => texts(array.as_string_view().iter()),
-        DataType::Dictionary(..) => {
-            let dictionary = array.as_any_dictionary();
-            let Column::Texts(values) = column(dictionary.values())? else {
-                return Err("an odd dictionary".to_owned());
-            };
-            let keys = dictionary.normalized_keys().into_iter().enumerate();
-            Column::Texts(
-                keys.map(|(row, key)| if array.is_null(row) { None } else { values.get(key)?.clone() }).collect(),
-            )
-        }
+        DataType::Utf8View => Column::Texts(array.as_string_view().clone()),
         DataType::Timestamp(unit, zone) => {
             let instants = match unit {
                 TimeUnit::Second => instants::<TimestampSecondType>(array, 1_000_000_000, i64::from)?,
@@ -126,10 +138,6 @@ where
         true => numbers::<T>(array, number),
         false => Column::Texts(values.iter().map(|value| value.map(|value| value.to_string())).collect()),
     }
-}
-
-fn texts<'a>(values: impl Iterator<Item = Option<&'a str>>) -> Column {
-    Column::Texts(values.map(|value| value.map(str::to_owned)).collect())
 }
 
 /// Nanoseconds since 1970.

@@ -44,6 +44,10 @@ pub enum Kind {
     Unit,
     /// A row that is a dose or another event.
     EventRow,
+    /// An input that is not known where states were observed.
+    InputSpan,
+    /// Something that a PEtab problem says and that is not read.
+    Petab,
     /// Time falls within a trajectory.
     UnsortedTime,
     /// Two values of a channel at one time of a trajectory.
@@ -176,6 +180,14 @@ impl Problems {
 
     pub(super) fn extend(&mut self, problems: impl IntoIterator<Item = Problem>) {
         problems.into_iter().for_each(|problem| self.push(problem));
+    }
+
+    /// Takes over what others found later.
+    pub(super) fn append(&mut self, later: Problems) {
+        self.extend(later.listed);
+        for (place, count) in later.counts {
+            *self.counts.entry(place).or_default() += count.saturating_sub(LISTED);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

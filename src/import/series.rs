@@ -56,6 +56,13 @@ pub(super) struct Changes {
     pub emptied: u64,
 }
 
+impl Changes {
+    pub fn add(&mut self, other: Changes) {
+        self.merged += other.merged;
+        self.emptied += other.emptied;
+    }
+}
+
 /// How samples that stand out of order, or at one time, are dealt with.
 pub(super) struct Rules<'a> {
     pub disorder: Disorder,
@@ -87,6 +94,14 @@ impl Series {
         self.moments.push(moment);
         self.states.extend_from_slice(state);
         self.places.push(place);
+    }
+
+    /// The first time at which one of the first `channels` was observed, else the first of all.
+    pub fn first_observed(&self, channels: usize) -> Option<Moment> {
+        let width = self.states.len() / self.moments.len().max(1);
+        let mut states = self.states.chunks_exact(width.max(1));
+        let first = states.position(|state| state[..channels].iter().any(|value| !value.is_nan()));
+        self.moments.get(first.unwrap_or(0)).copied()
     }
 
     /// Puts the samples in the order of time, those of one time in the order of the files.

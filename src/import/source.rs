@@ -49,6 +49,14 @@ enum Cells<'a> {
 }
 
 impl Row<'_> {
+    /// The batch of columns in which the row stands, and where in it.
+    pub fn in_batch(&self) -> Option<(&Batch, usize)> {
+        match self.cells {
+            Cells::Record(_) => None,
+            Cells::Batch(batch, row) => Some((batch, row)),
+        }
+    }
+
     pub fn cell(&self, column: usize) -> Cell<'_> {
         match self.cells {
             Cells::Record(record) => Cell::from_text(record.cell(column)),
@@ -205,6 +213,19 @@ impl Source {
         problems: &mut Problems,
         mut row: impl FnMut(&Row<'_>, &mut Problems),
     ) -> bool {
+        self.rows_together(interrupt, problems, |first, problems| {
+            row(first, problems);
+            1
+        })
+    }
+
+    /// As [`Source::rows`], where `row` says how many rows of a batch, from the one that it was handed on, it has dealt with.
+    pub fn rows_together(
+        &mut self,
+        interrupt: &Interrupt,
+        problems: &mut Problems,
+        mut row: impl FnMut(&Row<'_>, &mut Problems) -> usize,
+    ) -> bool {
         let Source { path, header, content, .. } = self;
         let mut count = 0;
         let mut goes_on = || {
@@ -239,7 +260,7 @@ impl Source {
                 }
             },
             Content::Columns(batches) => {
-                let mut line = 0;
+                let mut before = 0;
                 for batch in batches.by_ref() {
                     let batch = match batch {
                         Ok(batch) => batch,
@@ -248,13 +269,15 @@ impl Source {
                             break;
                         }
                     };
-                    for index in 0..batch.rows() {
+                    let mut index = 0;
+                    while index < batch.rows() {
                         if !goes_on() {
                             return false;
                         }
-                        line += 1;
-                        row(&Row { line, cells: Cells::Batch(&batch, index) }, problems);
+                        let line = before + index as u64 + 1;
+                        index += row(&Row { line, cells: Cells::Batch(&batch, index) }, problems);
                     }
+                    before += index as u64;
                 }
             }
         }

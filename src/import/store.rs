@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 
 use super::clock::Moment;
 use super::problem::{Kind, Problem, Problems};
@@ -67,8 +68,8 @@ impl Store {
 
     /// The position of a row's track, of `parts` parts; `None` and a problem if its ids cannot be read.
     pub fn track(&mut self, reader: &RowReader<'_>, parts: usize, problems: &mut Problems) -> Option<usize> {
-        reader.ids(&mut self.key);
-        if self.tracks.is_empty() || self.key != self.last.0 {
+        if self.tracks.is_empty() || !reader.has_ids(&self.last.0) {
+            reader.ids(&mut self.key);
             let position = match self.positions.get(&self.key) {
                 Some(&position) => position,
                 None if !reader.check_ids(problems) => return None,
@@ -90,10 +91,46 @@ impl Store {
         Some(self.last.1)
     }
 
+    /// The position of a row's track, if there is one.
+    pub fn known(&mut self, reader: &RowReader<'_>) -> Option<usize> {
+        if !self.tracks.is_empty() && reader.has_ids(&self.last.0) {
+            return Some(self.last.1);
+        }
+        reader.ids(&mut self.key);
+        self.positions.get(&self.key).copied()
+    }
+
+    /// The position of the track of these ids, if there is one.
+    pub fn find(&self, environment: &str, trajectory: &str) -> Option<usize> {
+        self.positions.get(&format!("{environment}{IDS_APART}{trajectory}")).copied()
+    }
+
+    /// Appends so many rows to a part of a track.
+    pub fn push_all(
+        &mut self,
+        track: usize,
+        part: usize,
+        rows: usize,
+        moment: impl Fn(usize) -> Moment,
+        state: impl Fn(usize, usize) -> f64,
+        place: impl Fn(usize) -> Place,
+    ) {
+        let Series { moments, states, places } = &mut self.tracks[track].parts[part].held;
+        moments.extend((0..rows).map(moment));
+        states.extend((0..rows).flat_map(|i| (0..self.width).map(move |c| (c, i))).map(|(c, i)| state(c, i)));
+        places.extend((0..rows).map(place));
+        self.held += rows * (BESIDE + self.width);
+        self.keep_within_budget();
+    }
+
     /// Appends a row to a part of a track.
     pub fn push(&mut self, track: usize, part: usize, moment: Moment, state: &[f64], place: Place) {
         self.tracks[track].parts[part].held.push(moment, state, place);
         self.held += BESIDE + state.len();
+        self.keep_within_budget();
+    }
+
+    fn keep_within_budget(&mut self) {
         if self.held > self.budget && self.failure.is_none() {
             self.failure = self.write_out().err();
         }
@@ -128,15 +165,14 @@ impl Store {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn rows(&mut self, track: usize) -> io::Result<Vec<Series>> {
+    pub fn rows(&self, track: usize) -> io::Result<Vec<Series>> {
         let Store { tracks, file, width, .. } = self;
         let rows = |part: &Part| {
             let mut series = Series::default();
             for &(offset, samples) in &part.written {
-                let Some(file) = file.as_mut() else { continue };
+                let Some(file) = file else { continue };
                 let mut bytes = vec![0; samples * (BESIDE + *width) * NUMBER];
-                file.seek(SeekFrom::Start(offset))?;
-                file.read_exact(&mut bytes)?;
+                file.read_exact_at(&mut bytes, offset)?;
                 let mut numbers = bytes.as_chunks::<NUMBER>().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
                 series.moments.extend(numbers.by_ref().take(samples).map(Moment::from_bits));
                 series.states.extend(numbers.by_ref().take(samples * *width).map(f64::from_bits));

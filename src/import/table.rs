@@ -4,34 +4,41 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cell::{Cell, Flaw, Writing};
 use super::clock::{Clock, Moment};
+use super::conversions::Units;
+use super::counts::Conversions;
+use super::events::EventColumns;
 use super::files::SourceFile;
+use super::petab::Unread;
 use super::problem::{Kind, Problem, Problems, shown, suggestion};
 use super::settings::{Condition, Layout, Names, Settings};
 use super::source::{Row, Source};
-use super::unit::{Conversion, Unit};
+use super::unit::Conversion;
 
 /// Joins the cells of several id columns.
 pub(super) const ID_SEPARATOR: &str = "/";
 
 /// Positions in one file of the columns that the settings name; those that the header lacks are left out.
 pub(super) struct TableColumns {
-    environment: Vec<usize>,
-    trajectory: Vec<usize>,
-    time: Option<(usize, Conversion)>,
+    pub environment: Vec<usize>,
+    pub trajectory: Vec<usize>,
+    pub time: Option<(usize, Conversion)>,
     /// Of each channel: its column, in a wide table, and the conversion of its values.
-    channels: Vec<(Option<usize>, Conversion)>,
+    pub channels: Vec<(Option<usize>, Conversion)>,
     /// Of a long table.
-    channel: Option<usize>,
-    value: Option<usize>,
+    pub channel: Option<usize>,
+    pub value: Option<usize>,
     /// Columns that say whether a row is kept, and what they must be.
-    conditions: Vec<(usize, Condition)>,
+    pub conditions: Vec<(usize, Condition)>,
     /// The column that marks events: doses and the like.
-    event: Option<usize>,
+    pub event: Option<usize>,
+    /// Of the inputs that events make whose rows stand here.
+    pub events: Vec<(usize, EventColumns)>,
+    pub petab: Unread,
     /// Whether every column was found.
     pub complete: bool,
     /// Ids where no column tells.
-    file_environment: String,
-    file_trajectory: String,
+    pub file_environment: String,
+    pub file_trajectory: String,
 }
 
 impl TableColumns {
@@ -40,6 +47,7 @@ impl TableColumns {
         file: &SourceFile,
         source: &Source,
         warnings: &mut Vec<Problem>,
+        conversions: &mut Conversions,
         problems: &mut Problems,
     ) -> Self {
         let table = &settings.table;
@@ -68,9 +76,9 @@ impl TableColumns {
                 (find("table.channel", &table.channel), find("table.value", &table.value))
             }
         };
-        let mut units = Units { source, warnings, problems };
+        let mut units = Units { source, warnings, conversions, problems };
         let mut channels = Vec::new();
-        for (index, wanted) in settings.states() {
+        for (index, wanted) in settings.sampled() {
             let column = match table.layout {
                 Layout::Wide => find(&format!("channels[{index}].column"), &wanted.column, units.problems),
                 Layout::Long => None,
@@ -82,6 +90,12 @@ impl TableColumns {
         }
         let stated = table.time_column_unit.as_deref();
         let time = time.map(|time| (time, units.conversion(time, "import.time_unit", &settings.time_unit, stated)));
+        let mut events = Vec::new();
+        for index in (0..settings.events.len()).filter(|&index| settings.events[index].file.is_none()) {
+            let (found, is_whole) = EventColumns::find(settings, index, &mut units);
+            complete &= is_whole;
+            events.push((index, found));
+        }
         let environments_in_file = match (&file.environment, &file.trajectory) {
             (Some(environment), _) => environment.clone(),
             (None, Some(_)) => settings.dataset.clone(),
@@ -101,68 +115,17 @@ impl TableColumns {
                 .iter()
                 .find(is_event)
                 .and_then(|name| source.header.iter().position(|other| other == name)),
+            events,
+            petab: Unread::find(settings, &source.header),
             complete,
             file_environment: environments_in_file,
             file_trajectory: file.trajectory.clone().unwrap_or_else(|| "1".to_owned()),
         }
     }
-}
 
-/// Compares the units of a file's header with those of the settings.
-struct Units<'a> {
-    source: &'a Source,
-    warnings: &'a mut Vec<Problem>,
-    problems: &'a mut Problems,
-}
-
-impl Units<'_> {
-    /// How values of a column become values of the unit `wanted`; `stated` is the column's unit as the settings say it.
-    fn conversion(&mut self, column: usize, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
-        let header = self.source.unit(column);
-        let same = |a: &str, b: &str| a.trim() == b.trim();
-        let conversion = |from: &str| Unit::parse(from)?.to(Unit::parse(wanted)?);
-        let Some(from) = stated.or(header) else { return Conversion::NONE };
-        if let (Some(stated), Some(header)) = (stated, header)
-            && let (Some(a), Some(b)) = (Unit::parse(stated), Unit::parse(header))
-            && a.to(b) != Some(Conversion::NONE)
-        {
-            let found = format!("the unit {} in the header", shown(header));
-            let expected = format!("{} as in {key}_unit or {key}.column_unit", shown(stated));
-            let problem = Problem::new(Kind::Unit, found, expected, "remove that setting, or correct the header");
-            self.problems.push(self.source.at_header(column, problem));
-        }
-        if let (Some(stated), Some(header)) = (stated, header)
-            && Unit::parse(header).is_none()
-            && !same(stated, header)
-        {
-            let found = format!("the unit {}, which is not known", shown(header));
-            let remedy = format!("values are taken in {}, as the settings say", shown(stated));
-            let note = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
-            if !self.warnings.iter().any(|known| known.setting == note.setting && known.found == note.found) {
-                self.warnings.push(self.source.at_header(column, note));
-            }
-        }
-        match (Unit::parse(from), Unit::parse(wanted)) {
-            _ if same(from, wanted) => Conversion::NONE,
-            (Some(_), Some(_)) => conversion(from).unwrap_or_else(|| {
-                let expected = format!("one that can be converted into {}", shown(wanted));
-                let remedy = format!("correct the unit under `{key}`, or name another column");
-                let problem = Problem::new(Kind::Unit, format!("the unit {}", shown(from)), expected, remedy);
-                self.problems.push(self.source.at_header(column, problem));
-                Conversion::NONE
-            }),
-            _ => {
-                let found = format!("the unit {}, which cannot be compared with {}", shown(from), shown(wanted));
-                let setting = if key == "import.time_unit" { "time_column_unit" } else { "column_unit" };
-                let remedy = format!(
-                    "correct the one that is misspelt, or say what the values are in: `{setting} = {}` if they are to be taken as they are",
-                    shown(wanted)
-                );
-                let problem = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
-                self.problems.push(self.source.at_header(column, problem));
-                Conversion::NONE
-            }
-        }
+    /// Whether no column says which rows are left out.
+    pub fn keeps_every_row(&self) -> bool {
+        self.conditions.is_empty() && self.event.is_none() && self.events.is_empty() && self.petab.is_empty()
     }
 }
 
@@ -171,6 +134,8 @@ pub(super) struct ChannelNames {
     /// Position of each channel, by what names it in the table; `None` for one to leave out.
     positions: BTreeMap<String, Option<usize>>,
     seen: Vec<bool>,
+    /// Those that have been met, by their names.
+    named: Vec<(String, usize)>,
     unknown: BTreeSet<String>,
     met: BTreeSet<String>,
 }
@@ -179,18 +144,24 @@ impl ChannelNames {
     pub fn new(settings: &Settings) -> Self {
         let ignored = settings.table.ignored_channels.iter().map(|name| (name.trim().to_owned(), None));
         let all = settings.channels.iter().map(|channel| (channel.column.trim().to_owned(), None));
-        let states = settings.states().enumerate().map(|(i, (_, c))| (c.column.trim().to_owned(), Some(i)));
+        let read = settings.sampled().enumerate().map(|(i, (_, c))| (c.column.trim().to_owned(), Some(i)));
         ChannelNames {
-            seen: vec![false; settings.states().count()],
-            positions: ignored.chain(all).chain(states).collect(),
+            seen: vec![false; settings.sampled().count()],
+            named: Vec::new(),
+            positions: ignored.chain(all).chain(read).collect(),
             unknown: BTreeSet::new(),
             met: BTreeSet::new(),
         }
     }
 
+    /// The position of a channel that rows have named before.
+    pub fn known(&self, name: &str) -> Option<usize> {
+        self.named.iter().find(|named| named.0 == name).map(|named| named.1)
+    }
+
     /// Reports the channels that no row names.
     pub fn all_seen(&self, settings: &Settings, file: &SourceFile, problems: &mut Problems) -> bool {
-        for (_, (index, channel)) in settings.states().enumerate().filter(|(position, _)| !self.seen[*position]) {
+        for (_, (index, channel)) in settings.sampled().enumerate().filter(|(position, _)| !self.seen[*position]) {
             let found = format!("no row of channel {}", shown(&channel.column));
             let remedy = suggestion(&channel.column, self.met.iter().map(String::as_str));
             let problem = Problem::new(Kind::MissingColumn, found, "rows of every channel", remedy);
@@ -210,7 +181,7 @@ pub(super) struct RowReader<'a> {
 }
 
 impl RowReader<'_> {
-    fn at(&self, column: usize, problem: Problem) -> Problem {
+    pub fn at(&self, column: usize, problem: Problem) -> Problem {
         problem.file(&self.file.path).line(self.row.line).column(column, &self.header[column])
     }
 
@@ -228,8 +199,8 @@ impl RowReader<'_> {
             let name = &self.header[column];
             let found = format!("an event row, {name} {}: a dose or the like", cell.shown());
             let remedy = format!(
-                "events are not supported: leave them out with `rows.{name} = 0` in [import.table]; what they say of an environment can be \
-                 a parameter of [import.side_table]"
+                "make an input of them with [[import.events]], or leave them out with `rows.{name} = 0` in [import.table]; what they say \
+                 of an environment can also be a parameter of [import.side_table]"
             );
             problems.push(self.at(column, Problem::new(Kind::EventRow, found, "rows of observations", remedy)));
         }
@@ -261,6 +232,17 @@ impl RowReader<'_> {
         Some(converted)
     }
 
+    /// The amount of an event.
+    pub fn amount(&self, column: usize, conversion: Conversion, problems: &mut Problems) -> Option<f64> {
+        let amount = self.value(column, conversion, problems)?;
+        if amount.is_nan() {
+            let mut problem = Flaw::Missing.problem(self.row.cell(column));
+            problem.remedy = "fill it in, or narrow `rows` to the events that have an amount".to_owned();
+            problems.push(self.at(column, problem));
+        }
+        Some(amount).filter(|amount| !amount.is_nan())
+    }
+
     /// The values of all channels of a wide table into `state`; false if one is lacking.
     pub fn state(&self, state: &mut Vec<f64>, problems: &mut Problems) -> bool {
         state.clear();
@@ -280,6 +262,7 @@ impl RowReader<'_> {
             Some(&Some(position)) => {
                 if !names.seen[position] {
                     names.seen[position] = true;
+                    names.named.push((name.to_string(), position));
                     names.met.insert(name.into_owned());
                 }
                 Some(Some(position))
@@ -312,6 +295,27 @@ impl RowReader<'_> {
         self.id(&self.columns.environment, &self.columns.file_environment, key);
         key.push(IDS_APART);
         self.id(&self.columns.trajectory, &self.columns.file_trajectory, key);
+    }
+
+    /// Whether [`RowReader::ids`] would write this key.
+    pub fn has_ids(&self, key: &str) -> bool {
+        let rest = self.without_id(&self.columns.environment, &self.columns.file_environment, key);
+        let rest = rest.and_then(|rest| rest.strip_prefix(IDS_APART));
+        rest.and_then(|rest| self.without_id(&self.columns.trajectory, &self.columns.file_trajectory, rest)) == Some("")
+    }
+
+    /// What stands in a key behind the id that [`RowReader::id`] would write.
+    fn without_id<'k>(&self, columns: &[usize], otherwise: &str, mut key: &'k str) -> Option<&'k str> {
+        if columns.is_empty() {
+            return key.strip_prefix(otherwise);
+        }
+        for (i, &column) in columns.iter().enumerate() {
+            if i > 0 {
+                key = key.strip_prefix(ID_SEPARATOR)?;
+            }
+            key = key.strip_prefix(self.row.cell(column).text().as_ref())?;
+        }
+        Some(key)
     }
 
     fn id(&self, columns: &[usize], otherwise: &str, key: &mut String) {

@@ -1,13 +1,17 @@
 //! The tables of samples, wide or long, to trajectories in the order of their ids and of time.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
 use super::cell::Writing;
 use super::clock::Clock;
 use super::counts::Counts;
+use super::events::Events;
 use super::files::{self, SourceFile};
+use super::petab;
 use super::pieces::{Pieces, Samples, Tracks};
+use super::plain::Plain;
 use super::problem::{Kind, Problem, Problems, shown};
 use super::series::Place;
 use super::settings::{Layout, Settings};
@@ -30,31 +34,26 @@ pub(super) struct Trajectories {
     /// What the user should know though nothing is wrong.
     pub warnings: Vec<Problem>,
     store: Store,
+    events: Events,
     clock: Clock,
     /// The track that was read last.
     last: Option<(usize, Samples)>,
 }
 
 impl Trajectories {
-    /// Times and states of a trajectory.
+    /// The samples of a trajectory.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn samples(
-        &mut self,
-        settings: &Settings,
-        environment: &str,
-        trajectory: &str,
-    ) -> io::Result<(Vec<f64>, Vec<f64>)> {
+    pub fn samples(&mut self, settings: &Settings, environment: &str, trajectory: &str) -> io::Result<Samples> {
         let piece = &self.environments[environment][trajectory];
         if self.last.as_ref().is_none_or(|last| last.0 != piece.track) {
-            let tracks = Tracks { settings, files: &self.files, clock: &self.clock };
-            let rows = self.store.rows(piece.track)?;
+            let tracks = Tracks { settings, files: &self.files, clock: &self.clock, events: &self.events };
             // What could be said of it has been said when it was made.
-            self.last = Some((piece.track, tracks.gather(rows, "", &mut Problems::default()).0));
+            let (mut counts, mut problems) = (Counts::new(settings), Problems::default());
+            self.last = Some((piece.track, tracks.gather(&self.store, piece.track, "", &mut counts, &mut problems)?));
         }
-        let (times, states) = self.last.as_ref().map(|last| last.1.part(piece.samples.clone())).unwrap_or_default();
-        Ok((times.to_vec(), states.to_vec()))
+        Ok(self.last.as_ref().map(|last| last.1.part(piece.samples.clone())).unwrap_or_default())
     }
 }
 
@@ -69,20 +68,22 @@ pub(super) fn read(
     let syntax = syntax(&table.delimiter, table.comment.as_deref())?;
     let files = files::find(directory, &table.file, "import.table.file", problems);
     let writing = Writing::new(&table.decimal, &table.missing);
-    let channels = settings.states().count();
+    let channels = settings.sampled().count();
     let (parts, width) = match table.layout {
         Layout::Wide => (1, channels),
         Layout::Long => (channels, 1),
     };
     let mut reading = Reading {
         settings,
-        writing,
+        writing: &writing,
         clock: Clock::new(settings),
         names: ChannelNames::new(settings),
         store: Store::new(width),
+        events: Events::new(settings),
         parts,
         state: Vec::new(),
-        counts: Counts::new(channels),
+        counts: Counts::new(settings),
+        filled: BTreeSet::new(),
     };
     let (mut complete, mut finished) = (!files.is_empty(), true);
     let (mut parents, mut warnings) = (Vec::new(), Vec::new());
@@ -91,10 +92,15 @@ pub(super) fn read(
             complete = false;
             continue;
         };
-        let columns = TableColumns::find(settings, file, &source, &mut warnings, problems);
+        let columns =
+            TableColumns::find(settings, file, &source, &mut warnings, &mut reading.counts.conversions, problems);
         complete &= columns.complete;
-        finished &= reading.file(index, file, &mut source, &columns, interrupt, problems);
-        match sha256_of_file(&file.path) {
+        let mut digest = Ok(String::new());
+        rayon::in_place_scope(|scope| {
+            scope.spawn(|_| digest = sha256_of_file(&file.path));
+            finished &= reading.file(index, file, &mut source, &columns, interrupt, problems);
+        });
+        match digest {
             Ok(sha256) => parents.push(Parent { name: file.name.clone(), sha256 }),
             Err(error) => {
                 let found = format!("a file that cannot be read: {error}");
@@ -104,8 +110,13 @@ pub(super) fn read(
             }
         }
     }
-    let Reading { clock, names, mut store, mut counts, .. } = reading;
+    let Reading { mut clock, names, mut store, mut events, mut counts, filled, .. } = reading;
+    match events.read_files(settings, directory, &mut clock, &mut counts, &mut warnings, problems) {
+        Some(files) => parents.extend(files),
+        None => complete = false,
+    }
     store.check(problems);
+    events.check(problems);
     let lacks_rows = store.tracks.is_empty();
     if complete && finished && lacks_rows && problems.is_empty() {
         let problem =
@@ -125,24 +136,29 @@ pub(super) fn read(
         problems.push(problem.setting("import.time_unit"));
         return None;
     }
-    let tracks = Tracks { settings, files: &files, clock: &clock };
-    let environments = tracks.pieces(&mut store, &mut counts, problems);
+    let tracks = Tracks { settings, files: &files, clock: &clock, events: &events };
+    let environments = tracks.pieces(&store, &mut counts, problems);
+    warnings.extend(events.unmatched(&store));
+    warnings.extend(petab::ignored(&filled, &files));
     let stopped = !finished;
-    Some(Trajectories { environments, files, parents, stopped, counts, warnings, store, clock, last: None })
+    Some(Trajectories { environments, files, parents, stopped, counts, warnings, store, events, clock, last: None })
 }
 
 /// All that outlasts one file.
 struct Reading<'a> {
     settings: &'a Settings,
-    writing: Writing,
+    writing: &'a Writing,
     clock: Clock,
     names: ChannelNames,
     store: Store,
+    events: Events,
     /// Parts of a track: one of all channels, or one a channel.
     parts: usize,
     /// Scratch.
     state: Vec<f64>,
     counts: Counts,
+    /// Columns of a PEtab problem that are not read and that rows fill in.
+    filled: BTreeSet<String>,
 }
 
 impl Reading<'_> {
@@ -157,39 +173,52 @@ impl Reading<'_> {
         problems: &mut Problems,
     ) -> bool {
         let header = source.header.clone();
-        let layout = self.settings.table.layout;
-        source.rows(interrupt, problems, |row, problems| {
-            let reader = RowReader { file, header: &header, row, columns, writing: &self.writing };
-            self.counts.rows += 1;
-            if !reader.is_selected() {
-                self.counts.unselected += 1;
-                return;
+        source.rows_together(interrupt, problems, |row, problems| {
+            let reader = RowReader { file, header: &header, row, columns, writing: self.writing };
+            let Reading { clock, writing, names, store, .. } = self;
+            let plain = Plain { clock, writing, names, store, file: index }.take(&reader);
+            self.counts.rows += plain.max(1) as u64;
+            if plain == 0 {
+                self.row(index, &reader, problems);
             }
-            let channel = match layout {
-                Layout::Wide => None,
-                Layout::Long => match reader.channel(&mut self.names, problems) {
-                    Some(channel) => channel,
-                    None => return,
-                },
-            };
-            if reader.is_event(problems) {
-                return;
-            }
-            let time = reader.time(&mut self.clock, problems);
-            let place = Place::new(index, row.line);
-            let usable = match layout {
-                Layout::Wide => reader.state(&mut self.state, problems),
-                Layout::Long => {
-                    self.state.clear();
-                    self.state.extend(reader.long_value(channel, problems));
-                    channel.is_some() && !self.state.is_empty()
-                }
-            };
-            let Some(track) = self.store.track(&reader, self.parts, problems) else { return };
-            match time {
-                Some(time) if usable => self.store.push(track, channel.unwrap_or(0), time, &self.state, place),
-                _ => self.store.tracks[track].broken = true,
-            }
+            plain.max(1)
         })
+    }
+
+    /// Reads a row of whatever kind.
+    fn row(&mut self, file: usize, reader: &RowReader<'_>, problems: &mut Problems) {
+        if self.events.take(reader, file, &mut self.clock, &mut self.counts, problems) {
+            return;
+        }
+        if !reader.is_selected() {
+            self.counts.unselected += 1;
+            return;
+        }
+        let layout = self.settings.table.layout;
+        let channel = match layout {
+            Layout::Wide => None,
+            Layout::Long => match reader.channel(&mut self.names, problems) {
+                Some(channel) => channel,
+                None => return,
+            },
+        };
+        if reader.is_event(problems) || reader.columns.petab.refuses(reader, &mut self.filled, problems) {
+            return;
+        }
+        let time = reader.time(&mut self.clock, problems);
+        let place = Place::new(file, reader.row.line);
+        let usable = match layout {
+            Layout::Wide => reader.state(&mut self.state, problems),
+            Layout::Long => {
+                self.state.clear();
+                self.state.extend(reader.long_value(channel, problems));
+                channel.is_some() && !self.state.is_empty()
+            }
+        };
+        let Some(track) = self.store.track(reader, self.parts, problems) else { return };
+        match time {
+            Some(time) if usable => self.store.push(track, channel.unwrap_or(0), time, &self.state, place),
+            _ => self.store.tracks[track].broken = true,
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::expression::Expression;
 use super::files::{ids_in, is_pattern};
 use super::problem::{Kind, Problem, shown};
 use super::records::Delimiter;
-use super::settings::{Layout, Role, Selection, Settings, Splits, Table};
+use super::settings::{Layout, Role, Selection, Settings, Shape, Splits, Table};
 use super::unit::{Conversion, Unit};
 use crate::dataset::RESERVED;
 
@@ -50,15 +50,17 @@ impl Settings {
             report("channels".into(), "none".into(), "at least one channel", "add an `[[import.channels]]`");
         }
         for (index, channel) in self.channels.iter().enumerate() {
-            if channel.role == Role::Input {
-                let remedy =
-                    "channels that drive the system are not supported yet: set `role = \"ignore\"`, or make it a state";
-                report(format!("channels[{index}].role"), shown("input"), "`state` or `ignore`", remedy);
+            for (key, given) in [("between", channel.between.is_some()), ("extend", channel.extend)] {
+                if given && channel.role != Role::Input {
+                    let remedy = "set `role = \"input\"`, or remove it: states are never filled in";
+                    report(format!("channels[{index}].{key}"), "a value".into(), "none but for an input", remedy);
+                }
             }
             if let Some(stated) = &channel.column_unit {
                 conversion(format!("channels[{index}].column_unit"), stated, &channel.unit, &mut report);
             }
         }
+        events(self, &mut report);
         quantities(self, &mut report);
         let mut columns = BTreeSet::new();
         for (index, channel) in self.channels.iter().enumerate() {
@@ -215,6 +217,73 @@ fn conversion(key: String, from: &str, to: &str, report: &mut impl FnMut(String,
     }
 }
 
+fn events(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
+    for (index, event) in settings.events.iter().enumerate() {
+        let shape = event.shape;
+        let mut say = |key: &str, found: &str, expected: &str, remedy: &str| {
+            report(format!("events[{index}].{key}"), found.to_owned(), expected, remedy);
+        };
+        let only = |given: bool, wants: bool| (given != wants).then_some(if given { "a value" } else { "nothing" });
+        if let Some(found) = only(event.column.is_some(), shape != Shape::Since) {
+            let expected = "the column of the amounts for `cumulative` and `pulse`, and none for `since`";
+            say("column", found, expected, "name it, or remove it: `since` asks when, not how much");
+        }
+        if event.column.is_none() && event.column_unit.is_some() {
+            say("column_unit", "a unit", "none without a column", "remove it");
+        }
+        if let Some(found) = only(event.duration.is_some(), shape == Shape::Pulse) {
+            let remedy = "say how long a pulse takes, in `import.time_unit`, or remove it: other shapes have no end";
+            say("duration", found, "a duration for `pulse` alone", remedy);
+        }
+        if let Some(duration) = event.duration.filter(|duration| !(duration.is_finite() && *duration > 0.0)) {
+            say("duration", &duration.to_string(), "a positive number", "say how long a pulse takes");
+        }
+        if event.before.is_some() && shape != Shape::Since {
+            say("before", "a value", "none but for `since`", "remove it: no amount is given before the first event");
+        }
+        if let Some(before) = event.before.filter(|before| !before.is_finite()) {
+            say("before", &before.to_string(), "a finite number", "correct it");
+        }
+        match &event.file {
+            None => {
+                if event.rows.is_empty() {
+                    let expected = "a condition that tells events from samples, or a `file` of their own";
+                    say("rows", "none", expected, "add for example `rows.EVID = [1, 101]`");
+                }
+                let of_file = [
+                    ("delimiter", event.delimiter.is_some()),
+                    ("environment", !event.environment.0.is_empty()),
+                    ("trajectory", !event.trajectory.0.is_empty()),
+                    ("time", event.time.is_some()),
+                ];
+                for (key, _) in of_file.iter().filter(|part| part.1) {
+                    say(key, "a value", "none without `file`", "remove it: rows of the table are read as it says");
+                }
+            }
+            Some(file) => {
+                if is_pattern(file) || !stays_inside(file) {
+                    let expected = "the path of one file inside `import.directory`";
+                    say("file", &shown(file), expected, "join the files into one, in that folder");
+                }
+                if event.environment.0.is_empty() && settings.table.environment.0.is_empty() {
+                    let expected = "the column of the environments in that file";
+                    say("environment", "nothing", expected, "name it: the table has none of that name");
+                }
+                if let Some(delimiter) = event.delimiter.as_ref().filter(|it| Delimiter::parse(it).is_none()) {
+                    let remedy = "write the character that separates cells";
+                    say("delimiter", &shown(delimiter), "one ASCII character, or `whitespace`", remedy);
+                }
+            }
+        }
+        let (key, from, to) = match (&event.column_unit, shape) {
+            (_, Shape::Since) => ("unit", &settings.time_unit, event.unit.clone()),
+            (Some(stated), _) => ("column_unit", stated, event.amount_unit(&settings.time_unit)),
+            (None, _) => continue,
+        };
+        conversion(format!("events[{index}].{key}"), from, &to, report);
+    }
+}
+
 /// Whether values of the units `a` and `b` are the same numbers; `None` if one of them is not known.
 pub fn is_same_unit(a: &str, b: &str) -> Option<bool> {
     if a.trim() == b.trim() {
@@ -226,8 +295,11 @@ pub fn is_same_unit(a: &str, b: &str) -> Option<bool> {
 fn quantities(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
     let channels = settings.channels.iter().map(|channel| (&channel.name, &channel.unit)).enumerate();
     let parameters = settings.parameters.iter().map(|parameter| (&parameter.name, &parameter.unit)).enumerate();
-    let all =
-        channels.map(|quantity| ("channels", quantity)).chain(parameters.map(|quantity| ("parameters", quantity)));
+    let events = settings.events.iter().map(|event| (&event.name, &event.unit)).enumerate();
+    let all = channels
+        .map(|quantity| ("channels", quantity))
+        .chain(events.map(|quantity| ("events", quantity)))
+        .chain(parameters.map(|quantity| ("parameters", quantity)));
     let mut names = BTreeSet::new();
     for (list, (index, (name, unit))) in all {
         let key = format!("{list}[{index}].name");
@@ -239,7 +311,7 @@ fn quantities(settings: &Settings, report: &mut impl FnMut(String, String, &str,
             report(key, shown(name), "a name that the dataset's format does not use itself", "rename it");
         } else if !names.insert(name) {
             let found = format!("{} a second time", shown(name));
-            report(key, found, "each name once among channels and parameters", "rename one of the two");
+            report(key, found, "each name once among channels, events and parameters", "rename one of the two");
         }
         if unit.trim().is_empty() {
             report(format!("{list}[{index}].unit"), shown(unit), "a unit", "write `1` for a number without unit");

@@ -52,7 +52,7 @@ pub trait Model: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Settings {
-    /// Multilayer perceptron on the state of an ordinary differential equation.
+    /// Multilayer perceptron on the state of an ordinary differential equation, and on its inputs.
     Mlp {
         /// Linear layers, hidden ones and the last.
         #[serde(default = "default_layers")]

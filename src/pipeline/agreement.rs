@@ -17,7 +17,7 @@ struct Foreseen {
     time_unit: String,
     channels: Vec<Named>,
     parameters: Vec<Named>,
-    inputs: usize,
+    inputs: Vec<Named>,
     state: StateShape,
     /// Environments of the train split and values that Gauss-Newton compares in each trajectory, where a simulation tells.
     training: Option<(usize, usize)>,
@@ -93,14 +93,17 @@ impl Foreseen {
 
     /// `None` where the settings are wrong in themselves.
     fn simulated(settings: &generate::Settings) -> Option<Foreseen> {
+        if !settings.validate().is_empty() {
+            return None;
+        }
         let system = settings.find_system().ok()?;
         let state = system.state_shape(settings.find_preset(system)?);
-        let values = (settings.samples(system) - 1) * state.size();
+        let values = settings.samples(system).saturating_sub(1) * state.size();
         Some(Foreseen {
             time_unit: system.time_unit.to_owned(),
             channels: system.channels.iter().map(|it| Named::new(it.name, it.unit)).collect(),
             parameters: system.parameters.iter().map(|it| Named::new(it.name, it.unit)).collect(),
-            inputs: system.inputs.len(),
+            inputs: system.inputs.iter().map(|it| Named::new(it.name, it.unit)).collect(),
             training: settings
                 .environments(Split::Train)
                 .filter(|_| settings.observation.is_none())
@@ -112,12 +115,14 @@ impl Foreseen {
     fn imported(settings: &import::Settings) -> Foreseen {
         let of_role = |role: Role| settings.channels.iter().filter(move |channel| channel.role == role);
         let channels: Vec<Named> = of_role(Role::State).map(|it| Named::new(&it.name, &it.unit)).collect();
+        let inputs = of_role(Role::Input).map(|it| Named::new(&it.name, &it.unit));
+        let events = settings.events.iter().map(|it| Named::new(&it.name, &it.unit));
         Foreseen {
             time_unit: settings.time_unit.clone(),
             state: StateShape::new(channels.len(), None),
             channels,
             parameters: settings.parameters.iter().map(|it| Named::new(&it.name, &it.unit)).collect(),
-            inputs: of_role(Role::Input).count(),
+            inputs: inputs.chain(events).collect(),
             training: None,
         }
     }
@@ -136,7 +141,7 @@ impl Foreseen {
             let expected = "as many known parameters as dimensions";
             problems.add("train.contexts", found, expected, "remove `context_dimension`, or write \"learned\"");
         }
-        if let Some((found, expected)) = train.model.problem(&self.state, self.inputs) {
+        if let Some((found, expected)) = train.model.problem(&self.state, self.inputs.len()) {
             let remedy = "choose another of `paramill list models`";
             problems.add(
                 "train.model",
@@ -247,6 +252,25 @@ impl Foreseen {
                     format!("the state `{}`, and a dataset with the channels {}", state.name, names.join(", ")),
                     "every state among the channels of the dataset",
                     "rename the state or the channel; states that nobody observed cannot be estimated",
+                ),
+            }
+        }
+        let names: Vec<&str> = self.inputs.iter().map(|it| it.name.as_str()).collect();
+        for (place, input) in system.inputs.iter().enumerate() {
+            match self.inputs.iter().find(|it| it.name == input.name) {
+                Some(of_dataset) => {
+                    compare(key(format!("inputs.{place}.unit")), input.name, input.unit, &of_dataset.unit, problems);
+                }
+                None => problems.add(
+                    key(format!("inputs.{place}.name")),
+                    match names.is_empty() {
+                        true => format!("the input `{}`, and a dataset without inputs", input.name),
+                        false => {
+                            format!("the input `{}`, and a dataset with the inputs {}", input.name, names.join(", "))
+                        }
+                    },
+                    "every input among those of the dataset",
+                    "rename one of the two, or import the signal (`role = \"input\"`, or [[import.events]])",
                 ),
             }
         }

@@ -9,7 +9,7 @@ use super::stage::Stage;
 use super::stages::Context;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
-use crate::estimate::{self, ParameterEstimate, Row};
+use crate::estimate::{self, InitialState, ParameterEstimate, Row};
 use crate::report::{Input, LossPoint, Portrait, Summary, TrainingEnvironment};
 use crate::schema::{Quantity, Split};
 
@@ -50,6 +50,9 @@ pub fn input(
         },
         estimates: rows.into_iter().map(|(_, row)| row).collect(),
         portraits,
+        initial_states_fitted: plan.estimate.as_ref().is_some_and(|estimate| {
+            dataset.manifest().grid.is_none() && estimate.initial_state() == InitialState::Estimated
+        }),
         losses: model
             .iter()
             .flat_map(|model| &model.log)
@@ -93,23 +96,11 @@ fn shown(directory: &Path, estimates: &estimate::Manifest, split: Split) -> Resu
 }
 
 fn summary(plan: &Plan, model: Option<&StoredModel>, estimates: &estimate::Manifest, context: &Context<'_>) -> Summary {
-    let evaluation = &estimates.evaluation;
     let training = model.map(|model| &model.manifest.training);
     let estimation = context.records.get(&Stage::Estimate);
     Summary {
         pipeline: plan.name.clone(),
-        mse_in_domain: evaluation.mse_in_domain,
-        mse_adaptation: evaluation.mse_adaptation,
-        param_mape_in_hull: evaluation.param_mape_in_hull,
-        param_mape_out_of_hull: evaluation.param_mape_out_of_hull,
-        param_mape_overall: evaluation.param_mape_overall,
-        coverage: evaluation.coverage.clone(),
-        error_over_bound_in_hull: evaluation.error_over_bound_in_hull,
-        error_over_bound_overall: evaluation.error_over_bound_overall,
-        environments: evaluation.environments,
-        environments_in_hull: evaluation.environments_in_hull,
-        environments_out_of_hull: evaluation.environments_out_of_hull,
-        environments_failed: evaluation.environments_failed,
+        evaluation: estimates.evaluation.clone(),
         seconds: context.records.iter().map(|(stage, record)| (stage.name().to_owned(), record.seconds)).collect(),
         device: training.map_or("cpu".to_owned(), |training| training.device.clone()),
         engine: training.map_or("least squares on the equations".to_owned(), |training| training.engine.clone()),
@@ -179,8 +170,11 @@ fn portraits(
     for row in chosen(&usable) {
         let Some(split) = split else { break };
         let portrait = match model {
-            Some(model) => estimate::portrait(context.compute, dataset, model, split, &row.environment, &row.context)?,
-            None => Some(estimate::physics::portrait(&settings, dataset, split, &row.environment)?),
+            Some(model) => {
+                let place = (split, row.environment.as_str());
+                estimate::portrait(&settings, context.compute, dataset, model, place, &row.context)?
+            }
+            None => Some(estimate::physics::portrait(&settings, dataset, split, &row.environment, context.run)?),
         };
         let Some((truth, prediction)) = portrait else { continue };
         let known = quantities.iter().zip(&row.parameters);

@@ -122,6 +122,7 @@ impl Error {
                 train::Error::Compute(_)
                 | train::Error::NoContextDimension { .. }
                 | train::Error::NotTied { .. }
+                | train::Error::Weights(_)
                 | train::Error::TooManyResiduals { .. } => 2,
                 train::Error::Diverged { .. } | train::Error::NothingGood { .. } => 5,
                 _ => 3,
@@ -135,7 +136,6 @@ impl Error {
                 | estimate::Error::FittedFields
                 | estimate::Error::EstimatedFields
                 | estimate::Error::Physics(_)
-                | estimate::Error::LossOfPhysics
                 | estimate::Error::ReversedBounds { .. }
                 | estimate::Error::Unpredictable { .. }
                 | estimate::Error::TooFewForMap { .. } => 2,

@@ -7,7 +7,7 @@ use super::diagnostic::Diagnostic;
 use super::document::Document;
 use super::nearest;
 use super::settings::Settings;
-use crate::estimate::Method;
+use crate::estimate::{self, Method};
 use crate::generate;
 use crate::report::Summary;
 
@@ -47,7 +47,8 @@ pub(super) fn impossible_values(document: &Document, settings: &Settings) -> Vec
             );
         }
     }
-    if let Some(estimate) = settings.estimate.as_ref().filter(|estimate| estimate.method == Method::Physics) {
+    let by_equations = |it: &&estimate::Settings| it.method == Method::Physics || it.physics.is_some();
+    if let Some(estimate) = settings.estimate.as_ref().filter(by_equations) {
         let physics = estimate.physics.clone().unwrap_or_default();
         for problem in physics.validate() {
             let key = format!("physics.{}", problem.key);

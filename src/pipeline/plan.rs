@@ -65,7 +65,7 @@ impl Plan {
     /// # Errors
     /// Every problem there is, in order of place.
     pub fn load(file: &Path, arguments: &[String], locations: &Locations) -> Result<Self, Vec<Diagnostic>> {
-        let name = pipeline_name(file)?;
+        let name = pipeline_name(file);
         let (document, mut settings, problems) = read(file, arguments)?;
         if !problems.is_empty() {
             return Err(problems);
@@ -201,7 +201,6 @@ pub(super) fn read(
     file: &Path,
     arguments: &[String],
 ) -> Result<(Document, Settings, Vec<Diagnostic>), Vec<Diagnostic>> {
-    pipeline_name(file)?;
     let (mut document, mut problems) = Document::read(file)?;
     problems.extend(system_file::embed(&mut document, file)?);
     for (index, argument) in arguments.iter().enumerate() {
@@ -218,6 +217,7 @@ pub(super) fn read(
         match serde_json::from_value::<Settings>(whole_numbers(document.root())) {
             Ok(settings) => {
                 let mut problems = impossible_values(&document, &settings);
+                problems.extend(name_problem(file));
                 problems.sort();
                 problems.dedup();
                 return Ok((document, settings, problems));
@@ -231,6 +231,7 @@ pub(super) fn read(
             }),
         }
     }
+    problems.extend(name_problem(file));
     problems.sort();
     problems.dedup();
     Err(problems)
@@ -306,16 +307,17 @@ fn readable_number(line: &str) -> String {
     }
 }
 
-fn pipeline_name(file: &Path) -> Result<String, Vec<Diagnostic>> {
-    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    if is_name(&stem) || !file.is_file() {
-        return Ok(stem);
-    }
-    Err(vec![Diagnostic {
+fn pipeline_name(file: &Path) -> String {
+    file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn name_problem(file: &Path) -> Option<Diagnostic> {
+    let name = pipeline_name(file);
+    (!is_name(&name)).then(|| Diagnostic {
         place: Place::File { file: file.display().to_string() },
         key: String::new(),
-        found: format!("the name \"{stem}\""),
+        found: format!("the name \"{name}\""),
         expected: NAME_RULE.to_owned(),
         remedy: "rename the file: the run's directory is named after it".to_owned(),
-    }])
+    })
 }

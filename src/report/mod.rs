@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::atomic;
-use crate::estimate::{Coverage, Row};
+use crate::estimate::{Evaluation, Row};
 use crate::schema::{Grid, Quantity};
 
 mod axis;
@@ -86,29 +86,9 @@ fn table(lines: &[comparison::Comparison]) -> Result<Vec<u8>, String> {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     pub pipeline: String,
-    /// Mean squared error on test trajectories of the training environments.
-    pub mse_in_domain: Option<f64>,
-    /// Mean squared error on test trajectories of adapted environments.
-    pub mse_adaptation: Option<f64>,
-    /// Mean absolute percentage error of the parameters (percent), environments in the convex hull of training.
-    pub param_mape_in_hull: Option<f64>,
-    pub param_mape_out_of_hull: Option<f64>,
-    pub param_mape_overall: Option<f64>,
-    /// How often the 50, 90 and 95 % intervals hold the known parameters.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub coverage: Vec<Coverage>,
-    /// Root mean square of parameter error over Cramér-Rao bound, where the bound is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_over_bound_in_hull: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_over_bound_overall: Option<f64>,
-    /// Environments estimated.
-    pub environments: usize,
-    /// Environments in the hull and out of it, where that is known.
-    pub environments_in_hull: Option<usize>,
-    pub environments_out_of_hull: Option<usize>,
-    /// Environments without an estimate to rely on.
-    pub environments_failed: usize,
+    /// The figures of the estimation.
+    #[serde(flatten)]
+    pub evaluation: Evaluation,
     /// Wall time by stage, seconds, of the run that last did the stage.
     pub seconds: BTreeMap<String, f64>,
     pub device: String,
@@ -183,6 +163,8 @@ pub struct Input {
     /// Estimated environments, in ascending order of their id; of very many only some, and then `summary` counts more.
     pub estimates: Vec<Row>,
     pub portraits: Vec<Portrait>,
+    /// Whether the initial states of their predictions were fitted with the parameters.
+    pub initial_states_fitted: bool,
     pub losses: Vec<LossPoint>,
     pub published: Vec<Published>,
     /// The effective pipeline, as TOML, for the reader who wants to know exactly.
@@ -192,6 +174,6 @@ pub struct Input {
 impl Input {
     /// Whether `estimates` are only some of the environments.
     fn is_thinned(&self) -> bool {
-        self.estimates.len() < self.summary.environments
+        self.estimates.len() < self.summary.evaluation.environments
     }
 }

@@ -101,7 +101,7 @@ pub fn html(input: &Input, lines: &[Comparison], figures: &[Figure]) -> String {
             page,
             "<p>Pictures and tables show {} of the {} environments, at equal distances; the figures above are over all.</p>",
             number::count(input.estimates.len() as u64),
-            number::count(input.summary.environments as u64)
+            number::count(input.summary.evaluation.environments as u64)
         );
     }
     if let Some(intervals) = tables::intervals(&input.summary) {
@@ -151,17 +151,17 @@ fn headline(page: &mut String, input: &Input) {
     let errors = comparison::errors(summary);
     for (figure, value) in &errors {
         let count = match *figure {
-            "param_mape_in_hull" => summary.environments_in_hull,
-            "param_mape_out_of_hull" => summary.environments_out_of_hull,
+            "param_mape_in_hull" => summary.evaluation.environments_in_hull,
+            "param_mape_out_of_hull" => summary.evaluation.environments_out_of_hull,
             _ => None,
         };
         let mut note = count.map(|count| super::figures::counted(count, "environment")).unwrap_or_default();
         note.push_str(tables::tolerance_badge(summary, figure));
         card(page, "", &escape(&comparison::label(figure)), &comparison::shown(figure, Some(*value)), &note);
     }
-    card(page, "", "environments estimated", &number::count(summary.environments as u64), "");
-    let class = if summary.environments_failed > 0 { " class=\"alarm\"" } else { "" };
-    card(page, class, "of these, failed", &number::count(summary.environments_failed as u64), "");
+    card(page, "", "environments estimated", &number::count(summary.evaluation.environments as u64), "");
+    let class = if summary.evaluation.environments_failed > 0 { " class=\"alarm\"" } else { "" };
+    card(page, class, "of these, failed", &number::count(summary.evaluation.environments_failed as u64), "");
     page.push_str("</ul>\n");
     if errors.is_empty() {
         page.push_str(

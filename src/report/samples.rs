@@ -8,7 +8,7 @@ use super::plot::{Key, Plot, legend_row};
 use super::{Error, number, png};
 use crate::atomic;
 use crate::dataset::Manifest;
-use crate::schema::{Quantity, Trajectory};
+use crate::schema::{Between, Quantity, Trajectory};
 
 /// Trajectories that a drawing can tell apart.
 pub const MOST_TRAJECTORIES: usize = SERIES;
@@ -35,6 +35,15 @@ pub fn draw_trajectories(manifest: &Manifest, trajectories: &[Trajectory], path:
     atomic::write_file(path, &bytes).map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
+struct Panel<'a> {
+    quantity: &'a Quantity,
+    note: &'static str,
+    /// Whether a value stays until the next.
+    is_held: bool,
+    /// One list a trajectory.
+    values: Vec<Vec<f64>>,
+}
+
 fn document(manifest: &Manifest, trajectories: &[Trajectory]) -> Option<String> {
     let shape = manifest.state_shape();
     let channels = &manifest.channels[..manifest.channels.len().min(MOST_CHANNELS)];
@@ -50,19 +59,20 @@ fn document(manifest: &Manifest, trajectories: &[Trajectory]) -> Option<String> 
         observed().sum::<f64>() / observed().count() as f64
     };
     let of_space = if manifest.grid.is_some() { "mean over the grid" } else { "" };
-    let mut panels: Vec<(&Quantity, &str, Vec<Vec<f64>>)> = Vec::new();
+    let mut panels = Vec::new();
     for (c, channel) in channels.iter().enumerate() {
-        let values = trajectories.iter().map(|it| shape.channel(&it.states, c).map(mean).collect());
-        panels.push((channel, of_space, values.collect()));
+        let values = trajectories.iter().map(|it| shape.channel(&it.states, c).map(mean).collect()).collect();
+        panels.push(Panel { quantity: channel, note: of_space, is_held: false, values });
     }
     for (u, input) in manifest.inputs.iter().enumerate().take(MOST_CHANNELS) {
-        let values = trajectories.iter().map(|it| (0..it.len()).map(|t| it.input(t)[u]).collect());
-        panels.push((&input.quantity, "input", values.collect()));
+        let values = trajectories.iter().map(|it| (0..it.len()).map(|t| it.input(t)[u]).collect()).collect();
+        let is_held = input.between == Between::Hold;
+        panels.push(Panel { quantity: &input.quantity, note: "input", is_held, values });
     }
     let rows = panels.len().div_ceil(2) as f64;
     let (width, height) = PANEL;
     canvas.height = legend + 64.0 + rows * (height + 92.0) - 42.0;
-    for (panel, (quantity, note, values)) in panels.into_iter().enumerate() {
+    for (panel, Panel { quantity, note, is_held, values }) in panels.into_iter().enumerate() {
         let times = trajectories.iter().flat_map(|it| it.times.iter().copied());
         let x = Axis::linear(times, &label("time", &manifest.time_unit))?.without_margin();
         let name = number::quantity(quantity);
@@ -73,7 +83,10 @@ fn document(manifest: &Manifest, trajectories: &[Trajectory]) -> Option<String> 
         for ((trajectory, values), (line, dots)) in trajectories.iter().zip(&values).zip(&classes) {
             let observed = trajectory.times.iter().zip(values).filter(|(_, value)| !value.is_nan());
             let points: Vec<_> = observed.map(|(t, v)| plot.at(*t, *v)).collect();
-            canvas.path(&format!("class=\"{line}\""), &Path::new().line(points.iter().copied()));
+            let steps =
+                points.windows(2).flat_map(|pair| [pair[0], (pair[1].0, pair[0].1)]).chain(points.last().copied());
+            let along = if is_held { Path::new().line(steps) } else { Path::new().line(points.iter().copied()) };
+            canvas.path(&format!("class=\"{line}\""), &along);
             if points.len() <= 80 {
                 let mut path = Path::new();
                 points.iter().for_each(|at| path.dot(*at));

@@ -92,7 +92,8 @@ pub fn published(input: &Input, lines: &[Comparison]) -> String {
 /// Environments with a status other than `ok`; nothing if there are none.
 pub fn failed(input: &Input) -> Option<String> {
     let failed: Vec<&Row> = input.estimates.iter().filter(|row| row.status != Status::Ok).collect();
-    let all = if input.is_thinned() { failed.len().max(input.summary.environments_failed) } else { failed.len() };
+    let all =
+        if input.is_thinned() { failed.len().max(input.summary.evaluation.environments_failed) } else { failed.len() };
     if all == 0 {
         return None;
     }
@@ -221,10 +222,11 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
 
 /// How often intervals hold the known parameters, and errors over the Cramér-Rao bound; nothing where neither is known.
 pub fn intervals(summary: &Summary) -> Option<String> {
-    if summary.coverage.is_empty() {
+    if summary.evaluation.coverage.is_empty() {
         return None;
     }
     let rows: Vec<Vec<String>> = summary
+        .evaluation
         .coverage
         .iter()
         .map(|it| {
@@ -239,12 +241,12 @@ pub fn intervals(summary: &Summary) -> Option<String> {
         &headers,
         &rows,
     );
-    if let Some(overall) = summary.error_over_bound_overall {
+    if let Some(overall) = summary.evaluation.error_over_bound_overall {
         let of = |value: Option<f64>| number::optional(value);
         let _ = writeln!(
             out,
             "<p>Parameter errors over the Cramér-Rao bound, root mean square: {} in the hull, {} overall.</p>",
-            of(summary.error_over_bound_in_hull),
+            of(summary.evaluation.error_over_bound_in_hull),
             of(Some(overall))
         );
     }

@@ -145,6 +145,11 @@ impl Adaptive {
         })
     }
 
+    /// What the last integration did cost, whether or not it came to its end.
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
     /// Integrates from `initial [C]` at `times[0]` and writes the states at `times [T]` to `states [T, C]`.
     ///
     /// After an error the contents of `states` mean nothing.
@@ -165,6 +170,7 @@ impl Adaptive {
         let c = self.channels;
         assert_eq!(initial.len(), c, "initial state of another size than the integrator");
         assert_eq!(states.len(), times.len() * c, "room for another number of states than of times");
+        self.work = Work::default();
         let (Some(&start), Some(&end)) = (times.first(), times.last()) else { return Ok(Work::default()) };
         check_times(times)?;
 

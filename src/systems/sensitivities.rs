@@ -44,6 +44,7 @@ pub struct Sensitivities {
     /// Initial state and states `[T]` with all groups `[G, C, 1 + LANES]`.
     initial: Vec<f64>,
     states: Vec<f64>,
+    work: Work,
 }
 
 impl Sensitivities {
@@ -70,7 +71,13 @@ impl Sensitivities {
             derivative: vec![Dual::default(); channels],
             initial: vec![0.0; size],
             states: Vec::new(),
+            work: Work::default(),
         })
+    }
+
+    /// What the last trajectory did cost, whether or not it came to its end.
+    pub fn work(&self) -> Work {
+        self.work
     }
 
     /// Integrates from `start` at `times[0]`; writes the states at `times [T]` to `states [T, C]` and their derivatives to
@@ -108,7 +115,9 @@ impl Sensitivities {
                 }
             }
         };
-        let work = integrator.integrate(augmented, &self.initial, times, &mut self.states)?;
+        let integrated = integrator.integrate(augmented, &self.initial, times, &mut self.states);
+        self.work = integrator.work();
+        let work = integrated?;
         let rows = self.states.chunks_exact(size);
         for (sample, row) in rows.enumerate() {
             for channel in 0..c {
@@ -141,7 +150,7 @@ impl Sensitivities {
         let mut parameter_directions = start.parameter_directions.to_vec();
         parameter_directions.resize(parameters.len() * k, 0.0);
         let (mut state, mut state_directions) = (start.state.to_vec(), start.state_directions.to_vec());
-        let mut work = Work::default();
+        let mut total = Work::default();
         for (samples, behind) in drive.stretches() {
             parameters[d_p..].copy_from_slice(&behind);
             let (first, end) = (*samples.start() * c, (*samples.end() + 1) * c);
@@ -152,11 +161,14 @@ impl Sensitivities {
                 state_directions: &state_directions,
             };
             let (states, sensitivities) = (&mut states[first..end], &mut sensitivities[first * k..end * k]);
-            work += self.integrate(start, &drive.times[samples], states, sensitivities)?;
+            let integrated = self.integrate(start, &drive.times[samples], states, sensitivities);
+            total += self.work;
+            self.work = total;
+            integrated?;
             state.copy_from_slice(&states[states.len() - c..]);
             state_directions.copy_from_slice(&sensitivities[sensitivities.len() - c * k..]);
         }
-        Ok(work)
+        Ok(total)
     }
 
     /// Parameters and initial state with their directions in groups.

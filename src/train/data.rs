@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Scaling, TeacherForcing};
-use crate::checkpoint::{ChannelScale, Environment, Units};
+use super::TeacherForcing;
+use crate::checkpoint::{Environment, Units};
 use crate::dataset::{Dataset, Error, Store};
 use crate::engine::{Batch, Segment};
 use crate::random::Stream;
@@ -19,6 +19,8 @@ pub struct SplitData<'a> {
     dataset: &'a Dataset,
     split: Split,
     units: Units,
+    /// Root of the weight in the loss of each value of a state; empty where all weigh the same.
+    roots: Vec<f64>,
     /// Rows of the split, by environment in the order of the model's contexts.
     rows: Vec<Vec<usize>>,
     /// Trajectories that are left out.
@@ -39,6 +41,7 @@ impl<'a> SplitData<'a> {
         split: Split,
         environments: &[Environment],
         units: &Units,
+        roots: &[f64],
         budget: usize,
     ) -> Result<Self, Error> {
         let places: BTreeMap<&str, usize> =
@@ -58,6 +61,7 @@ impl<'a> SplitData<'a> {
             dataset,
             split,
             units: units.clone(),
+            roots: roots.to_vec(),
             rows,
             left_out: without_start.len(),
             held: None,
@@ -163,7 +167,9 @@ impl<'a> SplitData<'a> {
             }
             segments.push(of_environment);
         }
-        Ok(Batch::new(self.units.state.len(), &self.units.between, &segments, (0, 0)))
+        let mut batch = Batch::new(self.units.state.len(), &self.units.between, &segments, (0, 0));
+        batch.weigh(&self.roots);
+        Ok(batch)
     }
 }
 
@@ -226,42 +232,4 @@ pub fn environments(dataset: &Dataset) -> Result<Vec<Environment>, Error> {
         }
     }
     Ok(environments)
-}
-
-/// The scale of each channel over the observed cells of the training split, read in one streaming pass. A channel that is constant but for
-/// rounding keeps scale one.
-///
-/// Values too large for their spread to be a number give a scale that is not finite.
-///
-/// # Errors
-/// Any error of reading.
-pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<ChannelScale>, Error> {
-    let shape = dataset.manifest().state_shape();
-    let (channels, points) = (shape.channels, shape.points());
-    if scaling == Scaling::None {
-        return Ok(vec![ChannelScale { centre: 0.0, scale: 1.0 }; channels]);
-    }
-    // Welford's running mean and sum of squares.
-    let (mut count, mut mean, mut squares) = (vec![0.0; channels], vec![0.0; channels], vec![0.0; channels]);
-    for batch in dataset.batches(Split::Train, Store::Parquet, READ_AHEAD)? {
-        for state in batch?.iter().flat_map(|trajectory| trajectory.states.chunks_exact(shape.size())) {
-            for point in 0..points {
-                for c in 0..channels {
-                    let value = state[c * points + point];
-                    if value.is_nan() {
-                        continue;
-                    }
-                    count[c] += 1.0;
-                    let difference = value - mean[c];
-                    mean[c] += difference / count[c];
-                    squares[c] += difference * (value - mean[c]);
-                }
-            }
-        }
-    }
-    let scale = |c: usize| {
-        let deviation = (squares[c] / f64::max(count[c], 1.0)).sqrt();
-        if deviation <= f64::EPSILON * mean[c].abs() { 1.0 } else { deviation }
-    };
-    Ok((0..channels).map(|c| ChannelScale { centre: mean[c], scale: scale(c) }).collect())
 }

@@ -19,7 +19,7 @@ impl Fit<'_> {
         let all = self.train.trajectories_per_environment();
         let per_environment = settings.trajectories_per_environment.unwrap_or(all).min(all);
         let batch = self.train.batch(state.step, per_environment, |_, _| Vec::new())?;
-        let found = batch.count() as usize;
+        let found = batch.values();
         if found > settings.residual_limit {
             return Err(Error::TooManyResiduals { found, expected: settings.residual_limit });
         }

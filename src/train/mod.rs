@@ -5,6 +5,7 @@
 //!
 //! The model that is kept is the one with the least mean squared error on whole trajectories of the validation split.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 mod adam;
@@ -14,17 +15,19 @@ mod fit;
 mod gauss_newton;
 mod inputs;
 mod linear_model;
+mod scales;
 mod settings;
 
 pub use descent::{Descent, Moving};
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
-use crate::checkpoint::{self, Manifest, StoredModel, TrainingStore, TrainingSummary, Units};
+use crate::checkpoint::{self, ChannelScale, Manifest, StoredModel, TrainingStore, TrainingSummary, Units};
 use crate::dataset::{self, Dataset, Parent, Provenance};
 use crate::digest::sha256;
 use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, device_name};
 use crate::progress::{Event, Run};
-use crate::schema::{FormatVersion, Split};
+use crate::schema::{FormatVersion, Quantity, Split};
+use crate::systems::{Problem, Problems};
 
 /// Why a training ended without a model.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +76,8 @@ pub enum Error {
     NoStart { dataset: PathBuf, split: Split, found: Vec<String> },
     #[error("{dataset}: train.model is for {expected}; found {found}; choose another of `paramill list models`")]
     UnsuitableModel { dataset: PathBuf, found: String, expected: &'static str },
+    #[error("{}", .0.iter().map(|problem| format!("train.{problem}")).collect::<Vec<_>>().join("\n"))]
+    Weights(Vec<Problem>),
     #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
     Interrupted { signal: i32, step: u64, checkpoint: PathBuf },
 }
@@ -106,10 +111,19 @@ pub fn run(
         0 => return Err(Error::NoContextDimension { dataset: dataset.directory().to_owned() }),
         d => d,
     };
-    let scales = data::channel_scales(dataset, settings.scaling)?;
+    let weights = channel_weights(&settings.weights, &manifest.channels)?;
+    let (scales, is_constant): (Vec<ChannelScale>, Vec<bool>) =
+        scales::channel_scales(dataset, settings.scaling)?.into_iter().unzip();
+    for (channel, _) in manifest.channels.iter().zip(is_constant).filter(|(_, is_constant)| *is_constant) {
+        run.emit(Event::Warn(format!(
+            "channel `{}` has one value all over the train split; it is not scaled",
+            channel.name
+        )));
+    }
     let input_scales = inputs::input_scales(dataset)?;
     let channels = manifest.channels.iter().map(|it| format!("channel `{}`", it.name)).zip(&scales);
-    let inputs = manifest.inputs.iter().map(|it| format!("input `{}`", it.quantity.name)).zip(&input_scales);
+    let of_inputs = input_scales.iter().map(|it| &it.scale);
+    let inputs = manifest.inputs.iter().map(|it| format!("input `{}`", it.quantity.name)).zip(of_inputs);
     for (quantity, scale) in channels.chain(inputs) {
         if !(scale.centre.is_finite() && scale.scale.is_finite()) {
             return Err(Error::TooLarge { dataset: dataset.directory().to_owned(), quantity });
@@ -117,7 +131,8 @@ pub fn run(
     }
     let budget = settings.memory_budget_mib * (1 << 20);
     let units = Units::new(&scales, &manifest.state_shape(), &input_scales, &manifest.inputs);
-    let open = |split| data::SplitData::open(dataset, split, &environments, &units, budget);
+    let roots: Vec<f64> = manifest.state_shape().of_values(&weights).into_iter().map(f64::sqrt).collect();
+    let open = |split| data::SplitData::open(dataset, split, &environments, &units, &roots, budget);
     let (train, validation) = (open(Split::Train)?, open(Split::Validation)?);
     for (split, data) in [(Split::Train, &train), (Split::Validation, &validation)] {
         if data.left_out() > 0 {
@@ -204,6 +219,7 @@ pub fn run(
             parameters: manifest.parameters.clone(),
             scales,
             input_scales,
+            weights,
             environments,
             training: TrainingSummary {
                 steps: state.step,
@@ -225,6 +241,29 @@ pub fn run(
     stored.write(directory)?;
     store.remove()?;
     Ok(stored)
+}
+
+/// The weight of each of `channels` in the loss, their mean one; none where `settings` have none.
+fn channel_weights(settings: &BTreeMap<String, f64>, channels: &[Quantity]) -> Result<Vec<f64>, Error> {
+    let names: Vec<&str> = channels.iter().map(|channel| channel.name.as_str()).collect();
+    let mut problems = Problems::default();
+    for (name, weight) in settings {
+        if !names.contains(&name.as_str()) {
+            problems.unknown(format!("weights.{name}"), name, "channel of the dataset", &names);
+        }
+        let sound = (1e-12..=1e12).contains(weight);
+        let remedy = "give 1 to a channel that counts like those without a weight, more to one that counts more";
+        problems.require(sound, format!("weights.{name}"), weight, "a number from 1e-12 to 1e12", remedy);
+    }
+    if !problems.0.is_empty() {
+        return Err(Error::Weights(problems.0));
+    }
+    if settings.is_empty() {
+        return Ok(Vec::new());
+    }
+    let weights: Vec<f64> = names.iter().map(|&name| settings.get(name).copied().unwrap_or(1.0)).collect();
+    let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+    Ok(weights.into_iter().map(|weight| weight / mean).collect())
 }
 
 /// What tells one training from another: its settings, seed and data.

@@ -1,5 +1,7 @@
 //! `[train]` of a pipeline.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +33,13 @@ pub struct Settings {
     pub substeps: usize,
     /// How channels are scaled before the model sees them.
     pub scaling: Scaling,
+    /// How much the squared error of a channel counts in the loss, in the model's own (scaled) units, by the name of the channel: 1 where it
+    /// has none. Only their ratios matter. The model keeps them, and contexts of new environments are fitted with them too. Estimates are then
+    /// those of weighed least squares; what is said of their errors, and of the noise, is by the noise that the residuals show, whatever
+    /// the weights. Known equations do not ask for them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(range(min = 1e-12, max = 1e12))]
+    pub weights: BTreeMap<String, f64>,
     /// Arithmetic of rollouts and gradients.
     pub precision: Precision,
     /// Whether contexts are learned, or tied to the known parameters of the training environments.
@@ -80,6 +89,7 @@ impl Default for Settings {
             solver: Solver::Rk4,
             substeps: 1,
             scaling: Scaling::None,
+            weights: BTreeMap::new(),
             precision: Precision::F32,
             contexts: Contexts::Learned,
             tied_deviation: 0.2,
@@ -106,6 +116,8 @@ pub enum Scaling {
     None,
     /// To zero mean and unit standard deviation over the training split.
     Standard,
+    /// To zero median over the training split, and to the distance of its quartiles that a unit Gaussian has: few wrong values move neither.
+    Robust,
 }
 
 /// How the learning rate moves over the steps.

@@ -24,6 +24,7 @@ pub fn manifest() -> Manifest {
         time_unit: "s".to_owned(),
         channels: vec![Quantity::new("x", "1", "Prey"), Quantity::new("y", "1", "Predators")],
         grid: None,
+        import_report: Vec::new(),
         inputs: Vec::new(),
         parameters: vec![Quantity::new("beta", "s-1", "Predation rate"), Quantity::new("delta", "s-1", "Growth rate")],
         data_tolerance: Some(1e-9),
@@ -111,6 +112,21 @@ pub fn reseal(directory: &Path) {
     };
     let text: String = ["manifest.json", "README.md", "croissant.json"].map(line).concat();
     std::fs::write(directory.join("SHA256SUMS"), text).unwrap();
+}
+
+/// Edits the manifest's JSON, and sets sizes and digests to those of the files as they now are.
+pub fn restate(directory: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
+    let path = directory.join("manifest.json");
+    let mut json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    for entry in json["files"].as_array_mut().unwrap() {
+        if let Ok(bytes) = std::fs::read(directory.join(entry["path"].as_str().unwrap())) {
+            entry["bytes"] = bytes.len().into();
+            entry["sha256"] = paramill::digest::sha256(&bytes).into();
+        }
+    }
+    edit(&mut json);
+    std::fs::write(path, serde_json::to_vec_pretty(&json).unwrap()).unwrap();
+    reseal(directory);
 }
 
 /// Writes the splits to `directory`.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use paramill::checkpoint::StoredModel;
-use paramill::dataset::Dataset;
+use paramill::dataset::{Dataset, Manifest, Writer};
 use paramill::engine::{Compute, DeviceChoice, EngineChoice};
 use paramill::progress::{Event, Interrupt, Observer, Run, Silent};
+use paramill::schema::{Split, Trajectory};
 use paramill::{estimate, generate, train};
 
 /// Four pairs of species at the corners of the training grid, two trajectories each.
@@ -34,6 +35,30 @@ pub fn generate(root: &Path, settings: &str) -> Dataset {
     let settings: generate::Settings = toml::from_str(settings).unwrap();
     silently(|run| generate::run(&settings, 1, &directory, run)).unwrap();
     Dataset::open(&directory).unwrap()
+}
+
+/// A dataset in `directory` with the quantities of `like` and these trajectories, in the order of their ids.
+pub fn dataset_of(directory: &Path, like: &Manifest, splits: Vec<(Split, Vec<Trajectory>)>) -> Dataset {
+    let _ = fs::remove_dir_all(directory);
+    let mut writer = Writer::create(directory, like.clone()).unwrap();
+    for (split, mut trajectories) in splits {
+        trajectories.sort_by(|a, b| a.key().cmp(&b.key()));
+        trajectories.iter().for_each(|trajectory| writer.write(split, trajectory).unwrap());
+    }
+    writer.finish().unwrap();
+    Dataset::open(directory).unwrap()
+}
+
+/// A trajectory of two species, every half unit of time.
+pub fn series(environment: &str, states: &[[f64; 2]]) -> Trajectory {
+    Trajectory {
+        environment: environment.to_owned(),
+        trajectory: "0".to_owned(),
+        parameters: vec![Some(0.75), Some(0.75)],
+        times: (0..states.len()).map(|t| t as f64 * 0.5).collect(),
+        states: states.as_flattened().to_vec(),
+        inputs: Vec::new(),
+    }
 }
 
 pub fn silently<T>(work: impl FnOnce(&Run) -> T) -> T {

@@ -6,25 +6,9 @@ use std::path::Path;
 use paramill::dataset::{Dataset, Error, Store, seal, verify};
 use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};
-use sha2::{Digest, Sha256};
 
-use super::common::{manifest, ragged, reseal, shared_grid, write};
+use super::common::{manifest, ragged, reseal, restate, shared_grid, write};
 use super::{STORES, assert_same, streamed};
-
-/// Edits the manifest's JSON, and sets sizes and digests to those of the files as they now are.
-pub(super) fn restate(directory: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
-    let path = directory.join("manifest.json");
-    let mut json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    for entry in json["files"].as_array_mut().unwrap() {
-        if let Ok(bytes) = fs::read(directory.join(entry["path"].as_str().unwrap())) {
-            entry["bytes"] = bytes.len().into();
-            entry["sha256"] = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect::<String>().into();
-        }
-    }
-    edit(&mut json);
-    fs::write(path, serde_json::to_vec_pretty(&json).unwrap()).unwrap();
-    reseal(directory);
-}
 
 /// Every file below `directory`, by its relative path.
 fn all_files(directory: &Path) -> Vec<String> {

@@ -14,8 +14,8 @@ use paramill::schema::Split;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use super::common::{fields, manifest, ragged, shared_grid, write};
-use super::damage::{restate, tampered};
+use super::common::{fields, manifest, ragged, restate, shared_grid, write};
+use super::damage::tampered;
 use super::streamed;
 
 /// A variable `[4, 5, 1]` that only a plug-in could read: its filter is libhdf5's to look for, and has `parameters` numbers.

@@ -11,8 +11,7 @@ use paramill::schema::{Split, Trajectory};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use super::common::{fields, manifest, ragged, shared_grid, trajectory, write};
-use super::damage::restate;
+use super::common::{fields, manifest, ragged, restate, shared_grid, trajectory, write};
 use super::{assert_same, conforms, files, streamed};
 
 /// Every third cell missing, as NaN of another bit pattern than [`f64::NAN`], but one of each sample left.

@@ -197,14 +197,59 @@ fn inputs_are_scaled_by_the_training_split_and_a_constant_one_is_safe() {
     let forces: Vec<f64> = forces.into_iter().step_by(3).collect();
     let mean = forces.iter().sum::<f64>() / forces.len() as f64;
     let deviation = (forces.iter().map(|f| (f - mean).powi(2)).sum::<f64>() / forces.len() as f64).sqrt();
-    let [force, _, temperature] = model.manifest.input_scales[..] else { panic!("three inputs") };
+    let [force, valve, temperature] = model.manifest.input_scales[..] else { panic!("three inputs") };
+    assert_eq!((valve.least, valve.greatest), (0.0, 1.0));
+    let [force, temperature] = [force, temperature].map(|it| it.scale);
     approx::assert_relative_eq!(force.centre, mean, epsilon = 1e-12);
     approx::assert_relative_eq!(force.scale, deviation, epsilon = 1e-12);
     approx::assert_relative_eq!(temperature.centre, 293.15, max_relative = 1e-14);
-    assert_eq!(temperature.scale, 1.0);
+    assert_eq!(temperature.scale, temperature.centre);
     let again = StoredModel::read(&dataset.directory().with_file_name("model")).unwrap();
     assert_eq!(again.manifest.input_scales, model.manifest.input_scales);
     assert_ne!(force, ChannelScale { centre: 0.0, scale: 1.0 });
+}
+
+/// One environment of the training; and the same where an input that never moved has another value, and where one is far outside.
+#[test]
+fn inputs_outside_those_of_the_training_have_a_status() {
+    let root = tempfile::tempdir().unwrap();
+    let Learned { dataset, model } = &*DRIVEN;
+    let mut rows = vec![trajectory(1, NEW[1], 0, true); 3];
+    for (row, name) in rows.iter_mut().zip(["a", "b", "c"]) {
+        row.environment = name.to_owned();
+    }
+    rows[1].inputs.iter_mut().skip(2).step_by(3).for_each(|temperature| *temperature = 300.0);
+    rows[2].inputs[9] = 40.0;
+    write(&root.path().join("set"), dataset.manifest().clone(), &[(Split::Adapt, rows)]);
+    let dataset = Dataset::open(&root.path().join("set")).unwrap();
+    let place = root.path().join("estimates");
+    let rows = estimate_with(&Settings::default(), &dataset, model, &place, Split::Adapt);
+    assert_eq!(rows[0].status, Status::Ok, "{rows:?}");
+    for (row, part) in
+        rows[1..].iter().zip(["input temperature is 300.000000 at time 0", "input force is 40.000000 at time "])
+    {
+        assert_eq!(row.status, Status::OutsideTrainingRange, "{row:?}");
+        assert!(row.reason.contains(part), "{row:?}");
+    }
+    // The model knows nothing of the temperature, and makes little of it.
+    assert!((rows[1].parameters[0].value / rows[0].parameters[0].value - 1.0).abs() < 0.1, "{rows:?}");
+}
+
+#[test]
+fn a_model_without_a_place_for_inputs_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let (manifest, rows) = common::fields(2, false);
+    let mut others = rows.clone();
+    others.iter_mut().for_each(|row| row.trajectory += "b");
+    let splits = [(Split::Train, common::driven(rows)), (Split::Validation, common::driven(others))];
+    write(&root.path().join("set"), common::with_inputs(manifest), &splits);
+    let dataset = Dataset::open(&root.path().join("set")).unwrap();
+    for kind in ["convnet", "fno"] {
+        let settings = train_settings(&format!("model = {{ kind = \"{kind}\" }}"));
+        let error = trained(&settings, &dataset, &root.path().join("model")).err().unwrap().to_string();
+        let part = "train.model is for fields without inputs, which it has no place for; found 2 inputs";
+        assert!(error.contains(part), "{error}");
+    }
 }
 
 #[test]
@@ -221,7 +266,7 @@ fn a_model_of_other_inputs_is_refused_by_name_and_unit() {
                 .err()
                 .unwrap(),
             estimate::context_of_environment(&settings, NATIVE, other, model, "e1").unwrap_err(),
-            estimate::portrait(NATIVE, other, model, Split::Adapt, "e1", &[0.0]).unwrap_err(),
+            estimate::portrait(&settings, NATIVE, other, model, (Split::Adapt, "e1"), &[0.0]).unwrap_err(),
         ] {
             assert!(matches!(error, Error::OtherQuantities { .. }), "{error}");
         }
@@ -236,6 +281,20 @@ fn a_model_of_other_inputs_is_refused_by_name_and_unit() {
     let text = refused(&Dataset::open(&root.path().join("kilo")).unwrap());
     assert!(text.contains("inputs force [kN] (linear), valve [1] (hold), temperature [K] (linear)"), "{text}");
     assert!(text.contains("trained on channels x [m], v [m s-1], inputs force [N] (linear)"), "{text}");
+}
+
+#[test]
+fn inputs_that_are_read_from_disk_train_the_same() {
+    let root = tempfile::tempdir().unwrap();
+    let text =
+        SETTINGS.replace("steps = 300", "trajectories_per_environment = 2\n    steps = 3\n    validate_every = 1");
+    let held = train_settings(&text.replace("steps = 15 }", "steps = 1 }"));
+    let streamed = train::Settings { memory_budget_mib: 0, ..held.clone() };
+    let [held, streamed] = [(held, "held"), (streamed, "streamed")]
+        .map(|(it, name)| trained(&it, &DRIVEN.dataset, &root.path().join(name)));
+    let (held, streamed) = (held.unwrap(), streamed.unwrap());
+    assert_eq!((held.log.len(), streamed.log.len()), (4, 4));
+    assert!(held.shared == streamed.shared);
 }
 
 #[test]

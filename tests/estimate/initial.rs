@@ -1,10 +1,10 @@
 //! Initial states estimated with the context, on data that the model itself makes: what an interval promises can then be counted.
 
 use nalgebra::{DMatrix, DVector};
+use paramill::checkpoint::StoredModel;
 use paramill::engine::{Batch, Segment};
 use paramill::estimate::adapt::{Adaptation, Adapter};
-use paramill::estimate::physics::Noise;
-use paramill::estimate::{InitialState, Settings, Status, Support};
+use paramill::estimate::{InitialState, Loss, Noise, Settings, Status, Support};
 use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
@@ -59,7 +59,11 @@ fn judged(initial_state: InitialState, supports: &[Support], truth: &[Vec<f64>])
 }
 
 fn judged_with(settings: &Settings, supports: &[Support], truth: &[Vec<f64>]) -> (f64, f64) {
-    let fitted: Vec<Adaptation> = Adapter::new(settings, NATIVE, &TRAINED.model).unwrap().adapt(supports);
+    judged_by(&TRAINED.model, settings, supports, truth)
+}
+
+fn judged_by(model: &StoredModel, settings: &Settings, supports: &[Support], truth: &[Vec<f64>]) -> (f64, f64) {
+    let fitted: Vec<Adaptation> = Adapter::new(settings, NATIVE, model).unwrap().adapt(supports);
     let (mut held, mut squares) = (0, 0.0);
     for (it, truth) in fitted.iter().zip(truth) {
         assert_eq!(it.status, Status::Ok, "{}", it.reason);
@@ -97,6 +101,35 @@ fn values_weigh_by_their_noise_where_it_is_known_what_that_is_like() {
         assert!((share - 0.9).abs() < 0.065, "{noise:?}: {share}");
         assert!(error < 0.9 * alike, "{noise:?}: {error} beside {alike}");
     }
+}
+
+/// Weights of the loss move the estimate; its error is by the noise, of which they say nothing.
+#[test]
+fn regions_hold_the_truth_whatever_the_channels_weigh() {
+    let by_channel: fn(usize, f64) -> f64 = |channel, _| [0.02, 0.1][channel];
+    let (supports, truth) = noisy(3, by_channel);
+    let settings = Settings { initial_state: Some(InitialState::Estimated), ..Settings::default() };
+    let (_, even) = judged_with(&settings, &supports, &truth);
+    let mut model = StoredModel::read(&TRAINED.directory).unwrap();
+    let mut weighed = |weights: [f64; 2]| {
+        model.manifest.weights = weights.to_vec();
+        judged_by(&model, &settings, &supports, &truth)
+    };
+    let [(share, better), (other_share, worse)] = [weighed([1.9, 0.1]), weighed([0.2, 1.8])];
+    assert!((share - 0.9).abs() < 0.065 && (other_share - 0.9).abs() < 0.065, "{share} {other_share}");
+    assert!(better < 0.9 * even && even < 0.95 * worse, "{better} {even} {worse}");
+}
+
+/// Huber's weights are part of the estimate, not of its error.
+#[test]
+fn regions_hold_the_truth_under_hubers_loss() {
+    let (supports, truth) = noisy(3, constant);
+    let initial_state = Some(InitialState::Estimated);
+    let settings = Settings { initial_state, loss: Loss::Huber, ..Settings::default() };
+    let (share, error) = judged_with(&settings, &supports, &truth);
+    let (_, of_squares) = judged(InitialState::Estimated, &supports, &truth);
+    assert!((share - 0.9).abs() < 0.055, "{share}");
+    assert!(error < 1.1 * of_squares, "{error} beside {of_squares}");
 }
 
 #[test]

@@ -140,7 +140,9 @@ fn a_forecast_is_the_rollout_and_its_band_is_that_of_its_context() {
     let (known, observed) = estimate::context_of_environment(&settings, NATIVE, dataset, model, &environment).unwrap();
     let forecast = estimate::forecast(NATIVE, model, &known, observed.state(0), &observed.times, &[]).unwrap();
     let (_, fitted) =
-        estimate::portrait(NATIVE, dataset, model, Split::Adapt, &environment, &known.context).unwrap().unwrap();
+        estimate::portrait(&settings, NATIVE, dataset, model, (Split::Adapt, &environment), &known.context)
+            .unwrap()
+            .unwrap();
     for (a, b) in forecast.states.iter().zip(&fitted) {
         assert_relative_eq!(a, b, max_relative = 1e-4, epsilon = 1e-5);
     }

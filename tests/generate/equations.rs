@@ -117,3 +117,11 @@ fn everything_wrong_with_equations_is_said_at_once() {
     let lines: Vec<String> = broken.validate().iter().map(ToString::to_string).collect();
     insta::assert_snapshot!("wrong_equations", lines.join("\n"));
 }
+
+#[test]
+fn a_driven_system_is_not_simulated() {
+    let driven = LOTKA_VOLTERRA.replace("constants = {", "inputs = [{ name = \"light\" }]\n    constants = {");
+    let problems = settings(&driven.replace("alpha * x -", "light * x -")).validate();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].found.contains("the inputs light"), "{problems:?}");
+}

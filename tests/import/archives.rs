@@ -1,7 +1,7 @@
 //! The mappings of `pipelines/archives/` on the published measurements they are for, where these are at hand.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::*;
 

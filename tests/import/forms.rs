@@ -115,7 +115,6 @@ fn bad_files_among_many() {
         settings.table.time_column_unit = Some("m".into());
         settings.table.split_gap = Some(0.0);
         settings.channels[0].column_unit = Some("s".into());
-        settings.channels[1].role = import::Role::Input;
         settings.splits.validation.last = Some(2.0);
     });
     let problems: Vec<String> = archive.settings.validate().iter().map(Problem::to_string).collect();
@@ -236,6 +235,39 @@ fn a_petab_problem_is_imported_as_it_is_guessed() {
     assert_eq!((first.environment.as_str(), first.parameters.as_slice()), ("c0", &[Some(1.0)][..]));
     assert_eq!(bits(&first.states), bits(&[1.5, f64::NAN, 1.25, 0.0]));
     assert_eq!(bits(&trajectories[1].1.states), bits(&[15.0, f64::NAN, 10.0, 1.0]));
+}
+
+/// What a PEtab problem says and an import does not read is refused, or said.
+#[test]
+fn petab_problems_are_not_read_in_part() {
+    let measurements = "observableId\tpreequilibrationConditionId\tsimulationConditionId\tmeasurement\ttime\tobservableParameters\n\
+                        A\t\tc0\t1.5\t0\tscale\nA\t\tc0\t1.25\t1\tscale\nA\tc0\tc1\t1\t0\t\nA\tc0\tc1\t0.5\t3\t\n";
+    let settings = "dataset = 'p'\ndirectory = 'archive'\ntime_unit = 's'\nsplits.adapt = ['*']\n\
+                    channels = [{ column = 'A', name = 'a', unit = '1' }]\n\
+                    [table]\nfile = 'm.tsv'\ndelimiter = \"\\t\"\nlayout = 'long'\nchannel = 'observableId'\nvalue = 'measurement'\n\
+                    environment = 'simulationConditionId'\ntime = 'time'\n";
+    let archive = |rows: &str| {
+        let settings = format!("{settings}{rows}");
+        Archive::new().with("m.tsv", measurements).change(|all| *all = toml::from_str(&settings).unwrap())
+    };
+    insta::assert_snapshot!("petab_preequilibration", archive("").report());
+    let (_, trajectories, notes) = archive("rows.preequilibrationConditionId = ''").import();
+    assert_eq!(trajectories.len(), 1);
+    insta::assert_snapshot!("petab_parameters", notes.join("\n"));
+    let (_, trajectories, _) = archive("rows.preequilibrationConditionId = ['', 'c0']").import();
+    assert_eq!(trajectories.len(), 2);
+
+    let problem = |text: &str| {
+        let archive = Archive::new().with("problem.yaml", text);
+        let refused = import::guess(&archive.root.path().join("archive/problem.yaml")).unwrap_err();
+        refused[0].to_string().replace(&archive.root.path().display().to_string(), "[root]")
+    };
+    let refused = [
+        problem("format_version: 2.0.0\nmeasurement_files: [m.tsv]\n"),
+        problem("format_version: 1\nproblems:\n- measurement_files: [m.tsv, n.tsv]\n"),
+        problem("format_version: 1\nproblems:\n- measurement_files: [m.tsv]\n- measurement_files: [n.tsv]\n"),
+    ];
+    insta::assert_snapshot!("petab_versions", refused.join("\n"));
 }
 
 /// What is guessed of a file either passes or says what is to be filled in; what cannot be guessed says why.

@@ -1,7 +1,8 @@
 //! Derivatives of trajectories by parameters and initial states, against SciPy and against differences.
 
+use paramill::schema::Between;
 use paramill::solve::{Adaptive, DOP853, Error, TSIT5, Tableau, Tolerance};
-use paramill::systems::{self, Dynamics, Equations, Sensitivities, Start, System};
+use paramill::systems::{self, Drive, Dynamics, Equations, Sensitivities, Start, System};
 use serde::Deserialize;
 
 /// Written by `reference/make_sensitivities.py`, by complex steps.
@@ -164,4 +165,56 @@ fn without_directions_there_is_still_the_state_and_failures_stay_failures() {
     let ends =
         Sensitivities::new(tangent, 2, 0, &TSIT5, few).unwrap().integrate(far, &[0.0, 9.0], &mut states, &mut []);
     assert!(matches!(ends, Err(Error::TooManySteps { limit: 3, .. })), "{ends:?}");
+}
+
+/// A tank that fills by a known flow and drains by itself: `dx/dt = u - rate x`.
+const TANK: &str = r#"
+    name = "tank"
+    horizon = 5.0
+    time_step = 0.5
+    states = [{ name = "x", derivative = "u - rate * x", initial = [1.0, 1.0] }]
+    inputs = [{ name = "u" }]
+    parameters = [{ name = "rate", lower = 0.1, upper = 2.0 }]
+"#;
+
+/// The tank `[T]` in closed form: with `u = a + s tau`, `x = (x_0 - p) exp(-rate tau) + p + s tau / rate`, `p = a / rate - s / rate^2`.
+fn tank(rate: f64, times: &[f64], inputs: &[f64], between: Between) -> Vec<f64> {
+    let mut levels = vec![1.0];
+    for n in 1..times.len() {
+        let tau = times[n] - times[n - 1];
+        let a = inputs[n - 1];
+        let s = if between == Between::Hold { 0.0 } else { (inputs[n] - a) / tau };
+        let p = a / rate - s / (rate * rate);
+        levels.push((levels[n - 1] - p) * (-rate * tau).exp() + p + s * tau / rate);
+    }
+    levels
+}
+
+#[test]
+fn states_and_sensitivities_follow_inputs() {
+    let tangent = user_system(TANK).presets[0].tangent.unwrap();
+    let times = [1e6, 1e6 + 0.5, 1e6 + 1.5, 1e6 + 1.75, 1e6 + 4.0];
+    let inputs = [1.0, 1.0, 0.0, 3.0, -1.0];
+    for between in [Between::Hold, Between::Linear] {
+        let tolerance = Tolerance { rtol: 1e-10, atol: 1e-10, max_steps: 10_000 };
+        let mut integrator = Sensitivities::new(tangent, 1, 2, &DOP853, tolerance).unwrap();
+        let start = Start {
+            parameters: &[0.7],
+            parameter_directions: &[1.0, 0.0],
+            state: &[1.0],
+            state_directions: &[0.0, 1.0],
+        };
+        let drive = Drive { times: &times, inputs: &inputs, between: &[between] };
+        let (mut states, mut by_all) = (vec![f64::NAN; 5], vec![f64::NAN; 10]);
+        integrator.integrate_under(&drive, start, &mut states, &mut by_all).unwrap();
+        let expected = tank(0.7, &times, &inputs, between);
+        let [above, below] = [1e-5, -1e-5].map(|by| tank(0.7 + by, &times, &inputs, between));
+        for n in 0..times.len() {
+            assert!((states[n] - expected[n]).abs() < 1e-8, "{between:?}, sample {n}: {} {}", states[n], expected[n]);
+            let slope = (above[n] - below[n]) / 2e-5;
+            assert!((by_all[2 * n] - slope).abs() < 1e-7, "{between:?}, sample {n}: {} {slope}", by_all[2 * n]);
+            let of_initial = (-0.7 * (times[n] - times[0])).exp();
+            assert!((by_all[2 * n + 1] - of_initial).abs() < 1e-8, "{between:?}, sample {n}");
+        }
+    }
 }

@@ -17,11 +17,13 @@
 
 mod reach;
 mod read;
+mod texts;
 mod the_well;
 mod write;
 
 pub(crate) use reach::reach_problems;
 pub(super) use read::OpenSplit;
+pub(crate) use texts::Texts;
 pub(super) use the_well::GROUPS;
 pub(super) use write::{SplitVariables, builder, chunk, image, string, text, write_rows};
 

@@ -50,19 +50,25 @@ fn storage_problems(variable: &Dataset) -> Result<Vec<String>> {
     if properties.get_layout()? == Layout::Virtual {
         return Ok(vec!["is virtual; expected its values in this file".to_owned()]);
     }
-    // The safe wrappers read names and parameters of any length into buffers of one length: numbers are asked for alone.
-    // SAFETY: the property list is open and outlives the calls; libhdf5 writes nothing through null pointers.
-    let (external, filters) = sync(|| unsafe {
-        let list = properties.id();
-        let filter =
-            |position| H5Pget_filter2(list, position, null_mut(), null_mut(), null_mut(), 0, null_mut(), null_mut());
-        let filters: Vec<H5Z_filter_t> = (0..H5Pget_nfilters(list).max(0)).map(|i| filter(i as u32)).collect();
-        (H5Pget_external_count(list), filters)
-    });
+    // SAFETY: the property list is open and outlives the call.
+    let external = sync(|| unsafe { H5Pget_external_count(properties.id()) });
     if external != 0 {
         return Ok(vec!["has external storage; expected its values in this file".to_owned()]);
     }
-    Ok(filters.into_iter().filter_map(filter_problem).collect())
+    Ok(filters(variable)?.into_iter().filter_map(filter_problem).collect())
+}
+
+/// The filters of a variable in the order in which they are applied to what is written.
+pub(super) fn filters(variable: &Dataset) -> Result<Vec<H5Z_filter_t>> {
+    let properties = variable.dcpl()?;
+    // The safe wrappers read names and parameters of any length into buffers of one length: numbers are asked for alone.
+    // SAFETY: the property list is open and outlives the calls; libhdf5 writes nothing through null pointers.
+    Ok(sync(|| unsafe {
+        let list = properties.id();
+        let filter =
+            |position| H5Pget_filter2(list, position, null_mut(), null_mut(), null_mut(), 0, null_mut(), null_mut());
+        (0..H5Pget_nfilters(list).max(0)).map(|i| filter(i as u32)).collect()
+    }))
 }
 
 fn filter_problem(filter: H5Z_filter_t) -> Option<String> {

@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor, VarLenUnicode};
+use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5_metno::{Dataset, File, Hyperslab, SliceOrIndex};
 use ndarray::IxDyn;
 
 use super::reach::reach_problems;
+use super::texts::Texts;
 use crate::dataset::layout::{ENVIRONMENT_ID, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
 use crate::dataset::{Error, IndexEntry, Manifest};
 use crate::schema::{Split, StateShape, Trajectory};
@@ -275,15 +276,13 @@ impl Variables<'_> {
     }
 
     fn strings(&self, name: &str) -> Result<Vec<String>, Error> {
-        let values = self.open(name)?.read_raw::<VarLenUnicode>().map_err(Error::hdf5(self.path))?;
-        let text = |(row, value): (usize, VarLenUnicode)| {
-            // A file may hold a null string, or bytes that are not UTF-8: neither may reach `as_str`.
-            let bytes = if value.as_ptr().is_null() { None } else { Some(value.as_bytes()) };
-            bytes
-                .and_then(|bytes| std::str::from_utf8(bytes).ok())
-                .map(str::to_owned)
-                .ok_or_else(|| Error::invalid(self.path, format!("`{name}` of row {row} is not UTF-8 text"), "an id"))
+        let variable = self.open(name)?;
+        let texts = Texts::new(self.path, &variable).and_then(|mut texts| texts.read(0..variable.size()));
+        let read = texts.map_err(|found| Error::invalid(self.path, format!("`{name}`: {found}"), "ids as texts"))?;
+        let text = |(row, place): (usize, Option<usize>)| {
+            let missing = || Error::invalid(self.path, format!("no text in `{name}` of row {row}"), "an id");
+            place.map(|place| read.texts[place].clone()).ok_or_else(missing)
         };
-        values.into_iter().enumerate().map(text).collect()
+        read.places.into_iter().enumerate().map(text).collect()
     }
 }

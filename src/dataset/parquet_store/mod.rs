@@ -22,10 +22,12 @@ use super::Manifest;
 use super::layout::{ENVIRONMENT, TIME, TRAJECTORY};
 use crate::schema::{Input, Quantity};
 
+mod caught;
 mod claims;
 mod read;
 mod write;
 
+pub(crate) use caught::{caught, caught_each};
 pub(super) use read::stream;
 pub(super) use write::write;
 

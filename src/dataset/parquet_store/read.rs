@@ -8,6 +8,7 @@ use arrow_array::types::Float64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use super::caught::{caught, caught_each};
 use super::claims::claim_problems;
 use super::schema;
 use crate::dataset::{Error, Manifest};
@@ -18,6 +19,18 @@ use crate::schema::{Split, StateShape, Trajectory};
 /// # Errors
 /// If the file cannot be read or is not of the shape that the manifest states (every difference).
 pub(in crate::dataset) fn stream(
+    path: &Path,
+    manifest: &Manifest,
+    split: Split,
+    batch: usize,
+) -> Result<impl Iterator<Item = Result<Vec<Trajectory>, Error>> + Send + use<>, Error> {
+    let name = path.to_owned();
+    let damaged = move |found| Error::invalid(&name, found, "a Parquet file as it was written");
+    let batches = caught(|| open(path, manifest, split, batch)).map_err(&damaged)??;
+    Ok(caught_each(batches, damaged))
+}
+
+fn open(
     path: &Path,
     manifest: &Manifest,
     split: Split,

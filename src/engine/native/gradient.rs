@@ -152,11 +152,11 @@ impl<T: Real> Rollout<'_, T> {
                     }
                     let mask = batch.mask[target + c];
                     if mask != 0.0 {
-                        let residual = value - batch.targets[target + c];
+                        let residual = mask * (value - batch.targets[target + c]);
                         squares += residual * residual;
                         if keep {
                             self.record.seeds[(step * rows.count + r) * width + c] =
-                                T::from_f64(2.0 * residual / count);
+                                T::from_f64(2.0 * mask * residual / count);
                         }
                     }
                 }

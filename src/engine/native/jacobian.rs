@@ -75,14 +75,18 @@ impl<T: Real> WithSimd for JacobianRows<'_, T> {
         for step in 0..steps {
             for c in 0..self.shape.channels {
                 let place = self.rows.target(self.batch, 0, step) + c;
-                if self.batch.mask[place] == 0.0 {
+                let mask = self.batch.mask[place];
+                if mask == 0.0 {
                     continue;
                 }
                 places.push(place);
-                residuals.push(predictions[place - first] - self.batch.targets[place]);
+                residuals.push(mask * (predictions[place - first] - self.batch.targets[place]));
                 let row = rows.len();
                 rows.resize(row + self.shape.size(), 0.0);
                 self.row(simd, step, c, &mut rows[row..]);
+                if mask != 1.0 {
+                    rows[row..].iter_mut().for_each(|slope| *slope *= mask);
+                }
             }
         }
         (places, residuals, rows)

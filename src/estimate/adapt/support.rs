@@ -1,7 +1,7 @@
 //! What a context is fitted to.
 
 use super::walk::Prior;
-use crate::checkpoint::Units;
+use crate::checkpoint::{ChannelScale, Units};
 use crate::engine::{Segment, With};
 use crate::estimate::InitialState;
 use crate::schema::Trajectory;
@@ -29,6 +29,24 @@ impl Support {
     pub fn points(&self) -> usize {
         let later = self.trajectories.iter().flat_map(|it| it.states.iter().skip(it.channels()));
         later.filter(|value| !value.is_nan()).count()
+    }
+
+    /// The trajectories and their states `initial` in the dataset's units.
+    pub(in crate::estimate) fn in_units(
+        &self,
+        initial: &[Vec<f64>],
+        units: &Units,
+    ) -> (Vec<Trajectory>, Vec<Vec<f64>>) {
+        let unscaled = |values: &[f64], scales: &[ChannelScale]| -> Vec<f64> {
+            values.iter().zip(scales.iter().cycle()).map(|(value, it)| value * it.scale + it.centre).collect()
+        };
+        let trajectory = |it: &Trajectory| Trajectory {
+            states: unscaled(&it.states, &units.state),
+            inputs: unscaled(&it.inputs, &units.inputs),
+            ..it.clone()
+        };
+        let trajectories = self.trajectories.iter().map(trajectory).collect();
+        (trajectories, initial.iter().map(|state| unscaled(state, &units.state)).collect())
     }
 
     pub(in crate::estimate) fn segments(&self) -> Vec<Segment<'_>> {

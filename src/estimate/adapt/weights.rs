@@ -7,14 +7,12 @@
 //! `r` residuals of a fit that weighed all values alike, in the model's own units; `a` what the noise is in proportion to: 1 where it is
 //! constant, the fitted value where it is a share of that; `s_c` noise of channel `c`. `g` makes the mean of the weights 1.
 //!
-//! Huber's loss is quadratic up to `k s` and linear beyond: as weighed squares, each residual weighs `min(1, k s / |r|)` more, with
-//! `s = 1.4826 median |r|` over the environment. Source: P. J. Huber, Robust Estimation of a Location Parameter, Annals of Mathematical
-//! Statistics 35 (1964) 73-101; `k` leaves 95 % of the efficiency under Gaussian noise.
+//! Under [Huber's loss](robust) each residual weighs `min(1, k s / |r|)` more, with one `s` an environment.
 
 use super::{Adaptation, Support};
 use crate::checkpoint::ChannelScale;
 use crate::engine::Batch;
-use crate::estimate::physics::Noise;
+use crate::estimate::{Loss, Noise, robust};
 
 /// Values of a channel below which its noise is not told from that of the others.
 const FEW: usize = 10;
@@ -22,11 +20,6 @@ const FEW: usize = 10;
 const LEAST_NOISE: f64 = 1e-3;
 /// A value counts as at least this share of the greatest of its channel.
 const LEAST_SHARE: f64 = 1e-3;
-
-/// Huber's `k`.
-const HUBER: f64 = 1.345;
-/// Standard deviation of a Gaussian over the median of its absolute values.
-const DEVIATION_OVER_MEDIAN: f64 = 1.4826;
 
 /// Weights of the residuals of a batch.
 pub struct Weights {
@@ -63,35 +56,108 @@ impl Weights {
     /// These times Huber's, by the residuals of `fitted`.
     pub fn huber(&self, batch: &Batch, supports: &[Support], fitted: &[Adaptation]) -> Self {
         let mut weights = Weights { later: self.later.clone(), first: self.first.clone() };
-        let (of_environment, of_row) = (batch.values_per_environment(), batch.steps * batch.channels);
-        let later = weights.later.chunks_exact_mut(of_environment).zip(&mut weights.first);
+        let later = weights.later.chunks_exact_mut(batch.values_per_environment()).zip(&mut weights.first);
         for ((later, first), (support, fitted)) in later.zip(supports.iter().zip(fitted)) {
-            let mut residuals = Vec::new();
-            for (b, (trajectory, prediction)) in support.trajectories.iter().zip(&fitted.predictions).enumerate() {
-                let (start, targets) = trajectory.states.split_at(batch.channels);
-                let of_start = fitted.initial_states[b].iter().zip(start).enumerate();
-                residuals.extend(of_start.map(|(c, (z, y))| (false, b * batch.channels + c, z - y)));
-                let of_rollout = prediction.iter().zip(targets).enumerate();
-                residuals.extend(of_rollout.map(|(i, (z, y))| (true, b * of_row + i, z - y)));
-            }
-            residuals.retain(|(_, _, residual)| residual.is_finite());
-            let weigh = |later: &[f64], first: &[f64], &(is_later, place, residual): &(bool, usize, f64)| {
-                let weight = if is_later { later[place] } else { first[place] };
-                weight.sqrt() * f64::abs(residual)
-            };
-            let sizes: Vec<f64> = residuals.iter().map(|it| weigh(later, first, it)).collect();
-            // A start that was observed and is not estimated has no residual.
-            let mut sorted: Vec<f64> = sizes.iter().copied().filter(|size| *size > 0.0).collect();
-            sorted.sort_by(f64::total_cmp);
-            let Some(median) = sorted.get(sorted.len() / 2) else { continue };
-            let limit = HUBER * DEVIATION_OVER_MEDIAN * median;
-            for ((is_later, place, _), size) in residuals.iter().zip(sizes).filter(|(_, size)| *size > limit) {
-                let weight = if *is_later { &mut later[*place] } else { &mut first[*place] };
-                *weight *= limit / size;
+            let residuals = residuals(batch, support, fitted, later, first);
+            let Some(limit) = limit(&residuals) else { continue };
+            for it in &residuals {
+                let weight = if it.is_later { &mut later[it.place] } else { &mut first[it.place] };
+                *weight *= robust::weight(it.size, limit);
             }
         }
         weights
     }
+
+    /// The variance of the noise of every value that the residuals of `fitted` show: `s^2 / w` where these weights `w` are by the noise, and
+    /// where they are even, of each channel its own. A state has `points` values of each channel.
+    pub fn variances(
+        &self,
+        by_noise: bool,
+        loss: Loss,
+        points: usize,
+        batch: &Batch,
+        supports: &[Support],
+        fitted: &[Adaptation],
+    ) -> Self {
+        let mut weights = Weights { later: self.later.clone(), first: self.first.clone() };
+        let later = weights.later.chunks_exact_mut(batch.values_per_environment()).zip(&mut weights.first);
+        for ((later, first), (support, fitted)) in later.zip(supports.iter().zip(fitted)) {
+            let residuals = residuals(batch, support, fitted, later, first);
+            let degrees = fitted.degrees;
+            let sizes = || residuals.iter().map(|it| it.size);
+            let limit = if loss == Loss::Huber { limit(&residuals) } else { None };
+            let together = robust::variance(sizes(), limit.unwrap_or(f64::INFINITY), degrees);
+            let mut own = vec![(0.0, 0); batch.channels / points];
+            for it in &residuals {
+                let (squares, count) = &mut own[it.place % batch.channels / points];
+                (*squares, *count) = (*squares + it.size * it.size, *count + 1);
+            }
+            let is_pooled = by_noise || loss == Loss::Huber || own.iter().any(|(_, count)| (1..FEW).contains(count));
+            let variance = |place: usize| match own[place % batch.channels / points] {
+                (squares, count) if !is_pooled && count > 0 => {
+                    squares / count as f64 * residuals.len() as f64 / degrees
+                }
+                _ => together,
+            };
+            let cells = later.iter_mut().enumerate().chain(first.iter_mut().enumerate());
+            cells.filter(|(_, it)| **it > 0.0).for_each(|(place, it)| *it = variance(place) / *it);
+        }
+        weights
+    }
+
+    /// These times the weight of each value of a state; of none, they stay.
+    pub fn preferring(&self, preferences: &[f64]) -> Self {
+        let weigh = |weights: &Vec<f64>| match preferences {
+            [] => weights.clone(),
+            _ => weights.iter().zip(preferences.iter().cycle()).map(|(weight, by)| weight * by).collect(),
+        };
+        Weights { later: weigh(&self.later), first: self.first.iter().map(weigh).collect() }
+    }
+
+    /// Each weight by a function of it and of the same one of `other`.
+    pub fn with(&self, other: &Weights, of: impl Fn(f64, f64) -> f64) -> Self {
+        let each = |own: &[f64], others: &[f64]| -> Vec<f64> {
+            own.iter().zip(others).map(|(own, other)| of(*own, *other)).collect()
+        };
+        Weights {
+            later: each(&self.later, &other.later),
+            first: self.first.iter().zip(&other.first).map(|(own, others)| each(own, others)).collect(),
+        }
+    }
+}
+
+/// What is left between a value and its fit.
+struct Residual {
+    /// Among the targets, else among the first samples.
+    is_later: bool,
+    /// There, within its environment.
+    place: usize,
+    /// Its absolute value times the root of its weight.
+    size: f64,
+}
+
+/// The residuals of one environment with weights `later [B, L, C]` and `first [B C]`. A start that was observed and is not estimated has
+/// none.
+fn residuals(batch: &Batch, support: &Support, fitted: &Adaptation, later: &[f64], first: &[f64]) -> Vec<Residual> {
+    let of_row = batch.steps * batch.channels;
+    let mut residuals = Vec::new();
+    for (b, (trajectory, prediction)) in support.trajectories.iter().zip(&fitted.predictions).enumerate() {
+        let (start, targets) = trajectory.states.split_at(batch.channels);
+        let of_start = fitted.initial_states[b].iter().zip(start).enumerate();
+        residuals.extend(of_start.map(|(c, (z, y))| (false, b * batch.channels + c, z - y)));
+        let of_rollout = prediction.iter().zip(targets).enumerate();
+        residuals.extend(of_rollout.map(|(i, (z, y))| (true, b * of_row + i, z - y)));
+    }
+    let with_size = |(is_later, place, residual): (bool, usize, f64)| {
+        let weight: f64 = if is_later { later[place] } else { first[place] };
+        Residual { is_later, place, size: weight.sqrt() * residual.abs() }
+    };
+    residuals.into_iter().map(with_size).filter(|it| it.size > 0.0 && it.size.is_finite()).collect()
+}
+
+/// `k s` of Huber's loss.
+fn limit(residuals: &[Residual]) -> Option<f64> {
+    robust::deviation(residuals.iter().map(|it| it.size)).map(|deviation| robust::HUBER * deviation)
 }
 
 /// Multiplies the weights of one environment, `later [B, L, C]` and `first [B C]`.

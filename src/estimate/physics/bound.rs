@@ -12,7 +12,8 @@
 
 use super::Settings;
 use super::experiment::{Experiment, Unknowns};
-use super::fit::Fit;
+use super::meter::Meter;
+use crate::progress::Interrupt;
 use crate::solve::DOP853;
 
 /// Standard deviation of the noise of a channel: absolute, in its unit, and as a share of the value.
@@ -26,23 +27,25 @@ pub(super) struct Deviation {
 pub(super) fn standard_errors(
     experiment: &Experiment,
     truth: &[f64],
-    fit: &Fit,
+    initial: &[Vec<f64>],
     noise: &[Deviation],
     settings: &Settings,
+    interrupt: &Interrupt,
 ) -> Option<Vec<f64>> {
-    if fit.initial.is_empty() {
+    if initial.is_empty() {
         return None;
     }
-    let unknowns = Unknowns { initial: fit.initial.clone(), ..experiment.start(truth) };
+    let unknowns = Unknowns { initial: initial.to_vec(), ..experiment.start(truth) };
     let mut integrator = experiment.integrator(&DOP853, settings.rtol, settings.max_steps).ok()?;
-    let (rollout, _) = experiment.roll_out(&mut integrator, &unknowns).ok()?;
+    let rollout =
+        experiment.roll_out(&mut integrator, &unknowns, &mut Meter::new(settings.max_evaluations, interrupt)).ok()?;
     let weights = experiment.weights(|trajectory, cell, channel| {
         let Deviation { absolute, relative } = noise[channel];
         let value = rollout.states[trajectory][cell];
         let variance = absolute.powi(2) + (relative * value).powi(2);
         (1.0 / variance + 2.0 * (relative.powi(2) * value / variance).powi(2)).sqrt()
     });
-    let information = experiment.normal(&rollout, &weights).information()?;
+    let information = experiment.normal(&rollout, &weights, f64::INFINITY).information()?;
     let inverse = information.cholesky()?.inverse();
     let slopes = experiment.parameters(&unknowns.coordinates);
     let bounds = slopes.iter().enumerate().map(|(j, (_, slope))| inverse[(j, j)].sqrt() * slope.abs());

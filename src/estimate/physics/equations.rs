@@ -3,12 +3,12 @@
 use super::Settings;
 use super::bound::Deviation;
 use super::coordinates::Coordinate;
-use super::experiment::{Model, Series};
+use super::experiment::{Law, Model, Series};
 use crate::dataset::Dataset;
 use crate::estimate::{Bounds, Error};
 use crate::generate::{self, Observation};
-use crate::schema::{Quantity, Split, Trajectory};
-use crate::systems::{Preset, Problem, Problems, System};
+use crate::schema::{Grid, Input, Quantity, Split, Trajectory};
+use crate::systems::{Dynamics, Problem, Problems, System};
 
 /// Known parameters of training environments that a fit may start from, beside their median.
 const MOST_STARTS: usize = 12;
@@ -22,6 +22,8 @@ pub(super) struct Equations {
     pub bounds: Vec<Bounds>,
     /// The place of each channel of the system among those of the dataset.
     pub places: Vec<usize>,
+    /// The place of each input of the system among those of the dataset.
+    inputs: Vec<usize>,
     /// The known parameters of the training environments `[n][d]`.
     pub known: Vec<Vec<f64>>,
     /// Where fits start from: the median of the known parameters, and some of them.
@@ -31,9 +33,9 @@ pub(super) struct Equations {
     /// Channels of the dataset.
     channels: usize,
     /// The place of each estimated parameter among those of the dataset, where it has it.
-    truths: Vec<Option<usize>>,
+    pub truths: Vec<Option<usize>>,
     observation: Option<Observation>,
-    channel_names: Vec<&'static str>,
+    pub channel_names: Vec<&'static str>,
 }
 
 impl Settings {
@@ -44,21 +46,13 @@ impl Settings {
             Err(problems) => problems,
             Ok(system) => {
                 let mut problems = Problems::default();
-                self.check(system, system.presets.first(), &mut problems);
+                self.check(system, &mut problems);
                 problems.0
             }
         }
     }
 
-    fn check(&self, system: &System, preset: Option<&Preset>, problems: &mut Problems) {
-        if preset.is_none_or(|preset| preset.tangent.is_none()) {
-            problems.add(
-                "system",
-                format!("`{}`, whose derivatives by its parameters are not known here", system.name),
-                "a system of ordinary differential equations",
-                "estimate it by `method = \"learned\"`",
-            );
-        }
+    fn check(&self, system: &System, problems: &mut Problems) {
         let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name).collect();
         for (name, value) in &self.fixed {
             let key = format!("fixed.{name}");
@@ -103,12 +97,30 @@ impl Equations {
         let system = of_system.find().map_err(Error::Physics)?;
         let own = simulated.as_ref().filter(|simulated| &simulated.system == of_system);
         let preset = own.and_then(|own| own.find_preset(system)).or(system.presets.first());
-        settings.check(system, preset, &mut problems);
+        settings.check(system, &mut problems);
         let places = places(system, &manifest.channels, &mut problems);
+        let inputs = inputs(system, &manifest.inputs, &mut problems);
         let estimated = estimated(system, settings, &manifest.parameters);
         let bounds = bounds(system, &estimated, estimate, &mut problems);
-        let (Some(field), true) = (preset.and_then(|preset| preset.tangent), problems.0.is_empty()) else {
+        let grid = preset.and_then(|preset| preset.grid());
+        if grid != manifest.grid {
+            problems.add(
+                "system",
+                spelled(system.name, grid.as_ref()),
+                spelled("a system", manifest.grid.as_ref()),
+                "name equations on the grid of the dataset; built-in ones know their own grid alone",
+            );
+        }
+        let (Some(preset), true) = (preset, problems.0.is_empty()) else {
             return Err(Error::Physics(problems.0));
+        };
+        let step = own.and_then(|own| own.inner_step).or(match preset.dynamics {
+            Dynamics::Stepper(stepper) => Some(stepper.step),
+            Dynamics::Field(_) => None,
+        });
+        let law = match preset.tangent {
+            Some(field) => Law::Differentiated(field),
+            None => Law::Simulated(preset.dynamics, step.unwrap_or_default()),
         };
         let place = |name: &str| manifest.parameters.iter().position(|it| it.name == name);
         let names: Vec<String> = estimated.iter().map(|&it| system.parameters[it].name.to_owned()).collect();
@@ -121,8 +133,10 @@ impl Equations {
         let mut equations = Equations {
             quantities: quantities.collect(),
             model: Model {
-                field,
+                law,
                 channels: system.channels.len(),
+                points: manifest.state_shape().points(),
+                between: inputs.iter().map(|&place| manifest.inputs[place].between).collect(),
                 parameters: system
                     .parameters
                     .iter()
@@ -134,6 +148,7 @@ impl Equations {
             bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
             names,
             places,
+            inputs,
             known: Vec::new(),
             starts: Vec::new(),
             warnings: unit_warnings(system, manifest),
@@ -151,17 +166,29 @@ impl Equations {
 
     /// A trajectory of the dataset with the channels of the system.
     pub fn series(&self, trajectory: &Trajectory) -> Series {
-        let samples = trajectory.states.chunks_exact(self.channels);
-        let observed = samples.flat_map(|sample| self.places.iter().map(|&place| sample[place])).collect();
-        Series { times: trajectory.times.clone(), observed }
+        let samples = 0..trajectory.len();
+        let inputs = samples.flat_map(|t| self.inputs.iter().map(move |&place| trajectory.input(t)[place])).collect();
+        Series { times: trajectory.times.clone(), observed: self.in_system_order(&trajectory.states), inputs }
+    }
+
+    /// States of the dataset with the channels of the system.
+    pub fn in_system_order(&self, states: &[f64]) -> Vec<f64> {
+        let points = self.model.points;
+        let samples = states.chunks_exact(self.channels * points);
+        let fields =
+            samples.flat_map(|sample| self.places.iter().map(move |&place| &sample[place * points..][..points]));
+        fields.flatten().copied().collect()
     }
 
     /// States `[T, C]` of the system with the channels of the dataset; NaN in those that the system does not have.
     pub fn in_dataset_order(&self, states: &[f64]) -> Vec<f64> {
-        let samples = states.chunks_exact(self.model.channels);
-        let mut ordered = vec![f64::NAN; samples.len() * self.channels];
-        for (sample, of_system) in ordered.chunks_exact_mut(self.channels).zip(samples) {
-            self.places.iter().zip(of_system).for_each(|(&place, value)| sample[place] = *value);
+        let points = self.model.points;
+        let samples = states.chunks_exact(self.model.size());
+        let mut ordered = vec![f64::NAN; samples.len() * self.channels * points];
+        for (sample, of_system) in ordered.chunks_exact_mut(self.channels * points).zip(samples) {
+            for (&place, field) in self.places.iter().zip(of_system.chunks_exact(points)) {
+                sample[place * points..(place + 1) * points].copy_from_slice(field);
+            }
         }
         ordered
     }
@@ -182,6 +209,15 @@ impl Equations {
     }
 }
 
+/// A system and where it lives, in words.
+fn spelled(name: &str, grid: Option<&Grid>) -> String {
+    let axis = |axis: &crate::schema::GridAxis| format!("{} points {} apart", axis.count, axis.spacing);
+    match grid {
+        Some(grid) => format!("`{name}` on {}", grid.axes.iter().map(axis).collect::<Vec<_>>().join(" by ")),
+        None => format!("`{name}` without a grid"),
+    }
+}
+
 /// The place of each channel of `system` among `channels`.
 fn places(system: &System, channels: &[Quantity], problems: &mut Problems) -> Vec<usize> {
     let names: Vec<&str> = channels.iter().map(|channel| channel.name.as_str()).collect();
@@ -194,6 +230,29 @@ fn places(system: &System, channels: &[Quantity], problems: &mut Problems) -> Ve
                 format!("`{}` with the state `{}`, and a dataset with {}", system.name, channel.name, names.join(", ")),
                 "every state of the system among the channels of the dataset",
                 "rename the state or the channel; states that nobody observed cannot be estimated",
+            ),
+        }
+    }
+    places
+}
+
+/// The place of each input of `system` among those of a dataset.
+fn inputs(system: &System, inputs: &[Input], problems: &mut Problems) -> Vec<usize> {
+    let names: Vec<&str> = inputs.iter().map(|input| input.quantity.name.as_str()).collect();
+    let mut places = Vec::new();
+    for input in system.inputs {
+        match names.iter().position(|name| *name == input.name) {
+            Some(place) => places.push(place),
+            None => problems.add(
+                "system",
+                format!(
+                    "`{}` with the input `{}`, and a dataset with {}",
+                    system.name,
+                    input.name,
+                    if names.is_empty() { "no inputs".to_owned() } else { format!("the inputs {}", names.join(", ")) }
+                ),
+                "every input of the system among those of the dataset",
+                "rename one of the two, or import the signal (`role = \"input\"`, or [[import.events]])",
             ),
         }
     }
@@ -243,7 +302,9 @@ fn unit_warnings(system: &System, manifest: &crate::dataset::Manifest) -> Vec<St
     let time = ("time".to_owned(), system.time_unit, manifest.time_unit.as_str());
     let channels = system.channels.iter().map(|it| (it.name, it.unit)).zip(std::iter::repeat(&manifest.channels));
     let parameters = system.parameters.iter().map(|it| (it.name, it.unit)).zip(std::iter::repeat(&manifest.parameters));
-    let quantities = channels.chain(parameters).filter_map(|((name, unit), quantities)| {
+    let of_dataset: Vec<Quantity> = manifest.inputs.iter().map(|input| input.quantity.clone()).collect();
+    let inputs = system.inputs.iter().map(|it| (it.name, it.unit)).zip(std::iter::repeat(&of_dataset));
+    let quantities = channels.chain(inputs).chain(parameters).filter_map(|((name, unit), quantities)| {
         let other = quantities.iter().find(|quantity| quantity.name == name)?;
         Some((format!("`{name}`"), unit, other.unit.as_str()))
     });

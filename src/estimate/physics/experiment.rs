@@ -5,16 +5,22 @@
 
 use super::Settings;
 use super::coordinates::Coordinate;
+use super::differences::{Differences, Integrator};
+use super::meter::{Halt, Meter};
 use super::normal::{Normal, Step};
-use crate::estimate::InitialState;
+use crate::estimate::{InitialState, Loss, robust};
+use crate::schema::Between;
 use crate::solve::{self, DOP853, Tableau, Tolerance};
-use crate::systems::{Sensitivities, Start, TangentField};
+use crate::systems::{Drive, Dynamics, Sensitivities, Start, TangentField};
 
 /// The equations, and which of their parameters are estimated.
 pub(super) struct Model {
-    pub field: TangentField,
-    /// Values of a state.
+    pub law: Law,
     pub channels: usize,
+    /// Values of each channel in a state: the points of a grid, or one.
+    pub points: usize,
+    /// What its inputs `[U]` are between samples.
+    pub between: Vec<Between>,
     /// All parameters of the system; those estimated are replaced.
     pub parameters: Vec<f64>,
     /// The places of those estimated among all.
@@ -24,32 +30,55 @@ pub(super) struct Model {
 }
 
 impl Model {
+    /// Values of a state.
+    pub fn size(&self) -> usize {
+        self.channels * self.points
+    }
+
+    /// The channel of a cell of `[T, C, n_1, .., n_k]`.
+    pub fn channel(&self, cell: usize) -> usize {
+        cell % self.size() / self.points
+    }
+
     /// The same equations with these values `[d]` of the estimated parameters, and none to estimate.
     pub fn with(&self, values: &[f64]) -> Model {
         let mut parameters = self.parameters.clone();
         self.estimated.iter().zip(values).for_each(|(&place, value)| parameters[place] = *value);
-        Model { parameters, estimated: Vec::new(), coordinates: Vec::new(), ..*self }
+        let between = self.between.clone();
+        Model { between, parameters, estimated: Vec::new(), coordinates: Vec::new(), ..*self }
     }
+}
+
+/// How derivatives of trajectories are found.
+#[derive(Clone, Copy)]
+pub(super) enum Law {
+    /// Those of the equations are written: by forward sensitivities.
+    Differentiated(TangentField),
+    /// By differences of simulations; with the step of the data where the integrator has fixed ones.
+    Simulated(Dynamics, f64),
 }
 
 /// One observed trajectory, channels in the order of the system.
 pub(super) struct Series {
     /// `[T]`.
     pub times: Vec<f64>,
-    /// `[T, C]`; NaN where nothing was observed.
+    /// `[T, C]`, on a grid `[T, C, n_1, .., n_k]`; NaN where nothing was observed.
     pub observed: Vec<f64>,
+    /// `[T, U]`, in the order of the system.
+    pub inputs: Vec<f64>,
 }
 
 /// What is to be explained.
 pub(super) struct Experiment<'a> {
     pub model: &'a Model,
     pub series: Vec<Series>,
-    /// Channels of each trajectory whose initial value is unknown.
+    /// Values of the initial state of each trajectory that are unknown.
     own: Vec<Vec<usize>>,
     /// Spread of each channel `[C]`.
     pub scales: Vec<f64>,
     /// The places `(trajectory, cell)` of the values that enter the fit, cells of `[T, C]`.
     pub cells: Vec<(usize, usize)>,
+    loss: Loss,
 }
 
 /// What the fit moves.
@@ -74,8 +103,8 @@ pub(super) struct Rollout {
 pub(super) type Weights = Vec<Vec<f64>>;
 
 impl<'a> Experiment<'a> {
-    pub fn new(model: &'a Model, series: Vec<Series>, initial_state: InitialState) -> Self {
-        let c = model.channels;
+    pub fn new(model: &'a Model, series: Vec<Series>, initial_state: InitialState, loss: Loss) -> Self {
+        let c = model.size();
         let own = series.iter().map(|series| {
             let is_unknown = |channel: &usize| match initial_state {
                 InitialState::Estimated => true,
@@ -84,7 +113,7 @@ impl<'a> Experiment<'a> {
             if series.times.is_empty() { Vec::new() } else { (0..c).filter(is_unknown).collect() }
         });
         let own = own.collect();
-        let scales = (0..c).map(|channel| spread(&series, c, channel)).collect();
+        let scales = (0..model.channels).map(|channel| spread(model, &series, channel, loss)).collect();
         // A first sample that is given counts for nothing.
         let first = if initial_state == InitialState::Observed { c } else { 0 };
         let cells = series.iter().enumerate().flat_map(|(trajectory, series)| {
@@ -92,7 +121,20 @@ impl<'a> Experiment<'a> {
             observed.map(move |(cell, _)| (trajectory, cell))
         });
         let cells = cells.collect();
-        Experiment { model, series, own, scales, cells }
+        Experiment { model, series, own, scales, cells, loss }
+    }
+
+    /// A channel with values of such a size that squares of them, or of their reciprocals, are no numbers.
+    pub fn beyond_squares(&self) -> Option<(usize, f64)> {
+        (0..self.model.channels).map(|channel| (channel, self.scales[channel])).find_map(|(channel, scale)| {
+            let greatest = self.values(channel).fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
+            (greatest > GREATEST || scale < GREATEST.recip()).then_some((channel, greatest))
+        })
+    }
+
+    /// What was observed of a channel.
+    fn values(&self, channel: usize) -> impl Iterator<Item = f64> {
+        values(self.model, &self.series, channel)
     }
 
     /// How many unknowns there are.
@@ -109,24 +151,33 @@ impl<'a> Experiment<'a> {
     ///
     /// # Errors
     /// As [`Sensitivities::new`].
-    pub fn integrator(
-        &self,
-        tableau: &'static Tableau,
-        rtol: f64,
-        max_steps: u64,
-    ) -> Result<Sensitivities, solve::Error> {
+    pub fn integrator(&self, tableau: &'static Tableau, rtol: f64, max_steps: u64) -> Result<Integrator, solve::Error> {
         let smallest = self.scales.iter().fold(f64::INFINITY, |least, scale| least.min(*scale));
         let tolerance = Tolerance { rtol, atol: rtol * smallest, max_steps };
-        Sensitivities::new(self.model.field, self.model.channels, self.directions(), tableau, tolerance)
+        let (size, directions) = (self.model.size(), self.directions());
+        Ok(match self.model.law {
+            Law::Differentiated(field) => {
+                Integrator::Sensitivities(Box::new(Sensitivities::new(field, size, directions, tableau, tolerance)?))
+            }
+            Law::Simulated(dynamics, step) => {
+                let shape = (size, directions);
+                Integrator::Differences(Differences::new(dynamics, step, shape, tableau, tolerance)?)
+            }
+        })
     }
 
     /// The unknowns with these parameters `[d]`, and initial states from the first observations.
     pub fn start(&self, parameters: &[f64]) -> Unknowns {
-        let c = self.model.channels;
+        let c = self.model.size();
         let coordinates = parameters.iter().zip(&self.model.coordinates);
         let first = |series: &Series, channel: usize| {
-            let mut values = series.observed.iter().skip(channel).step_by(c);
-            values.find(|value| !value.is_nan()).copied().unwrap_or(0.0)
+            let mut values = series.observed.iter().skip(channel).step_by(c).filter(|value| !value.is_nan());
+            let mut first = match self.loss {
+                Loss::Squares => values.next().into_iter().copied().collect::<Vec<f64>>(),
+                Loss::Huber => values.take(3).copied().collect(), // of which one may be wrong
+            };
+            first.sort_by(f64::total_cmp);
+            first.get(first.len() / 2).copied().unwrap_or(0.0)
         };
         let initial = self.series.iter().map(|series| (0..c).map(|channel| first(series, channel)).collect());
         Unknowns {
@@ -140,16 +191,17 @@ impl<'a> Experiment<'a> {
         self.model.coordinates.iter().zip(coordinates).map(|(it, theta)| it.value(*theta)).collect()
     }
 
-    /// The trajectories at `unknowns`, and how often the field was evaluated for them.
+    /// The trajectories at `unknowns`; `meter` counts what they take.
     ///
     /// # Errors
-    /// Why one cannot be followed to its end, after how many evaluations.
+    /// Why one cannot be followed to its end.
     pub fn roll_out(
         &self,
-        integrator: &mut Sensitivities,
+        integrator: &mut Integrator,
         unknowns: &Unknowns,
-    ) -> Result<(Rollout, u64), solve::Error> {
-        let (c, k) = (self.model.channels, self.directions());
+        meter: &mut Meter,
+    ) -> Result<Rollout, Halt> {
+        let (c, k) = (self.model.size(), self.directions());
         let mut parameters = self.model.parameters.clone();
         let mut parameter_directions = vec![0.0; parameters.len() * k];
         let estimated = self.model.estimated.iter().zip(self.parameters(&unknowns.coordinates));
@@ -158,11 +210,11 @@ impl<'a> Experiment<'a> {
             parameter_directions[place * k + direction] = slope;
         }
         let mut rollout = Rollout { states: Vec::new(), sensitivities: Vec::new() };
-        let mut evaluations = 0;
         for ((series, initial), own) in self.series.iter().zip(&unknowns.initial).zip(&self.own) {
             let mut state_directions = vec![0.0; c * k];
             for (index, &channel) in own.iter().enumerate() {
-                state_directions[channel * k + self.model.coordinates.len() + index] = self.scales[channel];
+                let scale = self.scales[self.model.channel(channel)];
+                state_directions[channel * k + self.model.coordinates.len() + index] = scale;
             }
             let start = Start {
                 parameters: &parameters,
@@ -172,27 +224,45 @@ impl<'a> Experiment<'a> {
             };
             let cells = series.observed.len();
             let (mut states, mut sensitivities) = (vec![0.0; cells], vec![0.0; cells * k]);
-            evaluations += integrator.integrate(start, &series.times, &mut states, &mut sensitivities)?.evaluations;
+            meter.check()?;
+            let drive = Drive { times: &series.times, inputs: &series.inputs, between: &self.model.between };
+            let integrated = integrator.integrate(&drive, start, &mut states, &mut sensitivities);
+            meter.evaluations += integrator.evaluations();
+            integrated?;
             rollout.states.push(states);
             rollout.sensitivities.push(sensitivities);
         }
-        Ok((rollout, evaluations))
+        Ok(rollout)
     }
 
     /// The states `[T, C]` of each trajectory where nothing is unknown; none where one cannot be followed to its end.
-    pub fn states(&self, settings: &Settings) -> Option<Vec<Vec<f64>>> {
+    pub fn states(&self, settings: &Settings, meter: &mut Meter) -> Option<Vec<Vec<f64>>> {
         let mut integrator = self.integrator(&DOP853, settings.rtol, settings.max_steps).ok()?;
-        self.roll_out(&mut integrator, &self.start(&[])).ok().map(|(rollout, _)| rollout.states)
+        self.roll_out(&mut integrator, &self.start(&[]), meter).ok().map(|rollout| rollout.states)
     }
 
-    /// The normal equations of the weighted residuals.
-    pub fn normal(&self, rollout: &Rollout, weights: &Weights) -> Normal {
+    /// The sizes of the weighted residuals.
+    pub fn sizes(&self, rollout: &Rollout, weights: &Weights) -> impl Iterator<Item = f64> {
+        self.cells.iter().map(|&(trajectory, cell)| {
+            let residual = rollout.states[trajectory][cell] - self.series[trajectory].observed[cell];
+            (weights[trajectory][cell] * residual).abs()
+        })
+    }
+
+    /// The normal equations of the weighted residuals. Those beyond `limit` count by Huber's loss; an infinite one makes all least squares.
+    pub fn normal(&self, rollout: &Rollout, weights: &Weights, limit: f64) -> Normal {
         let mut normal = Normal::new(self.model.coordinates.len(), self.own.iter().map(Vec::len));
         let k = self.directions();
         for &(trajectory, cell) in &self.cells {
             let residual = rollout.states[trajectory][cell] - self.series[trajectory].observed[cell];
             let row = &rollout.sensitivities[trajectory][cell * k..(cell + 1) * k];
-            normal.add(trajectory, weights[trajectory][cell], residual, row);
+            let weight = weights[trajectory][cell];
+            let size = (weight * residual).abs();
+            normal.add(trajectory, weight * robust::weight(size, limit).sqrt(), residual, row);
+            if size > limit {
+                // Twice the loss is `limit (2 size - limit)`, of which the weighed square is `limit size`.
+                normal.squares += limit * (size - limit);
+            }
         }
         normal.complete();
         normal
@@ -202,7 +272,7 @@ impl<'a> Experiment<'a> {
     pub fn weights(&self, of: impl Fn(usize, usize, usize) -> f64) -> Weights {
         let mut weights: Weights = self.series.iter().map(|series| vec![0.0; series.observed.len()]).collect();
         for &(trajectory, cell) in &self.cells {
-            weights[trajectory][cell] = of(trajectory, cell, cell % self.model.channels);
+            weights[trajectory][cell] = of(trajectory, cell, self.model.channel(cell));
         }
         weights
     }
@@ -217,7 +287,8 @@ impl<'a> Experiment<'a> {
             *theta = after;
         }
         for ((initial, own), step) in unknowns.initial.iter_mut().zip(&self.own).zip(&step.initial) {
-            own.iter().zip(step.iter()).for_each(|(&channel, by)| initial[channel] += by * self.scales[channel]);
+            let scale = |value: usize| self.scales[self.model.channel(value)];
+            own.iter().zip(step.iter()).for_each(|(&value, by)| initial[value] += by * scale(value));
         }
         (unknowns, made)
     }
@@ -226,7 +297,7 @@ impl<'a> Experiment<'a> {
     pub fn follow(&self, rollout: &mut Rollout, step: &Step) {
         let k = self.directions();
         for ((states, sensitivities), own) in rollout.states.iter_mut().zip(&rollout.sensitivities).zip(&step.initial) {
-            for (state, row) in states.iter_mut().zip(sensitivities.chunks_exact(k)) {
+            for (state, row) in states.iter_mut().zip(sensitivities.chunks_exact(k.max(1))) {
                 let steps = step.parameters.iter().chain(own.iter());
                 *state += row.iter().zip(steps).map(|(slope, by)| slope * by).sum::<f64>();
             }
@@ -244,20 +315,40 @@ impl<'a> Experiment<'a> {
     }
 }
 
-/// Standard deviation of a channel over all that was observed of it; its size where it does not change, and 1 where it is zero.
-fn spread(series: &[Series], channels: usize, channel: usize) -> f64 {
-    let values = || {
-        let all = series.iter().flat_map(|series| series.observed.iter().skip(channel).step_by(channels));
-        all.copied().filter(|value| !value.is_nan())
-    };
+/// Size beyond which a value, and below whose reciprocal a spread, is refused: sums of squares still have room.
+const GREATEST: f64 = 1e140;
+/// Distance of the quantiles of 5 and 95 % of a Gaussian, in standard deviations.
+const GAUSSIAN_WIDTH: f64 = 3.29;
+
+/// Standard deviation of a channel over all that was observed of it, under Huber's loss by its quantiles of 5 and 95 %; its size where it does
+/// not change, and 1 where it is zero.
+fn spread(model: &Model, series: &[Series], channel: usize, loss: Loss) -> f64 {
+    let values = || values(model, series, channel);
     let count = values().count() as f64;
     let greatest = values().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
     if greatest == 0.0 {
         return 1.0;
+    }
+    if loss == Loss::Huber {
+        let mut sorted: Vec<f64> = values().collect();
+        sorted.sort_by(f64::total_cmp);
+        // The wings are left out, and no more: short peaks are what tells parameters apart.
+        let wing = (sorted.len() / 20).max(1).min((sorted.len() - 1) / 2);
+        let (low, high) = (sorted[wing], sorted[sorted.len() - 1 - wing]);
+        if high - low > 1e-9 * low.abs().max(high.abs()) {
+            return (high - low) / GAUSSIAN_WIDTH;
+        }
     }
     // In units of the greatest value, so that squares neither overflow nor vanish.
     let mean = values().map(|value| value / greatest).sum::<f64>() / count;
     let variance = values().map(|value| (value / greatest - mean).powi(2)).sum::<f64>() / count;
     let deviation = variance.sqrt();
     greatest * if deviation > 1e-9 { deviation } else { 1.0 }
+}
+
+/// What was observed of a channel, over all trajectories.
+fn values(model: &Model, series: &[Series], channel: usize) -> impl Iterator<Item = f64> {
+    // Every trajectory has whole states.
+    let fields = series.iter().flat_map(|series| series.observed.chunks_exact(model.points));
+    fields.skip(channel).step_by(model.channels).flatten().copied().filter(|value| !value.is_nan())
 }

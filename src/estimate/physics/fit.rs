@@ -10,16 +10,21 @@
 //! channel until the residuals tell its noise. Bounds are met by projection: a parameter at a bound that the gradient holds
 //! there is left out of the step. The damping `lambda` follows the gain ratio (H. B. Nielsen, Damping parameter in Marquardt's
 //! method, 1999). Covariance: `s^2 (J'J)^-1`, `s^2 = |r|^2 / (n - m)` (G. Seber, C. Wild, Nonlinear Regression, 1989, section 2.1).
+//! Under [Huber's loss](robust) residuals beyond `1.345 sigma` count by their size, `sigma` is told from the median of a channel, and the
+//! covariance is that of its estimates.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DVector;
 
+use super::Settings;
 use super::coordinates::{Coordinate, halton};
+use super::differences::Integrator;
 use super::experiment::{Experiment, Rollout, Unknowns, Weights};
+use super::meter::Meter;
+use super::minimum::{End, Fit};
 use super::normal::{Normal, Step};
-use super::{Noise, Settings};
-use crate::estimate::{self, Status};
+use crate::estimate::{self, Loss, Noise, Status, robust};
+use crate::progress::Interrupt;
 use crate::solve::{DOP853, TSIT5, Tableau};
-use crate::systems::Sensitivities;
 
 /// Damping at the start, relative to the diagonal, and where no step can help any more.
 const INITIAL_DAMPING: f64 = 1e-3;
@@ -35,6 +40,8 @@ const ROUGH_STEP: f64 = 1e-2;
 /// if a second start leads to the same. Two minima are the same if their residuals differ by no more than this share.
 const GOOD: f64 = 0.05;
 const FAIR: f64 = 0.3;
+/// The same of their median: beside wrong values more minima look fair.
+const FAIR_BY_MEDIAN: f64 = 0.15;
 const SAME: f64 = 0.01;
 /// Residuals beyond this share are no fit at all.
 const NOTHING: f64 = 0.9;
@@ -47,32 +54,13 @@ const ROUNDS: usize = 5;
 /// Degrees of freedom below which the noise of a channel is not told from that of the others.
 const FEW: f64 = 8.0;
 
-/// What a fit gave.
-pub(super) struct Fit {
-    /// Estimated parameters `[d]` in their units; NaN where there is none.
-    pub values: Vec<f64>,
-    /// Their covariance `[d, d]`; NaN where it is not determined.
-    pub covariance: DMatrix<f64>,
-    /// The initial state `[C]` of each trajectory.
-    pub initial: Vec<Vec<f64>>,
-    /// The fitted states `[T, C]` of each trajectory; empty where there are none.
-    pub states: Vec<Vec<f64>>,
-    pub status: Status,
-    pub reason: String,
-    /// Observed values that entered the fit.
-    pub points: usize,
-    pub iterations: usize,
-}
-
 /// Somewhere on the way.
 #[derive(Clone)]
-struct Point {
-    unknowns: Unknowns,
-    rollout: Rollout,
-    normal: Normal,
+pub(super) struct Point {
+    pub unknowns: Unknowns,
+    pub rollout: Rollout,
+    pub normal: Normal,
 }
-
-type End = (Status, String);
 
 /// Fits the parameters of one environment, from the first of `starts` that leads to a good minimum.
 pub(super) fn fit(
@@ -81,13 +69,14 @@ pub(super) fn fit(
     starts: &[Vec<f64>],
     estimate: &estimate::Settings,
     settings: &Settings,
+    interrupt: &Interrupt,
 ) -> Fit {
     let tolerance = estimate.tolerance;
     let (points, unknowns) = (experiment.cells.len(), experiment.unknowns());
     let later = experiment
         .series
         .iter()
-        .any(|series| series.observed.iter().skip(experiment.model.channels).any(|value| !value.is_nan()));
+        .any(|series| series.observed.iter().skip(experiment.model.size()).any(|value| !value.is_nan()));
     let nothing = |end: End, iterations: usize| Fit::nothing(experiment, end, points, iterations);
     if !later {
         let reason = "no value is observed after the first sample of a trajectory".to_owned();
@@ -107,7 +96,9 @@ pub(super) fn fit(
         Err(error) => return nothing((Status::Diverged, error.to_string()), 0),
     };
     let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
-    let mut fitter = Fitter { experiment, estimate, settings, iterations: 0, evaluations: 0, weights };
+    let meter = Meter::new(settings.max_evaluations, interrupt);
+    let mut fitter = Fitter { experiment, estimate, settings, iterations: 0, meter, weights, limit: f64::INFINITY };
+    fitter.limit = fitter.limit_of(1.0);
     match fitter.best(&mut rough, &mut fine, starts) {
         Ok((point, end)) => fitter.finish(point, end, names, points),
         Err(end) => nothing(end, fitter.iterations),
@@ -116,31 +107,32 @@ pub(super) fn fit(
 
 /// How trajectories are integrated in one part of a fit, and the length of its last step.
 struct Stage {
-    integrator: Sensitivities,
+    integrator: Integrator,
     rtol: f64,
     short: f64,
 }
 
-struct Fitter<'a> {
-    experiment: &'a Experiment<'a>,
+pub(super) struct Fitter<'a> {
+    pub experiment: &'a Experiment<'a>,
     estimate: &'a estimate::Settings,
     settings: &'a Settings,
-    iterations: usize,
-    evaluations: u64,
-    weights: Weights,
+    pub iterations: usize,
+    meter: Meter<'a>,
+    pub weights: Weights,
+    /// Size of a weighted residual beyond which it counts by Huber's loss; infinite for least squares.
+    limit: f64,
 }
 
 impl Fitter<'_> {
     /// The best minimum, and why it is none where that is so.
     fn best(&mut self, rough: &mut Stage, fine: &mut Stage, starts: &[Vec<f64>]) -> Result<(Point, Option<End>), End> {
-        let points = self.experiment.cells.len() as f64;
         let mut best: Option<Point> = None;
         let (mut met_twice, mut failure) = (false, None);
         let all = starts.iter().cloned().chain(spread_starts(&self.experiment.model.coordinates));
         for (start, parts) in all.flat_map(|start| [(start.clone(), &PARTS[2..]), (start, &PARTS[..])]) {
             match self.grow(rough, self.experiment.start(&start), parts) {
                 Ok(point) => {
-                    let ratio = best.as_ref().map_or(0.0, |best| point.normal.squares / best.normal.squares);
+                    let ratio = best.as_ref().map_or(0.0, |best| (self.share(&point) / self.share(best)).powi(2));
                     met_twice = if ratio < 1.0 - SAME { false } else { met_twice || ratio <= 1.0 + SAME };
                     if ratio < 1.0 {
                         best = Some(point);
@@ -148,37 +140,49 @@ impl Fitter<'_> {
                 }
                 Err(reason) => failure = failure.or(Some(reason)),
             }
-            let share = best.as_ref().map_or(f64::INFINITY, |best| (best.normal.squares / points).sqrt());
-            if share < GOOD || (share < FAIR && met_twice) || self.is_spent() {
+            let share = best.as_ref().map_or(f64::INFINITY, |best| self.share(best));
+            let fair = if self.estimate.loss == Loss::Huber { FAIR_BY_MEDIAN } else { FAIR };
+            if share < GOOD || (share < fair && met_twice) || self.meter.check().is_err() {
                 break;
             }
         }
-        let share = |point: &Point| (point.normal.squares / points).sqrt();
-        if let Some(best) = best.as_ref().filter(|best| share(best) > NOTHING) {
+        if let Some(best) = best.as_ref().filter(|best| self.share(best) > NOTHING) {
+            if let Err(halt) = self.meter.check() {
+                return Err((Status::NotConverged, halt.to_string()));
+            }
             let reason = format!(
                 "from no start do the equations explain more than the mean of each channel does (residuals of {:.2} standard deviations)",
-                share(best)
+                self.share(best)
             );
             return Err((Status::NotConverged, reason));
         }
-        let diverged = |reason: Option<String>| (Status::Diverged, reason.unwrap_or_default());
-        let best = best.ok_or_else(|| diverged(failure))?;
-        let point = self.point(fine, best.unknowns).map_err(|reason| diverged(Some(reason)))?;
+        let best = best.ok_or_else(|| self.failed(failure.unwrap_or_default()))?;
+        self.tighten(&best.rollout);
+        let point = self.point(fine, best.unknowns).map_err(|reason| self.failed(reason))?;
         let (mut point, mut end) = self.descend(fine, point);
         for _ in 0..ROUNDS {
             if end.is_some() {
                 break;
             }
             self.weights = self.noise_weights(&point.rollout);
-            point.normal = self.experiment.normal(&point.rollout, &self.weights);
+            self.limit = self.limit_of(1.0);
+            point.normal = self.experiment.normal(&point.rollout, &self.weights, self.limit);
             let held = self.experiment.held(&point.unknowns, &point.normal);
             let Some(step) = point.normal.step(0.0, &held) else { break };
-            if point.normal.promise(&step) <= 100.0 * PROMISING * self.variance(&point.normal) {
+            if point.normal.promise(&step) <= 100.0 * PROMISING * self.variance(&point.rollout) {
                 break;
             }
             (point, end) = self.descend(fine, point);
         }
         Ok((point, end))
+    }
+
+    /// Why there is no estimate: no work was left, or it led to nothing.
+    fn failed(&self, reason: String) -> End {
+        match self.meter.check() {
+            Err(halt) => (Status::NotConverged, halt.to_string()),
+            Ok(()) => (Status::Diverged, reason),
+        }
     }
 
     /// Fits a first part of the trajectories, then more of them: over a short time no oscillation is missed by a whole period.
@@ -188,8 +192,8 @@ impl Fitter<'_> {
         let mut point = Err(String::new());
         for part in parts {
             for (weights, whole) in self.weights.iter_mut().zip(&whole) {
-                let samples = whole.len() / self.experiment.model.channels;
-                let first = (part * samples as f64).ceil() as usize * self.experiment.model.channels;
+                let samples = whole.len() / self.experiment.model.size();
+                let first = (part * samples as f64).ceil() as usize * self.experiment.model.size();
                 weights[..first].copy_from_slice(&whole[..first]);
                 weights[first..].fill(0.0);
             }
@@ -197,28 +201,45 @@ impl Fitter<'_> {
             unknowns = point.as_ref().map(|point| point.unknowns.clone()).map_err(Clone::clone);
         }
         self.weights = whole;
+        // A value far off pulls harder than those that are only not yet explained: what counts as far follows what is left.
+        for _ in 0..ROUNDS {
+            let Ok(found) = &mut point else { break };
+            let before = self.limit;
+            self.tighten(&found.rollout);
+            if (self.limit / before - 1.0).abs() < SAME || self.limit.is_infinite() {
+                break;
+            }
+            found.normal = self.experiment.normal(&found.rollout, &self.weights, self.limit);
+            point = point.map(|point| self.descend(stage, point).0);
+        }
+        self.limit = self.limit_of(1.0);
         point
     }
 
-    fn is_spent(&self) -> bool {
-        self.evaluations >= self.settings.max_evaluations
+    /// The limit of Huber's loss where residuals are as large as `deviation`.
+    fn limit_of(&self, deviation: f64) -> f64 {
+        match self.estimate.loss {
+            Loss::Squares => f64::INFINITY,
+            Loss::Huber => robust::HUBER * deviation,
+        }
+    }
+
+    /// The limit by the residuals themselves, which those of integration alone do not tell.
+    fn tighten(&mut self, rollout: &Rollout) {
+        let deviation = robust::deviation(self.experiment.sizes(rollout, &self.weights)).unwrap_or(1.0);
+        self.limit = self.limit_of(deviation.max(10.0 * self.settings.rtol));
     }
 
     fn point(&mut self, stage: &mut Stage, unknowns: Unknowns) -> Result<Point, String> {
-        match self.experiment.roll_out(&mut stage.integrator, &unknowns) {
-            Ok((rollout, evaluations)) => {
-                self.evaluations += evaluations;
-                let normal = self.experiment.normal(&rollout, &self.weights);
+        match self.experiment.roll_out(&mut stage.integrator, &unknowns, &mut self.meter) {
+            Ok(rollout) => {
+                let normal = self.experiment.normal(&rollout, &self.weights, self.limit);
                 match normal.squares.is_finite() && normal.matrix.iter().all(|value| value.is_finite()) {
                     true => Ok(Point { unknowns, rollout, normal }),
                     false => Err("the squared error is not finite".to_owned()),
                 }
             }
-            Err(error) => {
-                // What a rollout costs that cannot be followed to its end: about as much as it may.
-                self.evaluations += self.settings.max_steps;
-                Err(error.to_string())
-            }
+            Err(halt) => Err(halt.to_string()),
         }
     }
 
@@ -230,14 +251,8 @@ impl Fitter<'_> {
         let resolution = self.resolution(stage.rtol);
         for _ in 0..self.estimate.iterations {
             self.iterations += 1;
-            if self.is_spent() {
-                let limit = self.settings.max_evaluations;
-                return (
-                    point,
-                    stopped(format!(
-                        "stopped at the limit of {limit} evaluations of the equations (`estimate.physics.max_evaluations`)"
-                    )),
-                );
+            if let Err(halt) = self.meter.check() {
+                return (point, stopped(halt.to_string()));
             }
             let held = self.experiment.held(&point.unknowns, &point.normal);
             let step = point.normal.step(damping, &held).map(|step| bounded(step, &held));
@@ -250,12 +265,12 @@ impl Fitter<'_> {
                 continue;
             };
             let promise = point.normal.promise(&step);
-            let least = (PROMISING * self.variance(&point.normal)).max(resolution + stage.rtol * point.normal.squares);
+            let least = (PROMISING * self.variance(&point.rollout)).max(resolution + stage.rtol * point.normal.squares);
             // A step that damping alone has made short says nothing.
             if (0.0..=least).contains(&promise) || (step.length() <= stage.short && damping <= INITIAL_DAMPING) {
                 self.experiment.follow(&mut point.rollout, &step);
                 point.unknowns = candidate;
-                point.normal = self.experiment.normal(&point.rollout, &self.weights);
+                point.normal = self.experiment.normal(&point.rollout, &self.weights, self.limit);
                 return (point, None);
             }
             let tried = self.point(stage, candidate).ok().filter(|it| it.normal.squares <= point.normal.squares);
@@ -278,18 +293,30 @@ impl Fitter<'_> {
         (point, stopped(format!("stopped at the limit of {} iterations", self.estimate.iterations)))
     }
 
-    /// `s^2 = |r|^2 / (n - m)`; zero where nothing is left to tell it from.
-    fn variance(&self, normal: &Normal) -> f64 {
+    /// How large the weighted residuals are: their root mean square, or under Huber's loss by their median.
+    fn share(&self, point: &Point) -> f64 {
+        let sizes = self.experiment.sizes(&point.rollout, &self.weights);
+        match self.estimate.loss {
+            Loss::Squares => (sizes.map(|size| size * size).sum::<f64>() / self.experiment.cells.len() as f64).sqrt(),
+            Loss::Huber => robust::deviation(sizes).unwrap_or(0.0),
+        }
+    }
+
+    /// `s^2`; zero where nothing is left to tell it from.
+    pub fn variance(&self, rollout: &Rollout) -> f64 {
         let free = self.experiment.cells.len() - self.experiment.unknowns();
-        if free == 0 { 0.0 } else { normal.squares / free as f64 }
+        if free == 0 {
+            return 0.0;
+        }
+        robust::variance(self.experiment.sizes(rollout, &self.weights), self.limit, free as f64)
     }
 
     /// What integration at `rtol` adds to `|r|^2`: a smaller decrease cannot be told from it.
     fn resolution(&self, rtol: f64) -> f64 {
-        let error = |channel: usize, weight: f64| weight * rtol * self.experiment.scales[channel];
-        let channels = self.experiment.model.channels;
+        let model = self.experiment.model;
+        let error = |cell: usize, weight: f64| weight * rtol * self.experiment.scales[model.channel(cell)];
         let cells = self.experiment.cells.iter();
-        cells.map(|&(trajectory, cell)| error(cell % channels, self.weights[trajectory][cell]).powi(2)).sum()
+        cells.map(|&(trajectory, cell)| error(cell, self.weights[trajectory][cell]).powi(2)).sum()
     }
 
     /// Weights by the noise of each channel, as the residuals tell it.
@@ -302,83 +329,30 @@ impl Fitter<'_> {
                 value.abs().max(1e-3 * experiment.scales[channel])
             }
         };
-        let (mut squares, mut counts) = (vec![0.0; c], vec![0.0; c]);
+        let mut residuals = vec![Vec::new(); c];
         for &(trajectory, cell) in &experiment.cells {
             let residual = rollout.states[trajectory][cell] - experiment.series[trajectory].observed[cell];
-            squares[cell % c] += (residual / size(trajectory, cell, cell % c)).powi(2);
-            counts[cell % c] += 1.0;
+            let channel = experiment.model.channel(cell);
+            residuals[channel].push((residual / size(trajectory, cell, channel)).abs());
         }
-        let all: f64 = counts.iter().sum();
+        let all = experiment.cells.len() as f64;
         let free = 1.0 - experiment.unknowns() as f64 / all;
-        let pooled = (squares.iter().sum::<f64>() / (all * free).max(1.0)).sqrt();
-        let is_pooled = counts.iter().any(|&count| count > 0.0 && count * free < FEW);
+        let deviation = |residuals: &[f64]| match self.estimate.loss {
+            Loss::Squares => {
+                let squares: f64 = residuals.iter().map(|size| size * size).sum();
+                (squares / (residuals.len() as f64 * free).max(1.0)).sqrt()
+            }
+            Loss::Huber => robust::deviation(residuals.iter().copied()).unwrap_or(0.0) / free.max(1.0 / all).sqrt(),
+        };
+        let is_pooled = residuals.iter().any(|of| !of.is_empty() && (of.len() as f64) * free < FEW);
+        if is_pooled {
+            let pooled = residuals.concat();
+            residuals.fill(pooled);
+        }
         // Residuals of integration alone tell nothing.
         let floor = 10.0 * self.settings.rtol;
-        let noise: Vec<f64> = squares
-            .iter()
-            .zip(&counts)
-            .map(|(squares, count)| if is_pooled { pooled } else { (squares / (count * free)).sqrt() }.max(floor))
-            .collect();
+        let noise: Vec<f64> = residuals.iter().map(|residuals| deviation(residuals).max(floor)).collect();
         experiment.weights(|trajectory, cell, channel| 1.0 / (noise[channel] * size(trajectory, cell, channel)))
-    }
-
-    fn finish(&self, point: Point, end: Option<End>, names: &[String], points: usize) -> Fit {
-        let experiment = self.experiment;
-        let held = experiment.held(&point.unknowns, &point.normal);
-        let (mut values, slopes): (Vec<f64>, Vec<f64>) =
-            experiment.parameters(&point.unknowns.coordinates).into_iter().unzip();
-        let d = values.len();
-        let lost = point.normal.undetermined(&held);
-        let free: Vec<usize> = (0..d).filter(|&k| !held[k] && !lost[k]).collect();
-        let mut covariance = DMatrix::from_element(d, d, f64::NAN);
-        let information = point.normal.information().map(|all| all.select_rows(&free).select_columns(&free));
-        if let Some(inverse) = information.and_then(|information| Some(information.cholesky()?.inverse()))
-            && points > experiment.unknowns()
-        {
-            let variance = self.variance(&point.normal);
-            for (i, &row) in free.iter().enumerate() {
-                for (j, &column) in free.iter().enumerate() {
-                    covariance[(row, column)] = variance * inverse[(i, j)] * slopes[row] * slopes[column];
-                }
-            }
-        }
-        let named = |which: &[bool]| {
-            let named = names.iter().zip(which).filter(|(_, which)| **which).map(|(name, _)| name.as_str());
-            named.collect::<Vec<_>>().join(", ")
-        };
-        let end = end.or_else(|| match (lost.contains(&true), held.contains(&true)) {
-            (true, _) => Some((Status::Unidentifiable, format!("the data do not determine {}", named(&lost)))),
-            (false, true) => Some((Status::AtBound, format!("at its bound: {}", named(&held)))),
-            (false, false) => None,
-        });
-        let (status, reason) = end.unwrap_or((Status::Ok, String::new()));
-        values.iter_mut().zip(&lost).filter(|(_, lost)| **lost).for_each(|(value, _)| *value = f64::NAN);
-        Fit {
-            values,
-            covariance,
-            initial: point.unknowns.initial,
-            states: point.rollout.states,
-            status,
-            reason,
-            points,
-            iterations: self.iterations,
-        }
-    }
-}
-
-impl Fit {
-    fn nothing(experiment: &Experiment, (status, reason): End, points: usize, iterations: usize) -> Self {
-        let d = experiment.model.coordinates.len();
-        Fit {
-            values: vec![f64::NAN; d],
-            covariance: DMatrix::from_element(d, d, f64::NAN),
-            initial: Vec::new(),
-            states: Vec::new(),
-            status,
-            reason,
-            points,
-            iterations,
-        }
     }
 }
 

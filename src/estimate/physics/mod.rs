@@ -10,37 +10,41 @@ use rayon::prelude::*;
 
 mod bound;
 mod coordinates;
+mod differences;
 mod equations;
 mod experiment;
 mod fit;
+mod least_errors;
+mod meter;
+mod minimum;
 mod normal;
 mod settings;
 
-pub use settings::{Noise, Settings};
+pub(super) use least_errors::{Fitted, LeastErrors};
+pub use settings::Settings;
 
 use super::evaluation::{Evaluation, FitErrors, SquaredError};
+use super::row::Found;
 use super::stream::Observed;
 use super::{
-    Error, Hull, InitialState, Loss, Outcome, Row, check_settings, environments, estimate_splits, fitted, interval,
+    Error, Hull, InitialState, Loss, Outcome, Row, Status, check_settings, environments, estimate_splits, fitted,
     output,
 };
 use crate::dataset::Dataset;
-use crate::progress::{Event, Run};
+use crate::progress::{Event, Interrupt, Run};
 use crate::schema::{Split, Trajectory};
 use equations::Equations;
 use experiment::Experiment;
-use fit::Fit;
+use meter::Meter;
+use minimum::Fit;
 
 /// Estimates the parameters of every environment of the splits in `settings`, and puts `directory` in place.
 ///
 /// # Errors
 /// See [`Error`]. An environment that cannot be fitted is not an error: it has a status.
 pub fn run(settings: &super::Settings, dataset: &Dataset, directory: &Path, run: &Run) -> Result<Outcome, Error> {
-    if settings.loss != Loss::Squares {
-        return Err(Error::LossOfPhysics);
-    }
     super::check_bounds(settings)?;
-    let estimator = Estimator::new(settings, dataset)?;
+    let estimator = Estimator::new(settings, dataset, run.interrupt)?;
     for warning in &estimator.equations.warnings {
         run.emit(Event::Warn(warning.clone()));
     }
@@ -59,12 +63,17 @@ pub fn portrait(
     dataset: &Dataset,
     split: Split,
     environment: &str,
+    run: &Run,
 ) -> Result<(Trajectory, Vec<f64>), Error> {
     let index = dataset.index(split)?;
     let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
     let trajectories = dataset.read_rows(split, &rows)?;
-    let estimator = Estimator::new(settings, dataset)?;
+    let estimator = Estimator::new(settings, dataset, run.interrupt)?;
+    let trajectories = estimator.usable(trajectories);
     let (_, fit) = estimator.fit(&trajectories);
+    if let Some(signal) = run.interrupt.requested() {
+        return Err(Error::Interrupted { signal });
+    }
     let fitted = trajectories.into_iter().zip(fit.states).find_map(|(mut trajectory, states)| {
         let start = trajectory.start()?;
         let states = estimator.equations.in_dataset_order(&states)[start * trajectory.channels()..].to_vec();
@@ -86,15 +95,20 @@ struct Estimator<'a> {
     hull: Hull,
     /// Rows of held-out trajectories of adapted environments.
     held_out: BTreeMap<String, Vec<usize>>,
+    initial_state: InitialState,
+    interrupt: &'a Interrupt,
 }
 
 impl<'a> Estimator<'a> {
-    fn new(settings: &'a super::Settings, dataset: &'a Dataset) -> Result<Self, Error> {
+    fn new(settings: &'a super::Settings, dataset: &'a Dataset, interrupt: &'a Interrupt) -> Result<Self, Error> {
         let of_physics = settings.physics.clone().unwrap_or_default();
         let equations = Equations::new(&of_physics, settings, dataset)?;
         let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
         let hull = Hull::new(equations.known.clone());
-        Ok(Estimator { settings, of_physics, dataset, equations, hull, held_out })
+        // Fields have too many values to estimate them all.
+        let usual = if dataset.manifest().grid.is_some() { InitialState::Observed } else { InitialState::Estimated };
+        let initial_state = settings.initial_state.unwrap_or(usual);
+        Ok(Estimator { settings, of_physics, dataset, equations, hull, held_out, initial_state, interrupt })
     }
 
     /// The rows of a block of environments, and their fitted trajectories.
@@ -104,6 +118,7 @@ impl<'a> Estimator<'a> {
 
     fn environment(&self, split: Split, observed: Observed) -> Result<(Row, fitted::Fit), Error> {
         let Observed { id, parameters, trajectories } = observed;
+        let trajectories = self.usable(trajectories);
         let (experiment, fit) = self.fit(&trajectories);
         let test_mse = match self.held_out.get(&id) {
             Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &fit.values)?,
@@ -117,60 +132,66 @@ impl<'a> Estimator<'a> {
         let truth = self.equations.truth(&parameters);
         let bounds = self.equations.noise(split).and_then(|noise| {
             let known: Vec<f64> = truth.iter().copied().collect::<Option<_>>()?;
-            bound::standard_errors(&experiment, &known, &fit, &noise, &self.of_physics)
+            bound::standard_errors(&experiment, &known, &fit.initial, &noise, &self.of_physics, self.interrupt)
         });
-        Ok((self.row(id, &truth, &experiment, fit, bounds, test_mse), samples))
+        let mut row = self.row(id, &truth, &experiment, fit, test_mse);
+        row.set_bounds(bounds.into_iter().flatten().map(Some).collect());
+        Ok((row, samples))
+    }
+
+    /// The trajectories of an environment, of fields from their first complete samples on: what is missing there is not estimated.
+    fn usable(&self, trajectories: Vec<Trajectory>) -> Vec<Trajectory> {
+        match self.dataset.manifest().grid {
+            Some(_) => trajectories.into_iter().filter_map(Trajectory::from_start).collect(),
+            None => trajectories,
+        }
     }
 
     fn fit(&self, trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
-        let experiment = Experiment::new(&self.equations.model, series, self.settings.initial_state());
-        let Equations { names, starts, .. } = &self.equations;
-        let fit = fit::fit(&experiment, names, starts, self.settings, &self.of_physics);
+        let experiment = Experiment::new(&self.equations.model, series, self.initial_state, self.settings.loss);
+        let Equations { names, starts, channel_names, .. } = &self.equations;
+        let fit = match experiment.beyond_squares() {
+            None => fit::fit(&experiment, names, starts, self.settings, &self.of_physics, self.interrupt),
+            Some((channel, size)) => {
+                let name = channel_names[channel];
+                let reason = format!(
+                    "`{name}` has values of about {size:.0e}, the squares of which are no numbers; correct them, or give them in another unit"
+                );
+                Fit::nothing(&experiment, (Status::Diverged, reason), experiment.cells.len(), 0)
+            }
+        };
         (experiment, fit)
     }
 
-    fn row(
-        &self,
-        id: String,
-        truth: &[Option<f64>],
-        experiment: &Experiment,
-        fit: Fit,
-        bounds: Option<Vec<f64>>,
-        test_mse: Option<f64>,
-    ) -> Row {
+    fn row(&self, id: String, truth: &[Option<f64>], experiment: &Experiment, fit: Fit, test_mse: Option<f64>) -> Row {
         let channels = self.dataset.manifest().channels.len();
         let errors = FitErrors::of(
             channels,
+            self.settings.loss,
             experiment.cells.iter().filter_map(|&(trajectory, cell)| {
-                let channel = self.equations.places[cell % experiment.model.channels];
+                let channel = self.equations.places[experiment.model.channel(cell)];
                 Some((channel, experiment.series[trajectory].observed[cell], *fit.states.get(trajectory)?.get(cell)?))
             }),
         );
         let degrees = fit.points as f64 - experiment.unknowns() as f64;
-        let free = (degrees / fit.points as f64).sqrt();
-        let (mut parameters, correlations) =
-            interval::parameters(&fit.values, &fit.covariance, degrees, &self.equations.bounds, truth);
-        for (parameter, bound) in parameters.iter_mut().zip(bounds.into_iter().flatten()) {
-            parameter.bound = Some(bound);
-        }
-        let known: Option<Vec<f64>> = truth.iter().copied().collect();
-        Row {
+        let found = Found {
             environment: id,
             status: fit.status,
             reason: fit.reason,
             context: Vec::new(),
-            parameters,
-            correlations,
-            noise: errors.by_channel.iter().map(|rmse| rmse / free).collect(),
-            trajectory_rmse: errors.rmse,
-            trajectory_mape: errors.mape,
+            values: &fit.values,
+            covariance: &fit.covariance,
+            truth,
+            bounds: &self.equations.bounds,
+            errors,
             test_mse,
             points: fit.points,
             degrees,
             iterations: fit.iterations,
-            in_hull: known.filter(|_| !self.equations.known.is_empty()).map(|known| self.hull.contains(&known)),
-        }
+            in_hull: self.hull.holds(truth),
+        };
+        found.row()
     }
 
     /// Mean squared error on held-out trajectories, each from its first complete sample on; none where one cannot be followed.
@@ -183,8 +204,10 @@ impl<'a> Estimator<'a> {
         for mut trajectory in self.dataset.read_rows(Split::AdaptTest, rows)? {
             let Some(start) = trajectory.start() else { continue };
             trajectory.start_at(start);
-            let experiment = Experiment::new(&model, vec![self.equations.series(&trajectory)], InitialState::Observed);
-            let Some(states) = experiment.states(&self.of_physics) else { return Ok(None) };
+            let series = vec![self.equations.series(&trajectory)];
+            let experiment = Experiment::new(&model, series, InitialState::Observed, Loss::Squares);
+            let mut meter = Meter::new(self.of_physics.max_evaluations, self.interrupt);
+            let Some(states) = experiment.states(&self.of_physics, &mut meter) else { return Ok(None) };
             for &(trajectory, cell) in &experiment.cells {
                 error.add_value(states[trajectory][cell] - experiment.series[trajectory].observed[cell]);
             }

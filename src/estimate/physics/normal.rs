@@ -23,7 +23,7 @@ const NO_EFFECT: f64 = 1e-9;
 /// `J'J`, `g = J'r` and `|r|^2`.
 #[derive(Clone, Debug)]
 pub(super) struct Normal {
-    /// `|r|^2`.
+    /// `|r|^2`, or twice Huber's loss.
     pub squares: f64,
     /// `A [d, d]`; only the lower triangle until [`Normal::complete`].
     pub matrix: DMatrix<f64>,

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::generate::SystemSettings;
 
-/// Which equations are fitted, and how. `method = "physics"` reads it.
+/// Which equations are fitted, and how. `method = "physics"` reads it; so does `method = "learned"` where it names a system, for the
+/// Cramér-Rao bounds of its estimates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -21,10 +22,11 @@ pub struct Settings {
     /// Error of an adaptive step allowed relative to the state, and to the range of the data.
     #[schemars(range(min = 1e-14, max = 0.1))]
     pub rtol: f64,
-    /// Adaptive steps after which a trajectory is given up.
+    /// Steps after which a trajectory is given up.
     #[schemars(range(min = 1))]
     pub max_steps: u64,
-    /// Evaluations of the vector field after which an environment is given up, over all its trajectories and starts.
+    /// Evaluations of the vector field after which an environment is given up, over all its trajectories and starts; of an integrator of its
+    /// own, steps. They are counted, not timed: what is given up is the same on every machine.
     #[schemars(range(min = 1))]
     pub max_evaluations: u64,
 }
@@ -33,14 +35,4 @@ impl Default for Settings {
     fn default() -> Self {
         Settings { system: None, fixed: BTreeMap::new(), rtol: 1e-8, max_steps: 10_000, max_evaluations: 10_000_000 }
     }
-}
-
-/// What the errors of measurement are like. Their size is estimated, a channel at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Noise {
-    /// As large at every sample.
-    Constant,
-    /// A share of the value.
-    Proportional,
 }

@@ -115,7 +115,10 @@ impl Archive {
             ));
         }
         if let Some(event) = event {
-            text.line(&format!("rows.{} = 0    # the others are events, such as doses", key(&event.header)));
+            text.line(&format!(
+                "rows.{} = 0    # the others are events, such as doses: [[import.events]] makes inputs of them",
+                key(&event.header)
+            ));
         }
         text.line("# disorder = \"sort\"    # if the order of rows means nothing");
         text.line("# duplicates = \"mean\"    # if a channel may have two values at one time");
@@ -139,6 +142,7 @@ impl Archive {
         }
 
         if let Some(conditions) = &self.conditions {
+            text.line("\n# Not read of the PEtab problem: its model, its parameters, and what the observables' table says of formulas, noise and scale.");
             text.line("\n[import.side_table]    # parameters follow from it: [[import.parameters]]");
             text.pair("file", conditions, "");
             text.pair("delimiter", "\t", "");

@@ -41,6 +41,9 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
         Some("yaml" | "yml") => {
             let text = fs::read_to_string(path)
                 .map_err(|error| nothing(&error.to_string(), "name a file that can be read"))?;
+            if let Some((found, remedy)) = unread_petab(&text) {
+                return Err(nothing(&found, remedy));
+            }
             archive.conditions = listed(&text, "condition_files").into_iter().next();
             let measurements = listed(&text, "measurement_files").into_iter().next();
             path.with_file_name(
@@ -140,6 +143,22 @@ fn first_table(folder: &Path) -> Option<PathBuf> {
     files.sort();
     let is_table = |ending: &str| ["csv", "tsv", "txt", "gz", "zst", "parquet", "h5", "hdf5"].contains(&ending);
     files.into_iter().find(|file| file.extension().and_then(|ending| ending.to_str()).is_some_and(is_table))
+}
+
+/// What a PEtab problem has that its mapping could not say, and what to do.
+fn unread_petab(text: &str) -> Option<(String, &'static str)> {
+    let keys = ["experiment_files", "condition_files", "measurement_files"];
+    let [experiments, conditions, measurements] = keys.map(|key| listed(text, key).len());
+    let many = text.lines().filter(|line| line.contains("measurement_files:")).count();
+    if experiments > 0 || text.lines().any(|line| line.replace(' ', "").starts_with("format_version:2")) {
+        return Some(("a PEtab problem of version 2".to_owned(), "write it in version 1 of the format"));
+    }
+    if many > 1 {
+        return Some((format!("{many} PEtab problems in one file"), "write each into a file of its own"));
+    }
+    let several = [("condition_files", conditions), ("measurement_files", measurements)];
+    let (key, count) = several.into_iter().find(|several| several.1 > 1)?;
+    Some((format!("{count} {key}"), "join them into one table"))
 }
 
 /// The items under a key of a YAML file: `key: [a, b]`, or lines with a dash.

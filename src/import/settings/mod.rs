@@ -5,9 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::schema::{Between, Input, Quantity};
+
+mod events;
 mod forms;
 mod table;
 
+pub use events::{EventInput, Shape};
 pub use forms::{Condition, Names};
 pub use table::{Disorder, Duplicates, Layout, Origin, Table};
 use table::{comma, point};
@@ -65,6 +69,9 @@ pub struct Settings {
     pub table: Table,
     /// What is kept of the table, in the order of the dataset's channels.
     pub channels: Vec<Channel>,
+    /// Doses, feeds and switchings, as inputs behind those among the channels.
+    #[serde(default)]
+    pub events: Vec<EventInput>,
     /// What is known of each environment besides its trajectories.
     #[serde(default)]
     pub side_table: Option<SideTable>,
@@ -96,6 +103,13 @@ pub struct Channel {
     /// What it is to the model.
     #[serde(default)]
     pub role: Role,
+    /// What an input is between two of its samples; `linear` if this is not said.
+    #[serde(default)]
+    pub between: Option<Between>,
+    /// Whether an input keeps its first and last value however far the states run beyond its samples, as in a log of changes. Without it
+    /// they may run beyond by the longest interval between two of its samples.
+    #[serde(default)]
+    pub extend: bool,
     /// One sentence for people.
     #[serde(default)]
     pub description: String,
@@ -110,7 +124,7 @@ pub enum Role {
     State,
     /// It is left out.
     Ignore,
-    /// A known signal that drives the system; not supported yet.
+    /// It is a known signal that drives the system: the model is told it and does not predict it.
     Input,
 }
 
@@ -211,8 +225,31 @@ impl Selection {
 }
 
 impl Settings {
-    /// The channels that are imported, with their positions among all.
+    /// The channels that are learned, with their positions among all.
     pub(super) fn states(&self) -> impl Iterator<Item = (usize, &Channel)> {
-        self.channels.iter().enumerate().filter(|(_, channel)| channel.role == Role::State)
+        self.of_role(Role::State)
+    }
+
+    /// The channels that drive the system, with their positions among all.
+    pub(super) fn driving(&self) -> impl Iterator<Item = (usize, &Channel)> {
+        self.of_role(Role::Input)
+    }
+
+    /// The channels that are read, states before inputs.
+    pub(super) fn sampled(&self) -> impl Iterator<Item = (usize, &Channel)> {
+        self.states().chain(self.driving())
+    }
+
+    /// The inputs of the dataset.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = Input> {
+        let of_channels = self.driving().map(|(_, channel)| Input {
+            quantity: Quantity::new(&channel.name, &channel.unit, &channel.description),
+            between: channel.between.unwrap_or_default(),
+        });
+        of_channels.chain(self.events.iter().map(EventInput::input))
+    }
+
+    fn of_role(&self, role: Role) -> impl Iterator<Item = (usize, &Channel)> {
+        self.channels.iter().enumerate().filter(move |(_, channel)| channel.role == role)
     }
 }

@@ -10,6 +10,7 @@ mod fields;
 mod hull;
 mod losses;
 mod portraits;
+mod trajectories;
 mod error_map;
 
 /// A picture with its words.
@@ -43,6 +44,7 @@ pub fn all(input: &Input) -> Vec<Figure> {
         agreement::figure(input),
         contexts::figure(input),
         portraits::figure(input),
+        trajectories::figure(input),
         fields::figure(input),
         losses::figure(input),
     ]

@@ -1,0 +1,35 @@
+//! Where the contexts of the training environments lie.
+
+use crate::checkpoint::StoredModel;
+
+/// The least and the greatest value of each dimension of the training contexts.
+pub(super) struct TrainingRange(Vec<(f64, f64)>);
+
+impl TrainingRange {
+    pub fn new(model: &StoredModel) -> Self {
+        let d = model.manifest.context_dimension;
+        let of_dimension = |k: usize| {
+            let values = model.contexts.iter().skip(k).step_by(d);
+            values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &xi| (low.min(xi), high.max(xi)))
+        };
+        TrainingRange((0..d).map(of_dimension).collect())
+    }
+
+    /// In which dimension, if any, a context lies further outside than `slack` widths of it.
+    pub fn left_by(&self, context: &[f64], slack: f64) -> Option<String> {
+        self.0.iter().zip(context).enumerate().find_map(|(k, (&(least, greatest), &xi))| {
+            let slack = slack * (greatest - least);
+            let is_far = greatest > least && !(least - slack..=greatest + slack).contains(&xi);
+            is_far.then(|| {
+                format!(
+                    "context {k} is {xi:.3}; those of the training environments go from {least:.3} to {greatest:.3}"
+                )
+            })
+        })
+    }
+}
+
+/// In which dimension, if any, a context lies further outside the range of the training contexts than `slack` widths of it.
+pub fn extrapolates(model: &StoredModel, context: &[f64], slack: f64) -> Option<String> {
+    TrainingRange::new(model).left_by(context, slack)
+}

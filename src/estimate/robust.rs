@@ -1,0 +1,83 @@
+//! Huber's loss: few wrong values pull an estimate little, and right ones as they always did.
+//!
+//! ```text
+//! minimise  sum_i s^2 rho(r_i / s)       rho(x) = x^2 / 2 up to |x| = k,  k |x| - k^2 / 2 beyond
+//! psi = rho',   weight psi(x) / x = min(1, k / |x|),      s = 1.4826 median |r|
+//!
+//! cov = v (J'J)^-1,    v = K^2 s^2 [sum_i psi(r_i / s)^2 / (n - m)] / a^2,    K = 1 + (m / n) (1 - a) / a
+//! ```
+//!
+//! `r [n]` residuals in units of their noise, `J [n, m]` their derivatives by the `m` unknowns, `s` what they are as large as, `a` the share
+//! of them within `k s`, which is the mean of `psi'`. As weighed least squares each residual counts by `psi(x) / x`, but those weights come
+//! of the residuals: `|r|^2 / (n - m)` and `J'J` with them in would make intervals a tenth too narrow. `k` leaves 95 % of the efficiency
+//! under Gaussian noise. With `s` infinite all is least squares.
+//! Source: P. J. Huber, Robust Estimation of a Location Parameter, Annals of Mathematical Statistics 35 (1964) 73-101, and Robust
+//! Statistics (1981), section 7.6.
+
+/// `k`.
+pub const HUBER: f64 = 1.345;
+/// Standard deviation of a Gaussian over the median of its absolute values.
+const DEVIATION_OVER_MEDIAN: f64 = 1.4826;
+
+/// `s` of residuals whose sizes are `sizes`; none of none.
+pub fn deviation(sizes: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut sizes: Vec<f64> = sizes.collect();
+    let middle = sizes.len() / 2;
+    if sizes.is_empty() {
+        return None;
+    }
+    let (_, median, _) = sizes.select_nth_unstable_by(middle, f64::total_cmp);
+    Some(DEVIATION_OVER_MEDIAN * *median)
+}
+
+/// `psi(x) / x` of a residual of that size, with `limit = k s`.
+pub fn weight(size: f64, limit: f64) -> f64 {
+    if size > limit { limit / size } else { 1.0 }
+}
+
+/// `v` of residuals of those sizes, `degrees = n - m` of them free, with `limit = k s`: their mean square where none is beyond it.
+pub fn variance(sizes: impl Iterator<Item = f64>, limit: f64, degrees: f64) -> f64 {
+    let (mut squares, mut within, mut count) = (0.0, 0.0, 0.0);
+    for size in sizes {
+        squares += size.min(limit).powi(2);
+        within += f64::from(u8::from(size <= limit));
+        count += 1.0;
+    }
+    let share = within / count;
+    let correction = 1.0 + (count - degrees) / count * (1.0 - share) / share;
+    correction.powi(2) * squares / degrees / share.powi(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    /// The mean of normal draws, one in ten of them wrong: its spread over trials is what `variance` says.
+    #[test]
+    fn the_variance_is_that_of_the_estimate() {
+        const COUNT: usize = 40;
+        for wrong in [0.0, 0.1] {
+            let (mut squares, mut stated) = (0.0, 0.0);
+            for trial in 0..2000 {
+                let mut stream = Stream::new(trial, "robust", &[]);
+                let draw = |_| stream.normal() * if stream.unit() < wrong { 10.0 } else { 1.0 };
+                let values: Vec<f64> = (0..COUNT).map(draw).collect();
+                let mut mean = 0.0;
+                let sizes = |mean: f64| values.iter().map(move |value| (value - mean).abs());
+                let limit = HUBER * deviation(sizes(mean)).unwrap();
+                for _ in 0..30 {
+                    let weights = || sizes(mean).map(|size| weight(size, limit));
+                    mean = values.iter().zip(weights()).map(|(v, w)| v * w).sum::<f64>() / weights().sum::<f64>();
+                }
+                squares += mean * mean;
+                stated += variance(sizes(mean), limit, COUNT as f64 - 1.0) / COUNT as f64;
+            }
+            // Both are means over 2000 trials, with standard errors of about 3 %; the formula is exact for many values only.
+            approx::assert_relative_eq!(stated, squares, max_relative = 0.12);
+            let least_squares = 2000.0 * (1.0 - wrong + 100.0 * wrong) / COUNT as f64;
+            assert!(wrong == 0.0 || squares < 0.2 * least_squares, "{squares} of {least_squares}");
+        }
+        assert_eq!(variance([1.0, 2.0, 3.0].into_iter(), f64::INFINITY, 2.0), 7.0);
+    }
+}

@@ -1,0 +1,184 @@
+//! A few environments against time: data and prediction, of two channels each in a panel of its own, of more all in one.
+
+use super::Figure;
+use crate::report::axis::{Axis, label, range};
+use crate::report::canvas::{Canvas, Path, SERIES};
+use crate::report::plot::{Key, Plot, legend_row};
+use crate::report::{Input, Portrait, number};
+use crate::schema::Quantity;
+
+/// Environments at most.
+const MOST: usize = 4;
+/// Left edge of the first column.
+pub const LEFT: f64 = 68.0;
+/// Width of a panel, and its height.
+const WIDTH: f64 = 336.0;
+const HEIGHT: f64 = 230.0;
+/// The same where each channel has its own.
+const LOW: f64 = 150.0;
+/// Samples beyond which they are a line without dots.
+const MOST_DOTS: usize = 80;
+
+/// A portrait whose lengths agree, one channel after the other.
+pub struct Panel<'a> {
+    pub title: &'a str,
+    pub times: &'a [f64],
+    pub truth: Vec<Vec<f64>>,
+    pub prediction: Vec<Vec<f64>>,
+}
+
+impl<'a> Panel<'a> {
+    /// Those of the first environments that have something to show.
+    pub fn all(input: &'a Input) -> Vec<Self> {
+        let channels = input.channels.len();
+        input.portraits.iter().filter_map(|portrait| Panel::new(portrait, channels)).take(MOST).collect()
+    }
+
+    fn new(portrait: &'a Portrait, channels: usize) -> Option<Self> {
+        let length = portrait.times.len() * channels;
+        if length == 0 || portrait.truth.len() != length || portrait.prediction.len() != length {
+            return None;
+        }
+        let split = |values: &[f64]| -> Vec<Vec<f64>> {
+            (0..channels.min(SERIES)).map(|c| values.iter().skip(c).step_by(channels).copied().collect()).collect()
+        };
+        let panel = Panel {
+            title: &portrait.title,
+            times: &portrait.times,
+            truth: split(&portrait.truth),
+            prediction: split(&portrait.prediction),
+        };
+        range(panel.truth.iter().flatten().copied()).map(|_| panel)
+    }
+
+    /// The range of channel `c`: all of the truth, and of the prediction as much as lies within as much again.
+    pub fn limits(&self, c: usize) -> Vec<f64> {
+        let Some((low, high)) = range(self.truth[c].iter().copied()) else { return Vec::new() };
+        let reach = (high - low).max(1e-3 * high.abs());
+        let near = range(self.prediction[c].iter().map(|value| value.clamp(low - reach, high + reach)));
+        let (first, last) = near.unwrap_or((low, high));
+        vec![low, high, first, last]
+    }
+}
+
+/// What is drawn, in words.
+pub fn told(input: &Input) -> &'static str {
+    match input.initial_states_fitted {
+        true => "Data and what was fitted to them, initial states included.",
+        false => "Data and the prediction from the same initial state.",
+    }
+}
+
+/// The name of what stands beside the data.
+pub fn fitted(input: &Input) -> &'static str {
+    if input.initial_states_fitted { "fit" } else { "prediction" }
+}
+
+/// Panels in two columns: of two channels a row an environment.
+pub fn figure(input: &Input) -> Option<Figure> {
+    if input.grid.is_some() {
+        return None;
+    }
+    let channels = input.channels.len();
+    let panels = Panel::all(input);
+    if panels.is_empty() {
+        return None;
+    }
+    let apart = channels == 2;
+    let mut canvas = Canvas::new("trajectories", 840.0, 0.0);
+    let legend = if channels <= 2 {
+        let entries = [
+            (Key::LineAndDot("p-truth", "p-truth-dots"), "data, at its samples"),
+            (Key::Line("p-guess"), fitted(input)),
+        ];
+        legend_row(&mut canvas, (LEFT, 14.0), &entries)
+    } else {
+        channel_legend(&mut canvas, input)
+    };
+    let (height, rows) = if apart { (LOW, panels.len()) } else { (HEIGHT, panels.len().div_ceil(2)) };
+    canvas.height = legend + 64.0 + rows as f64 * (height + 92.0) - 92.0 + 50.0;
+    let area = |place: usize| {
+        let (row, column) = (place / 2, place % 2);
+        (LEFT + column as f64 * 424.0, legend + 54.0 + row as f64 * (height + 92.0), WIDTH, height)
+    };
+    for (index, panel) in panels.iter().enumerate() {
+        if apart {
+            (0..2).for_each(|c| series(&mut canvas, input, panel, c..c + 1, area(2 * index + c)));
+        } else {
+            series(&mut canvas, input, panel, 0..panel.truth.len(), area(index));
+        }
+    }
+    let hidden = if channels > SERIES { format!(" The first {SERIES} of {channels} channels.") } else { String::new() };
+    let titles: Vec<&str> = panels.iter().map(|panel| panel.title).collect();
+    Some(Figure {
+        name: "trajectories",
+        title: "Trajectories",
+        description: format!("Trajectories of data and prediction against time: {}.", titles.join("; ")),
+        caption: format!("{}{hidden}", told(input)),
+        canvas,
+    })
+}
+
+/// The unit that all shown channels have, if they share one.
+fn common_unit(input: &Input) -> Option<&str> {
+    let mut units = input.channels.iter().take(SERIES).map(|channel| channel.unit.as_str());
+    let first = units.next()?;
+    units.all(|unit| unit == first).then_some(first)
+}
+
+/// Returns the height of the legend beyond its first line.
+fn channel_legend(canvas: &mut Canvas, input: &Input) -> f64 {
+    let shared = common_unit(input).is_some();
+    let name = |channel: &Quantity| if shared { number::name(&channel.name) } else { number::quantity(channel) };
+    let names: Vec<String> = input.channels.iter().take(SERIES).map(name).collect();
+    let classes: Vec<(String, String)> =
+        (0..names.len()).map(|c| (format!("p-line-{c}"), format!("p-dots-{c}"))).collect();
+    let entries: Vec<(Key, &str)> =
+        names.iter().zip(&classes).map(|(name, (line, dots))| (Key::LineAndDot(line, dots), name.as_str())).collect();
+    let down = legend_row(canvas, (LEFT, 14.0), &entries) + 23.0;
+    let styles =
+        [(Key::LineAndDot("p-line-6", "p-dots-6"), "data, at its samples"), (Key::Line("p-dash-6"), fitted(input))];
+    down + legend_row(canvas, (LEFT, 14.0 + down), &styles)
+}
+
+/// The channels `shown` of an environment in one panel.
+fn series(
+    canvas: &mut Canvas,
+    input: &Input,
+    panel: &Panel,
+    shown: std::ops::Range<usize>,
+    (left, top, width, height): (f64, f64, f64, f64),
+) {
+    let alone = shown.len() == 1;
+    let name = match alone {
+        true => number::quantity(&input.channels[shown.start]),
+        false => label("value", common_unit(input).unwrap_or("1")),
+    };
+    let values = shown.clone().flat_map(|c| panel.limits(c));
+    let time = label("time", &input.time_unit);
+    let (Some(x), Some(y)) = (Axis::linear(panel.times.iter().copied(), &time), Axis::linear(values, &name)) else {
+        return;
+    };
+    let plot = Plot { left, top, width, height, x: x.without_margin(), y };
+    plot.frame(canvas, if shown.start == 0 { panel.title } else { "" });
+    let area = (left - 3.0, top - 3.0, width + 6.0, height + 6.0);
+    canvas.clipped(area, |canvas| {
+        for c in shown {
+            let (line, dots, dash) = match alone {
+                true => ("p-truth".to_owned(), "p-truth-dots".to_owned(), "p-guess".to_owned()),
+                false => (format!("p-line-{c}"), format!("p-dots-{c}"), format!("p-dash-{c}")),
+            };
+            let points = |values: &[f64]| -> Vec<(f64, f64)> {
+                panel.times.iter().zip(values).map(|(t, v)| plot.at(*t, *v)).collect()
+            };
+            let truth = points(&panel.truth[c]);
+            canvas.path(&format!("class=\"{line}\""), &Path::new().line(truth.iter().copied()));
+            if truth.len() <= MOST_DOTS {
+                let mut path = Path::new();
+                truth.iter().for_each(|at| path.dot(*at));
+                canvas.path(&format!("class=\"{dots}\""), &path);
+            }
+            canvas.path(&format!("class=\"{dash}\""), &Path::new().line(points(&panel.prediction[c])));
+        }
+    });
+}

@@ -1,0 +1,152 @@
+//! Centre and scale of each channel over the observed cells of the training split, which is read as a stream: it may be larger than memory.
+//!
+//! ```text
+//! standard   centre = mean,     scale = sqrt(mean (y - mean)^2)
+//! robust     centre = median,   scale = (q_75 - q_25) / 1.349
+//! ```
+//!
+//! `q_p` is the value of rank `floor(p (n - 1))` of `n`; 1.349 is the distance of the quartiles of a Gaussian in standard deviations. Where
+//! the quartiles coincide, more than half of a channel being one value, its standard deviation serves. A channel that is constant but
+//! for rounding keeps scale one.
+//!
+//! Mean and variance by Welford's recurrence. Ranks by radix selection: numbers in their order are 64-bit integers, of which each of four
+//! passes finds 16 bits by counting the values that begin with those found so far. It is exact, and depends on no order.
+//! Source: B. P. Welford, Note on a Method for Calculating Corrected Sums of Squares and Products, Technometrics 4 (1962) 419-420;
+//! D. Knuth, The Art of Computer Programming 3, sections 5.2.5 and 5.3.3.
+
+use super::Scaling;
+use crate::checkpoint::ChannelScale;
+use crate::dataset::{Dataset, Error, Store};
+use crate::schema::Split;
+
+/// Trajectories read at a time.
+const READ_AHEAD: usize = 256;
+/// Bits that one pass finds, and how many values they have.
+const DIGIT: u32 = 16;
+const DIGITS: usize = 1 << DIGIT;
+/// Distance of the quartiles of a Gaussian, in standard deviations.
+const GAUSSIAN_WIDTH: f64 = 1.349;
+
+/// The scale of each channel, and whether it is constant over the training split.
+///
+/// Values too large for their spread to be a number give a scale that is not finite.
+///
+/// # Errors
+/// Any error of reading.
+pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<(ChannelScale, bool)>, Error> {
+    let channels = dataset.manifest().channels.len();
+    if scaling == Scaling::None {
+        return Ok(vec![(ChannelScale { centre: 0.0, scale: 1.0 }, false); channels]);
+    }
+    // Welford's running mean and sum of squares.
+    let (mut count, mut mean, mut squares) = (vec![0_u64; channels], vec![0.0; channels], vec![0.0; channels]);
+    each_value(dataset, |c, value| {
+        count[c] += 1;
+        let difference = value - mean[c];
+        mean[c] += difference / count[c] as f64;
+        squares[c] += difference * (value - mean[c]);
+    })?;
+    let mut scales: Vec<(ChannelScale, bool)> = (0..channels)
+        .map(|c| {
+            let deviation = (squares[c] / f64::max(count[c] as f64, 1.0)).sqrt();
+            let is_constant = deviation <= f64::EPSILON * mean[c].abs();
+            (ChannelScale { centre: mean[c], scale: if is_constant { 1.0 } else { deviation } }, is_constant)
+        })
+        .collect();
+    if scaling == Scaling::Robust {
+        for ((scale, is_constant), [low, median, high]) in scales.iter_mut().zip(quartiles(dataset, &count)?) {
+            if !*is_constant && median.is_finite() {
+                let width = (high - low) / GAUSSIAN_WIDTH;
+                *scale = ChannelScale { centre: median, scale: if width > 0.0 { width } else { scale.scale } };
+            }
+        }
+    }
+    Ok(scales)
+}
+
+/// Hands over the channel and the value of every observed cell of the training split.
+fn each_value(dataset: &Dataset, mut take: impl FnMut(usize, f64)) -> Result<(), Error> {
+    let shape = dataset.manifest().state_shape();
+    let (channels, points) = (shape.channels, shape.points());
+    for batch in dataset.batches(Split::Train, Store::Parquet, READ_AHEAD)? {
+        for state in batch?.iter().flat_map(|trajectory| trajectory.states.chunks_exact(shape.size())) {
+            for point in 0..points {
+                for c in 0..channels {
+                    let value = state[c * points + point];
+                    if !value.is_nan() {
+                        take(c, value);
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The number in the order of which numbers are, and back.
+fn ordered(value: f64) -> u64 {
+    let bits = value.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+fn value(ordered: u64) -> f64 {
+    f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered })
+}
+
+/// A value whose first bits are known.
+#[derive(Clone)]
+struct Search {
+    /// The bits known so far.
+    prefix: u64,
+    /// Rank of the value among those that begin so.
+    rank: u64,
+    /// How many begin so and go on with each digit.
+    counts: Vec<u64>,
+}
+
+/// The lower quartile, the median and the upper quartile of each channel of which `count [C]` values are observed; NaN of none.
+fn quartiles(dataset: &Dataset, count: &[u64]) -> Result<Vec<[f64; 3]>, Error> {
+    let search = |n: u64, quarter: u64| Search {
+        prefix: 0,
+        rank: (u128::from(n.saturating_sub(1)) * u128::from(quarter) / 4) as u64,
+        counts: vec![0; DIGITS],
+    };
+    let mut searches: Vec<[Search; 3]> = count.iter().map(|&n| [1, 2, 3].map(|quarter| search(n, quarter))).collect();
+    for below in (0..u64::BITS).step_by(DIGIT as usize).rev() {
+        each_value(dataset, |c, value| {
+            let ordered = ordered(value);
+            for search in &mut searches[c] {
+                // All bits above are found; of the first digit there are none.
+                if ordered.checked_shr(below + DIGIT).unwrap_or(0) == search.prefix {
+                    search.counts[(ordered >> below) as usize % DIGITS] += 1;
+                }
+            }
+        })?;
+        for search in searches.iter_mut().flatten() {
+            let mut digit = 0;
+            while digit + 1 < DIGITS && search.rank >= search.counts[digit] {
+                search.rank -= search.counts[digit];
+                digit += 1;
+            }
+            search.prefix = search.prefix << DIGIT | digit as u64;
+            search.counts.fill(0);
+        }
+    }
+    let found = |(searches, &n): (&[Search; 3], &u64)| match n {
+        0 => [f64::NAN; 3],
+        _ => [0, 1, 2].map(|quarter| value(searches[quarter].prefix)),
+    };
+    Ok(searches.iter().zip(count).map(found).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_in_the_order_of_numbers() {
+        let values = [f64::NEG_INFINITY, -1e300, -1.0, -5e-324, -0.0, 0.0, 5e-324, 1.0, 1.0 + f64::EPSILON, 1e300];
+        assert!(values.map(ordered).is_sorted());
+        assert!(values.iter().all(|&number| value(ordered(number)).to_bits() == number.to_bits()));
+    }
+}
