@@ -123,9 +123,17 @@ impl Chooser<'_> {
                     }
                     _ => "at least one, as the settings ask for some",
                 };
-                let remedy =
-                    "name others; an environment with a single trajectory has none to spare but its end: `last = 0.25`";
-                let problem = Problem::new(Kind::EmptySplit, "no trajectories", expected, remedy);
+                let (found, remedy) = match selection.last {
+                    Some(_) => (
+                        "no trajectory of four samples, two to cut off and two to stay",
+                        "hold whole trajectories out, or write `adapt = [\"*\"]` where nothing is to train",
+                    ),
+                    None => (
+                        "no trajectories",
+                        "name others; an environment with a single trajectory has none to spare but its end: `last = 0.25`",
+                    ),
+                };
+                let problem = Problem::new(Kind::EmptySplit, found, expected, remedy);
                 self.problems.push(problem.setting(format!("import.splits.{split}")));
             }
         }

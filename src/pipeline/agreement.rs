@@ -19,7 +19,6 @@ struct Foreseen {
     parameters: Vec<Named>,
     inputs: Vec<Named>,
     state: StateShape,
-    splits: BTreeSet<Split>,
     /// Environments of the train split and values that Gauss-Newton compares in each trajectory, where a simulation tells.
     training: Option<(usize, usize)>,
 }
@@ -40,12 +39,19 @@ pub(super) fn trains(settings: &Settings) -> Option<&train::Settings> {
 /// whether the file itself gives a setting.
 pub(super) fn disagreements(settings: &Settings, is_said: &dyn Fn(&str) -> bool) -> Vec<Problem> {
     let mut problems = Problems::default();
+    let splits = splits_of(settings);
+    if let Some(estimate) = &settings.estimate {
+        has_splits(&splits, &estimate.splits, settings.import.is_some(), is_said("estimate.splits"), &mut problems);
+    }
+    if trains(settings).is_some() {
+        has_splits_to_train(&splits, settings.import.is_some(), &mut problems);
+    }
     if let Some(dataset) = Foreseen::new(settings) {
         if let Some(train) = trains(settings) {
             dataset.suits_training(train, settings, &mut problems);
         }
         if let Some(estimate) = &settings.estimate {
-            dataset.suits_estimate(estimate, settings, is_said, &mut problems);
+            dataset.suits_estimate(estimate, settings, &mut problems);
         }
     }
     problems.0
@@ -87,15 +93,17 @@ impl Foreseen {
 
     /// `None` where the settings are wrong in themselves.
     fn simulated(settings: &generate::Settings) -> Option<Foreseen> {
+        if !settings.validate().is_empty() {
+            return None;
+        }
         let system = settings.find_system().ok()?;
         let state = system.state_shape(settings.find_preset(system)?);
-        let values = (settings.samples(system) - 1) * state.size();
+        let values = settings.samples(system).saturating_sub(1) * state.size();
         Some(Foreseen {
             time_unit: system.time_unit.to_owned(),
             channels: system.channels.iter().map(|it| Named::new(it.name, it.unit)).collect(),
             parameters: system.parameters.iter().map(|it| Named::new(it.name, it.unit)).collect(),
             inputs: system.inputs.iter().map(|it| Named::new(it.name, it.unit)).collect(),
-            splits: settings.splits.keys().copied().collect(),
             training: settings
                 .environments(Split::Train)
                 .filter(|_| settings.observation.is_none())
@@ -109,45 +117,17 @@ impl Foreseen {
         let channels: Vec<Named> = of_role(Role::State).map(|it| Named::new(&it.name, &it.unit)).collect();
         let inputs = of_role(Role::Input).map(|it| Named::new(&it.name, &it.unit));
         let events = settings.events.iter().map(|it| Named::new(&it.name, &it.unit));
-        let of = &settings.splits;
-        let trains = !of.estimates_all();
-        let splits = [
-            (Split::Train, trains),
-            (Split::Validation, trains && !of.validation.is_empty()),
-            (Split::Test, trains && !of.test.is_empty()),
-            (Split::Adapt, !of.adapt.is_empty()),
-            (Split::AdaptTest, !of.adapt.is_empty() && !of.adapt_test.is_empty()),
-        ];
         Foreseen {
             time_unit: settings.time_unit.clone(),
             state: StateShape::new(channels.len(), None),
             channels,
             parameters: settings.parameters.iter().map(|it| Named::new(&it.name, &it.unit)).collect(),
             inputs: inputs.chain(events).collect(),
-            splits: splits.into_iter().filter(|(_, made)| *made).map(|(split, _)| split).collect(),
             training: None,
         }
     }
 
     fn suits_training(&self, train: &train::Settings, settings: &Settings, problems: &mut Problems) {
-        for split in [Split::Train, Split::Validation].into_iter().filter(|split| !self.splits.contains(split)) {
-            match (settings.import.is_some(), split) {
-                (false, _) => problems.add(
-                    "generate.splits",
-                    format!("no split `{split}`"),
-                    "it, because the pipeline has a [train] section",
-                    format!("add [generate.splits.{split}]"),
-                ),
-                (true, Split::Train) => problems.add(
-                    "import.splits.adapt",
-                    "[\"*\"]: every environment is estimated and none trains",
-                    "environments to train on, because the pipeline has a [train] section",
-                    "name the environments to estimate, or estimate by equations: `estimate.method = \"physics\"`",
-                ),
-                // The import itself asks for it where there is anything to train on.
-                (true, _) => {}
-            }
-        }
         let d = train.context_dimension.unwrap_or(self.parameters.len());
         if d == 0 {
             problems.add(
@@ -188,14 +168,7 @@ impl Foreseen {
         }
     }
 
-    fn suits_estimate(
-        &self,
-        estimate: &estimate::Settings,
-        settings: &Settings,
-        is_said: &dyn Fn(&str) -> bool,
-        problems: &mut Problems,
-    ) {
-        self.has_splits(&estimate.splits, settings.import.is_some(), is_said("estimate.splits"), problems);
+    fn suits_estimate(&self, estimate: &estimate::Settings, settings: &Settings, problems: &mut Problems) {
         if !self.state.space.is_empty() {
             let fields = "a dataset of fields";
             if estimate.fitted {
@@ -220,26 +193,6 @@ impl Foreseen {
                 known_bounds(estimate, &known, problems);
             }
             Method::Physics => self.suits_equations(estimate, settings, problems),
-        }
-    }
-
-    fn has_splits(&self, asked: &[Split], imported: bool, is_said: bool, problems: &mut Problems) {
-        let made: Vec<&str> = self.splits.iter().map(|split| split.name()).collect();
-        let expected = format!("some of {}", made.join(", "));
-        let remedy = match imported {
-            true => "name environments to estimate in `import.splits.adapt`, all of them by [\"*\"]".to_owned(),
-            false => "add a split of new environments, such as [generate.splits.adapt]".to_owned(),
-        };
-        let section = if imported { "[import]" } else { "[generate]" };
-        if !asked.iter().any(|split| self.splits.contains(split)) {
-            problems.add("estimate.splits", format!("no split that {section} makes"), expected, remedy);
-        } else if is_said && asked != estimate::Settings::default().splits {
-            // The default names all that may be there; who names them himself means each.
-            for (place, split) in asked.iter().enumerate().filter(|(_, split)| !self.splits.contains(split)) {
-                let found = format!("`{split}`, which {section} does not make");
-                let remedy = format!("remove it, or {remedy}");
-                problems.add(format!("estimate.splits.{place}"), found, expected.clone(), remedy);
-            }
         }
     }
 
@@ -327,6 +280,64 @@ impl Foreseen {
                 let key = key(format!("parameters.{place}.unit"));
                 compare(key, parameter.name, parameter.unit, &known.unit, problems);
             }
+        }
+    }
+}
+
+/// The splits that the first stage makes.
+fn splits_of(settings: &Settings) -> BTreeSet<Split> {
+    if let Some(generate) = &settings.generate {
+        return generate.splits.keys().copied().collect();
+    }
+    let Some(import::Settings { splits: of, .. }) = &settings.import else { return BTreeSet::new() };
+    let (trains, estimates) = (!of.estimates_all(), !of.adapt.is_empty());
+    let splits = [
+        (Split::Train, trains),
+        (Split::Validation, trains && !of.validation.is_empty()),
+        (Split::Test, trains && !of.test.is_empty()),
+        (Split::Adapt, estimates),
+        (Split::AdaptTest, estimates && !of.adapt_test.is_empty()),
+    ];
+    splits.into_iter().filter(|(_, made)| *made).map(|(split, _)| split).collect()
+}
+
+fn has_splits(splits: &BTreeSet<Split>, asked: &[Split], imported: bool, is_said: bool, problems: &mut Problems) {
+    let made: Vec<&str> = splits.iter().map(|split| split.name()).collect();
+    let expected = format!("some of {}", made.join(", "));
+    let remedy = match imported {
+        true => "name environments to estimate in `import.splits.adapt`, all of them by [\"*\"]".to_owned(),
+        false => "add a split of new environments, such as [generate.splits.adapt]".to_owned(),
+    };
+    let section = if imported { "[import]" } else { "[generate]" };
+    if !asked.iter().any(|split| splits.contains(split)) {
+        problems.add("estimate.splits", format!("no split that {section} makes"), expected, remedy);
+    } else if is_said && asked != estimate::Settings::default().splits {
+        // The default names all that may be there; who names them himself means each.
+        for (place, split) in asked.iter().enumerate().filter(|(_, split)| !splits.contains(split)) {
+            let found = format!("`{split}`, which {section} does not make");
+            let remedy = format!("remove it, or {remedy}");
+            problems.add(format!("estimate.splits.{place}"), found, expected.clone(), remedy);
+        }
+    }
+}
+
+fn has_splits_to_train(splits: &BTreeSet<Split>, imported: bool, problems: &mut Problems) {
+    for split in [Split::Train, Split::Validation].into_iter().filter(|split| !splits.contains(split)) {
+        match (imported, split) {
+            (false, _) => problems.add(
+                "generate.splits",
+                format!("no split `{split}`"),
+                "it, because the pipeline has a [train] section",
+                format!("add [generate.splits.{split}]"),
+            ),
+            (true, Split::Train) => problems.add(
+                "import.splits.adapt",
+                "[\"*\"]: every environment is estimated and none trains",
+                "environments to train on, because the pipeline has a [train] section",
+                "name the environments to estimate, or estimate by equations: `estimate.method = \"physics\"`",
+            ),
+            // The import itself asks for it where there is anything to train on.
+            (true, _) => {}
         }
     }
 }

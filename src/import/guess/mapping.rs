@@ -44,7 +44,9 @@ impl Archive {
         let value = channel.and_then(|_| take(&|look| look.is_called(VALUE_NAMES) && look.is_number()));
         let value = value.or_else(|| channel.and_then(|_| take(&|look| look.is_number() && look.values.len() > 1)));
         // Rows of one environment mostly stand together.
-        let is_text = |look: &Look| look.texts > 0 && look.values.len() > 1 && look.changes < look.values.len();
+        let is_text = |look: &Look| {
+            look.texts > 0 && !look.is_number() && look.values.len() > 1 && look.changes < look.values.len()
+        };
         let environment = environment.or_else(|| if self.pattern.is_some() { None } else { take(&is_text) });
         let is_covariate = |look: &Look| environment.is_some_and(|environment| look.changes <= environment.changes);
         let is_dose = |look: &Look| event.is_some() && look.is_called(DOSES);
