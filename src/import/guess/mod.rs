@@ -29,6 +29,9 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
                 .file(path),
         ]
     };
+    if !path.exists() {
+        return Err(nothing("no such file", "check the path"));
+    }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut archive = Archive { directory: parent.to_owned(), ..Archive::default() };
     let file = match path.extension().and_then(|ending| ending.to_str()) {
