@@ -76,20 +76,20 @@ impl Signals {
     /// The signals at ascending `times [T]`: `[T, U]`.
     ///
     /// # Errors
-    /// [`Error::Usage`] if they begin after the first time or end before the last.
+    /// [`Error::Usage`] if they begin after the first time or end before the last; none for no time.
     pub fn at(&self, times: &[f64]) -> Result<Vec<f64>, Error> {
         let u = self.between.len();
+        let ends = |times: &[f64]| Some((*times.first()?, *times.last()?));
+        let (Some((begin, end)), Some((first, last))) = (ends(times), ends(&self.times)) else { return Ok(Vec::new()) };
+        if begin < first || end > last {
+            return Err(Error::Usage(format!(
+                "--inputs: found signals from {first} to {last} and a forecast from {begin} to {end}; expected signals over all of \
+                 it: add rows, or shorten the forecast with --until"
+            )));
+        }
         let mut values = Vec::with_capacity(times.len() * u);
         for &time in times {
             let next = self.times.partition_point(|sample| *sample <= time);
-            let is_last = next == self.times.len() && self.times.last() == Some(&time);
-            if next == 0 || next == self.times.len() && !is_last {
-                let [first, last] = [self.times.first(), self.times.last()].map(|it| it.copied().unwrap_or(f64::NAN));
-                return Err(Error::Usage(format!(
-                    "--inputs: found signals from {first} to {last} and a forecast at {time}; expected signals over all of it: \
-                     add rows, or shorten the forecast with --until"
-                )));
-            }
             let (before, after) = (next - 1, next.min(self.times.len() - 1));
             let dt = self.times[after] - self.times[before];
             for (k, between) in self.between.iter().enumerate() {

@@ -157,7 +157,12 @@ fn begin(
     given: Option<Vec<f64>>,
 ) -> Result<(KnownContext, f64, Vec<f64>), Error> {
     if let Some(text) = &command.parameters {
+        if model.manifest.parameters.is_empty() {
+            let found = "the model knows no parameters, for its dataset has none";
+            return Err(Error::Usage(format!("--parameters: {found}; give --environment instead")));
+        }
         let parameters = values("--parameters", text, &model.manifest.parameters)?;
+        warn_of_parameters(model, &parameters);
         let known = estimate::context_of_parameters(model, &parameters)?;
         let Some(initial) = given else {
             return Err(Error::Usage("--parameters: also needs --initial, the state to start from".to_owned()));
@@ -174,6 +179,21 @@ fn begin(
                 return Err(Error::Usage("--from: also needs --initial, the state at that time".to_owned()));
             };
             Ok((known, observed.times[last], observed.state(last).to_vec()))
+        }
+    }
+}
+
+/// Warns of parameters beyond those of the training environments.
+fn warn_of_parameters(model: &StoredModel, parameters: &[f64]) {
+    for (k, (quantity, value)) in model.manifest.parameters.iter().zip(parameters).enumerate() {
+        let known = model.manifest.environments.iter().filter_map(|environment| environment.parameters[k]);
+        let (least, greatest) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
+        if !(least..=greatest).contains(value) && least <= greatest {
+            let name = &quantity.name;
+            complain(&format!(
+                "warning: the model extrapolates, and the bands do not know by how much: {name} is {value}; those of the training \
+                 environments go from {least} to {greatest}"
+            ));
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Counts {
     pub observed: Vec<u64>,
     pub missing: Vec<u64>,
     pub changes: Changes,
-    /// Gaps at which a trajectory was cut, and single samples that were left over.
+    /// Places at which a trajectory was cut, and single samples that were left over.
     pub cuts: u64,
     pub single: u64,
     /// Samples beyond the observed states, left out, and those within without any, kept for their inputs.
@@ -27,6 +27,8 @@ pub(super) struct Counts {
     pub interpolated: Vec<u64>,
     /// Rows that are events of each input that these make.
     pub events: Vec<u64>,
+    /// Events of each such input before or after the observed states of their trajectory, which act on nothing.
+    pub idle: Vec<u64>,
     /// Files in which a column was converted from one unit to another.
     pub conversions: Conversions,
 }
@@ -38,8 +40,9 @@ impl Counts {
     pub fn new(settings: &Settings) -> Self {
         let channels = settings.states().count();
         let interpolated = vec![0; settings.driving().count()];
-        let events = vec![0; settings.events.len()];
-        Counts { observed: vec![0; channels], missing: vec![0; channels], interpolated, events, ..Counts::default() }
+        let [events, idle] = [(); 2].map(|()| vec![0; settings.events.len()]);
+        let [observed, missing] = [(); 2].map(|()| vec![0; channels]);
+        Counts { observed, missing, interpolated, events, idle, ..Counts::default() }
     }
 
     /// Adds one trajectory's states `[T, C]`; where it is driven, a sample may have none.
@@ -69,6 +72,7 @@ impl Counts {
             driven,
             interpolated,
             events,
+            idle,
             conversions: _,
         } = other;
         let of_channels = [
@@ -76,6 +80,7 @@ impl Counts {
             (&mut self.missing, missing),
             (&mut self.interpolated, interpolated),
             (&mut self.events, events),
+            (&mut self.idle, idle),
         ];
         for (sum, count) in of_channels.into_iter().flat_map(|(sums, counts)| sums.iter_mut().zip(counts)) {
             *sum += count;
@@ -115,13 +120,17 @@ impl Counts {
         for (input, count) in settings.events.iter().zip(&self.events) {
             say("events", Some(&input.name), *count, "row", &format!("taken as events of input {}", input.name));
         }
+        for (input, count) in settings.events.iter().zip(&self.idle) {
+            let became = format!("of input {} before or after the observed states: without effect", input.name);
+            say("idle_events", Some(&input.name), *count, "event", &became);
+        }
         let kept = "without any observed state kept for the inputs";
         say("input_samples", None, self.driven, "sample", kept);
         let beyond = "before the first or after the last observed state left out";
         say("outside", None, self.outside, "sample", beyond);
         say("dropped", None, self.changes.emptied, "sample", "without any observed cell dropped");
         say("merged", None, self.changes.merged, "value", "merged with another of the same channel and time");
-        say("cut", None, self.cuts, "gap", "at which a trajectory was cut");
+        say("cut", None, self.cuts, "place", "at which a trajectory was cut, by `split_gap` or `split_length`");
         say("left_alone", None, self.single, "sample", "left alone by such a cut and dropped");
         report
     }

@@ -258,6 +258,22 @@ pub(super) fn signals(
     if problems.is_empty() { Ok(signals) } else { Err(problems) }
 }
 
+/// How many events of each input end before the `span` in which states were observed, or begin behind it: they act on nothing.
+pub(super) fn idle<'a>(
+    settings: &'a Settings,
+    events: &'a [Vec<(f64, f64)>],
+    span: (f64, f64),
+) -> impl Iterator<Item = u64> + use<'a> {
+    settings.events.iter().zip(events).map(move |(input, events)| {
+        let ends = |time: f64| match input.shape {
+            Shape::Pulse => time + input.duration.unwrap_or(1.0),
+            // What was given before counts, and so does when.
+            Shape::Cumulative | Shape::Since => f64::INFINITY,
+        };
+        events.iter().filter(|(time, _)| ends(*time) <= span.0 || *time > span.1).count() as u64
+    })
+}
+
 fn unknown_before(index: usize, events: &[(f64, f64)], span: (f64, f64), whose: &str) -> Problem {
     let found = match events.first() {
         Some(event) => format!("the first event of {whose} at time {}", event.0),
@@ -304,7 +320,7 @@ fn pulse(events: &[(f64, f64)], duration: f64) -> Signal {
             begun += events[begun..].iter().take_while(|event| event.0 <= time).count();
             ended += events[ended..].iter().take_while(|event| event.0 + duration <= time).count();
             // Summed anew, so that nothing is left of what has ended.
-            (time, events[ended..begun].iter().map(|event| event.1 / duration).sum())
+            (time, events[ended..begun].iter().fold(0.0, |rate, event| rate + event.1 / duration))
         }),
     )
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::clock::{Clock, Moment};
 use super::counts::Counts;
-use super::events::{Events, signals};
+use super::events::{Events, idle, signals};
 use super::files::SourceFile;
 use super::inputs::drive;
 use super::problem::{Kind, Problem, Problems, shown};
@@ -119,8 +119,14 @@ impl Tracks<'_> {
         let Track { environment, trajectory, .. } = &store.tracks[track];
         let events =
             self.events.of(environment, trajectory, |moment| self.clock.time(moment, first.unwrap_or(moment)))?;
-        let made = |span, times: &[f64]| signals(self.settings, &events, span, times, whose);
-        Ok(match drive(samples, self.settings, made, whose, counts) {
+        let mut without_effect = Vec::new();
+        let made = |span, times: &[f64]| {
+            without_effect.extend(idle(self.settings, &events, span));
+            signals(self.settings, &events, span, times, whose)
+        };
+        let driven = drive(samples, self.settings, made, whose, counts);
+        counts.idle.iter_mut().zip(&without_effect).for_each(|(sum, count)| *sum += count);
+        Ok(match driven {
             Ok(samples) => samples,
             Err(found) => {
                 problems.extend(found.into_iter().map(|(problem, place)| match place {

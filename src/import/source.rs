@@ -73,7 +73,14 @@ impl Source {
         let unreadable = |error: io::Error| {
             let parent = path.parent().unwrap_or(path);
             let (found, remedy) = match error.kind() {
-                io::ErrorKind::NotFound if parent.is_dir() => ("no such file".into(), files_in(parent, &file.name)),
+                io::ErrorKind::NotFound if parent.is_dir() => {
+                    let from = if path.is_relative() {
+                        "; `import.directory` is relative to the current directory"
+                    } else {
+                        ""
+                    };
+                    ("no such file".into(), files_in(parent, &file.name) + from)
+                }
                 io::ErrorKind::NotFound => {
                     let remedy =
                         "correct `import.directory`, which does not exist; it is relative to the current directory";

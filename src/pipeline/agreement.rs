@@ -141,6 +141,9 @@ impl Foreseen {
             let expected = "as many known parameters as dimensions";
             problems.add("train.contexts", found, expected, "remove `context_dimension`, or write \"learned\"");
         }
+        let channels: Vec<&str> = self.channels.iter().map(|it| it.name.as_str()).collect();
+        let of_weights = train::weight_problems(&train.weights, &channels).into_iter();
+        problems.0.extend(of_weights.map(|it| Problem { key: format!("train.{}", it.key), ..it }));
         if let Some((found, expected)) = train.model.problem(&self.state, self.inputs.len()) {
             let remedy = "choose another of `paramill list models`";
             problems.add(

@@ -120,6 +120,15 @@ pub fn run(
             channel.name
         )));
     }
+    if settings.scaling == Scaling::None {
+        for (c, size) in scales::odd_channels(dataset)? {
+            run.emit(Event::Warn(format!(
+                "channel `{}` has values of the size {size:.3e}, and is not scaled: a model learns best from values about 1; set \
+                 `train.scaling = \"standard\"`",
+                manifest.channels[c].name
+            )));
+        }
+    }
     let input_scales = inputs::input_scales(dataset)?;
     let channels = manifest.channels.iter().map(|it| format!("channel `{}`", it.name)).zip(&scales);
     let of_inputs = input_scales.iter().map(|it| &it.scale);
@@ -246,17 +255,9 @@ pub fn run(
 /// The weight of each of `channels` in the loss, their mean one; none where `settings` have none.
 fn channel_weights(settings: &BTreeMap<String, f64>, channels: &[Quantity]) -> Result<Vec<f64>, Error> {
     let names: Vec<&str> = channels.iter().map(|channel| channel.name.as_str()).collect();
-    let mut problems = Problems::default();
-    for (name, weight) in settings {
-        if !names.contains(&name.as_str()) {
-            problems.unknown(format!("weights.{name}"), name, "channel of the dataset", &names);
-        }
-        let sound = (1e-12..=1e12).contains(weight);
-        let remedy = "give 1 to a channel that counts like those without a weight, more to one that counts more";
-        problems.require(sound, format!("weights.{name}"), weight, "a number from 1e-12 to 1e12", remedy);
-    }
-    if !problems.0.is_empty() {
-        return Err(Error::Weights(problems.0));
+    let problems = weight_problems(settings, &names);
+    if !problems.is_empty() {
+        return Err(Error::Weights(problems));
     }
     if settings.is_empty() {
         return Ok(Vec::new());
@@ -264,6 +265,20 @@ fn channel_weights(settings: &BTreeMap<String, f64>, channels: &[Quantity]) -> R
     let weights: Vec<f64> = names.iter().map(|&name| settings.get(name).copied().unwrap_or(1.0)).collect();
     let mean = weights.iter().sum::<f64>() / weights.len() as f64;
     Ok(weights.into_iter().map(|weight| weight / mean).collect())
+}
+
+/// Everything wrong with `train.weights` for channels of these names; keys begin at `weights`.
+pub(crate) fn weight_problems(weights: &BTreeMap<String, f64>, channels: &[&str]) -> Vec<Problem> {
+    let mut problems = Problems::default();
+    for (name, weight) in weights {
+        if !channels.contains(&name.as_str()) {
+            problems.unknown(format!("weights.{name}"), name, "channel of the dataset", channels);
+        }
+        let sound = (1e-12..=1e12).contains(weight);
+        let remedy = "give 1 to a channel that counts like those without a weight, more to one that counts more";
+        problems.require(sound, format!("weights.{name}"), weight, "a number from 1e-12 to 1e12", remedy);
+    }
+    problems.0
 }
 
 /// What tells one training from another: its settings, seed and data.

@@ -24,6 +24,8 @@ const READ_AHEAD: usize = 256;
 /// Bits that one pass finds, and how many values they have.
 const DIGIT: u32 = 16;
 const DIGITS: usize = 1 << DIGIT;
+/// Sizes that a model can be trained on as they are.
+const USUAL: std::ops::RangeInclusive<f64> = 0.01..=100.0;
 /// Distance of the quartiles of a Gaussian, in standard deviations.
 const GAUSSIAN_WIDTH: f64 = 1.349;
 
@@ -62,6 +64,23 @@ pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<(Channe
         }
     }
     Ok(scales)
+}
+
+/// Channels whose values in the first trajectories are all small or some of them large beside one, and the greatest size there: unscaled, a model
+/// sees little of the small and nothing else of the large.
+///
+/// # Errors
+/// Any error of reading.
+pub fn odd_channels(dataset: &Dataset) -> Result<Vec<(usize, f64)>, Error> {
+    let shape = dataset.manifest().state_shape();
+    let Some(batch) = dataset.batches(Split::Train, Store::Parquet, READ_AHEAD)?.next() else { return Ok(Vec::new()) };
+    let batch = batch?;
+    let greatest = |c: usize| {
+        let fields = batch.iter().flat_map(|trajectory| shape.channel(&trajectory.states, c)).flatten();
+        fields.filter(|value| !value.is_nan()).fold(0.0, |greatest: f64, value| greatest.max(value.abs()))
+    };
+    let sizes = (0..shape.channels).map(|c| (c, greatest(c)));
+    Ok(sizes.filter(|(_, size)| *size > 0.0 && !USUAL.contains(size)).collect())
 }
 
 /// Hands over the channel and the value of every observed cell of the training split.
