@@ -154,6 +154,25 @@ fn pulses_have_edges_and_add_up() {
 }
 
 #[test]
+fn events_beyond_the_observed_states_are_counted() {
+    let pulse = event("shape = 'pulse'\ncolumn = 'amount'\nduration = 1.25").replace("'mg'", "'mg s-1'");
+    let rows = format!("{DOSES}a,4.5,.,500,1\na,-2,.,500,1\n").replace("a,0,1,.,0\n", "");
+    let (_, trajectories, notes) = doses_in(&format!("{rows}a,0,1,.,0\n"), &pulse)
+        .change(|settings| settings.table.disorder = Disorder::Sort)
+        .import();
+    assert_eq!(trajectories[0].1.inputs, [0.0, 240.0, 320.0, 80.0, 80.0, 0.0, 0.0]);
+    let idle = "2 events of input dose before or after the observed states: without effect".to_owned();
+    assert!(notes.contains(&idle), "{notes:?}");
+    // What was given before counts.
+    let cumulative = event("shape = 'cumulative'\ncolumn = 'amount'");
+    let notes = doses_in(&format!("{rows}a,0,1,.,0\n"), &cumulative)
+        .change(|settings| settings.table.disorder = Disorder::Sort)
+        .import()
+        .2;
+    assert!(notes.iter().any(|note| note.starts_with("1 event of input dose before or after")), "{notes:?}");
+}
+
+#[test]
 fn time_since_falls_at_an_event() {
     let since = |rest: &str| event(&format!("shape = 'since'\n{rest}")).replace("'mg'", "'ms'");
     let a = first(&doses(&since("before = 60000")));

@@ -104,3 +104,24 @@ fn weights_of_unknown_channels_are_refused_with_all_problems() {
     }
     assert!(!root.path().join("model").exists());
 }
+
+#[test]
+fn unscaled_channels_far_from_one_are_named() {
+    let root = tempfile::tempdir().unwrap();
+    let like = generate(root.path(), FOUR_PAIRS);
+    let splits = [Split::Train, Split::Validation].map(|split| {
+        let mut rows = like.read(split).unwrap();
+        rows.iter_mut().flat_map(|row| row.states.iter_mut().step_by(2)).for_each(|x| *x *= 1e3);
+        (split, rows)
+    });
+    write(&root.path().join("large"), like.manifest().clone(), &splits);
+    let dataset = Dataset::open(&root.path().join("large")).unwrap();
+    for (scaling, warned) in [(Scaling::None, true), (Scaling::Standard, false)] {
+        let settings = Settings { scaling, steps: 1, ..train_settings(SHORT) };
+        let listener = Listener::default();
+        let _ = train_heard(&settings, &dataset, &root.path().join(format!("model-{warned}")), &listener);
+        let warnings = listener.warnings();
+        assert_eq!(warnings.contains("channel `x` has values of the size"), warned, "{warnings}");
+        assert!(!warnings.contains("channel `y`"), "{warnings}");
+    }
+}
