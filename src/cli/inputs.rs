@@ -5,6 +5,9 @@ use std::path::Path;
 use crate::pipeline::Error;
 use crate::schema::{Between, Input};
 
+/// How far apart equal times may be that were reached in different ways, relative to the length of a forecast.
+const ROUNDING: f64 = 1e-9;
+
 /// Known signals over time.
 pub struct Signals {
     /// Strictly increasing `[N]`.
@@ -32,6 +35,9 @@ impl Signals {
         if !missing.is_empty() {
             let found = header.iter().collect::<Vec<_>>().join(",");
             return Err(wrong(&[format!("found no column {} among {found}; expected {expected}", missing.join(", "))]));
+        }
+        if let Some(twice) = columns.iter().find(|name| header.iter().filter(|column| column == *name).count() > 1) {
+            return Err(wrong(&[format!("found the column {twice} twice; expected each once")]));
         }
         let places: Vec<usize> = columns.iter().filter_map(place).collect();
         let mut signals = Signals { times: Vec::new(), values: Vec::new(), between: Vec::new() };
@@ -69,7 +75,7 @@ impl Signals {
         let inside = self.times.iter().copied().filter(|time| first < *time && *time < last);
         let mut times: Vec<f64> = times.into_iter().chain(inside).collect();
         times.sort_by(f64::total_cmp);
-        times.dedup();
+        times.dedup_by(|later, time| *later - *time <= ROUNDING * (last - first));
         times
     }
 
@@ -81,7 +87,8 @@ impl Signals {
         let u = self.between.len();
         let ends = |times: &[f64]| Some((*times.first()?, *times.last()?));
         let (Some((begin, end)), Some((first, last))) = (ends(times), ends(&self.times)) else { return Ok(Vec::new()) };
-        if begin < first || end > last {
+        let slack = ROUNDING * (end - begin);
+        if begin < first - slack || end > last + slack {
             return Err(Error::Usage(format!(
                 "--inputs: found signals from {first} to {last} and a forecast from {begin} to {end}; expected signals over all of \
                  it: add rows, or shorten the forecast with --until"
@@ -89,6 +96,7 @@ impl Signals {
         }
         let mut values = Vec::with_capacity(times.len() * u);
         for &time in times {
+            let time = time.clamp(first, last);
             let next = self.times.partition_point(|sample| *sample <= time);
             let (before, after) = (next - 1, next.min(self.times.len() - 1));
             let dt = self.times[after] - self.times[before];
@@ -113,5 +121,7 @@ mod tests {
         assert_eq!(signals.with_bends(vec![0.0, 2.0]), [0.0, 1.0, 2.0]);
         assert_eq!(signals.at(&[0.0, 0.5, 1.0, 2.0, 3.0]).unwrap(), [1.0, 1.0, 1.0, 1.5, 2.0, 2.0, 2.0, 4.0, 4.0, 6.0]);
         assert!(signals.at(&[-0.5]).is_err() && signals.at(&[3.5]).is_err());
+        assert_eq!(signals.at(&[2.0, 3.0_f64.next_up()]).unwrap()[2..], [4.0, 6.0]);
+        assert_eq!(signals.with_bends(vec![0.0, 1.0_f64.next_down(), 2.0]), [0.0, 1.0_f64.next_down(), 2.0]);
     }
 }

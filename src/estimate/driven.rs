@@ -17,7 +17,7 @@ pub fn inputs_extrapolate(model: &Manifest, times: &[f64], inputs: &[f64], slack
             let slack = slack * (greatest - least) + ROUNDING * least.abs().max(greatest.abs());
             let name = &input.quantity.name;
             (!(least - slack..=greatest + slack).contains(&value)).then(|| {
-                format!("input {name} is {value:.6} at time {time}; those of the training split go from {least:.6} to {greatest:.6}")
+                format!("input {name} is {value:?} at time {time}; those of the training split go from {least:?} to {greatest:?}")
             })
         })
     })

@@ -4,6 +4,9 @@ use arrow_array::{Array, StringViewArray};
 
 use super::cell::Cell;
 
+/// Integers up to here are numbers to the last digit.
+pub(super) const EXACT: u64 = 1 << 53;
+
 /// What a batch of columns could not be read for.
 pub(super) type Failure = String;
 

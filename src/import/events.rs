@@ -236,7 +236,7 @@ impl Events {
 /// The inputs that the events of a trajectory make; its states were observed within `span`, and it has samples at `times`.
 ///
 /// # Errors
-/// For each input that is not known at its beginning.
+/// For each input that is not known at its beginning, or whose pulses are too brief.
 pub(super) fn signals(
     settings: &Settings,
     events: &[Vec<(f64, f64)>],
@@ -248,7 +248,10 @@ pub(super) fn signals(
     for (index, (input, events)) in settings.events.iter().zip(events).enumerate() {
         match input.shape {
             Shape::Cumulative => signals.push(cumulative(events)),
-            Shape::Pulse => signals.push(pulse(events, input.duration.unwrap_or(1.0))),
+            Shape::Pulse => match pulse(events, input.duration.unwrap_or(1.0)) {
+                Ok(signal) => signals.push(signal),
+                Err(time) => problems.push(too_brief(index, input.duration.unwrap_or(1.0), time, whose)),
+            },
             Shape::Since => match since(input, &settings.time_unit, events, span, times) {
                 Some(signal) => signals.push(signal),
                 None => problems.push(unknown_before(index, events, span, whose)),
@@ -309,20 +312,32 @@ fn cumulative(events: &[(f64, f64)]) -> Signal {
     )
 }
 
-fn pulse(events: &[(f64, f64)], duration: f64) -> Signal {
-    let mut edges: Vec<f64> = events.iter().flat_map(|event| [event.0, event.0 + duration]).collect();
+/// # Errors
+/// The time of an event that is over where it begins, as times have no digits for its duration.
+fn pulse(events: &[(f64, f64)], duration: f64) -> Result<Signal, f64> {
+    let end = |time: f64| time + duration;
+    if let Some((time, _)) = events.iter().find(|(time, _)| end(*time) <= *time) {
+        return Err(*time);
+    }
+    let mut edges: Vec<f64> = events.iter().flat_map(|event| [event.0, end(event.0)]).collect();
     edges.sort_by(f64::total_cmp);
     edges.dedup();
     let (mut ended, mut begun) = (0, 0);
-    held(
-        0.0,
-        edges.into_iter().map(|time| {
-            begun += events[begun..].iter().take_while(|event| event.0 <= time).count();
-            ended += events[ended..].iter().take_while(|event| event.0 + duration <= time).count();
-            // Summed anew, so that nothing is left of what has ended.
-            (time, events[ended..begun].iter().fold(0.0, |rate, event| rate + event.1 / duration))
-        }),
-    )
+    let samples = edges.into_iter().map(|edge| {
+        begun += events[begun..].iter().take_while(|event| event.0 <= edge).count();
+        ended += events[ended..].iter().take_while(|event| end(event.0) <= edge).count();
+        // Summed anew, so that nothing is left of what has ended; over the duration as it was rounded, so that the whole amount is given.
+        let rates = events[ended..begun].iter().map(|&(time, amount)| amount / (end(time) - time));
+        (edge, rates.fold(0.0, |sum, rate| sum + rate))
+    });
+    Ok(held(0.0, samples))
+}
+
+fn too_brief(index: usize, duration: f64, time: f64, whose: &str) -> Problem {
+    let found = format!("a pulse of {duration:?} at time {time:?} of {whose}, which is over where it begins");
+    let remedy = "count times from an `origin` nearer to the data, or set a longer duration";
+    let problem = Problem::new(Kind::InputSpan, found, "a duration that times have digits for", remedy);
+    problem.setting(format!("import.events[{index}].duration"))
 }
 
 /// `None` if it is not known at the start of the span.

@@ -14,11 +14,11 @@ use std::path::Path;
 
 use arrow_array::builder::StringViewBuilder;
 use arrow_buffer::Buffer;
-use hdf5_metno::types::TypeDescriptor;
-use hdf5_metno::{Dataset, File, Group, Hyperslab, SliceOrIndex};
+use hdf5_metno::types::{FixedAscii, FixedUnicode, IntSize, TypeDescriptor};
+use hdf5_metno::{Dataset, File, Group, H5Type, Hyperslab, SliceOrIndex};
 use ndarray::IxDyn;
 
-use super::columns::{Batch, Batches, Column, Failure, Refusal};
+use super::columns::{Batch, Batches, Column, EXACT, Failure, Refusal};
 use crate::dataset::{Texts, hdf5_reach_problems};
 
 /// Rows read at a time.
@@ -29,6 +29,9 @@ const DEEPEST: usize = 4;
 
 /// Bytes that a stored byte can stand for at most: deflate's limit is 1032.
 const GREATEST_DEFLATION: u64 = 1040;
+
+/// Bytes of a text of fixed length at most.
+const LONGEST_TEXT: usize = 256;
 
 /// Channels of a tensor at most; an axis of more is one in space.
 const MOST_CHANNELS: usize = 64;
@@ -48,6 +51,10 @@ enum Axes {
 
 enum Values {
     Numbers(Dataset, Axes),
+    /// Of 64 bits, with a sign or without.
+    Integers(Dataset, Axes, bool),
+    /// Of one length each, in Unicode or not.
+    FixedTexts(Dataset, Axes, bool),
     Texts(Texts, Axes),
     /// The number of the trajectory.
     Index,
@@ -239,9 +246,16 @@ fn column(path: &Path, name: &str, variable: Dataset, axes: Axes) -> Result<Opti
     }
     let kind = variable.dtype().and_then(|kind| kind.to_descriptor()).ok();
     Ok(match kind {
+        Some(TypeDescriptor::Integer(IntSize::U8)) => Some((name.to_owned(), Values::Integers(variable, axes, true))),
+        Some(TypeDescriptor::Unsigned(IntSize::U8)) => Some((name.to_owned(), Values::Integers(variable, axes, false))),
         Some(TypeDescriptor::Float(_) | TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_)) => {
             Some((name.to_owned(), Values::Numbers(variable, axes)))
         }
+        Some(TypeDescriptor::FixedAscii(length) | TypeDescriptor::FixedUnicode(length)) if length > LONGEST_TEXT => {
+            return Err((format!("`{name}` of texts of {length} bytes; {LONGEST_TEXT} are read at most"), EXPORT));
+        }
+        Some(TypeDescriptor::FixedAscii(_)) => Some((name.to_owned(), Values::FixedTexts(variable, axes, false))),
+        Some(TypeDescriptor::FixedUnicode(_)) => Some((name.to_owned(), Values::FixedTexts(variable, axes, true))),
         Some(TypeDescriptor::VarLenUnicode | TypeDescriptor::VarLenAscii) if !matches!(axes, Axes::Both(_)) => {
             let texts = Texts::new(path, &variable).map_err(|found| (format!("`{name}`: {found}"), COPY))?;
             Some((name.to_owned(), Values::Texts(texts, axes)))
@@ -279,13 +293,22 @@ impl Values {
             Values::Index => {
                 Column::Numbers(rows.clone().flat_map(|row| samples.clone().map(move |_| row as f64)).collect())
             }
-            Values::Numbers(variable, axes) => {
-                let values = match slices(variable, *axes, rows, samples) {
-                    Some(slices) => variable.read_slice::<f64, _, IxDyn>(Hyperslab::from(slices)),
-                    None => variable.read_dyn::<f64>(),
-                };
-                let values = values.map_err(|error| error.to_string())?.into_raw_vec_and_offset().0;
-                Column::Numbers(spread(values, *axes, rows.len(), samples.len()))
+            Values::Numbers(variable, axes) => Column::Numbers(read(variable, *axes, rows, samples)?),
+            Values::Integers(variable, axes, true) => {
+                let values = read::<i64>(variable, *axes, rows, samples)?;
+                integers(&values, |value| value.unsigned_abs() <= EXACT, |value| value as f64)
+            }
+            Values::Integers(variable, axes, false) => {
+                let values = read::<u64>(variable, *axes, rows, samples)?;
+                integers(&values, |value| value <= EXACT, |value| value as f64)
+            }
+            Values::FixedTexts(variable, axes, false) => {
+                let texts = read::<FixedAscii<LONGEST_TEXT>>(variable, *axes, rows, samples)?;
+                fixed_texts(texts.iter().map(FixedAscii::as_bytes))?
+            }
+            Values::FixedTexts(variable, axes, true) => {
+                let texts = read::<FixedUnicode<LONGEST_TEXT>>(variable, *axes, rows, samples)?;
+                fixed_texts(texts.iter().map(FixedUnicode::as_bytes))?
             }
             Values::Texts(texts, axes) => {
                 let of_axis = match axes {
@@ -310,6 +333,35 @@ impl Values {
             }
         })
     }
+}
+
+/// The values of these rows and samples, row after row.
+fn read<T: H5Type + Clone>(
+    variable: &Dataset,
+    axes: Axes,
+    rows: &Range<usize>,
+    samples: &Range<usize>,
+) -> Result<Vec<T>, Failure> {
+    let values = match slices(variable, axes, rows, samples) {
+        Some(slices) => variable.read_slice::<T, _, IxDyn>(Hyperslab::from(slices)),
+        None => variable.read_dyn::<T>(),
+    };
+    let values = values.map_err(|error| error.to_string())?.into_raw_vec_and_offset().0;
+    Ok(spread(values, axes, rows.len(), samples.len()))
+}
+
+/// Numbers, or texts where a number would not be exact: they may be ids.
+fn integers<T: Copy + ToString>(values: &[T], is_exact: impl Fn(T) -> bool, number: impl Fn(T) -> f64) -> Column {
+    match values.iter().all(|&value| is_exact(value)) {
+        true => Column::Numbers(values.iter().map(|&value| number(value)).collect()),
+        false => Column::Texts(values.iter().map(|value| Some(value.to_string())).collect()),
+    }
+}
+
+fn fixed_texts<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Result<Column, Failure> {
+    let text =
+        |bytes| std::str::from_utf8(bytes).map(Some).map_err(|error| format!("a text that is not UTF-8: {error}"));
+    Ok(Column::Texts(texts.map(text).collect::<Result<_, _>>()?))
 }
 
 /// Where the values of these rows and samples stand in a variable; `None` for all of it.

@@ -18,14 +18,11 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
 
-use super::columns::{Batch, Batches, Column, Failure, Refusal};
+use super::columns::{Batch, Batches, Column, EXACT, Failure, Refusal};
 use crate::dataset::{caught, caught_each};
 
 /// Rows read at a time.
 const ROWS: usize = 1 << 13;
-
-/// Integers up to here are numbers to the last digit.
-const EXACT: u64 = 1 << 53;
 
 const DAY: i64 = 86_400_000_000_000;
 

@@ -123,6 +123,13 @@ pub(super) fn read(
             Problem::new(Kind::NoRows, "no row that `rows` keeps", "at least one row", "widen the conditions");
         problems.push(problem.setting("import.table.rows"));
     }
+    if complete && finished {
+        for (index, _) in counts.events.iter().enumerate().filter(|(_, count)| **count == 0) {
+            let remedy = "correct the conditions, or remove the section where there are no events";
+            let problem = Problem::new(Kind::NoRows, "no row that is such an event", "at least one row", remedy);
+            problems.push(problem.setting(format!("import.events[{index}].rows")));
+        }
+    }
     if !complete || lacks_rows {
         return None;
     }

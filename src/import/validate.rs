@@ -47,7 +47,13 @@ impl Settings {
         layout(&self.table, &mut report);
 
         if self.states().next().is_none() {
-            report("channels".into(), "none".into(), "at least one channel", "add an `[[import.channels]]`");
+            let found = if self.channels.is_empty() { "none" } else { "none that is a state" };
+            report(
+                "channels".into(),
+                found.into(),
+                "at least one of `role = \"state\"`",
+                "add an `[[import.channels]]`",
+            );
         }
         for (index, channel) in self.channels.iter().enumerate() {
             for (key, given) in [("between", channel.between.is_some()), ("extend", channel.extend)] {

@@ -194,6 +194,10 @@ impl Foreseen {
             Method::Learned => {
                 let known: Vec<&str> = self.parameters.iter().map(|it| it.name.as_str()).collect();
                 known_bounds(estimate, &known, problems);
+                let of_bounds = estimate.physics.as_ref().and_then(|physics| physics.system.as_ref());
+                if let Some(Ok(system)) = of_bounds.map(generate::SystemSettings::find) {
+                    self.suits_system(system, of_bounds, problems);
+                }
             }
             Method::Physics => self.suits_equations(estimate, settings, problems),
         }

@@ -166,11 +166,11 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    /// The unknowns with these parameters `[d]`, and initial states from the first observations.
+    /// The unknowns with these parameters `[d]`, and initial states: as given, or guessed from the first observations.
     pub fn start(&self, parameters: &[f64]) -> Unknowns {
         let c = self.model.size();
         let coordinates = parameters.iter().zip(&self.model.coordinates);
-        let first = |series: &Series, channel: usize| {
+        let guess = |series: &Series, channel: usize| {
             let mut values = series.observed.iter().skip(channel).step_by(c).filter(|value| !value.is_nan());
             let mut first = match self.loss {
                 Loss::Squares => values.next().into_iter().copied().collect::<Vec<f64>>(),
@@ -179,7 +179,13 @@ impl<'a> Experiment<'a> {
             first.sort_by(f64::total_cmp);
             first.get(first.len() / 2).copied().unwrap_or(0.0)
         };
-        let initial = self.series.iter().map(|series| (0..c).map(|channel| first(series, channel)).collect());
+        let initial = self.series.iter().zip(&self.own).map(|(series, own)| {
+            let value = |value: usize| match own.contains(&value) {
+                true => guess(series, value),
+                false => series.observed.get(value).copied().unwrap_or(0.0),
+            };
+            (0..c).map(value).collect()
+        });
         Unknowns {
             coordinates: coordinates.map(|(value, it)| it.of(value.clamp(it.lower, it.upper))).collect(),
             initial: initial.collect(),
