@@ -71,11 +71,12 @@ fn ratios(rows: &[Row]) -> [f64; 2] {
 fn exact_data_give_exact_parameters() {
     let root = tempfile::tempdir().unwrap();
     let dataset = generate(root.path(), PAIRS);
-    for settings in [EXACT, ESTIMATED] {
+    let huber = format!("{EXACT}\nloss = \"huber\"");
+    for settings in [EXACT, ESTIMATED, &huber] {
         let rows_of_grid = rows(settings, &dataset, Split::Grid);
         assert_eq!(rows_of_grid.len(), 25);
         for row in rows_of_grid {
-            let points = if settings == EXACT { 38 } else { 40 };
+            let points = if settings == ESTIMATED { 40 } else { 38 };
             assert_eq!((row.status, row.points), (Status::Ok, points), "{}: {}", row.environment, row.reason);
             assert!(row.parameter_mape().unwrap() < 1e-6, "{:?}", row.parameters);
             assert!(row.trajectory_rmse < 1e-7 && row.context.is_empty());

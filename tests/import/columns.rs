@@ -162,6 +162,36 @@ fn the_wells_and_pde_bench_files_are_tables_where_there_is_no_space() {
     insta::assert_snapshot!("hdf5_field", field.report());
 }
 
+/// Ids of 64 bits keep their last digit, and texts of fixed length are texts.
+#[test]
+fn ids_of_hdf5_files_are_what_they_are() {
+    use hdf5::types::{FixedAscii, FixedUnicode};
+    let archive = || {
+        hdf5_archive(|file| {
+            write(file, "time", &[6], &[0.0, 1.0, 2.0, 0.0, 1.0, 2.0]);
+            write(file, "level", &[6], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+            let large = [1_i64 << 53, (1 << 53) + 1].map(|id| [id; 3]).concat();
+            file.new_dataset::<i64>().shape([6]).create("large").unwrap().write_raw(&large).unwrap();
+            let ascii = ["a1", "b22"].map(|id| [FixedAscii::<8>::from_ascii(id).unwrap(); 3]).concat();
+            file.new_dataset::<FixedAscii<8>>().shape([6]).create("ascii").unwrap().write_raw(&ascii).unwrap();
+            let unicode = ["ä", "水槽"].map(|id| [id.parse::<FixedUnicode<9>>().unwrap(); 3]).concat();
+            file.new_dataset::<FixedUnicode<9>>().shape([6]).create("unicode").unwrap().write_raw(&unicode).unwrap();
+        })
+    };
+    for (column, expected) in
+        [("large", ["9007199254740992", "9007199254740993"]), ("ascii", ["a1", "b22"]), ("unicode", ["ä", "水槽"])]
+    {
+        let archive = archive().change(|settings| {
+            settings.table.environment = one(column);
+            settings.splits = toml::from_str("adapt = ['*']").unwrap();
+        });
+        let imported = archive.import().1;
+        let ids: Vec<_> = imported.iter().map(|(_, trajectory)| trajectory.environment.as_str()).collect();
+        assert_eq!(ids, expected);
+        assert_eq!(imported[1].1.states, [4.0, 5.0, 6.0]);
+    }
+}
+
 #[test]
 fn variables_of_one_axis_are_columns() {
     let archive = hdf5_archive(|file| {

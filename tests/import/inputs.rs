@@ -210,6 +210,12 @@ fn events_may_have_a_file_of_their_own() {
 #[test]
 fn bad_events() {
     insta::assert_snapshot!(
+        "event_without_row",
+        doses(&event("shape = 'cumulative'\ncolumn = 'amount'").replace("EVID = 1", "EVID = 101")).report()
+    );
+    let brief = event("shape = 'pulse'\ncolumn = 'amount'\nduration = 1e-17").replace("'mg'", "'mg s-1'");
+    insta::assert_snapshot!("event_too_brief", doses(&brief).report());
+    insta::assert_snapshot!(
         "event_amount_missing",
         doses_in(&DOSES.replace("300", ""), &event("shape = 'cumulative'\ncolumn = 'amount'")).report()
     );
