@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Problems of one kind in one place that are listed before the rest is only counted.
 pub const LISTED: usize = 50;
+/// The same of rows of events: one knows by the first that they are not declared.
+const LISTED_EVENTS: usize = 3;
 
 /// The kinds of problems; a kind is counted and listed on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -156,6 +158,13 @@ impl fmt::Display for Problem {
     }
 }
 
+impl Kind {
+    /// How many of it are listed in one place.
+    fn listed(self) -> usize {
+        if self == Kind::EventRow { LISTED_EVENTS } else { LISTED }
+    }
+}
+
 /// Problems as they are found; lists [`LISTED`] of a kind in a column, and counts the rest.
 #[derive(Default)]
 pub(super) struct Problems {
@@ -168,7 +177,7 @@ impl Problems {
         let place = (problem.kind, problem.file.clone(), problem.column.as_ref().map(|column| column.0));
         let count = self.counts.entry(place).or_default();
         *count += 1;
-        if *count <= LISTED {
+        if *count <= problem.kind.listed() {
             self.listed.push(problem);
         }
     }
@@ -186,7 +195,8 @@ impl Problems {
     pub(super) fn append(&mut self, later: Problems) {
         self.extend(later.listed);
         for (place, count) in later.counts {
-            *self.counts.entry(place).or_default() += count.saturating_sub(LISTED);
+            let unlisted = count.saturating_sub(place.0.listed());
+            *self.counts.entry(place).or_default() += unlisted;
         }
     }
 
@@ -198,7 +208,7 @@ impl Problems {
     pub(super) fn into_vec(self) -> Vec<Problem> {
         let mut problems = self.listed;
         for ((kind, file, column), count) in self.counts {
-            if count <= LISTED {
+            if count <= kind.listed() {
                 continue;
             }
             let same = |problem: &Problem| {
@@ -207,7 +217,7 @@ impl Problems {
             if let Some(last) = problems.iter().rposition(same) {
                 let rest = Problem {
                     line: None,
-                    found: format!("{} more problems of this kind", count - LISTED),
+                    found: format!("{} more problems of this kind", count - kind.listed()),
                     ..problems[last].clone()
                 };
                 problems.insert(last + 1, rest);

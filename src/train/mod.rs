@@ -130,6 +130,12 @@ pub fn run(
         }
     }
     let input_scales = inputs::input_scales(dataset)?;
+    for (input, _) in manifest.inputs.iter().zip(&input_scales).filter(|(_, it)| it.least == it.greatest) {
+        let name = &input.quantity.name;
+        run.emit(Event::Warn(format!(
+            "input `{name}` has one value all over the train split: nothing is learned of it"
+        )));
+    }
     let channels = manifest.channels.iter().map(|it| format!("channel `{}`", it.name)).zip(&scales);
     let of_inputs = input_scales.iter().map(|it| &it.scale);
     let inputs = manifest.inputs.iter().map(|it| format!("input `{}`", it.quantity.name)).zip(of_inputs);

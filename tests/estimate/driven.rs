@@ -225,9 +225,7 @@ fn inputs_outside_those_of_the_training_have_a_status() {
     let place = root.path().join("estimates");
     let rows = estimate_with(&Settings::default(), &dataset, model, &place, Split::Adapt);
     assert_eq!(rows[0].status, Status::Ok, "{rows:?}");
-    for (row, part) in
-        rows[1..].iter().zip(["input temperature is 300.000000 at time 0", "input force is 40.000000 at time "])
-    {
+    for (row, part) in rows[1..].iter().zip(["input temperature is 300.0 at time 0", "input force is 40.0 at time "]) {
         assert_eq!(row.status, Status::OutsideTrainingRange, "{row:?}");
         assert!(row.reason.contains(part), "{row:?}");
     }
