@@ -15,6 +15,8 @@ struct Finding {
     exit_code: u8,
     problems: Vec<Value>,
     lines: Vec<String>,
+    /// What is to be known, and no problem.
+    warnings: Vec<String>,
     /// What was not looked at.
     note: Option<String>,
 }
@@ -26,13 +28,14 @@ pub fn check(command: &Check) -> Result<u8, Error> {
     if command.json {
         let paths = findings
             .iter()
-            .map(|finding| json!({ "path": finding.path, "problems": finding.problems, "note": finding.note }));
+            .map(|it| json!({ "path": it.path, "problems": it.problems, "warnings": it.warnings, "note": it.note }));
         let paths: Vec<_> = paths.collect();
         print_json(&json!({ "paths": paths, "exit_code": exit_code }));
         return Ok(exit_code);
     }
     for finding in &findings {
         finding.lines.iter().for_each(|line| complain(line));
+        finding.warnings.iter().for_each(|warning| complain(&format!("warning: {warning}")));
         if finding.lines.is_empty() {
             let note = finding.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
             print(&format!("{}: no problems{note}\n", finding.path));
@@ -49,7 +52,7 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
     let shown = path.display().to_string();
     let finding = |exit_code: u8, problems: Vec<Value>, lines: Vec<String>| {
         let exit_code = if lines.is_empty() { 0 } else { exit_code };
-        Finding { path: shown.clone(), exit_code, problems, lines, note: None }
+        Finding { path: shown.clone(), exit_code, problems, lines, warnings: Vec::new(), note: None }
     };
     let of_text = |exit_code: u8, lines: Vec<String>| {
         let problems = lines.iter().map(|line| json!({ "file": shown, "message": line })).collect();
@@ -66,7 +69,7 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
         let lines = problems.iter().map(ToString::to_string).collect();
         return finding(2, problems.iter().map(|problem| json!(problem)).collect(), lines);
     }
-    let Checked { settings, archive, absent } = check_pipeline(path, arguments);
+    let Checked { settings, archive, warnings, absent } = check_pipeline(path, arguments);
     let exit_code = if settings.is_empty() { 3 } else { 2 };
     let lines = settings.iter().map(ToString::to_string).chain(archive.iter().map(ToString::to_string)).collect();
     let of_archive = archive.iter().map(|problem| {
@@ -82,5 +85,6 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
     });
     let problems = settings.iter().map(|problem| json!(problem)).chain(of_archive).collect();
     let note = absent.map(|directory| format!("the archive {directory} is not here, and was not looked at"));
-    Finding { note, ..finding(exit_code, problems, lines) }
+    let warnings = warnings.iter().map(ToString::to_string).collect();
+    Finding { warnings, note, ..finding(exit_code, problems, lines) }
 }

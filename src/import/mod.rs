@@ -94,6 +94,8 @@ pub fn check(settings: &Settings, base: &Path) -> Vec<Problem> {
 pub struct Survey {
     /// The known parameters `[d_p]` of every environment of each split.
     pub environments: BTreeMap<Split, BTreeMap<String, Vec<Option<f64>>>>,
+    /// What an import would warn of.
+    pub warnings: Vec<Problem>,
 }
 
 /// Reads the source files as [`run`] does, and says which environments each split would have. Writes nothing.
@@ -101,13 +103,13 @@ pub struct Survey {
 /// # Errors
 /// Every problem in the files, and those of the settings that only the files show.
 pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> {
-    let Loaded { parameters, assignment, .. } = load(settings, base, &Interrupt::new())?;
+    let Loaded { parameters, assignment, warnings, .. } = load(settings, base, &Interrupt::new())?;
     let known = |environment: &String| {
         let unknown = || vec![None; settings.parameters.len()];
         (environment.clone(), parameters.get(environment).cloned().unwrap_or_else(unknown))
     };
     let of_split = |ids: &Vec<(String, String)>| ids.iter().map(|(environment, _)| known(environment)).collect();
-    Ok(Survey { environments: assignment.iter().map(|(&split, ids)| (split, of_split(ids))).collect() })
+    Ok(Survey { environments: assignment.iter().map(|(&split, ids)| (split, of_split(ids))).collect(), warnings })
 }
 
 /// The files that `settings` name, by their paths inside the directory, in the order of these.

@@ -18,6 +18,8 @@ pub struct Checked {
     pub settings: Vec<Diagnostic>,
     /// Problems of the archive, each at its place in a source file.
     pub archive: Vec<import::Problem>,
+    /// What the import would warn of.
+    pub warnings: Vec<import::Problem>,
     /// The folder of the archive, where it is not there and so was not looked at.
     pub absent: Option<String>,
 }
@@ -32,9 +34,12 @@ pub fn check(file: &Path, arguments: &[String]) -> Checked {
     if let Some(import) = &settings.import {
         if Path::new(&import.directory).is_dir() {
             match import::survey(import, Path::new("")) {
-                Ok(survey) => problems.extend(disagreements_with(&survey, &settings).into_iter().map(|problem| {
-                    diagnostic(&document, problem.key, [problem.found, problem.expected, problem.remedy])
-                })),
+                Ok(survey) => {
+                    problems.extend(disagreements_with(&survey, &settings).into_iter().map(|problem| {
+                        diagnostic(&document, problem.key, [problem.found, problem.expected, problem.remedy])
+                    }));
+                    checked.warnings = survey.warnings;
+                }
                 Err(found) => {
                     let (in_files, in_settings) = found.into_iter().partition(|problem| problem.file.is_some());
                     checked.archive = in_files;

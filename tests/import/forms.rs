@@ -290,6 +290,10 @@ fn short_and_strange_files_are_guessed_or_named() {
         let settings: Settings = mapping["import"].clone().try_into().unwrap();
         assert_eq!(import::check(&settings, Path::new("")), [], "{content}");
     }
+    let rows =
+        ["\"a\nb\u{7f}\"", "c"].map(|id| (0..8).map(|t| format!("{id},{t},{}\n", t * t % 5)).collect::<String>());
+    let lines = guess(&format!("id,t,x\n{}", rows.concat())).unwrap();
+    assert!(lines.contains(r#"such as ["a\nb\u007f"]"#) && toml::from_str::<toml::Table>(&lines).is_ok(), "{lines}");
     let mapping = guess("time (fortnight),x\n0,1\n1,2\n2,4\n3,1\n4,0\n").unwrap();
     let comment = mapping.lines().nth(1).unwrap();
     assert!(comment.starts_with('#') && comment.contains("fortnight"), "{mapping}");

@@ -218,8 +218,14 @@ fn identifier(name: &str) -> String {
     }
 }
 
+/// A string of TOML in one line: it may stand in a comment, or be a key.
 fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
+    let quoted = toml::Value::String(text.to_owned()).to_string();
+    match quoted.contains('\n') {
+        // Strings of JSON are those of TOML, but for one character.
+        true => serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f"),
+        false => quoted,
+    }
 }
 
 fn list<'a>(items: impl Iterator<Item = &'a String>) -> String {
