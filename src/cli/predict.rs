@@ -53,7 +53,7 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
     let settings = plan.estimate.clone().unwrap_or_default();
     let (known, start, initial) = begin(command, &settings, &dataset, &model, given)?;
     if let Some(reason) = estimate::extrapolates(&model, &known.context, settings.extrapolation) {
-        complain(&format!("warning: the model extrapolates, and the bands do not know by how much: {reason}"));
+        warn_extrapolation(&reason);
     }
     let interval = usual_interval(&dataset)?;
     let every = command.every.unwrap_or(interval.step);
@@ -77,7 +77,7 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
     let times: Vec<f64> = (0..=steps as u64).map(|step| start + step as f64 * every).collect();
     let (times, inputs) = driven(command, &model, times)?;
     if let Some(reason) = estimate::inputs_extrapolate(&model.manifest, &times, &inputs, settings.extrapolation) {
-        complain(&format!("warning: the model extrapolates, and the bands do not know by how much: {reason}"));
+        warn_extrapolation(&reason);
     }
     let forecast = estimate::forecast(COMPUTE, &model, &known, &initial, &times, &inputs)?;
     let text = if command.json { format!("{:#}\n", as_json(&forecast, channels)) } else { as_csv(&forecast, channels) };
@@ -183,6 +183,10 @@ fn begin(
     }
 }
 
+fn warn_extrapolation(reason: &str) {
+    complain(&format!("warning: the model extrapolates, and the bands do not know by how much: {reason}"));
+}
+
 /// Warns of parameters beyond those of the training environments.
 fn warn_of_parameters(model: &StoredModel, parameters: &[f64]) {
     for (k, (quantity, value)) in model.manifest.parameters.iter().zip(parameters).enumerate() {
@@ -190,9 +194,8 @@ fn warn_of_parameters(model: &StoredModel, parameters: &[f64]) {
         let (least, greatest) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
         if !(least..=greatest).contains(value) && least <= greatest {
             let name = &quantity.name;
-            complain(&format!(
-                "warning: the model extrapolates, and the bands do not know by how much: {name} is {value}; those of the training \
-                 environments go from {least} to {greatest}"
+            warn_extrapolation(&format!(
+                "{name} is {value}; those of the training environments go from {least} to {greatest}"
             ));
         }
     }

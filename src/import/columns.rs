@@ -32,6 +32,20 @@ pub(super) enum Column {
     Instants(Vec<Option<i64>>),
 }
 
+impl Column {
+    /// Numbers, or texts where a number would not be exact: integers may be ids.
+    pub fn integers<T: Copy + ToString>(
+        values: impl Iterator<Item = Option<T>> + Clone,
+        is_exact: impl Fn(T) -> bool,
+        number: impl Fn(T) -> f64,
+    ) -> Self {
+        match values.clone().flatten().all(is_exact) {
+            true => Column::Numbers(values.map(|value| value.map_or(f64::NAN, &number)).collect()),
+            false => Column::Texts(values.map(|value| value.map(|value| value.to_string())).collect()),
+        }
+    }
+}
+
 impl Batches {
     pub fn new(names: Vec<String>, batches: impl Iterator<Item = Result<Batch, Failure>> + 'static) -> Self {
         Batches { names, batches: Box::new(batches) }

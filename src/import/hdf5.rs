@@ -296,11 +296,15 @@ impl Values {
             Values::Numbers(variable, axes) => Column::Numbers(read(variable, *axes, rows, samples)?),
             Values::Integers(variable, axes, true) => {
                 let values = read::<i64>(variable, *axes, rows, samples)?;
-                integers(&values, |value| value.unsigned_abs() <= EXACT, |value| value as f64)
+                Column::integers(
+                    values.iter().copied().map(Some),
+                    |value| value.unsigned_abs() <= EXACT,
+                    |value| value as f64,
+                )
             }
             Values::Integers(variable, axes, false) => {
                 let values = read::<u64>(variable, *axes, rows, samples)?;
-                integers(&values, |value| value <= EXACT, |value| value as f64)
+                Column::integers(values.iter().copied().map(Some), |value| value <= EXACT, |value| value as f64)
             }
             Values::FixedTexts(variable, axes, false) => {
                 let texts = read::<FixedAscii<LONGEST_TEXT>>(variable, *axes, rows, samples)?;
@@ -348,14 +352,6 @@ fn read<T: H5Type + Clone>(
     };
     let values = values.map_err(|error| error.to_string())?.into_raw_vec_and_offset().0;
     Ok(spread(values, axes, rows.len(), samples.len()))
-}
-
-/// Numbers, or texts where a number would not be exact: they may be ids.
-fn integers<T: Copy + ToString>(values: &[T], is_exact: impl Fn(T) -> bool, number: impl Fn(T) -> f64) -> Column {
-    match values.iter().all(|&value| is_exact(value)) {
-        true => Column::Numbers(values.iter().map(|&value| number(value)).collect()),
-        false => Column::Texts(values.iter().map(|value| Some(value.to_string())).collect()),
-    }
 }
 
 fn fixed_texts<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Result<Column, Failure> {

@@ -92,8 +92,14 @@ fn column(array: &ArrayRef) -> Result<Column, Failure> {
         DataType::UInt8 => numbers::<UInt8Type>(array, f64::from),
         DataType::UInt16 => numbers::<UInt16Type>(array, f64::from),
         DataType::UInt32 => numbers::<UInt32Type>(array, f64::from),
-        DataType::Int64 => integers::<Int64Type>(array, |value| value.unsigned_abs() <= EXACT, |value| value as f64),
-        DataType::UInt64 => integers::<UInt64Type>(array, |value| value <= EXACT, |value| value as f64),
+        DataType::Int64 => {
+            let values = array.as_primitive::<Int64Type>().iter();
+            Column::integers(values, |value| value.unsigned_abs() <= EXACT, |value| value as f64)
+        }
+        DataType::UInt64 => {
+            let values = array.as_primitive::<UInt64Type>().iter();
+            Column::integers(values, |value| value <= EXACT, |value| value as f64)
+        }
         DataType::Boolean => Column::Numbers(
             array.as_boolean().iter().map(|value| value.map_or(f64::NAN, |value| f64::from(u8::from(value)))).collect(),
         ),
@@ -119,22 +125,6 @@ fn numbers<T: ArrowPrimitiveType>(array: &ArrayRef, number: impl Fn(T::Native) -
         return Column::Numbers(array.values().iter().map(|&value| number(value)).collect());
     }
     Column::Numbers(array.iter().map(|value| value.map_or(f64::NAN, &number)).collect())
-}
-
-/// Numbers, or texts where a number would not be exact: they may be ids.
-fn integers<T: ArrowPrimitiveType>(
-    array: &ArrayRef,
-    is_exact: impl Fn(T::Native) -> bool,
-    number: impl Fn(T::Native) -> f64,
-) -> Column
-where
-    T::Native: std::fmt::Display,
-{
-    let values = array.as_primitive::<T>();
-    match values.iter().flatten().all(is_exact) {
-        true => numbers::<T>(array, number),
-        false => Column::Texts(values.iter().map(|value| value.map(|value| value.to_string())).collect()),
-    }
 }
 
 /// Nanoseconds since 1970.
