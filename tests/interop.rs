@@ -26,7 +26,7 @@ fn python() -> PathBuf {
 /// Runs a script of `tests/interop/` and returns what it prints.
 fn run(script: &str, argument: &Path) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop").join(script);
-    let output = Command::new(python()).arg(&script).arg(argument).output().unwrap();
+    let output = Command::new(python()).arg("-B").arg(&script).arg(argument).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {errors}", script.display());
     String::from_utf8(output.stdout).unwrap()

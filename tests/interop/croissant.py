@@ -10,6 +10,7 @@ import sys
 
 import mlcroissant
 import numpy as np
+from ending import run_and_exit
 
 
 def same(found, expected, place):
@@ -58,4 +59,4 @@ def main():
     print(f"{len(expected['splits'])} splits are the same in mlcroissant")
 
 
-main()
+run_and_exit(main)

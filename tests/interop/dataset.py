@@ -15,6 +15,7 @@ import numpy as np
 import polars
 import pyarrow.parquet
 import xarray
+from ending import run_and_exit
 
 
 def bits(value):
@@ -203,4 +204,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_and_exit(main)

@@ -13,6 +13,7 @@ import numpy as np
 import xarray
 
 from dataset import check_rows, columns, is_shared, same, space
+from ending import run_and_exit
 
 
 def check_netcdf(path, engine, split, expected):
@@ -85,4 +86,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_and_exit(main)

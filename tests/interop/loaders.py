@@ -22,6 +22,7 @@ import the_well.data
 import the_well.utils.export
 import torch
 from dataset import check_rows, columns, is_shared, same, space
+from ending import run_and_exit
 
 PERIODIC = the_well.data.datasets.BoundaryCondition.PERIODIC.value
 
@@ -98,4 +99,4 @@ def main():
     print(f"{len(expected['splits'])} splits are the same in every loader, {len(of_the_well)} of them in The Well's")
 
 
-main()
+run_and_exit(main)

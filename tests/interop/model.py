@@ -13,6 +13,7 @@ import polars
 import pyarrow.parquet
 import safetensors
 import safetensors.numpy
+from ending import run_and_exit
 
 
 def load_weights(path, manifest):
@@ -127,4 +128,4 @@ def main():
     print(f"{count} environments are the same in numpy")
 
 
-main()
+run_and_exit(main)
