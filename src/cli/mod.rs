@@ -37,7 +37,7 @@ pub fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Run(command) => run::run(&command, arguments.quiet),
         Command::Import(command) => import::import(&command),
-        Command::Predict(command) => predict::predict(&command),
+        Command::Predict(command) => predict::predict(&command, arguments.quiet),
         Command::Check(command) => check::check(&command),
         Command::Show(command) => show::show(&command),
         Command::Schema(command) => schema::schema(&command),

@@ -30,6 +30,7 @@ mod records;
 mod series;
 mod settings;
 mod side_table;
+mod signals;
 mod source;
 mod splits;
 mod store;
@@ -45,6 +46,7 @@ pub use settings::{
     Shape, SideTable, Splits, Table,
 };
 
+pub use signals::{Known, Signals};
 pub use validate::is_same_unit;
 
 use pieces::Samples;
