@@ -91,9 +91,7 @@ mod tests {
 
     #[test]
     fn signals_are_held_or_drawn_between_rows() {
-        let signal = |between, values| {
-            Signal { name: "u".to_owned(), between, times: vec![0.0, 1.0, 3.0], values }
-        };
+        let signal = |between, values| Signal { name: "u".to_owned(), between, times: vec![0.0, 1.0, 3.0], values };
         let hold = signal(Between::Hold, vec![1.0, 2.0, 4.0]);
         let signals = Signals(vec![hold, signal(Between::Linear, vec![1.0, 2.0, 6.0])]);
         assert_eq!(signals.with_bends(vec![0.0, 2.0]), [0.0, 1.0, 2.0]);

@@ -23,6 +23,7 @@ use arguments::{Arguments, Command};
 
 /// Parses the process's arguments and does what they say.
 pub fn main() -> ExitCode {
+    signals::outlive_file_limits();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if error.use_stderr() && std::env::args().any(|argument| argument == "--json") => {

@@ -65,9 +65,6 @@ pub fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
         ));
     }
     let start = beginning.time();
-    if let Some(of) = beginning.in_words().filter(|_| !quiet) {
-        complain(&format!("the forecast starts at time {start} from {of}"));
-    }
     let until = command.until.unwrap_or(start + interval.length);
     let steps = ((until - start) / every + 1e-9).floor();
     if !(1.0..=MOST_SAMPLES).contains(&steps) {
@@ -85,6 +82,9 @@ pub fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
         warn_extrapolation(&reason);
     }
     let forecast = estimate::forecast(COMPUTE, &model, &known, beginning.state(), &times, &inputs)?;
+    if let Some(of) = beginning.in_words().filter(|_| !quiet) {
+        complain(&format!("the forecast starts at time {start} from {of}"));
+    }
     let text = match command.json {
         true => format!("{:#}\n", as_json(&beginning, &forecast, channels)),
         false => as_csv(&forecast, channels),
@@ -100,12 +100,7 @@ pub fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
 }
 
 /// The inputs `[T, U]` of the model, and the times at which the forecast is to stop for them too.
-fn driven(
-    command: &Predict,
-    plan: &Plan,
-    model: &StoredModel,
-    times: Vec<f64>,
-) -> Result<(Vec<f64>, Vec<f64>), Error> {
+fn driven(command: &Predict, plan: &Plan, model: &StoredModel, times: Vec<f64>) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let inputs = &model.manifest.inputs;
     let names = inputs.iter().map(|it| it.quantity.name.as_str()).collect::<Vec<_>>().join(",");
     match (&command.inputs, inputs.is_empty()) {

@@ -204,7 +204,11 @@ impl Wanted<'_> {
             && by_archive.is_none()
             && is_same_unit(stated, unit) != Some(true)
         {
-            let found = format!("no unit in the header, where the archive has {} and the dataset {}", shown(stated), shown(unit));
+            let found = format!(
+                "no unit in the header, where the archive has {} and the dataset {}",
+                shown(stated),
+                shown(unit)
+            );
             let remedy = format!("write it: `{name} [{stated}]` or `{name} [{unit}]`");
             let problem = Problem::new(Kind::MissingColumn, found, "the unit of the values", remedy);
             units.problems.push(units.source.at_header(column, problem));

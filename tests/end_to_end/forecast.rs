@@ -15,6 +15,7 @@ channels = [
 splits = { adapt = ["d"], validation = { trajectories = ["3"] }, adapt_test = { trajectories = ["3"] } }
 
 [train]
+context_dimension = 1
 steps = 60
 learning_rate = 0.01
 validate_every = 20
@@ -122,18 +123,33 @@ fn inputs_of_a_forecast_are_read_as_the_archive_is() {
         assert!(error.contains(part), "{error}");
     }
     for (table, arguments, part) in [
-        ("time,flow\n11,1\n", &[][..], "found no column \"inflow\"; expected a column of that name, or \"valve\" as in the"),
-        ("time,valve,inflow\n11,1,1\n", &[], "found the columns \"valve\" and \"inflow\", either of which may be \"inflow\""),
+        (
+            "time,flow\n11,1\n",
+            &[][..],
+            "found no column \"inflow\"; expected a column of that name, or \"valve\" as in the",
+        ),
+        (
+            "time,valve,inflow\n11,1,1\n",
+            &[],
+            "found the columns \"inflow\" and \"valve\", either of which may be \"inflow\"",
+        ),
         ("time,inflow\n11,\n15,\n", &[], "column 2 `inflow`: found no value; "),
-        ("time,inflow\n11,1\n15,1\n", &["--origin", "2024-03-10T06:00:00Z"], "expected times that are all numbers or all"),
+        (
+            "time,inflow\n11,1\n15,1\n",
+            &["--origin", "2024-03-10T06:00:00Z"],
+            "expected times that are all numbers or all",
+        ),
         ("time,inflow\n11,1\n15,1\n", &["--origin", "soon"], "--origin: found \"soon\"; expected a finite number; "),
         ("", &[], "found an empty file; "),
     ] {
         let error = plant.error(table, arguments, 3);
         assert!(error.contains(part), "{error}");
     }
-    let error = plant.error(PLAIN, &["--inputs", "none.csv"], 2);
-    assert!(error.contains("cannot be used multiple times"), "{error}");
+    let arguments = ["predict", "valves.toml", "--environment", "d", "--inputs", "none.csv"];
+    let output = paramill(plant.0.path(), &arguments);
+    let part =
+        "none.csv (--inputs): found no such file; expected a table; check the path, which is relative to the current";
+    assert!(output.status.code() == Some(2) && stderr(&output).contains(part), "{}", stderr(&output));
     let error = plant.error("time,inflow\n11,1\n14,1\n", &[], 2);
     assert!(error.contains("values of inflow from time 11 to 14 and a forecast from 11 to 15"), "{error}");
 }
@@ -154,7 +170,9 @@ fn a_forecast_says_where_it_starts() {
     assert_eq!(start(&given), serde_json::json!({ "time": 11.0, "kind": "given", "trajectory": null }));
 
     let said = plant.predict(PLAIN, &[]);
-    assert!(stderr(&said).contains("starts at time 11 from the last complete sample of trajectory 1, as it was measured"));
+    assert!(
+        stderr(&said).contains("starts at time 11 from the last complete sample of trajectory 1, as it was measured")
+    );
     assert!(!stderr(&plant.predict(PLAIN, &["--quiet"])).contains("starts at"));
     let error = plant.error(PLAIN, &["--trajectory", "nine"], 2);
     let part = "found no trajectory nine of environment d; expected one of its trajectories: 1, 2, 3";

@@ -24,7 +24,7 @@ use super::minimum::{End, Fit};
 use super::normal::{Normal, Step};
 use crate::estimate::{self, Loss, Noise, Status, robust};
 use crate::progress::Interrupt;
-use crate::solve::{DOP853, TSIT5, Tableau};
+use crate::solve::{self, DOP853, TSIT5, Tableau};
 
 /// Damping at the start, relative to the diagonal, and where no step can help any more.
 const INITIAL_DAMPING: f64 = 1e-3;
@@ -86,23 +86,33 @@ pub(super) fn fit(
         let reason = format!("{points} observed values for {unknowns} unknowns");
         return nothing((Status::TooFewPoints, reason), 0);
     }
-    let stage = |tableau: &'static Tableau, rtol: f64, short: f64| {
-        let integrator = experiment.integrator(tableau, rtol, settings.max_steps);
-        integrator.map(|integrator| Stage { integrator, rtol, short })
-    };
-    let rough = stage(&TSIT5, settings.rtol.max(ROUGH), tolerance.max(ROUGH_STEP));
-    let (mut rough, mut fine) = match rough.and_then(|rough| Ok((rough, stage(&DOP853, settings.rtol, tolerance)?))) {
+    let rough = Stage::rough(experiment, settings, tolerance);
+    let (mut rough, mut fine) = match rough.and_then(|rough| Ok((rough, Stage::fine(experiment, settings, tolerance)?)))
+    {
         Ok(stages) => stages,
         Err(error) => return nothing((Status::Diverged, error.to_string()), 0),
     };
-    let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
-    let meter = Meter::new(settings.max_evaluations, interrupt);
-    let mut fitter = Fitter { experiment, estimate, settings, iterations: 0, meter, weights, limit: f64::INFINITY };
-    fitter.limit = fitter.limit_of(1.0);
+    let mut fitter = Fitter::new(experiment, estimate, settings, interrupt);
     match fitter.best(&mut rough, &mut fine, starts) {
         Ok((point, end)) => fitter.finish(point, end, names, points),
         Err(end) => nothing(end, fitter.iterations),
     }
+}
+
+/// The states `[T, C]` of each trajectory of an experiment without parameters to estimate, at the initial states that explain them best; none
+/// where no fit says so.
+pub(super) fn states(
+    experiment: &Experiment,
+    estimate: &estimate::Settings,
+    settings: &Settings,
+    interrupt: &Interrupt,
+) -> Option<Vec<Vec<f64>>> {
+    let mut fine = Stage::fine(experiment, settings, estimate.tolerance).ok()?;
+    let mut fitter = Fitter::new(experiment, estimate, settings, interrupt);
+    let point = fitter.grow(&mut fine, experiment.start(&[]), &PARTS[2..]).ok()?;
+    fitter.tighten(&point.rollout);
+    let (point, end) = fitter.refine(&mut fine, point.unknowns).ok()?;
+    end.is_none().then_some(point.rollout.states)
 }
 
 /// How trajectories are integrated in one part of a fit, and the length of its last step.
@@ -110,6 +120,26 @@ struct Stage {
     integrator: Integrator,
     rtol: f64,
     short: f64,
+}
+
+impl Stage {
+    fn rough(experiment: &Experiment, settings: &Settings, tolerance: f64) -> Result<Self, solve::Error> {
+        Stage::new(experiment, settings, &TSIT5, settings.rtol.max(ROUGH), tolerance.max(ROUGH_STEP))
+    }
+
+    fn fine(experiment: &Experiment, settings: &Settings, tolerance: f64) -> Result<Self, solve::Error> {
+        Stage::new(experiment, settings, &DOP853, settings.rtol, tolerance)
+    }
+
+    fn new(
+        experiment: &Experiment,
+        settings: &Settings,
+        tableau: &'static Tableau,
+        rtol: f64,
+        short: f64,
+    ) -> Result<Self, solve::Error> {
+        Ok(Stage { integrator: experiment.integrator(tableau, rtol, settings.max_steps)?, rtol, short })
+    }
 }
 
 pub(super) struct Fitter<'a> {
@@ -121,6 +151,22 @@ pub(super) struct Fitter<'a> {
     pub weights: Weights,
     /// Size of a weighted residual beyond which it counts by Huber's loss; infinite for least squares.
     limit: f64,
+}
+
+impl<'a> Fitter<'a> {
+    /// Weights are those of the spread of each channel.
+    fn new(
+        experiment: &'a Experiment<'a>,
+        estimate: &'a estimate::Settings,
+        settings: &'a Settings,
+        interrupt: &'a Interrupt,
+    ) -> Self {
+        let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
+        let meter = Meter::new(settings.max_evaluations, interrupt);
+        let mut fitter = Fitter { experiment, estimate, settings, iterations: 0, meter, weights, limit: f64::INFINITY };
+        fitter.limit = fitter.limit_of(1.0);
+        fitter
+    }
 }
 
 impl Fitter<'_> {
@@ -158,7 +204,12 @@ impl Fitter<'_> {
         }
         let best = best.ok_or_else(|| self.failed(failure.unwrap_or_default()))?;
         self.tighten(&best.rollout);
-        let point = self.point(fine, best.unknowns).map_err(|reason| self.failed(reason))?;
+        self.refine(fine, best.unknowns)
+    }
+
+    /// The minimum near `unknowns` with weights by the noise that its residuals show, and why it is none where that is so.
+    fn refine(&mut self, fine: &mut Stage, unknowns: Unknowns) -> Result<(Point, Option<End>), End> {
+        let point = self.point(fine, unknowns).map_err(|reason| self.failed(reason))?;
         let (mut point, mut end) = self.descend(fine, point);
         for _ in 0..ROUNDS {
             if end.is_some() {
