@@ -211,6 +211,7 @@ fn grid() -> Input {
         time_unit: "1".to_owned(),
         channels: vec![Quantity::new("x", "1", "prey"), Quantity::new("y", "1", "predators")],
         grid: None,
+        inputs: Vec::new(),
         parameters: vec![Quantity::new("beta", "1", "predation"), Quantity::new("delta", "1", "growth of predators")],
         training,
         estimates,
