@@ -20,6 +20,8 @@ mod forms;
 mod fuzz;
 #[path = "import/inputs.rs"]
 mod inputs;
+#[path = "import/signals.rs"]
+mod signals;
 #[path = "import/times.rs"]
 mod times;
 

@@ -15,7 +15,7 @@ use super::problem::{Kind, Problem, Problems, shown};
 use super::settings::{Origin, Settings};
 use super::source::{Source, syntax};
 use super::table::{RowReader, TableColumns};
-use super::unit::{Conversion, Unit};
+use super::unit::{Conversion, Unit, split_header};
 use super::validate::is_same_unit;
 use crate::progress::Interrupt;
 use crate::schema::Input;
@@ -198,22 +198,20 @@ impl Wanted<'_> {
             }
         };
         let header = units.source.unit(column).map(str::to_owned);
-        let stated = self.stated.filter(|_| header.as_deref().is_none_or(|unit| Unit::parse(unit).is_none()));
-        if let Some(stated) = stated
-            && header.is_none()
-            && by_archive.is_none()
-            && is_same_unit(stated, unit) != Some(true)
-        {
-            let found = format!(
-                "no unit in the header, where the archive has {} and the dataset {}",
-                shown(stated),
-                shown(unit)
-            );
-            let remedy = format!("write it: `{name} [{stated}]` or `{name} [{unit}]`");
-            let problem = Problem::new(Kind::MissingColumn, found, "the unit of the values", remedy);
-            units.problems.push(units.source.at_header(column, problem));
-            return None;
-        }
+        let is_shared = self.archived.is_some_and(|archived| split_header(archived).0 == name);
+        let stated = match (header, self.stated) {
+            (Some(header), stated) => stated.filter(|_| Unit::parse(&header).is_none()),
+            (None, stated) if by_archive.is_some() => stated,
+            (None, Some(stated)) if is_shared && is_same_unit(stated, unit) != Some(true) => {
+                let [archived, wanted] = [stated, unit].map(shown);
+                let found = format!("no unit in the header, where the archive has {archived} and the dataset {wanted}");
+                let remedy = format!("write it: `{name} [{stated}]` or `{name} [{unit}]`");
+                let problem = Problem::new(Kind::MissingColumn, found, "the unit of the values", remedy);
+                units.problems.push(units.source.at_header(column, problem));
+                return None;
+            }
+            (None, _) => None,
+        };
         Some((column, units.conversion(column, TABLE, unit, stated)))
     }
 }
@@ -228,7 +226,7 @@ fn of_one_file(mut problem: Problem) -> Problem {
         Kind::MissingColumn => "separate the cells as in the archive",
         Kind::MissingValue => "leave the cell empty where there is no value",
         Kind::UnsupportedNumber => "write numbers as in the archive, without separators of thousands",
-        Kind::TimeStamp => "write it as in the archive, or like `2020-03-01T12:00:00+01:00`",
+        Kind::TimeStamp => "write it as in the archive, with its offset from UTC unless a time zone is declared there",
         _ => "correct the table",
     };
     problem.remedy = remedy.to_owned();
