@@ -124,14 +124,15 @@ Examples:
   paramill predict cells.toml --environment cell4 --trajectory 2 --inputs future.csv
   paramill predict cells.toml --environment cell4 --inputs future.csv --origin 2024-03-01T12:00:00Z
 
-The band is where the trajectory lies with 95 %, by what is not known of the context. It knows neither the noise of a new measurement nor the
-error of the start: that is the last complete sample as it was measured, or the last fitted state where estimate.initial_state = \"estimated\".
-JSON and a line on stderr say which.
+The band is where the trajectory lies with 95 %, by what is not known of the context. It knows neither the noise of a new measurement \
+nor the error of the start: that is the last complete sample as it was measured, or, where estimate.initial_state = \"estimated\", the last \
+state that was fitted. JSON and a line on stderr say which.
 
-The table of inputs is written as the archive is: [import.table] says its delimiter, decimals, comments, missing values, time zone and format.
-Its columns are the time (`time`, or as in the archive) and one an input, by its name or as in the archive; of an input that events make, the
-signal they make. A unit in a header (`valve [%]`, `time (min)`) is converted; without one, values are in the dataset's. Each input may have
-rows of its own, others empty. A time is a number that counts as the dataset does, or anything that --origin places.";
+The table of inputs is written as the archive is: [import.table] says its delimiter, decimals, comments, missing values, time zone and \
+format. Its columns are the time (`time`, or as in the archive) and one an input, by its name or as in the archive; of an input that \
+events make, the signal they make. A unit in a header (`valve [%]`, `time (min)`) is converted; without one, values are in the dataset's. \
+Each input may have rows of its own, with the others empty. A time is a number that counts as the dataset does, or anything that --origin \
+places.";
 
 /// Forecast an environment, or a system with given parameters, with a trained model: a table with bands
 #[derive(Debug, Args)]

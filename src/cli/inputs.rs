@@ -65,7 +65,8 @@ impl Signals {
             if begin < first - slack || end > last + slack {
                 return Err(Error::Usage(format!(
                     "--inputs: found values of {name} from time {first} to {last} and a forecast from {begin} to {end}; expected \
-                     signals over all of it: add rows, or shorten the forecast with --until"
+                     signals over all of it: add rows, shorten the forecast with --until, or say by --origin where the trajectory's \
+                     time is 0"
                 )));
             }
         }
