@@ -526,7 +526,7 @@ fn inputs_stand_below_their_channels_held_as_steps_and_linear_as_lines() {
     for (mut input, count) in [(balls(), 1), (grid(), 3), (oscillator(), 6)] {
         let driver = |u: usize| schema::Input {
             quantity: Quantity::new(&format!("valve_{u}"), "m3 s-1", ""),
-            between: if u % 2 == 0 { Between::Hold } else { Between::Linear },
+            between: [Between::Hold, Between::Linear][u % 2],
         };
         input.inputs = (0..count).map(driver).collect();
         for portrait in &mut input.portraits {

@@ -17,14 +17,13 @@ use nalgebra::DVector;
 
 use super::Settings;
 use super::coordinates::{Coordinate, halton};
-use super::differences::Integrator;
 use super::experiment::{Experiment, Rollout, Unknowns, Weights};
 use super::meter::Meter;
 use super::minimum::{End, Fit};
 use super::normal::{Normal, Step};
+use super::stage::Stage;
 use crate::estimate::{self, Loss, Noise, Status, robust};
 use crate::progress::Interrupt;
-use crate::solve::{self, DOP853, TSIT5, Tableau};
 
 /// Damping at the start, relative to the diagonal, and where no step can help any more.
 const INITIAL_DAMPING: f64 = 1e-3;
@@ -33,9 +32,6 @@ const GREATEST_DAMPING: f64 = 1e12;
 const LONGEST: f64 = 1.0;
 /// A step that promises less than this share of the noise is the last one: it moves the estimate by a thousandth of its error.
 const PROMISING: f64 = 1e-6;
-/// Tolerance of the rough fit, and the length of its last step.
-const ROUGH: f64 = 1e-4;
-const ROUGH_STEP: f64 = 1e-2;
 /// Residuals below this share of the spread of the data are good enough not to look for a better minimum; those below the other are,
 /// if a second start leads to the same. Two minima are the same if their residuals differ by no more than this share.
 const GOOD: f64 = 0.05;
@@ -107,39 +103,15 @@ pub(super) fn states(
     settings: &Settings,
     interrupt: &Interrupt,
 ) -> Option<Vec<Vec<f64>>> {
+    if experiment.cells.len() < experiment.unknowns() {
+        return None;
+    }
     let mut fine = Stage::fine(experiment, settings, estimate.tolerance).ok()?;
     let mut fitter = Fitter::new(experiment, estimate, settings, interrupt);
     let point = fitter.grow(&mut fine, experiment.start(&[]), &PARTS[2..]).ok()?;
     fitter.tighten(&point.rollout);
     let (point, end) = fitter.refine(&mut fine, point.unknowns).ok()?;
     end.is_none().then_some(point.rollout.states)
-}
-
-/// How trajectories are integrated in one part of a fit, and the length of its last step.
-struct Stage {
-    integrator: Integrator,
-    rtol: f64,
-    short: f64,
-}
-
-impl Stage {
-    fn rough(experiment: &Experiment, settings: &Settings, tolerance: f64) -> Result<Self, solve::Error> {
-        Stage::new(experiment, settings, &TSIT5, settings.rtol.max(ROUGH), tolerance.max(ROUGH_STEP))
-    }
-
-    fn fine(experiment: &Experiment, settings: &Settings, tolerance: f64) -> Result<Self, solve::Error> {
-        Stage::new(experiment, settings, &DOP853, settings.rtol, tolerance)
-    }
-
-    fn new(
-        experiment: &Experiment,
-        settings: &Settings,
-        tableau: &'static Tableau,
-        rtol: f64,
-        short: f64,
-    ) -> Result<Self, solve::Error> {
-        Ok(Stage { integrator: experiment.integrator(tableau, rtol, settings.max_steps)?, rtol, short })
-    }
 }
 
 pub(super) struct Fitter<'a> {

@@ -19,6 +19,7 @@ mod meter;
 mod minimum;
 mod normal;
 mod settings;
+mod stage;
 
 pub(super) use least_errors::{Fitted, LeastErrors};
 pub use settings::Settings;
