@@ -217,7 +217,7 @@ fn problems_as_json_have_the_fields_of_the_lines() {
 #[test]
 fn help_texts() {
     let root = house(PIPELINE);
-    for name in ["", "run", "check", "show", "import", "schema", "list", "dataset"] {
+    for name in ["", "run", "check", "show", "import", "predict", "schema", "list", "dataset"] {
         let arguments: Vec<&str> = [name, "--help"].into_iter().filter(|argument| !argument.is_empty()).collect();
         let output = paramill(root.path(), &arguments);
         assert_eq!(output.status.code(), Some(0));

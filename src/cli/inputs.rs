@@ -27,11 +27,15 @@ impl Signals {
     /// Reads the table at `path`.
     ///
     /// # Errors
-    /// [`Error::Import`] with every problem of the table.
+    /// [`Error::Import`] with every problem of the table, or of the arguments.
     pub fn read(path: &Path, known: &Known) -> Result<Self, Error> {
         let import::Signals { times, values, warnings } = known.read(path).map_err(|problems| {
-            let is_unread = problems.iter().all(|problem| problem.kind == Kind::UnreadableFile);
-            Error::Import(if is_unread { import::Error::Settings(problems) } else { import::Error::Data(problems) })
+            let is_argument = |it: &import::Problem| it.kind == Kind::UnreadableFile || it.file.is_none();
+            Error::Import(if problems.iter().all(is_argument) {
+                import::Error::Settings(problems)
+            } else {
+                import::Error::Data(problems)
+            })
         })?;
         warnings.iter().for_each(|warning| complain(&format!("warning: {warning}")));
         let signal = |(u, input): (usize, &crate::schema::Input)| {

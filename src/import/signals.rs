@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::cell::{Cell, Writing};
+use super::cell::{Cell, Flaw, Writing};
 use super::clock::Clock;
 use super::conversions::Units;
 use super::counts::Conversions;
@@ -101,7 +101,11 @@ impl Known<'_> {
             Some(text) => {
                 let cell = Cell::from_text(text.trim());
                 let moment = clock.moment(cell, &writing, time.1);
-                Some(moment.map_err(|flaw| problems.push(flaw.problem(cell).setting(ORIGIN))).ok()?)
+                let report = |flaw: Flaw| {
+                    let remedy = "give a time as the table writes it".to_owned();
+                    problems.push(Problem { remedy, ..flaw.problem(cell) }.setting(ORIGIN));
+                };
+                Some(moment.map_err(report).ok()?)
             }
             None => None,
         };

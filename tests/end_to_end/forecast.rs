@@ -139,7 +139,6 @@ fn inputs_of_a_forecast_are_read_as_the_archive_is() {
             &["--origin", "2024-03-10T06:00:00Z"],
             "expected times that are all numbers or all",
         ),
-        ("time,inflow\n11,1\n15,1\n", &["--origin", "soon"], "--origin: found \"soon\"; expected a finite number; "),
         ("", &[], "found an empty file; "),
     ] {
         let error = plant.error(table, arguments, 3);
@@ -150,6 +149,9 @@ fn inputs_of_a_forecast_are_read_as_the_archive_is() {
     let part =
         "none.csv (--inputs): found no such file; expected a table; check the path, which is relative to the current";
     assert!(output.status.code() == Some(2) && stderr(&output).contains(part), "{}", stderr(&output));
+    let error = plant.error(PLAIN, &["--origin", "soon"], 2);
+    let part = "--origin: found \"soon\"; expected a finite number; give a time as the table writes it";
+    assert!(error.contains(part), "{error}");
     let error = plant.error("time,inflow\n11,1\n14,1\n", &[], 2);
     assert!(error.contains("values of inflow from time 11 to 14 and a forecast from 11 to 15"), "{error}");
 }

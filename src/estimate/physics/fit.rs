@@ -106,9 +106,10 @@ pub(super) fn states(
     if experiment.cells.len() < experiment.unknowns() {
         return None;
     }
+    let mut rough = Stage::rough(experiment, settings, estimate.tolerance).ok()?;
     let mut fine = Stage::fine(experiment, settings, estimate.tolerance).ok()?;
     let mut fitter = Fitter::new(experiment, estimate, settings, interrupt);
-    let point = fitter.grow(&mut fine, experiment.start(&[]), &PARTS[2..]).ok()?;
+    let point = fitter.grow(&mut rough, experiment.start(&[]), &PARTS[2..]).ok()?;
     fitter.tighten(&point.rollout);
     let (point, end) = fitter.refine(&mut fine, point.unknowns).ok()?;
     end.is_none().then_some(point.rollout.states)
