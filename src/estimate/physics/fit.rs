@@ -95,8 +95,8 @@ pub(super) fn fit(
     }
 }
 
-/// The states `[T, C]` of each trajectory of an experiment without parameters to estimate, at the initial states that explain them best; none
-/// where no fit says so.
+/// The states `[T, C]` of each trajectory of an experiment without parameters to estimate, at initial states that are fitted alone; none where
+/// they cannot be. Whether they are as good as others are is not said.
 pub(super) fn states(
     experiment: &Experiment,
     estimate: &estimate::Settings,
@@ -109,10 +109,10 @@ pub(super) fn states(
     let mut rough = Stage::rough(experiment, settings, estimate.tolerance).ok()?;
     let mut fine = Stage::fine(experiment, settings, estimate.tolerance).ok()?;
     let mut fitter = Fitter::new(experiment, estimate, settings, interrupt);
-    let point = fitter.grow(&mut rough, experiment.start(&[]), &PARTS[2..]).ok()?;
-    fitter.tighten(&point.rollout);
-    let (point, end) = fitter.refine(&mut fine, point.unknowns).ok()?;
-    end.is_none().then_some(point.rollout.states)
+    let points = [&PARTS[2..], &PARTS[..]].map(|parts| fitter.grow(&mut rough, experiment.start(&[]), parts));
+    let best = points.into_iter().flatten().min_by(|a, b| fitter.share(a).total_cmp(&fitter.share(b)))?;
+    fitter.tighten(&best.rollout);
+    fitter.refine(&mut fine, best.unknowns).ok().map(|(point, _)| point.rollout.states)
 }
 
 pub(super) struct Fitter<'a> {
