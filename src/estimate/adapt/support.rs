@@ -1,7 +1,7 @@
 //! What a context is fitted to.
 
 use super::walk::Prior;
-use crate::checkpoint::{ChannelScale, Units};
+use crate::checkpoint::Units;
 use crate::engine::{Segment, With};
 use crate::estimate::InitialState;
 use crate::schema::Trajectory;
@@ -37,16 +37,10 @@ impl Support {
         initial: &[Vec<f64>],
         units: &Units,
     ) -> (Vec<Trajectory>, Vec<Vec<f64>>) {
-        let unscaled = |values: &[f64], scales: &[ChannelScale]| -> Vec<f64> {
-            values.iter().zip(scales.iter().cycle()).map(|(value, it)| value * it.scale + it.centre).collect()
-        };
-        let trajectory = |it: &Trajectory| Trajectory {
-            states: unscaled(&it.states, &units.state),
-            inputs: unscaled(&it.inputs, &units.inputs),
-            ..it.clone()
-        };
-        let trajectories = self.trajectories.iter().map(trajectory).collect();
-        (trajectories, initial.iter().map(|state| unscaled(state, &units.state)).collect())
+        let mut trajectories = self.trajectories.clone();
+        trajectories.iter_mut().for_each(|trajectory| units.unscale(trajectory));
+        let unscaled = |state: &Vec<f64>| state.iter().zip(&units.state).map(|(z, scale)| scale.unscaled(*z)).collect();
+        (trajectories, initial.iter().map(unscaled).collect())
     }
 
     pub(in crate::estimate) fn segments(&self) -> Vec<Segment<'_>> {
