@@ -154,12 +154,8 @@ impl<'a> Estimator<'a> {
         let scales = &self.units.inputs;
         support.trajectories.iter().find_map(|it| {
             let inputs = it.inputs.iter().zip(scales.iter().cycle()).map(|(u, scale)| scale.unscaled(*u));
-            inputs_extrapolate(
-                &self.model.manifest,
-                &it.times,
-                &inputs.collect::<Vec<f64>>(),
-                self.settings.extrapolation,
-            )
+            let inputs: Vec<f64> = inputs.collect();
+            inputs_extrapolate(&self.model.manifest, &it.times, &inputs, self.settings.extrapolation)
         })
     }
 

@@ -31,16 +31,14 @@ impl Support {
         later.filter(|value| !value.is_nan()).count()
     }
 
-    /// The trajectories and their states `initial` in the dataset's units.
-    pub(in crate::estimate) fn in_units(
-        &self,
-        initial: &[Vec<f64>],
-        units: &Units,
-    ) -> (Vec<Trajectory>, Vec<Vec<f64>>) {
+    /// The trajectories, and runs of states `[.., C]`, in the dataset's units.
+    pub(in crate::estimate) fn in_units(&self, states: &[Vec<f64>], units: &Units) -> (Vec<Trajectory>, Vec<Vec<f64>>) {
         let mut trajectories = self.trajectories.clone();
         trajectories.iter_mut().for_each(|trajectory| units.unscale(trajectory));
-        let unscaled = |state: &Vec<f64>| state.iter().zip(&units.state).map(|(z, scale)| scale.unscaled(*z)).collect();
-        (trajectories, initial.iter().map(unscaled).collect())
+        let unscaled = |states: &Vec<f64>| {
+            states.iter().zip(units.state.iter().cycle()).map(|(z, scale)| scale.unscaled(*z)).collect()
+        };
+        (trajectories, states.iter().map(unscaled).collect())
     }
 
     pub(in crate::estimate) fn segments(&self) -> Vec<Segment<'_>> {
