@@ -1,0 +1,348 @@
+//! What each column of a table is: by its name first, then by how it hangs together with others.
+
+use std::collections::BTreeMap;
+
+use super::doses::{Doses, doses};
+use super::look::{Look, code};
+use super::names::{
+    CHANNELS, ENVIRONMENTS, FLAGS, OF_DOSES, ROW_NUMBERS, TIMES, TRAJECTORIES, UNITS, VALUES, is_quantity,
+};
+use super::rows::{distinct, repeats, sizes, tell};
+
+/// Channels of a long table at most; a column of more names is something else.
+const MOST_CHANNELS: usize = 64;
+/// How much larger the values of one group of rows are than those of another before the two are taken for different quantities.
+const APART: f64 = 5.0;
+/// Different cells of a column that is left out which are shown.
+const SHOWN: usize = 4;
+
+/// The columns by what they are.
+pub(super) struct Roles<'a> {
+    pub time: Option<&'a Look>,
+    pub environment: Vec<&'a Look>,
+    pub trajectory: Option<&'a Look>,
+    pub doses: Option<Doses<'a>>,
+    pub stacked: Option<Stacked<'a>>,
+    /// Channels of a wide table.
+    pub wide: Vec<&'a Look>,
+    /// Columns that are not read, and what they may be.
+    pub left: Vec<(&'a Look, String)>,
+    /// What is unsure of the roles.
+    pub notes: Vec<String>,
+    /// Rows of measurements among those that were kept.
+    pub rows: Vec<usize>,
+}
+
+/// Several quantities in one column.
+pub(super) struct Stacked<'a> {
+    pub channel: &'a Look,
+    pub value: &'a Look,
+    /// Units by the names of channels, where a column says them.
+    pub units: BTreeMap<String, String>,
+}
+
+/// The columns that have no role yet.
+struct Free<'a>(Vec<&'a Look>);
+
+impl<'a> Free<'a> {
+    fn take(&mut self, is: impl Fn(&Look) -> bool) -> Option<&'a Look> {
+        let position = self.0.iter().position(|look| is(look))?;
+        Some(self.0.remove(position))
+    }
+
+    fn take_this(&mut self, this: &Look) {
+        self.0.retain(|look| !std::ptr::eq(*look, this));
+    }
+}
+
+/// The roles of `looks`; `is_named` says that names of files are ids of environments. `None` if no column can be a channel.
+pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
+    let mut free = Free(looks.iter().filter(|look| !look.name.is_empty()).collect());
+    let mut left = Vec::new();
+    let mut notes = Vec::new();
+    let doses = doses(looks);
+    for column in doses.iter().flat_map(|doses| &doses.columns) {
+        free.take_this(column);
+    }
+    let rows: Vec<usize> = match &doses {
+        Some(doses) => doses.rows.clone(),
+        None => (0..looks.first()?.codes.len()).collect(),
+    };
+    let numbers_rows = |look: &Look| {
+        look.counts_rows()
+            || look.is_called(ROW_NUMBERS)
+                && look.is_whole()
+                && rows.len() > 2
+                && look.is_number()
+                && !repeats(&[look], &rows)
+    };
+    let is_measured = |look: &Look| look.is_called(VALUES) || look.is_called(CHANNELS);
+    let time = free
+        .take(|look| {
+            let is_said = look.is_called(TIMES) || look.unit.is_none() && look.unit_of_time().is_some();
+            is_said
+                && (look.values.len() > 1
+                    || looks.iter().all(|other| !other.is_called(TIMES) || other.values.len() < 2))
+        })
+        .or_else(|| free.take(|look| look.stamps > look.numbers && look.values.len() > 1))
+        .or_else(|| {
+            free.take(|look| {
+                look.is_number() && !look.is_called(ENVIRONMENTS) && !is_measured(look) && !numbers_rows(look)
+            })
+        })
+        .or_else(|| free.take(|look| look.is_number() && numbers_rows(look)))
+        .or_else(|| free.take(|look| look.is_number() && !look.is_called(ENVIRONMENTS)));
+    while let Some(number) = free.take(numbers_rows) {
+        left.push((number, ", a number of each row".to_owned()));
+    }
+    let unit = names_of_channels(&free, &[], false, &rows).first().and_then(|channel| {
+        free.take(|look| look.is_called(UNITS) && !look.is_number() && tell(&[channel], look, &rows))
+    });
+    let mut environment: Vec<&Look> = match is_named {
+        true => Vec::new(),
+        false => free.take(|look| look.is_called(ENVIRONMENTS)).into_iter().collect(),
+    };
+    let trajectory = free.take(|look| look.is_called(TRAJECTORIES));
+
+    let mut stacked = stacked(&mut free, &environment, trajectory, doses.is_some(), &rows, &mut notes);
+    if stacked.is_none() && environment.is_empty() && !is_named {
+        // Rows of one environment mostly stand together.
+        let is_text = |look: &Look| {
+            look.texts > 0 && !look.is_number() && look.values.len() > 1 && look.changes < look.values.len()
+        };
+        environment.extend(free.take(|look| is_text(look) && !look.is_called(FLAGS)));
+    }
+    if let Some(stacked) = &mut stacked {
+        stacked.units = unit.map(|unit| units(stacked.channel, unit, &rows)).unwrap_or_default();
+    }
+    let mut ids: Vec<&Look> = environment.iter().copied().chain(trajectory).collect();
+    ids.extend(stacked.as_ref().map(|stacked| stacked.channel));
+    let mut added = apart(&mut free, &ids, time, stacked.is_some(), environment.is_empty() && !is_named, &rows);
+    if is_named && let Some(column) = added.pop() {
+        notes
+            .push(format!("{:?} tells rows of one time apart: if not by channel, then as a trajectory", column.header));
+        free.0.push(column);
+    }
+    for column in &added {
+        notes.push(format!(
+            "{:?} tells rows of one time apart, and may also tell trajectories (`trajectory`) or channels (`layout = \"long\"`)",
+            column.header
+        ));
+    }
+    environment.extend(added);
+
+    let is_covariate = |look: &Look| !environment.is_empty() && tell(&environment, look, &rows);
+    let ids: Vec<&Look> = environment.iter().copied().chain(trajectory).collect();
+    let is_setting = |look: &Look| trajectory.is_some() && tell(&ids, look, &rows);
+    let is_channel = |look: &Look| look.is_number() && look.values.len() > 1 && distinct(look, &rows) > 1;
+    let wide: Vec<&Look> = match stacked {
+        Some(_) => Vec::new(),
+        None => {
+            free.0.iter().copied().filter(|look| is_channel(look) && !is_covariate(look) && !is_setting(look)).collect()
+        }
+    };
+    if wide.is_empty() && stacked.is_none() {
+        return None;
+    }
+    for look in &wide {
+        free.take_this(look);
+    }
+    for look in free.0.iter().copied().chain(doses.iter().flat_map(|doses| unread(doses))).chain(unit) {
+        let is_text = look.texts > 0 && !look.is_number();
+        let why = match look {
+            look if look.values.len() <= 1 => ", always the same".to_owned(),
+            look if look.is_called(UNITS) && stacked.is_some() => match stacked.as_ref().is_some_and(|it| !it.units.is_empty()) {
+                true => ", whose units are those of the channels below".to_owned(),
+                false => ": if a channel has values in different units, convert them first, all are taken alike".to_owned(),
+            },
+            look if is_covariate(look) => ", the same within an environment: a parameter of [import.side_table]?".to_owned(),
+            look if is_setting(look) => {
+                ", the same within a trajectory: if it is a setting and no id, make it a channel with `role = \"input\"`".to_owned()
+            }
+            look if is_text => format!(
+                " ({}): if it tells systems apart, add it to `environment`; if it names what is measured, it is the `channel` of a long table; \
+                 if it says which rows are good, use `rows`",
+                shown(look)
+            ),
+            look if stacked.is_some() && is_channel(look) && !look.is_called(OF_DOSES) => {
+                ": a second column of numbers; if it is measured too, this is no long table".to_owned()
+            }
+            _ => String::new(),
+        };
+        left.push((look, why));
+    }
+    Some(Roles { time, environment, trajectory, doses, stacked, wide, left, notes, rows })
+}
+
+/// Columns of doses that the mapping does not name.
+fn unread<'a, 'd>(doses: &'d Doses<'a>) -> impl Iterator<Item = &'a Look> + use<'a, 'd> {
+    let is_read = |look: &Look| {
+        let mut read = doses.measured.iter().map(|condition| condition.0.column);
+        read.any(|column| std::ptr::eq(column, look))
+            || doses.given.as_ref().is_some_and(|given| {
+                std::ptr::eq(given.amount, look)
+                    || given.routes.as_ref().is_some_and(|routes| std::ptr::eq(routes.0, look))
+            })
+    };
+    doses.columns.iter().copied().filter(move |look| !is_read(look))
+}
+
+/// The columns that may name channels, from the likeliest.
+fn names_of_channels<'a>(free: &Free<'a>, values: &[&Look], of_doses: bool, rows: &[usize]) -> Vec<&'a Look> {
+    let mut found: Vec<(usize, &Look)> = Vec::new();
+    for look in &free.0 {
+        let place = CHANNELS.iter().position(|name| look.is_called(&[name]));
+        let is_code = look.is_number() && look.is_whole() && look.strange.len() <= 1;
+        let is_name = !look.is_number() && look.stamps == 0 || is_code && (of_doses || !values.is_empty());
+        let count = distinct(look, rows);
+        if let Some(place) = place
+            && is_name
+            && (1..=MOST_CHANNELS).contains(&count)
+            && look.values.len() <= MOST_CHANNELS
+            && !(look.is_number() && count < 2)
+        {
+            found.push((place, look));
+        }
+    }
+    found.sort_by_key(|it| it.0);
+    found.into_iter().map(|it| it.1).collect()
+}
+
+/// The columns of a table with several quantities in one column, if it is one.
+fn stacked<'a>(
+    free: &mut Free<'a>,
+    environment: &[&'a Look],
+    trajectory: Option<&'a Look>,
+    of_doses: bool,
+    rows: &[usize],
+    notes: &mut Vec<String>,
+) -> Option<Stacked<'a>> {
+    let is_covariate = |look: &Look| !environment.is_empty() && tell(environment, look, rows);
+    let is_number = |look: &&Look| look.is_number() && distinct(look, rows) > 1;
+    let called: Vec<&Look> = free.0.iter().copied().filter(|look| look.is_called(VALUES) && is_number(look)).collect();
+    let mut candidates = names_of_channels(free, &called, of_doses, rows);
+    // `value` may also be called like a column of names, such as `measurement`.
+    candidates.retain(|look| !called.iter().any(|value| std::ptr::eq(*value, *look)));
+    if candidates.iter().any(|look| distinct(look, rows) > 1) {
+        candidates.retain(|look| distinct(look, rows) > 1);
+    }
+    let is_candidate = |look: &Look| candidates.iter().any(|candidate| std::ptr::eq(*candidate, look));
+    let others: Vec<&Look> =
+        free.0.iter().copied().filter(|look| is_number(look) && !is_covariate(look) && !is_candidate(look)).collect();
+    let value = match (called.as_slice(), others.as_slice()) {
+        ([value, ..], _) | ([], [value]) => *value,
+        _ => return None,
+    };
+    // What another column tells is the coarser of the two.
+    let finest: Vec<&Look> = candidates
+        .iter()
+        .enumerate()
+        .filter(|(i, look)| {
+            !candidates
+                .iter()
+                .enumerate()
+                .any(|(j, other)| j != *i && tell(&[other], look, rows) && (j < *i || !tell(&[look], other, rows)))
+        })
+        .map(|it| *it.1)
+        .collect();
+    let channel = match finest.first() {
+        Some(channel) => *channel,
+        None => unlisted(free, value, environment, trajectory, others.len(), rows, notes)?,
+    };
+    free.take_this(channel);
+    free.take_this(value);
+    Some(Stacked { channel, value, units: BTreeMap::new() })
+}
+
+/// A column whose name says nothing, but whose cells name quantities, or tell values of very different sizes apart.
+fn unlisted<'a>(
+    free: &Free<'a>,
+    value: &Look,
+    environment: &[&Look],
+    trajectory: Option<&Look>,
+    numbers: usize,
+    rows: &[usize],
+    notes: &mut Vec<String>,
+) -> Option<&'a Look> {
+    let ids: Vec<&Look> = environment.iter().copied().chain(trajectory).collect();
+    let found = free.0.iter().copied().find(|look| {
+        let is_text = look.texts > 0 && !look.is_number() && (2..=MOST_CHANNELS).contains(&look.values.len());
+        let quantities = look.values.iter().filter(|name| is_quantity(name)).count();
+        let are_apart = sizes(value, look, rows).is_some_and(|(least, most)| most > APART * least);
+        is_text
+            && numbers == 1
+            && !look.is_called(FLAGS)
+            && (ids.is_empty() || !tell(&ids, look, rows))
+            && (2 * quantities > look.values.len() || are_apart && look.changes >= look.values.len())
+    })?;
+    notes.push(format!(
+        "{:?} is taken to name what is measured, for its cells ({}) or the sizes of their values; if it tells systems apart, remove `layout`, \
+         `channel` and `value`, and make it the `environment`",
+        found.header,
+        shown(found)
+    ));
+    Some(found)
+}
+
+/// Columns without which rows of one time would be the same channel twice, or samples of several systems one trajectory.
+fn apart<'a>(
+    free: &mut Free<'a>,
+    ids: &[&'a Look],
+    time: Option<&'a Look>,
+    is_stacked: bool,
+    lacks_environment: bool,
+    rows: &[usize],
+) -> Vec<&'a Look> {
+    let (mut ids, mut added) = (ids.to_vec(), Vec::new());
+    let Some(time) = time else { return added };
+    loop {
+        let all: Vec<&Look> = ids.iter().copied().chain([time]).collect();
+        let is_repeated = repeats(&all, rows);
+        let found = free.0.iter().copied().find(|look| {
+            let is_id = look.texts > 0 && !look.is_number() && distinct(look, rows) > 1 && !look.is_called(FLAGS);
+            let with: Vec<&Look> = all.iter().copied().chain([*look]).collect();
+            let is_named = look.is_called(CHANNELS) || look.is_called(ENVIRONMENTS);
+            let fewer = || {
+                let count = |columns: &[&Look]| -> usize { repeated(columns, rows) };
+                2 * count(&with) <= count(&all)
+            };
+            is_id
+                && !tell(&ids, look, rows)
+                && (is_repeated && fewer() || is_named && (is_stacked || lacks_environment && added.is_empty()))
+        });
+        match found {
+            Some(look) => {
+                free.take_this(look);
+                ids.push(look);
+                added.push(look);
+            }
+            None => return added,
+        }
+    }
+}
+
+/// How many rows are alike in all `columns` with one before them.
+fn repeated(columns: &[&Look], rows: &[usize]) -> usize {
+    let mut seen = std::collections::HashSet::new();
+    rows.iter().filter(|&&row| !seen.insert(columns.iter().map(|look| look.codes[row]).collect::<Vec<_>>())).count()
+}
+
+/// The unit of each channel, where a column says it.
+fn units(channel: &Look, unit: &Look, rows: &[usize]) -> BTreeMap<String, String> {
+    let of = |name: &String| {
+        let row = rows.iter().find(|&&row| channel.codes[row] == code(name) && unit.codes[row] != 0)?;
+        let unit = unit.values.iter().find(|text| code(text) == unit.codes[*row])?;
+        Some((name.clone(), unit.clone()))
+    };
+    channel.values.iter().filter_map(of).collect()
+}
+
+/// The first cells of a column.
+fn shown(look: &Look) -> String {
+    let mut shown: Vec<String> =
+        look.values.iter().take(SHOWN).map(|value| crate::import::problem::shown(value)).collect();
+    if look.values.len() > SHOWN {
+        shown.push("...".to_owned());
+    }
+    shown.join(", ")
+}
