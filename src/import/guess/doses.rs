@@ -165,8 +165,13 @@ pub(super) fn doses<'a>(looks: &'a [Look]) -> Option<Doses<'a>> {
             ));
         }
     }
-    let of_doses = |look: &&Look| look.is_called(OF_DOSES) || amount.is_some_and(|amount| std::ptr::eq(amount, *look));
-    Some(Doses { measured, given, notes, rows, columns: looks.iter().filter(of_doses).collect() })
+    // Measurements in several compartments are different quantities.
+    let is_measured = |look: &Look| look.is_called(&["cmt"]) && distinct(look, &rows) > 1;
+    let of_doses = |look: &&Look| {
+        look.is_called(OF_DOSES) && !is_measured(look) || amount.is_some_and(|amount| std::ptr::eq(amount, *look))
+    };
+    let columns = looks.iter().filter(of_doses).collect();
+    Some(Doses { measured, given, notes, rows, columns })
 }
 
 /// Whether some quantity is measured in most other rows, and in none with an amount.

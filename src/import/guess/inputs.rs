@@ -20,7 +20,10 @@ pub(super) fn proposals(quantities: &[(&str, Course)]) -> Vec<Proposal> {
     let mut proposals: Vec<Proposal> = quantities
         .iter()
         .map(|(name, course)| {
-            let kept = format!("keeps each of its {} values for a while", course.distinct);
+            let kept = match course.is_stepped() {
+                true => format!("keeps each of its {} values for a while", course.distinct),
+                false => format!("has only {} values", course.distinct),
+            };
             match (named(name), is_stepped(course)) {
                 (Named::Input, _) if moves => Proposal::Input("its name says that it is set from outside".to_owned()),
                 (Named::Input, _) => Proposal::Perhaps("its name says that it is set from outside".to_owned()),

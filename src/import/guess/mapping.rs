@@ -6,8 +6,9 @@ use super::Archive;
 use super::doses::{Condition, Doses, Given};
 use super::inputs::{Proposal, proposals};
 use super::look::{Look, code};
-use super::roles::{Roles, Stacked};
+use super::roles::Roles;
 use super::rows::Course;
+use super::stacked::Stacked;
 use super::toml::{Toml, identifier, key, list, number};
 use crate::import::files::SourceFile;
 
@@ -112,8 +113,9 @@ impl Archive {
 
         let quantities = quantities(roles);
         let proposals = proposals(&quantities.iter().map(|it| (it.name, it.course)).collect::<Vec<_>>());
+        let most = quantities.iter().map(|quantity| quantity.course.values).max().unwrap_or(0);
         for (quantity, proposal) in quantities.iter().zip(proposals) {
-            text.channel(quantity, &proposal, extended);
+            text.channel(quantity, &proposal, most, extended);
         }
         if let Some(doses) = doses {
             text.doses(doses, time_unit.unwrap_or("s"));
@@ -183,13 +185,14 @@ fn quantities<'a>(roles: &'a Roles<'a>) -> Vec<Quantity<'a>> {
 }
 
 impl Toml {
-    fn channel(&mut self, quantity: &Quantity<'_>, proposal: &Proposal, extended: bool) {
+    fn channel(&mut self, quantity: &Quantity<'_>, proposal: &Proposal, most: usize, extended: bool) {
         let name = self.name(quantity.name);
         self.line("\n[[import.channels]]");
         self.pair("column", quantity.column, "");
         self.pair("name", &name, "");
         self.unit(quantity.unit, &quantity.whence);
-        let is_held = quantity.course.is_stepped() || quantity.course.is_switched();
+        let course = &quantity.course;
+        let is_held = course.is_stepped() || course.is_switched() || course.is_seldom(most);
         match proposal {
             Proposal::State => {}
             Proposal::Perhaps(why) => {
@@ -255,7 +258,7 @@ impl Toml {
         };
         self.line("");
         if route.is_none() {
-            self.line(&format!("# {} rows with an amount among the first ones.", given.count));
+            self.line(&format!("# {} of the rows looked at have an amount.", given.count));
         }
         self.line("[[import.events]]");
         self.pair("name", &name, "");

@@ -18,6 +18,7 @@ mod mapping;
 mod names;
 mod roles;
 mod rows;
+mod stacked;
 mod toml;
 
 use look::Look;

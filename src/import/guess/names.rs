@@ -113,6 +113,7 @@ pub(super) const CHANNELS: &[&str] = &[
     "dvid",
     "ytype",
     "dvname",
+    "cmt",
     "signal",
     "signalname",
     "signalid",
@@ -146,6 +147,9 @@ pub(super) const VALUES: &[&str] = &[
     "aval",
     "lbstresn",
 ];
+
+/// Names of values that single quantities have as well.
+pub(super) const VAGUE_VALUES: &[&str] = &["y", "count", "result", "amount"];
 
 pub(super) const UNITS: &[&str] = &["unit", "units", "uom", "lbstresu"];
 

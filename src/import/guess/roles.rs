@@ -1,18 +1,11 @@
 //! What each column of a table is: by its name first, then by how it hangs together with others.
 
-use std::collections::BTreeMap;
-
 use super::doses::{Doses, doses};
-use super::look::{Look, code};
-use super::names::{
-    CHANNELS, ENVIRONMENTS, FLAGS, OF_DOSES, ROW_NUMBERS, TIMES, TRAJECTORIES, UNITS, VALUES, is_quantity,
-};
-use super::rows::{distinct, repeats, sizes, tell};
+use super::look::Look;
+use super::names::{CHANNELS, ENVIRONMENTS, FLAGS, OF_DOSES, ROW_NUMBERS, TIMES, TRAJECTORIES, UNITS, VALUES};
+use super::rows::{distinct, repeated, tell};
+use super::stacked::{Stacked, names_of_channels, stacked, units};
 
-/// Channels of a long table at most; a column of more names is something else.
-const MOST_CHANNELS: usize = 64;
-/// How much larger the values of one group of rows are than those of another before the two are taken for different quantities.
-const APART: f64 = 5.0;
 /// Different cells of a column that is left out which are shown.
 const SHOWN: usize = 4;
 
@@ -33,24 +26,16 @@ pub(super) struct Roles<'a> {
     pub rows: Vec<usize>,
 }
 
-/// Several quantities in one column.
-pub(super) struct Stacked<'a> {
-    pub channel: &'a Look,
-    pub value: &'a Look,
-    /// Units by the names of channels, where a column says them.
-    pub units: BTreeMap<String, String>,
-}
-
 /// The columns that have no role yet.
-struct Free<'a>(Vec<&'a Look>);
+pub(super) struct Free<'a>(pub Vec<&'a Look>);
 
 impl<'a> Free<'a> {
-    fn take(&mut self, is: impl Fn(&Look) -> bool) -> Option<&'a Look> {
+    pub fn take(&mut self, is: impl Fn(&Look) -> bool) -> Option<&'a Look> {
         let position = self.0.iter().position(|look| is(look))?;
         Some(self.0.remove(position))
     }
 
-    fn take_this(&mut self, this: &Look) {
+    pub fn take_this(&mut self, this: &Look) {
         self.0.retain(|look| !std::ptr::eq(*look, this));
     }
 }
@@ -74,7 +59,7 @@ pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
                 && look.is_whole()
                 && rows.len() > 2
                 && look.is_number()
-                && !repeats(&[look], &rows)
+                && repeated(&[look], &rows) == 0
     };
     let is_measured = |look: &Look| look.is_called(VALUES) || look.is_called(CHANNELS);
     let time = free
@@ -124,10 +109,19 @@ pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
         free.0.push(column);
     }
     for column in &added {
-        notes.push(format!(
-            "{:?} tells rows of one time apart, and may also tell trajectories (`trajectory`) or channels (`layout = \"long\"`)",
-            column.header
-        ));
+        notes.push(match stacked.is_some() {
+            true => format!(
+                "each {:?} is taken for a system of its own; where several are of one system, join that column and {:?} into one before the \
+                 import, and name channels by it",
+                column.header,
+                stacked.as_ref().map_or("", |stacked| &stacked.channel.header)
+            ),
+            false => format!(
+                "{:?} is taken for what has parameters of its own; it may also tell trajectories (`trajectory`), or name what is measured \
+                 (`channel` of `layout = \"long\"`)",
+                column.header
+            ),
+        });
     }
     environment.extend(added);
 
@@ -147,24 +141,27 @@ pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
     for look in &wide {
         free.take_this(look);
     }
+    let told: Vec<&Look> = ids.iter().copied().chain(stacked.as_ref().map(|stacked| stacked.channel)).collect();
     for look in free.0.iter().copied().chain(doses.iter().flat_map(|doses| unread(doses))).chain(unit) {
-        let is_text = look.texts > 0 && !look.is_number();
+        let is_unit = stacked.is_some() && look.is_called(UNITS);
         let why = match look {
             look if look.values.len() <= 1 => ", always the same".to_owned(),
-            look if look.is_called(UNITS) && stacked.is_some() => match stacked.as_ref().is_some_and(|it| !it.units.is_empty()) {
-                true => ", whose units are those of the channels below".to_owned(),
-                false => ": if a channel has values in different units, convert them first, all are taken alike".to_owned(),
-            },
-            look if is_covariate(look) => ", the same within an environment: a parameter of [import.side_table]?".to_owned(),
+            _ if is_unit && unit.is_some() => ", whose units are those of the channels below".to_owned(),
+            _ if is_unit => ": if a channel has values in different units, convert them first, all are taken alike".to_owned(),
+            look if doses.is_some() && look.is_called(OF_DOSES) => ", which is about doses".to_owned(),
+            look if is_covariate(look) => {
+                ", the same within an environment: a parameter of [import.side_table]?".to_owned()
+            }
             look if is_setting(look) => {
                 ", the same within a trajectory: if it is a setting and no id, make it a channel with `role = \"input\"`".to_owned()
             }
-            look if is_text => format!(
+            look if stacked.is_some() && tell(&told, look, &rows) => ", the same within a channel".to_owned(),
+            look if look.texts > 0 && !look.is_number() => format!(
                 " ({}): if it tells systems apart, add it to `environment`; if it names what is measured, it is the `channel` of a long table; \
                  if it says which rows are good, use `rows`",
                 shown(look)
             ),
-            look if stacked.is_some() && is_channel(look) && !look.is_called(OF_DOSES) => {
+            look if stacked.is_some() && is_channel(look) => {
                 ": a second column of numbers; if it is measured too, this is no long table".to_owned()
             }
             _ => String::new(),
@@ -187,103 +184,6 @@ fn unread<'a, 'd>(doses: &'d Doses<'a>) -> impl Iterator<Item = &'a Look> + use<
     doses.columns.iter().copied().filter(move |look| !is_read(look))
 }
 
-/// The columns that may name channels, from the likeliest.
-fn names_of_channels<'a>(free: &Free<'a>, values: &[&Look], of_doses: bool, rows: &[usize]) -> Vec<&'a Look> {
-    let mut found: Vec<(usize, &Look)> = Vec::new();
-    for look in &free.0 {
-        let place = CHANNELS.iter().position(|name| look.is_called(&[name]));
-        let is_code = look.is_number() && look.is_whole() && look.strange.len() <= 1;
-        let is_name = !look.is_number() && look.stamps == 0 || is_code && (of_doses || !values.is_empty());
-        let count = distinct(look, rows);
-        if let Some(place) = place
-            && is_name
-            && (1..=MOST_CHANNELS).contains(&count)
-            && look.values.len() <= MOST_CHANNELS
-            && !(look.is_number() && count < 2)
-        {
-            found.push((place, look));
-        }
-    }
-    found.sort_by_key(|it| it.0);
-    found.into_iter().map(|it| it.1).collect()
-}
-
-/// The columns of a table with several quantities in one column, if it is one.
-fn stacked<'a>(
-    free: &mut Free<'a>,
-    environment: &[&'a Look],
-    trajectory: Option<&'a Look>,
-    of_doses: bool,
-    rows: &[usize],
-    notes: &mut Vec<String>,
-) -> Option<Stacked<'a>> {
-    let is_covariate = |look: &Look| !environment.is_empty() && tell(environment, look, rows);
-    let is_number = |look: &&Look| look.is_number() && distinct(look, rows) > 1;
-    let called: Vec<&Look> = free.0.iter().copied().filter(|look| look.is_called(VALUES) && is_number(look)).collect();
-    let mut candidates = names_of_channels(free, &called, of_doses, rows);
-    // `value` may also be called like a column of names, such as `measurement`.
-    candidates.retain(|look| !called.iter().any(|value| std::ptr::eq(*value, *look)));
-    if candidates.iter().any(|look| distinct(look, rows) > 1) {
-        candidates.retain(|look| distinct(look, rows) > 1);
-    }
-    let is_candidate = |look: &Look| candidates.iter().any(|candidate| std::ptr::eq(*candidate, look));
-    let others: Vec<&Look> =
-        free.0.iter().copied().filter(|look| is_number(look) && !is_covariate(look) && !is_candidate(look)).collect();
-    let value = match (called.as_slice(), others.as_slice()) {
-        ([value, ..], _) | ([], [value]) => *value,
-        _ => return None,
-    };
-    // What another column tells is the coarser of the two.
-    let finest: Vec<&Look> = candidates
-        .iter()
-        .enumerate()
-        .filter(|(i, look)| {
-            !candidates
-                .iter()
-                .enumerate()
-                .any(|(j, other)| j != *i && tell(&[other], look, rows) && (j < *i || !tell(&[look], other, rows)))
-        })
-        .map(|it| *it.1)
-        .collect();
-    let channel = match finest.first() {
-        Some(channel) => *channel,
-        None => unlisted(free, value, environment, trajectory, others.len(), rows, notes)?,
-    };
-    free.take_this(channel);
-    free.take_this(value);
-    Some(Stacked { channel, value, units: BTreeMap::new() })
-}
-
-/// A column whose name says nothing, but whose cells name quantities, or tell values of very different sizes apart.
-fn unlisted<'a>(
-    free: &Free<'a>,
-    value: &Look,
-    environment: &[&Look],
-    trajectory: Option<&Look>,
-    numbers: usize,
-    rows: &[usize],
-    notes: &mut Vec<String>,
-) -> Option<&'a Look> {
-    let ids: Vec<&Look> = environment.iter().copied().chain(trajectory).collect();
-    let found = free.0.iter().copied().find(|look| {
-        let is_text = look.texts > 0 && !look.is_number() && (2..=MOST_CHANNELS).contains(&look.values.len());
-        let quantities = look.values.iter().filter(|name| is_quantity(name)).count();
-        let are_apart = sizes(value, look, rows).is_some_and(|(least, most)| most > APART * least);
-        is_text
-            && numbers == 1
-            && !look.is_called(FLAGS)
-            && (ids.is_empty() || !tell(&ids, look, rows))
-            && (2 * quantities > look.values.len() || are_apart && look.changes >= look.values.len())
-    })?;
-    notes.push(format!(
-        "{:?} is taken to name what is measured, for its cells ({}) or the sizes of their values; if it tells systems apart, remove `layout`, \
-         `channel` and `value`, and make it the `environment`",
-        found.header,
-        shown(found)
-    ));
-    Some(found)
-}
-
 /// Columns without which rows of one time would be the same channel twice, or samples of several systems one trajectory.
 fn apart<'a>(
     free: &mut Free<'a>,
@@ -297,18 +197,15 @@ fn apart<'a>(
     let Some(time) = time else { return added };
     loop {
         let all: Vec<&Look> = ids.iter().copied().chain([time]).collect();
-        let is_repeated = repeats(&all, rows);
+        let before = repeated(&all, rows);
         let found = free.0.iter().copied().find(|look| {
             let is_id = look.texts > 0 && !look.is_number() && distinct(look, rows) > 1 && !look.is_called(FLAGS);
             let with: Vec<&Look> = all.iter().copied().chain([*look]).collect();
             let is_named = look.is_called(CHANNELS) || look.is_called(ENVIRONMENTS);
-            let fewer = || {
-                let count = |columns: &[&Look]| -> usize { repeated(columns, rows) };
-                2 * count(&with) <= count(&all)
-            };
+            let is_apart = || before > 0 && 2 * repeated(&with, rows) <= before;
             is_id
                 && !tell(&ids, look, rows)
-                && (is_repeated && fewer() || is_named && (is_stacked || lacks_environment && added.is_empty()))
+                && (is_apart() || is_named && (is_stacked || lacks_environment && added.is_empty()))
         });
         match found {
             Some(look) => {
@@ -321,24 +218,8 @@ fn apart<'a>(
     }
 }
 
-/// How many rows are alike in all `columns` with one before them.
-fn repeated(columns: &[&Look], rows: &[usize]) -> usize {
-    let mut seen = std::collections::HashSet::new();
-    rows.iter().filter(|&&row| !seen.insert(columns.iter().map(|look| look.codes[row]).collect::<Vec<_>>())).count()
-}
-
-/// The unit of each channel, where a column says it.
-fn units(channel: &Look, unit: &Look, rows: &[usize]) -> BTreeMap<String, String> {
-    let of = |name: &String| {
-        let row = rows.iter().find(|&&row| channel.codes[row] == code(name) && unit.codes[row] != 0)?;
-        let unit = unit.values.iter().find(|text| code(text) == unit.codes[*row])?;
-        Some((name.clone(), unit.clone()))
-    };
-    channel.values.iter().filter_map(of).collect()
-}
-
 /// The first cells of a column.
-fn shown(look: &Look) -> String {
+pub(super) fn shown(look: &Look) -> String {
     let mut shown: Vec<String> =
         look.values.iter().take(SHOWN).map(|value| crate::import::problem::shown(value)).collect();
     if look.values.len() > SHOWN {

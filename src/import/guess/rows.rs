@@ -8,10 +8,10 @@ fn key(columns: &[&Look], row: usize) -> Vec<u64> {
     columns.iter().map(|look| look.codes[row]).collect()
 }
 
-/// Whether two of the rows are alike in all `columns`.
-pub(super) fn repeats(columns: &[&Look], rows: &[usize]) -> bool {
+/// How many rows are alike in all `columns` with one before them.
+pub(super) fn repeated(columns: &[&Look], rows: &[usize]) -> usize {
     let mut seen = HashSet::new();
-    !rows.iter().all(|&row| seen.insert(key(columns, row)))
+    rows.iter().filter(|&&row| !seen.insert(key(columns, row))).count()
 }
 
 /// Whether cells of `columns` tell that of `other`, where it is not empty.
@@ -38,6 +38,9 @@ pub(super) fn sizes(value: &Look, by: &Look, rows: &[usize]) -> Option<(f64, f64
     let means = || sums.values().map(|(sum, count)| sum / count);
     (!sums.is_empty()).then(|| (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max)))
 }
+
+/// Different values of what is set in steps.
+const FEW: usize = 16;
 
 /// What the values of a quantity do within trajectories.
 #[derive(Clone, Copy, Default)]
@@ -67,11 +70,15 @@ impl Course {
 
     /// Whether it changes, but keeps each of a few values for a while.
     pub fn is_stepped(&self) -> bool {
-        const FEW: usize = 16;
         self.changes > 0
             && self.pairs >= 6
             && 3 * self.changes <= self.pairs
             && self.distinct <= FEW.max(self.values / 8)
+    }
+
+    /// Whether few values are there, and much fewer than the `most` of another quantity: a log of changes.
+    pub fn is_seldom(&self, most: usize) -> bool {
+        3 * self.values <= most && self.distinct <= FEW
     }
 
     /// Whether it only ever has one of very few values, however often they change.
