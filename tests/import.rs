@@ -18,6 +18,8 @@ mod columns;
 mod forms;
 #[path = "import/fuzz.rs"]
 mod fuzz;
+#[path = "import/guess.rs"]
+mod guess;
 #[path = "import/inputs.rs"]
 mod inputs;
 #[path = "import/times.rs"]

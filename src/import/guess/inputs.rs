@@ -17,6 +17,7 @@ pub(super) enum Proposal {
 pub(super) fn proposals(quantities: &[(&str, Course)]) -> Vec<Proposal> {
     let is_stepped = |course: &Course| course.is_stepped() || course.is_switched();
     let moves = quantities.iter().any(|(_, course)| !is_stepped(course) && course.changes > 0);
+    let most = quantities.iter().map(|it| it.1.values).max().unwrap_or(0);
     let mut proposals: Vec<Proposal> = quantities
         .iter()
         .map(|(name, course)| {
@@ -33,6 +34,10 @@ pub(super) fn proposals(quantities: &[(&str, Course)]) -> Vec<Proposal> {
                 (Named::PerhapsInput, true) => {
                     Proposal::Perhaps(format!("its name is one of signals from outside, and it {kept}"))
                 }
+                (Named::PerhapsInput, false) if course.is_seldom(most) => Proposal::Perhaps(
+                    "its name is one of signals from outside, and it has few values, as a log of changes has"
+                        .to_owned(),
+                ),
                 (Named::PerhapsInput, false) => Proposal::Perhaps(
                     "its name is often one of signals from outside, but it varies as a state may".to_owned(),
                 ),

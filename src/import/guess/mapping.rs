@@ -1,5 +1,6 @@
 //! What columns are, as a mapping.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::Archive;
@@ -27,10 +28,22 @@ pub(super) enum HeldOut {
 struct Quantity<'a> {
     column: &'a str,
     name: &'a str,
+    /// The column that names it, in a long table.
+    of: &'a str,
     unit: Option<&'a str>,
     /// Where the unit was found.
     whence: String,
     course: Course,
+}
+
+impl Quantity<'_> {
+    /// What a name is made of: a number alone says too little.
+    fn identifier(&self) -> Cow<'_, str> {
+        match self.name.starts_with(|c: char| c.is_ascii_digit()) {
+            true => format!("{}_{}", self.of, self.name).into(),
+            false => self.name.into(),
+        }
+    }
 }
 
 impl Archive {
@@ -157,6 +170,7 @@ fn quantities<'a>(roles: &'a Roles<'a>) -> Vec<Quantity<'a>> {
         let of = |look: &&'a Look| Quantity {
             column: &look.header,
             name: &look.name,
+            of: "",
             unit: look.unit.as_deref(),
             whence: "as in the header".to_owned(),
             course: Course::of(look, &ids, roles.rows.iter().copied()),
@@ -170,7 +184,7 @@ fn quantities<'a>(roles: &'a Roles<'a>) -> Vec<Quantity<'a>> {
             Some(unit) => (Some(unit.as_str()), "as in its rows".to_owned()),
             None => (value.unit.as_deref(), "as in the header".to_owned()),
         };
-        Quantity { column: name, name, unit, whence, course: Course::of(value, &ids, rows) }
+        Quantity { column: name, name, of: &channel.name, unit, whence, course: Course::of(value, &ids, rows) }
     };
     // What only rows of events name is no channel.
     let is_measured = |name: &&String| {
@@ -186,7 +200,7 @@ fn quantities<'a>(roles: &'a Roles<'a>) -> Vec<Quantity<'a>> {
 
 impl Toml {
     fn channel(&mut self, quantity: &Quantity<'_>, proposal: &Proposal, most: usize, extended: bool) {
-        let name = self.name(quantity.name);
+        let name = self.name(&quantity.identifier());
         self.line("\n[[import.channels]]");
         self.pair("column", quantity.column, "");
         self.pair("name", &name, "");
@@ -258,7 +272,7 @@ impl Toml {
         };
         self.line("");
         if route.is_none() {
-            self.line(&format!("# {} of the rows looked at have an amount.", given.count));
+            self.line(&format!("# {} of the rows looked at have an amount; `shape = \"since\"`, in a unit of time and without `column`, is the time since the last.", given.count));
         }
         self.line("[[import.events]]");
         self.pair("name", &name, "");

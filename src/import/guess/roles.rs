@@ -5,6 +5,7 @@ use super::look::Look;
 use super::names::{CHANNELS, ENVIRONMENTS, FLAGS, OF_DOSES, ROW_NUMBERS, TIMES, TRAJECTORIES, UNITS, VALUES};
 use super::rows::{distinct, repeated, tell};
 use super::stacked::{Stacked, names_of_channels, stacked, units};
+use crate::import::unit::Unit;
 
 /// Different cells of a column that is left out which are shown.
 const SHOWN: usize = 4;
@@ -80,9 +81,14 @@ pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
     while let Some(number) = free.take(numbers_rows) {
         left.push((number, ", a number of each row".to_owned()));
     }
-    let unit = names_of_channels(&free, &[], false, &rows).first().and_then(|channel| {
-        free.take(|look| look.is_called(UNITS) && !look.is_number() && tell(&[channel], look, &rows))
-    });
+    let channels = names_of_channels(&free, &[], false, &rows);
+    let is_unit = |look: &Look| {
+        let is_said = |channel: &&Look| tell(&[*channel], look, &rows);
+        look.is_called(UNITS)
+            && !look.is_number()
+            && (channels.first().is_some_and(is_said) || look.values.iter().all(|text| Unit::parse(text).is_some()))
+    };
+    let unit = if channels.is_empty() { None } else { free.take(is_unit) };
     let mut environment: Vec<&Look> = match is_named {
         true => Vec::new(),
         false => free.take(|look| look.is_called(ENVIRONMENTS)).into_iter().collect(),
@@ -144,10 +150,13 @@ pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
     let told: Vec<&Look> = ids.iter().copied().chain(stacked.as_ref().map(|stacked| stacked.channel)).collect();
     for look in free.0.iter().copied().chain(doses.iter().flat_map(|doses| unread(doses))).chain(unit) {
         let is_unit = stacked.is_some() && look.is_called(UNITS);
+        let has_units = stacked.as_ref().is_some_and(|stacked| !stacked.units.is_empty());
         let why = match look {
             look if look.values.len() <= 1 => ", always the same".to_owned(),
-            _ if is_unit && unit.is_some() => ", whose units are those of the channels below".to_owned(),
-            _ if is_unit => ": if a channel has values in different units, convert them first, all are taken alike".to_owned(),
+            _ if is_unit && has_units => ", whose units are those of the channels below".to_owned(),
+            _ if is_unit => {
+                ": a channel has values in DIFFERENT UNITS, which are taken alike: convert them first".to_owned()
+            }
             look if doses.is_some() && look.is_called(OF_DOSES) => ", which is about doses".to_owned(),
             look if is_covariate(look) => {
                 ", the same within an environment: a parameter of [import.side_table]?".to_owned()

@@ -124,8 +124,11 @@ fn unlisted<'a>(
     Some(found)
 }
 
-/// The unit of each channel, where a column says it.
+/// The unit of each channel, where a column says it and no channel has several.
 pub(super) fn units(channel: &Look, unit: &Look, rows: &[usize]) -> BTreeMap<String, String> {
+    if !tell(&[channel], unit, rows) {
+        return BTreeMap::new();
+    }
     let of = |name: &String| {
         let row = rows.iter().find(|&&row| channel.codes[row] == code(name) && unit.codes[row] != 0)?;
         let unit = unit.values.iter().find(|text| code(text) == unit.codes[*row])?;
