@@ -205,7 +205,7 @@ fn rows_of_doses() {
     insta::assert_snapshot!("doses", guess(&table));
     let (of_event, _) = settings(&table);
     let reference = read(&table);
-    assert_eq!(reference.0[0].inputs[0], 100.0);
+    assert!(reference.contains("inputs: [100.0, 100.0, 100.0, 100.0, 100.0, 205.0, 205.0, 205.0]"), "{reference}");
     assert_eq!(of_event.events[0].shape, Shape::Cumulative);
     // However a table says that a row has no dose, or no reading.
     for table in [
@@ -224,14 +224,13 @@ fn rows_of_doses() {
     assert_eq!((columns(&level), level.events.len()), (vec!["DV"], 0), "{text}");
 }
 
-/// The trajectories of a guess.
-fn read(table: &str) -> (Vec<Trajectory>, usize) {
+/// The trajectories of a guess, as text: there NaN equals NaN.
+fn read(table: &str) -> String {
     let archive = Archive::new().with("log.csv", table);
     let text = import::guess(&archive.root.path().join("archive/log.csv")).unwrap();
     let archive = archive
         .change(|all| *all = toml::from_str::<toml::Table>(&text).unwrap()["import"].clone().try_into().unwrap());
-    let (manifest, trajectories, _) = archive.import();
-    (trajectories.into_iter().map(|it| it.1).collect(), manifest.inputs.len())
+    format!("{:?}", archive.import().1)
 }
 
 /// Infusions, ways of giving, several quantities; and what import does not read of them, which is said.
