@@ -9,7 +9,7 @@ use crate::import::{Kind, Problem as Warning, Startless, Survey};
 use crate::schema::Split;
 use crate::systems::Problems;
 
-const EXPECTED: &str = "in each a sample with every channel observed that another sample follows, to start from";
+const EXPECTED: &str = "a sample with every channel observed, and another after it";
 
 /// Adds what training would refuse to `problems`; returns what it would warn of.
 pub(super) fn starts(survey: &Survey, settings: &Settings, problems: &mut Problems) -> Vec<Warning> {
@@ -27,7 +27,7 @@ pub(super) fn starts(survey: &Survey, settings: &Settings, problems: &mut Proble
             problems.add(
                 "train",
                 format!(
-                    "{} of {all} environments of the {split} split without a start in any trajectory: {}",
+                    "{} of {all} environments of the {split} split of whose trajectories none has a sample to start from: {}",
                     without.len(),
                     few(&without)
                 ),
@@ -52,7 +52,10 @@ fn warning(split: Split, found: &BTreeMap<String, Startless>, settings: &Setting
         file: None,
         line: None,
         column: None,
-        found: format!("{count} trajectories of the {split} split without a start, in environments {}", few(&names)),
+        found: format!(
+            "{count} trajectories of the {split} split without a sample to start from, of the environments {}",
+            few(&names)
+        ),
         expected: EXPECTED.to_owned(),
         remedy: format!("training leaves them out; if it should not, {}", remedy(split, settings)),
     }
@@ -61,17 +64,12 @@ fn warning(split: Split, found: &BTreeMap<String, Startless>, settings: &Setting
 /// What to do about trajectories of `split` without a start.
 fn remedy(split: Split, settings: &Settings) -> String {
     let cut = settings.import.as_ref().is_some_and(|import| import.splits.validation.last.is_some());
-    let in_time = match (split, cut) {
-        (Split::Validation, true) => ", hold out a longer `import.splits.validation.last`",
-        _ => "",
-    };
-    let environments = match split {
-        Split::Train => {
-            ", name such environments in `import.splits.adapt`, where `estimate.initial_state = \"estimated\"` needs none"
+    let last = match split {
+        Split::Validation if cut => "raise `import.splits.validation.last`",
+        Split::Validation => "hold out other trajectories",
+        _ => {
+            "estimate such environments instead (`import.splits.adapt`), with `estimate.initial_state = \"estimated\"`"
         }
-        _ => "",
     };
-    format!(
-        "give the missing cells, leave out the channel that lacks them (`role = \"ignore\"`){in_time}{environments}"
-    )
+    format!("give the missing cells, leave out the channel that lacks them (`role = \"ignore\"`), or {last}")
 }
