@@ -168,10 +168,13 @@ fn signals_from_outside() {
     let (alone, text) = settings(&rows("time,valve", |t| format!("{t},{}\n", t / 4)));
     assert_eq!(alone.channels[0].role, Role::State);
     assert!(text.contains("# role = \"input\""), "{text}");
-    // What is set anew for each run is neither.
-    let (set, text) =
-        settings(&driven("stir,level,x", |_| "1".into()).replace("a,2,0,1", "a,2,0,1").replace(",2,", ",2,"));
-    assert!(!columns(&set).contains(&"stir") && text.contains("# left out: \"stir\", always the same"), "{text}");
+    // What is set anew for each run is no state; it may be an id.
+    let (set, text) = settings(&rows("tank,run,time,stir,level", |t| {
+        let of_run = |(tank, run): (&str, usize)| format!("{tank},{run},{t},{}00,{}\n", run, reading(t, run));
+        [("a", 1), ("a", 2), ("b", 1), ("b", 3)].map(of_run).concat()
+    }));
+    assert_eq!(columns(&set), ["level"]);
+    assert!(text.contains("# left out: \"stir\", the same within a trajectory: if it is a setting"), "{text}");
 }
 
 /// A log of changes, which ends long before the states do.
@@ -231,6 +234,18 @@ fn read(table: &str) -> String {
     let archive = archive
         .change(|all| *all = toml::from_str::<toml::Table>(&text).unwrap()["import"].clone().try_into().unwrap());
     format!("{:?}", archive.import().1)
+}
+
+/// What changes only behind the rows that are kept is no constant.
+#[test]
+fn what_changes_late_is_a_channel() {
+    let wide: String = (0..60).map(|c| format!(",c{c}")).collect();
+    let constant = ",1".repeat(60);
+    let table = (0..18_000).fold(format!("id,time,late,level{wide}\n"), |mut table, t| {
+        let _ = writeln!(table, "a,{t},{},{}{constant}", t / 17_600 * (t % 3), t * t % 17);
+        table
+    });
+    assert_eq!(columns(&settings(&table).0), ["late", "level"]);
 }
 
 /// Infusions, ways of giving, several quantities; and what import does not read of them, which is said.

@@ -70,6 +70,11 @@ impl Look {
     }
 }
 
+/// Whether all rows that were looked at were kept.
+pub(super) fn are_kept(looks: &[Look]) -> bool {
+    looks.first().is_none_or(|look| look.codes.len() < CELLS / looks.len())
+}
+
 /// Looks at the first rows.
 pub(super) fn look(source: &mut Source, decimal_comma: bool, problems: &mut Problems) -> Vec<Look> {
     let writing = Writing::new(if decimal_comma { "," } else { "." }, &[]);

@@ -1,7 +1,7 @@
 //! What each column of a table is: by its name first, then by how it hangs together with others.
 
 use super::doses::{Doses, doses};
-use super::look::Look;
+use super::look::{Look, are_kept};
 use super::names::{CHANNELS, ENVIRONMENTS, FLAGS, OF_DOSES, ROW_NUMBERS, TIMES, TRAJECTORIES, UNITS, VALUES};
 use super::rows::{distinct, repeated, tell};
 use super::stacked::{Stacked, names_of_channels, stacked, units};
@@ -131,9 +131,14 @@ pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
     }
     environment.extend(added);
 
-    let is_covariate = |look: &Look| !environment.is_empty() && tell(&environment, look, &rows);
+    // Where not all rows were kept, a column may change later.
+    let keeps = |columns: &[&Look], look: &Look| {
+        let most = columns.iter().map(|column| column.changes).sum();
+        !columns.is_empty() && tell(columns, look, &rows) && (are_kept(looks) || look.changes <= most)
+    };
+    let is_covariate = |look: &Look| keeps(&environment, look);
     let ids: Vec<&Look> = environment.iter().copied().chain(trajectory).collect();
-    let is_setting = |look: &Look| trajectory.is_some() && tell(&ids, look, &rows);
+    let is_setting = |look: &Look| trajectory.is_some() && keeps(&ids, look);
     let is_channel = |look: &Look| look.is_number() && look.values.len() > 1 && distinct(look, &rows) > 1;
     let wide: Vec<&Look> = match stacked {
         Some(_) => Vec::new(),

@@ -21,8 +21,11 @@ pub(super) fn tell(columns: &[&Look], other: &Look, rows: &[usize]) -> bool {
     filled.all(|&row| *told.entry(key(columns, row)).or_insert(other.codes[row]) == other.codes[row])
 }
 
-/// How many different cells the rows have in a column, empty ones aside.
+/// How many different cells a column has in the rows, empty ones aside; in all that were looked at, if these are all that were kept.
 pub(super) fn distinct(look: &Look, rows: &[usize]) -> usize {
+    if rows.len() == look.codes.len() {
+        return look.values.len();
+    }
     let codes: HashSet<u64> = rows.iter().map(|&row| look.codes[row]).filter(|&code| code != 0).collect();
     codes.len()
 }
