@@ -91,11 +91,23 @@ impl Units {
     /// # Panics
     /// If its inputs are not as many as these.
     pub fn scale(&self, trajectory: &mut Trajectory) {
+        self.convert(trajectory, ChannelScale::scaled);
+    }
+
+    /// Takes a trajectory from these units to those of the dataset.
+    ///
+    /// # Panics
+    /// If its inputs are not as many as these.
+    pub fn unscale(&self, trajectory: &mut Trajectory) {
+        self.convert(trajectory, ChannelScale::unscaled);
+    }
+
+    fn convert(&self, trajectory: &mut Trajectory, converted: fn(ChannelScale, f64) -> f64) {
         let samples = trajectory.len();
         assert_eq!(trajectory.inputs.len(), samples * self.inputs.len(), "inputs of a trajectory and a model disagree");
         for (values, scales) in [(&mut trajectory.states, &self.state), (&mut trajectory.inputs, &self.inputs)] {
             for sample in values.chunks_exact_mut(scales.len().max(1)) {
-                sample.iter_mut().zip(scales).for_each(|(value, scale)| *value = scale.scaled(*value));
+                sample.iter_mut().zip(scales).for_each(|(value, scale)| *value = converted(*scale, *value));
             }
         }
     }
@@ -121,6 +133,11 @@ impl ChannelScale {
     /// A value in the model's own units.
     pub fn scaled(self, value: f64) -> f64 {
         (value - self.centre) / self.scale
+    }
+
+    /// A value of the model's own units in those of the dataset.
+    pub fn unscaled(self, value: f64) -> f64 {
+        value * self.scale + self.centre
     }
 }
 

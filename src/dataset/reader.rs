@@ -14,6 +14,9 @@ use super::{Error, Manifest, SplitSummary, Store, parquet_store};
 use crate::digest::sha256_of_file;
 use crate::schema::{Split, Trajectory};
 
+/// Trajectories that a look through a split reads at a time.
+const READ_AHEAD: usize = 256;
+
 /// A stream of batches of trajectories; it ends after the first error.
 pub type Batches<'a> = Box<dyn Iterator<Item = Result<Vec<Trajectory>, Error>> + Send + 'a>;
 
@@ -144,6 +147,14 @@ impl Dataset {
             found.extend(run.iter().copied().zip(trajectories));
         }
         Ok(rows.iter().filter_map(|row| found.get(row).cloned()).collect())
+    }
+
+    /// Streams a split in stored order, some trajectories at a time, from the copy that is read faster.
+    ///
+    /// # Errors
+    /// As [`Dataset::batches`].
+    pub fn stream(&self, split: Split) -> Result<Batches<'_>, Error> {
+        self.batches(split, Store::Parquet, READ_AHEAD)
     }
 
     /// Streams a split in stored order, `batch` trajectories at a time; nothing if the dataset has no such split.

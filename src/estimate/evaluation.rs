@@ -189,8 +189,7 @@ impl FitErrors {
             let observed = trajectory.states.get(scales.len()..).unwrap_or_default();
             observed.iter().zip(prediction).enumerate().filter(|(_, (y, _))| !y.is_nan()).map(|(i, (y, z))| {
                 let value = i % scales.len();
-                let ChannelScale { centre, scale } = scales[value];
-                (value / points, y * scale + centre, z * scale + centre)
+                (value / points, scales[value].unscaled(*y), scales[value].unscaled(*z))
             })
         });
         FitErrors::of(channels, loss, cells)

@@ -43,9 +43,9 @@ impl Fit {
             fit.trajectories.extend(trajectory.times.iter().map(|_| trajectory.trajectory.clone()));
             let values = trajectory.states.iter().zip(start.iter().chain(prediction));
             for (i, (y, z)) in values.enumerate() {
-                let ChannelScale { centre, scale } = scales[i % channels];
-                fit.observed[i % channels].push(y * scale + centre);
-                fit.fitted[i % channels].push(z * scale + centre);
+                let c = i % channels;
+                fit.observed[c].push(scales[c].unscaled(*y));
+                fit.fitted[c].push(scales[c].unscaled(*z));
             }
         }
         fit

@@ -153,7 +153,7 @@ impl<'a> Estimator<'a> {
     fn driven_beyond(&self, support: &Support) -> Option<String> {
         let scales = &self.units.inputs;
         support.trajectories.iter().find_map(|it| {
-            let inputs = it.inputs.iter().zip(scales.iter().cycle()).map(|(u, scale)| u * scale.scale + scale.centre);
+            let inputs = it.inputs.iter().zip(scales.iter().cycle()).map(|(u, scale)| scale.unscaled(*u));
             let inputs: Vec<f64> = inputs.collect();
             inputs_extrapolate(&self.model.manifest, &it.times, &inputs, self.settings.extrapolation)
         })

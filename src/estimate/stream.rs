@@ -3,15 +3,13 @@
 use std::sync::mpsc::sync_channel;
 
 use super::Error;
-use crate::dataset::{Dataset, Store};
+use crate::dataset::Dataset;
 use crate::schema::{Split, Trajectory};
 
 /// Environments that are read, adapted and written together, at most.
 const BLOCK: usize = 1024;
 /// Doubles after which a block ends all the same (16 MiB).
 const BLOCK_VALUES: usize = 1 << 21;
-/// Trajectories decoded at a time.
-const READ_AHEAD: usize = 256;
 
 /// One environment and all its trajectories in the split.
 pub(super) struct Observed {
@@ -43,7 +41,7 @@ pub(super) fn for_each_block(
 
 /// Hands over the blocks of a split, and the first error instead of what would follow, until `send` wants no more.
 fn read(dataset: &Dataset, split: Split, mut send: impl FnMut(Result<Vec<Observed>, Error>) -> bool) {
-    let batches = match dataset.batches(split, Store::Parquet, READ_AHEAD) {
+    let batches = match dataset.stream(split) {
         Ok(batches) => batches,
         Err(error) => {
             send(Err(error.into()));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dataset::{self, Manifest, Parent, Provenance, Writer};
 use crate::progress::{Event, Interrupt, Run};
-use crate::schema::{FormatVersion, Quantity, Split, Trajectory};
+use crate::schema::{FormatVersion, Split, Trajectory};
 
 mod cell;
 mod clock;
@@ -261,11 +261,6 @@ fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
         // A place on this machine; what was read from it is told by the parents' digests.
         configuration.remove("directory");
     }
-    let quantity = |name: &String, unit: &String, description: &String| Quantity {
-        name: name.clone(),
-        unit: unit.clone(),
-        description: description.clone(),
-    };
     Manifest {
         format: FormatVersion::CURRENT,
         kind: "dataset".to_owned(),
@@ -280,11 +275,11 @@ fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
             parents: loaded.parents.clone(),
         },
         time_unit: settings.time_unit.clone(),
-        channels: settings.states().map(|(_, c)| quantity(&c.name, &c.unit, &c.description)).collect(),
+        channels: settings.state_quantities(),
         grid: None,
         import_report: loaded.table.counts.report(settings),
         inputs: settings.inputs().collect(),
-        parameters: settings.parameters.iter().map(|p| quantity(&p.name, &p.unit, &p.description)).collect(),
+        parameters: settings.parameter_quantities(),
         data_tolerance: None,
         splits: BTreeMap::new(),
         files: Vec::new(),

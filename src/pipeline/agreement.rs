@@ -5,28 +5,20 @@ use std::collections::BTreeSet;
 
 use super::settings::Settings;
 use crate::checkpoint::MapKind;
-use crate::estimate::{self, InitialState, MapChoice, Method, physics};
+use crate::estimate::physics::{self, Quantities};
+use crate::estimate::{self, InitialState, MapChoice, Method};
 use crate::generate;
-use crate::import::{self, Role, Survey, is_same_unit};
-use crate::schema::{Split, StateShape};
+use crate::import::{self, Survey};
+use crate::schema::{Quantity, Split, StateShape};
 use crate::systems::{Problem, Problems, System};
 use crate::train::{self, Contexts};
 
 /// The dataset that the first stage will make.
 struct Foreseen {
-    time_unit: String,
-    channels: Vec<Named>,
-    parameters: Vec<Named>,
-    inputs: Vec<Named>,
+    quantities: Quantities,
     state: StateShape,
     /// Environments of the train split and values that Gauss-Newton compares in each trajectory, where a simulation tells.
     training: Option<(usize, usize)>,
-}
-
-/// A quantity by name and unit.
-struct Named {
-    name: String,
-    unit: String,
 }
 
 /// Whether a model is trained: nobody asks for one where estimates are made by equations.
@@ -100,10 +92,12 @@ impl Foreseen {
         let state = system.state_shape(settings.find_preset(system)?);
         let values = settings.samples(system).saturating_sub(1) * state.size();
         Some(Foreseen {
-            time_unit: system.time_unit.to_owned(),
-            channels: system.channels.iter().map(|it| Named::new(it.name, it.unit)).collect(),
-            parameters: system.parameters.iter().map(|it| Named::new(it.name, it.unit)).collect(),
-            inputs: system.inputs.iter().map(|it| Named::new(it.name, it.unit)).collect(),
+            quantities: Quantities {
+                time_unit: system.time_unit.to_owned(),
+                channels: system.channel_quantities(),
+                inputs: system.inputs.iter().map(|it| Quantity::new(it.name, it.unit, it.description)).collect(),
+                parameters: system.parameter_quantities(),
+            },
             training: settings
                 .environments(Split::Train)
                 .filter(|_| settings.observation.is_none())
@@ -113,22 +107,17 @@ impl Foreseen {
     }
 
     fn imported(settings: &import::Settings) -> Foreseen {
-        let of_role = |role: Role| settings.channels.iter().filter(move |channel| channel.role == role);
-        let channels: Vec<Named> = of_role(Role::State).map(|it| Named::new(&it.name, &it.unit)).collect();
-        let inputs = of_role(Role::Input).map(|it| Named::new(&it.name, &it.unit));
-        let events = settings.events.iter().map(|it| Named::new(&it.name, &it.unit));
-        Foreseen {
+        let quantities = Quantities {
             time_unit: settings.time_unit.clone(),
-            state: StateShape::new(channels.len(), None),
-            channels,
-            parameters: settings.parameters.iter().map(|it| Named::new(&it.name, &it.unit)).collect(),
-            inputs: inputs.chain(events).collect(),
-            training: None,
-        }
+            channels: settings.state_quantities(),
+            inputs: settings.inputs().map(|input| input.quantity).collect(),
+            parameters: settings.parameter_quantities(),
+        };
+        Foreseen { state: StateShape::new(quantities.channels.len(), None), quantities, training: None }
     }
 
     fn suits_training(&self, train: &train::Settings, settings: &Settings, problems: &mut Problems) {
-        let d = train.context_dimension.unwrap_or(self.parameters.len());
+        let d = train.context_dimension.unwrap_or(self.quantities.parameters.len());
         if d == 0 {
             problems.add(
                 "train.context_dimension",
@@ -136,15 +125,18 @@ impl Foreseen {
                 "how many numbers tell one environment from another",
                 "add `context_dimension = 2` or the like to [train], or give the dataset parameters",
             );
-        } else if train.contexts == Contexts::Tied && d != self.parameters.len() {
-            let found = format!("\"tied\", with {} parameters and {d} dimensions of a context", self.parameters.len());
+        } else if train.contexts == Contexts::Tied && d != self.quantities.parameters.len() {
+            let found = format!(
+                "\"tied\", with {} parameters and {d} dimensions of a context",
+                self.quantities.parameters.len()
+            );
             let expected = "as many known parameters as dimensions";
             problems.add("train.contexts", found, expected, "remove `context_dimension`, or write \"learned\"");
         }
-        let channels: Vec<&str> = self.channels.iter().map(|it| it.name.as_str()).collect();
+        let channels: Vec<&str> = self.quantities.channels.iter().map(|it| it.name.as_str()).collect();
         let of_weights = train::weight_problems(&train.weights, &channels).into_iter();
         problems.0.extend(of_weights.map(|it| Problem { key: format!("train.{}", it.key), ..it }));
-        if let Some((found, expected)) = train.model.problem(&self.state, self.inputs.len()) {
+        if let Some((found, expected)) = train.model.problem(&self.state, self.quantities.inputs.len()) {
             let remedy = "choose another of `paramill list models`";
             problems.add(
                 "train.model",
@@ -154,7 +146,7 @@ impl Foreseen {
             );
         }
         let Some((environments, values)) = self.training else { return };
-        if settings.map.is_some() && !self.parameters.is_empty() {
+        if settings.map.is_some() && !self.quantities.parameters.is_empty() {
             enough_for_map(settings, d, environments, problems);
         }
         let of_split = settings.generate.as_ref().and_then(|generate| generate.splits.get(&Split::Train));
@@ -192,11 +184,12 @@ impl Foreseen {
         }
         match estimate.method {
             Method::Learned => {
-                let known: Vec<&str> = self.parameters.iter().map(|it| it.name.as_str()).collect();
+                let known: Vec<&str> = self.quantities.parameters.iter().map(|it| it.name.as_str()).collect();
                 known_bounds(estimate, &known, problems);
-                let of_bounds = estimate.physics.as_ref().and_then(|physics| physics.system.as_ref());
-                if let Some(Ok(system)) = of_bounds.map(generate::SystemSettings::find) {
-                    self.suits_system(system, of_bounds, problems);
+                if let Some(named) = estimate.physics.as_ref().and_then(|physics| physics.system.as_ref())
+                    && let Ok(system) = named.find()
+                {
+                    self.suits_system(system, named, problems);
                 }
             }
             Method::Physics => self.suits_equations(estimate, settings, problems),
@@ -235,59 +228,15 @@ impl Foreseen {
                 );
             }
         }
-        if physics.system.is_some() {
-            self.suits_system(system, physics.system.as_ref(), problems);
+        if let Some(named) = &physics.system {
+            self.suits_system(system, named, problems);
         }
     }
 
-    /// States and units of equations against channels and units of the dataset.
-    fn suits_system(&self, system: &System, named: Option<&generate::SystemSettings>, problems: &mut Problems) {
-        let written = matches!(named, Some(generate::SystemSettings::Equations(_)));
-        // Of equations in a file or table every part has a place of its own.
-        let key = |part: String| match written {
-            true => format!("estimate.physics.system.{part}"),
-            false => "estimate.physics.system".to_owned(),
-        };
-        let names: Vec<&str> = self.channels.iter().map(|it| it.name.as_str()).collect();
-        for (place, state) in system.channels.iter().enumerate() {
-            match self.channels.iter().find(|it| it.name == state.name) {
-                Some(channel) => {
-                    compare(key(format!("states.{place}.unit")), state.name, state.unit, &channel.unit, problems);
-                }
-                None => problems.add(
-                    key(format!("states.{place}.name")),
-                    format!("the state `{}`, and a dataset with the channels {}", state.name, names.join(", ")),
-                    "every state among the channels of the dataset",
-                    "rename the state or the channel; states that nobody observed cannot be estimated",
-                ),
-            }
-        }
-        let names: Vec<&str> = self.inputs.iter().map(|it| it.name.as_str()).collect();
-        for (place, input) in system.inputs.iter().enumerate() {
-            match self.inputs.iter().find(|it| it.name == input.name) {
-                Some(of_dataset) => {
-                    compare(key(format!("inputs.{place}.unit")), input.name, input.unit, &of_dataset.unit, problems);
-                }
-                None => problems.add(
-                    key(format!("inputs.{place}.name")),
-                    match names.is_empty() {
-                        true => format!("the input `{}`, and a dataset without inputs", input.name),
-                        false => {
-                            format!("the input `{}`, and a dataset with the inputs {}", input.name, names.join(", "))
-                        }
-                    },
-                    "every input among those of the dataset",
-                    "rename one of the two, or import the signal (`role = \"input\"`, or [[import.events]])",
-                ),
-            }
-        }
-        compare(key("time_unit".to_owned()), "time", system.time_unit, &self.time_unit, problems);
-        for (place, parameter) in system.parameters.iter().enumerate() {
-            if let Some(known) = self.parameters.iter().find(|it| it.name == parameter.name) {
-                let key = key(format!("parameters.{place}.unit"));
-                compare(key, parameter.name, parameter.unit, &known.unit, problems);
-            }
-        }
+    /// States, inputs and units of equations against those of the dataset.
+    fn suits_system(&self, system: &System, named: &generate::SystemSettings, problems: &mut Problems) {
+        let disagreements = self.quantities.disagreements(system, named).into_iter();
+        problems.0.extend(disagreements.map(|it| Problem { key: format!("estimate.physics.{}", it.key), ..it }));
     }
 }
 
@@ -346,24 +295,6 @@ fn has_splits_to_train(splits: &BTreeSet<Split>, imported: bool, problems: &mut 
             // The import itself asks for it where there is anything to train on.
             (true, _) => {}
         }
-    }
-}
-
-impl Named {
-    fn new(name: &str, unit: &str) -> Named {
-        Named { name: name.to_owned(), unit: unit.to_owned() }
-    }
-}
-
-/// Units that equations and data state differently. Equations without units, all in `1`, hold in any.
-fn compare(key: String, what: &str, of_system: &str, of_dataset: &str, problems: &mut Problems) {
-    if of_system.trim() != "1" && is_same_unit(of_system, of_dataset) == Some(false) {
-        problems.add(
-            key,
-            format!("`{what}` in `{of_system}` in the equations and in `{of_dataset}` in the data"),
-            "the same unit: nothing is converted between the two",
-            "write the equations in the unit of the data, or let the import convert: a channel's `unit` is what its values become",
-        );
     }
 }
 

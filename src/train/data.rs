@@ -4,13 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::TeacherForcing;
 use crate::checkpoint::{Environment, Units};
-use crate::dataset::{Dataset, Error, Store};
+use crate::dataset::{Dataset, Error};
 use crate::engine::{Batch, Segment};
 use crate::random::Stream;
 use crate::schema::{Split, Trajectory};
-
-/// Trajectories read at a time while the whole split is looked through.
-const READ_AHEAD: usize = 256;
 
 /// A split of the training environments, in memory or read batch by batch.
 ///
@@ -199,7 +196,7 @@ fn without_start(dataset: &Dataset, split: Split) -> Result<BTreeSet<usize>, Err
         return Ok(BTreeSet::new());
     }
     let (mut found, mut row) = (BTreeSet::new(), 0);
-    for batch in dataset.batches(split, Store::Parquet, READ_AHEAD)? {
+    for batch in dataset.stream(split)? {
         for trajectory in batch? {
             if trajectory.start().is_none() {
                 found.insert(row);

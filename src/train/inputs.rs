@@ -3,12 +3,10 @@
 //! Inputs are scaled whatever is said of channels: no rollout is compared with them, and a network sees them beside the state. Of one that is
 //! constant but for rounding nothing is learned: its scale is its own size, or one if that is more, so that another value moves little.
 
+use super::moments::Moments;
 use crate::checkpoint::{ChannelScale, InputScale};
-use crate::dataset::{Dataset, Error, Store};
+use crate::dataset::{Dataset, Error};
 use crate::schema::Split;
-
-/// Trajectories read at a time.
-const READ_AHEAD: usize = 256;
 
 /// Reads the training split in one streaming pass, if there are inputs. Values too large for their spread to be a number give a scale that is
 /// not finite.
@@ -20,25 +18,19 @@ pub fn input_scales(dataset: &Dataset) -> Result<Vec<InputScale>, Error> {
     if inputs == 0 {
         return Ok(Vec::new());
     }
-    // Welford's running mean and sum of squares.
-    let (mut count, mut mean, mut squares) = (0.0, vec![0.0; inputs], vec![0.0; inputs]);
-    let mut ranges = vec![(f64::INFINITY, f64::NEG_INFINITY); inputs];
-    for batch in dataset.batches(Split::Train, Store::Parquet, READ_AHEAD)? {
+    let mut all = vec![(Moments::default(), f64::INFINITY, f64::NEG_INFINITY); inputs];
+    for batch in dataset.stream(Split::Train)? {
         for sample in batch?.iter().flat_map(|trajectory| trajectory.inputs.chunks_exact(inputs)) {
-            count += 1.0;
-            for (((value, mean), squares), range) in sample.iter().zip(&mut mean).zip(&mut squares).zip(&mut ranges) {
-                *range = (range.0.min(*value), range.1.max(*value));
-                let difference = value - *mean;
-                *mean += difference / count;
-                *squares += difference * (value - *mean);
+            for ((moments, least, greatest), value) in all.iter_mut().zip(sample) {
+                moments.add(*value);
+                (*least, *greatest) = (least.min(*value), greatest.max(*value));
             }
         }
     }
-    let scale = |((mean, squares), (least, greatest)): ((f64, f64), (f64, f64))| {
-        let deviation = (squares / f64::max(count, 1.0)).sqrt();
-        let is_constant = deviation <= f64::EPSILON * mean.abs();
-        let scale = ChannelScale { centre: mean, scale: if is_constant { mean.abs().max(1.0) } else { deviation } };
-        InputScale { scale, least, greatest }
+    let scale = |(moments, least, greatest): (Moments, f64, f64)| {
+        let centre = moments.mean;
+        let scale = moments.deviation().unwrap_or_else(|| centre.abs().max(1.0));
+        InputScale { scale: ChannelScale { centre, scale }, least, greatest }
     };
-    Ok(mean.into_iter().zip(squares).zip(ranges).map(scale).collect())
+    Ok(all.into_iter().map(scale).collect())
 }

@@ -15,6 +15,7 @@ mod fit;
 mod gauss_newton;
 mod inputs;
 mod linear_model;
+mod moments;
 mod scales;
 mod settings;
 

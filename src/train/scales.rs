@@ -9,18 +9,16 @@
 //! the quartiles coincide, more than half of a channel being one value, its standard deviation serves. A channel that is constant but
 //! for rounding keeps scale one.
 //!
-//! Mean and variance by Welford's recurrence. Ranks by radix selection: numbers in their order are 64-bit integers, of which each of four
-//! passes finds 16 bits by counting the values that begin with those found so far. It is exact, and depends on no order.
-//! Source: B. P. Welford, Note on a Method for Calculating Corrected Sums of Squares and Products, Technometrics 4 (1962) 419-420;
-//! D. Knuth, The Art of Computer Programming 3, sections 5.2.5 and 5.3.3.
+//! Ranks by radix selection: numbers in their order are 64-bit integers, of which each of four passes finds 16 bits by counting the values
+//! that begin with those found so far. It is exact, and depends on no order. Source: D. Knuth, The Art of Computer Programming 3, sections
+//! 5.2.5 and 5.3.3.
 
 use super::Scaling;
+use super::moments::Moments;
 use crate::checkpoint::ChannelScale;
-use crate::dataset::{Dataset, Error, Store};
+use crate::dataset::{Dataset, Error};
 use crate::schema::Split;
 
-/// Trajectories read at a time.
-const READ_AHEAD: usize = 256;
 /// Bits that one pass finds, and how many values they have.
 const DIGIT: u32 = 16;
 const DIGITS: usize = 1 << DIGIT;
@@ -40,22 +38,15 @@ pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<(Channe
     if scaling == Scaling::None {
         return Ok(vec![(ChannelScale { centre: 0.0, scale: 1.0 }, false); channels]);
     }
-    // Welford's running mean and sum of squares.
-    let (mut count, mut mean, mut squares) = (vec![0_u64; channels], vec![0.0; channels], vec![0.0; channels]);
-    each_value(dataset, |c, value| {
-        count[c] += 1;
-        let difference = value - mean[c];
-        mean[c] += difference / count[c] as f64;
-        squares[c] += difference * (value - mean[c]);
-    })?;
-    let mut scales: Vec<(ChannelScale, bool)> = (0..channels)
-        .map(|c| {
-            let deviation = (squares[c] / f64::max(count[c] as f64, 1.0)).sqrt();
-            let is_constant = deviation <= f64::EPSILON * mean[c].abs();
-            (ChannelScale { centre: mean[c], scale: if is_constant { 1.0 } else { deviation } }, is_constant)
-        })
-        .collect();
+    let mut moments = vec![Moments::default(); channels];
+    each_value(dataset, |c, value| moments[c].add(value))?;
+    let scale = |it: &Moments| {
+        let deviation = it.deviation();
+        (ChannelScale { centre: it.mean, scale: deviation.unwrap_or(1.0) }, deviation.is_none())
+    };
+    let mut scales: Vec<(ChannelScale, bool)> = moments.iter().map(scale).collect();
     if scaling == Scaling::Robust {
+        let count: Vec<u64> = moments.iter().map(|it| it.count).collect();
         for ((scale, is_constant), [low, median, high]) in scales.iter_mut().zip(quartiles(dataset, &count)?) {
             if !*is_constant && median.is_finite() {
                 let width = (high - low) / GAUSSIAN_WIDTH;
@@ -73,7 +64,7 @@ pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<(Channe
 /// Any error of reading.
 pub fn odd_channels(dataset: &Dataset) -> Result<Vec<(usize, f64)>, Error> {
     let shape = dataset.manifest().state_shape();
-    let Some(batch) = dataset.batches(Split::Train, Store::Parquet, READ_AHEAD)?.next() else { return Ok(Vec::new()) };
+    let Some(batch) = dataset.stream(Split::Train)?.next() else { return Ok(Vec::new()) };
     let batch = batch?;
     let greatest = |c: usize| {
         let fields = batch.iter().flat_map(|trajectory| shape.channel(&trajectory.states, c)).flatten();
@@ -87,7 +78,7 @@ pub fn odd_channels(dataset: &Dataset) -> Result<Vec<(usize, f64)>, Error> {
 fn each_value(dataset: &Dataset, mut take: impl FnMut(usize, f64)) -> Result<(), Error> {
     let shape = dataset.manifest().state_shape();
     let (channels, points) = (shape.channels, shape.points());
-    for batch in dataset.batches(Split::Train, Store::Parquet, READ_AHEAD)? {
+    for batch in dataset.stream(Split::Train)? {
         for state in batch?.iter().flat_map(|trajectory| trajectory.states.chunks_exact(shape.size())) {
             for point in 0..points {
                 for c in 0..channels {

@@ -95,7 +95,7 @@ fn rates_are_recovered_from_doses() {
 fn inputs_that_the_data_do_not_have_are_named() {
     let root = tempfile::tempdir().unwrap();
     for (inputs, part) in
-        [(vec![], "a dataset with no inputs"), (vec![held("valve")], "a dataset with the inputs valve")]
+        [(vec![], "a dataset without inputs"), (vec![held("valve")], "a dataset with the inputs valve")]
     {
         let dataset = clinic(root.path(), inputs);
         let Err(Error::Physics(problems)) = run(INFUSION, &dataset, &root.path().join("estimates")) else { panic!() };

@@ -1,7 +1,7 @@
 //! What a context is fitted to.
 
 use super::walk::Prior;
-use crate::checkpoint::{ChannelScale, Units};
+use crate::checkpoint::Units;
 use crate::engine::{Segment, With};
 use crate::estimate::InitialState;
 use crate::schema::Trajectory;
@@ -31,22 +31,14 @@ impl Support {
         later.filter(|value| !value.is_nan()).count()
     }
 
-    /// The trajectories and their states `initial` in the dataset's units.
-    pub(in crate::estimate) fn in_units(
-        &self,
-        initial: &[Vec<f64>],
-        units: &Units,
-    ) -> (Vec<Trajectory>, Vec<Vec<f64>>) {
-        let unscaled = |values: &[f64], scales: &[ChannelScale]| -> Vec<f64> {
-            values.iter().zip(scales.iter().cycle()).map(|(value, it)| value * it.scale + it.centre).collect()
+    /// The trajectories, and runs of states `[.., C]`, in the dataset's units.
+    pub(in crate::estimate) fn in_units(&self, states: &[Vec<f64>], units: &Units) -> (Vec<Trajectory>, Vec<Vec<f64>>) {
+        let mut trajectories = self.trajectories.clone();
+        trajectories.iter_mut().for_each(|trajectory| units.unscale(trajectory));
+        let unscaled = |states: &Vec<f64>| {
+            states.iter().zip(units.state.iter().cycle()).map(|(z, scale)| scale.unscaled(*z)).collect()
         };
-        let trajectory = |it: &Trajectory| Trajectory {
-            states: unscaled(&it.states, &units.state),
-            inputs: unscaled(&it.inputs, &units.inputs),
-            ..it.clone()
-        };
-        let trajectories = self.trajectories.iter().map(trajectory).collect();
-        (trajectories, initial.iter().map(|state| unscaled(state, &units.state)).collect())
+        (trajectories, states.iter().map(unscaled).collect())
     }
 
     pub(in crate::estimate) fn segments(&self) -> Vec<Segment<'_>> {

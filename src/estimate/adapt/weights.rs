@@ -171,7 +171,7 @@ fn weigh(
     first: &mut [f64],
 ) {
     let channels = scales.len();
-    let in_units = |c: usize, value: f64| (value * scales[c].scale + scales[c].centre).abs();
+    let in_units = |c: usize, value: f64| scales[c].unscaled(value).abs();
     let mut greatest = vec![0.0; channels];
     for (i, value) in support.trajectories.iter().flat_map(|it| it.states.iter().enumerate()) {
         greatest[i % channels] = f64::max(greatest[i % channels], in_units(i % channels, *value)); // NaN is no maximum

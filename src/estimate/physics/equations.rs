@@ -1,13 +1,14 @@
 //! Which equations are fitted to which dataset: channels and parameters find each other by name.
 
 use super::Settings;
+use super::agreement::Quantities;
 use super::bound::Deviation;
 use super::coordinates::Coordinate;
 use super::experiment::{Law, Model, Series};
 use crate::dataset::Dataset;
 use crate::estimate::{Bounds, Error};
 use crate::generate::{self, Observation};
-use crate::schema::{Grid, Input, Quantity, Split, Trajectory};
+use crate::schema::{Grid, Quantity, Split, Trajectory};
 use crate::systems::{Dynamics, Problem, Problems, System};
 
 /// Known parameters of training environments that a fit may start from, beside their median.
@@ -28,8 +29,6 @@ pub(super) struct Equations {
     pub known: Vec<Vec<f64>>,
     /// Where fits start from: the median of the known parameters, and some of them.
     pub starts: Vec<Vec<f64>>,
-    /// What is worth a warning.
-    pub warnings: Vec<String>,
     /// Channels of the dataset.
     channels: usize,
     /// The place of each estimated parameter among those of the dataset, where it has it.
@@ -98,8 +97,7 @@ impl Equations {
         let own = simulated.as_ref().filter(|simulated| &simulated.system == of_system);
         let preset = own.and_then(|own| own.find_preset(system)).or(system.presets.first());
         settings.check(system, &mut problems);
-        let places = places(system, &manifest.channels, &mut problems);
-        let inputs = inputs(system, &manifest.inputs, &mut problems);
+        problems.0.extend(Quantities::from(manifest).disagreements(system, of_system));
         let estimated = estimated(system, settings, &manifest.parameters);
         let bounds = bounds(system, &estimated, estimate, &mut problems);
         let grid = preset.and_then(|preset| preset.grid());
@@ -122,7 +120,10 @@ impl Equations {
             Some(field) => Law::Differentiated(field),
             None => Law::Simulated(preset.dynamics, step.unwrap_or_default()),
         };
+        let of_channel = |name: &str| manifest.channels.iter().position(|it| it.name == name);
+        let of_input = |name: &str| manifest.inputs.iter().position(|it| it.quantity.name == name);
         let place = |name: &str| manifest.parameters.iter().position(|it| it.name == name);
+        let inputs: Vec<usize> = system.inputs.iter().filter_map(|input| of_input(input.name)).collect();
         let names: Vec<String> = estimated.iter().map(|&it| system.parameters[it].name.to_owned()).collect();
         let truths: Vec<Option<usize>> = names.iter().map(|name| place(name)).collect();
         let of_system = system.parameter_quantities();
@@ -147,11 +148,10 @@ impl Equations {
             },
             bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
             names,
-            places,
+            places: system.channels.iter().filter_map(|channel| of_channel(channel.name)).collect(),
             inputs,
             known: Vec::new(),
             starts: Vec::new(),
-            warnings: unit_warnings(system, manifest),
             channels: manifest.channels.len(),
             truths,
             observation: simulated.and_then(|simulated| simulated.observation),
@@ -218,47 +218,6 @@ fn spelled(name: &str, grid: Option<&Grid>) -> String {
     }
 }
 
-/// The place of each channel of `system` among `channels`.
-fn places(system: &System, channels: &[Quantity], problems: &mut Problems) -> Vec<usize> {
-    let names: Vec<&str> = channels.iter().map(|channel| channel.name.as_str()).collect();
-    let mut places = Vec::new();
-    for channel in system.channels {
-        match names.iter().position(|name| *name == channel.name) {
-            Some(place) => places.push(place),
-            None => problems.add(
-                "system",
-                format!("`{}` with the state `{}`, and a dataset with {}", system.name, channel.name, names.join(", ")),
-                "every state of the system among the channels of the dataset",
-                "rename the state or the channel; states that nobody observed cannot be estimated",
-            ),
-        }
-    }
-    places
-}
-
-/// The place of each input of `system` among those of a dataset.
-fn inputs(system: &System, inputs: &[Input], problems: &mut Problems) -> Vec<usize> {
-    let names: Vec<&str> = inputs.iter().map(|input| input.quantity.name.as_str()).collect();
-    let mut places = Vec::new();
-    for input in system.inputs {
-        match names.iter().position(|name| *name == input.name) {
-            Some(place) => places.push(place),
-            None => problems.add(
-                "system",
-                format!(
-                    "`{}` with the input `{}`, and a dataset with {}",
-                    system.name,
-                    input.name,
-                    if names.is_empty() { "no inputs".to_owned() } else { format!("the inputs {}", names.join(", ")) }
-                ),
-                "every input of the system among those of the dataset",
-                "rename one of the two, or import the signal (`role = \"input\"`, or [[import.events]])",
-            ),
-        }
-    }
-    places
-}
-
 /// The places of the estimated parameters among those of `system`: those of the dataset in its order, then the others.
 fn estimated(system: &System, settings: &Settings, of_dataset: &[Quantity]) -> Vec<usize> {
     let mut estimated: Vec<usize> =
@@ -295,28 +254,6 @@ fn bounds(
         (parameter.lower, parameter.upper)
     };
     estimated.iter().map(of_parameter).collect()
-}
-
-/// Units that system and dataset state differently.
-fn unit_warnings(system: &System, manifest: &crate::dataset::Manifest) -> Vec<String> {
-    let time = ("time".to_owned(), system.time_unit, manifest.time_unit.as_str());
-    let channels = system.channels.iter().map(|it| (it.name, it.unit)).zip(std::iter::repeat(&manifest.channels));
-    let parameters = system.parameters.iter().map(|it| (it.name, it.unit)).zip(std::iter::repeat(&manifest.parameters));
-    let of_dataset: Vec<Quantity> = manifest.inputs.iter().map(|input| input.quantity.clone()).collect();
-    let inputs = system.inputs.iter().map(|it| (it.name, it.unit)).zip(std::iter::repeat(&of_dataset));
-    let quantities = channels.chain(inputs).chain(parameters).filter_map(|((name, unit), quantities)| {
-        let other = quantities.iter().find(|quantity| quantity.name == name)?;
-        Some((format!("`{name}`"), unit, other.unit.as_str()))
-    });
-    std::iter::once(time)
-        .chain(quantities)
-        .filter(|(_, of_system, of_dataset)| of_system != of_dataset)
-        .map(|(what, of_system, of_dataset)| {
-            format!(
-                "{what} is in `{of_system}` in the equations and in `{of_dataset}` in the dataset; nothing is converted"
-            )
-        })
-        .collect()
 }
 
 /// Each once, in order.

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+mod agreement;
 mod bound;
 mod coordinates;
 mod differences;
@@ -20,6 +21,7 @@ mod minimum;
 mod normal;
 mod settings;
 
+pub(crate) use agreement::Quantities;
 pub(super) use least_errors::{Fitted, LeastErrors};
 pub use settings::Settings;
 
@@ -31,7 +33,7 @@ use super::{
     output,
 };
 use crate::dataset::Dataset;
-use crate::progress::{Event, Interrupt, Run};
+use crate::progress::{Interrupt, Run};
 use crate::schema::{Split, Trajectory};
 use equations::Equations;
 use experiment::Experiment;
@@ -45,9 +47,6 @@ use minimum::Fit;
 pub fn run(settings: &super::Settings, dataset: &Dataset, directory: &Path, run: &Run) -> Result<Outcome, Error> {
     super::check_bounds(settings)?;
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
-    for warning in &estimator.equations.warnings {
-        run.emit(Event::Warn(warning.clone()));
-    }
     check_settings(settings, dataset, &estimator.equations.quantities)?;
     let output = output::Output::create(directory, dataset, None, &estimator.equations.quantities, settings)?;
     let block = |split, block: Vec<Observed>| estimator.block(split, block);

@@ -240,8 +240,18 @@ impl Settings {
         self.states().chain(self.driving())
     }
 
+    /// The channels of the dataset.
+    pub(crate) fn state_quantities(&self) -> Vec<Quantity> {
+        self.states().map(|(_, it)| Quantity::new(&it.name, &it.unit, &it.description)).collect()
+    }
+
+    /// The parameters of the dataset.
+    pub(crate) fn parameter_quantities(&self) -> Vec<Quantity> {
+        self.parameters.iter().map(|it| Quantity::new(&it.name, &it.unit, &it.description)).collect()
+    }
+
     /// The inputs of the dataset.
-    pub(super) fn inputs(&self) -> impl Iterator<Item = Input> {
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = Input> {
         let of_channels = self.driving().map(|(_, channel)| Input {
             quantity: Quantity::new(&channel.name, &channel.unit, &channel.description),
             between: channel.between.unwrap_or_default(),

@@ -1,0 +1,93 @@
+//! Whether equations speak of what a dataset has: states, inputs and parameters find each other by name, and nothing is converted.
+
+use crate::dataset::Manifest;
+use crate::generate::SystemSettings;
+use crate::import::is_same_unit;
+use crate::schema::Quantity;
+use crate::systems::{Problem, Problems, System};
+
+/// What a dataset has, or will have.
+pub struct Quantities {
+    pub time_unit: String,
+    pub channels: Vec<Quantity>,
+    pub inputs: Vec<Quantity>,
+    pub parameters: Vec<Quantity>,
+}
+
+impl From<&Manifest> for Quantities {
+    fn from(manifest: &Manifest) -> Self {
+        Quantities {
+            time_unit: manifest.time_unit.clone(),
+            channels: manifest.channels.clone(),
+            inputs: manifest.inputs.iter().map(|input| input.quantity.clone()).collect(),
+            parameters: manifest.parameters.clone(),
+        }
+    }
+}
+
+impl Quantities {
+    /// Every state, input and unit of `system`, which `named` names or describes, that is not in the dataset; keys begin with `system`.
+    pub fn disagreements(&self, system: &System, named: &SystemSettings) -> Vec<Problem> {
+        let mut problems = Problems::default();
+        // Of equations in a file or table every part has a place of its own.
+        let key = |part: String| match named {
+            SystemSettings::Equations(_) => format!("system.{part}"),
+            SystemSettings::Named(_) => "system".to_owned(),
+        };
+        for (place, state) in system.channels.iter().enumerate() {
+            match self.channels.iter().find(|it| it.name == state.name) {
+                Some(channel) => {
+                    compare(key(format!("states.{place}.unit")), state.name, state.unit, &channel.unit, &mut problems);
+                }
+                None => problems.add(
+                    key(format!("states.{place}.name")),
+                    format!("the state `{}`, and a dataset with the channels {}", state.name, names(&self.channels)),
+                    "every state among the channels of the dataset",
+                    "rename the state or the channel; states that nobody observed cannot be estimated",
+                ),
+            }
+        }
+        for (place, input) in system.inputs.iter().enumerate() {
+            match self.inputs.iter().find(|it| it.name == input.name) {
+                Some(known) => {
+                    compare(key(format!("inputs.{place}.unit")), input.name, input.unit, &known.unit, &mut problems);
+                }
+                None => problems.add(
+                    key(format!("inputs.{place}.name")),
+                    match self.inputs.is_empty() {
+                        true => format!("the input `{}`, and a dataset without inputs", input.name),
+                        false => {
+                            format!("the input `{}`, and a dataset with the inputs {}", input.name, names(&self.inputs))
+                        }
+                    },
+                    "every input among those of the dataset",
+                    "rename one of the two, or import the signal (`role = \"input\"`, or [[import.events]])",
+                ),
+            }
+        }
+        compare(key("time_unit".to_owned()), "time", system.time_unit, &self.time_unit, &mut problems);
+        for (place, parameter) in system.parameters.iter().enumerate() {
+            if let Some(known) = self.parameters.iter().find(|it| it.name == parameter.name) {
+                let key = key(format!("parameters.{place}.unit"));
+                compare(key, parameter.name, parameter.unit, &known.unit, &mut problems);
+            }
+        }
+        problems.0
+    }
+}
+
+fn names(quantities: &[Quantity]) -> String {
+    quantities.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Units that equations and data state differently. Equations without units, all in `1`, hold in any.
+fn compare(key: String, what: &str, of_system: &str, of_dataset: &str, problems: &mut Problems) {
+    if of_system.trim() != "1" && is_same_unit(of_system, of_dataset) == Some(false) {
+        problems.add(
+            key,
+            format!("`{what}` in `{of_system}` in the equations and in `{of_dataset}` in the data"),
+            "the same unit: nothing is converted between the two",
+            "write the equations in the unit of the data, or let the import convert: a channel's `unit` is what its values become",
+        );
+    }
+}
