@@ -51,7 +51,7 @@ impl Plain<'_> {
                 });
                 let length = usable.min().unwrap_or(length);
                 let state = |c: usize, i: usize| converted(values[c].0[i], values[c].1);
-                self.store.push_all(track, 0, length, moment, state, place);
+                self.store.push_all(track, 0, length, moment, state, place(0));
                 Some(length)
             }
             Some(channel) => {

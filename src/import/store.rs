@@ -3,21 +3,15 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
 
 use super::clock::Moment;
+use super::held::{Held, Written};
 use super::problem::{Kind, Problem, Problems};
 use super::series::{Place, Series};
 use super::table::{IDS_APART, RowReader};
 
-/// Numbers kept in memory: 128 MiB.
-const BUDGET: usize = 1 << 24;
-
-/// Bytes of a number.
-const NUMBER: usize = 8;
-
-/// Numbers of a sample beside its state: time and place.
-const BESIDE: usize = 2;
+/// Numbers kept in memory: 256 MiB.
+const BUDGET: usize = 1 << 25;
 
 /// What the rows of one trajectory have given so far.
 pub(super) struct Track {
@@ -31,9 +25,9 @@ pub(super) struct Track {
 
 #[derive(Clone, Default)]
 struct Part {
-    held: Series,
-    /// Where those before them lie in the temporary file, and how many they are.
-    written: Vec<(u64, usize)>,
+    held: Held,
+    /// Where those before them lie in the temporary file.
+    written: Vec<Written>,
 }
 
 /// Tracks by their ids; rows of one trajectory mostly follow one another.
@@ -105,7 +99,7 @@ impl Store {
         self.positions.get(&format!("{environment}{IDS_APART}{trajectory}")).copied()
     }
 
-    /// Appends so many rows to a part of a track.
+    /// Appends so many rows to a part of a track, which stand line after line from `first` on.
     pub fn push_all(
         &mut self,
         track: usize,
@@ -113,20 +107,22 @@ impl Store {
         rows: usize,
         moment: impl Fn(usize) -> Moment,
         state: impl Fn(usize, usize) -> f64,
-        place: impl Fn(usize) -> Place,
+        first: Place,
     ) {
-        let Series { moments, states, places } = &mut self.tracks[track].parts[part].held;
-        moments.extend((0..rows).map(moment));
-        states.extend((0..rows).flat_map(|i| (0..self.width).map(move |c| (c, i))).map(|(c, i)| state(c, i)));
-        places.extend((0..rows).map(place));
-        self.held += rows * (BESIDE + self.width);
-        self.keep_within_budget();
+        let width = self.width;
+        self.change(track, part, |held| held.push_all(rows, width, moment, state, first));
     }
 
     /// Appends a row to a part of a track.
     pub fn push(&mut self, track: usize, part: usize, moment: Moment, state: &[f64], place: Place) {
-        self.tracks[track].parts[part].held.push(moment, state, place);
-        self.held += BESIDE + state.len();
+        self.change(track, part, |held| held.push(moment, state, place));
+    }
+
+    fn change(&mut self, track: usize, part: usize, append: impl FnOnce(&mut Held)) {
+        let held = &mut self.tracks[track].parts[part].held;
+        let before = held.size();
+        append(held);
+        self.held += held.size() - before;
         self.keep_within_budget();
     }
 
@@ -145,17 +141,12 @@ impl Store {
         let mut offset = file.seek(SeekFrom::End(0))?;
         let mut writer = BufWriter::with_capacity(1 << 20, file);
         for part in self.tracks.iter_mut().flat_map(|track| &mut track.parts) {
-            let Series { moments, states, places } = std::mem::take(&mut part.held);
-            if moments.is_empty() {
-                continue;
+            let held = std::mem::take(&mut part.held);
+            if held.size() > 0 {
+                let written = held.write(&mut writer, offset)?;
+                offset = written.end();
+                part.written.push(written);
             }
-            let times = moments.iter().map(|moment| moment.bits());
-            let values = states.iter().map(|value| value.to_bits());
-            for number in times.chain(values).chain(places.iter().map(|place| place.bits())) {
-                writer.write_all(&number.to_le_bytes())?;
-            }
-            part.written.push((offset, moments.len()));
-            offset += (moments.len() * (BESIDE + self.width) * NUMBER) as u64;
         }
         self.held = 0;
         writer.flush()
@@ -166,24 +157,17 @@ impl Store {
     /// # Errors
     /// If the temporary file cannot be read.
     pub fn rows(&self, track: usize) -> io::Result<Vec<Series>> {
-        let Store { tracks, file, width, .. } = self;
         let rows = |part: &Part| {
             let mut series = Series::default();
-            for &(offset, samples) in &part.written {
-                let Some(file) = file else { continue };
-                let mut bytes = vec![0; samples * (BESIDE + *width) * NUMBER];
-                file.read_exact_at(&mut bytes, offset)?;
-                let mut numbers = bytes.as_chunks::<NUMBER>().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
-                series.moments.extend(numbers.by_ref().take(samples).map(Moment::from_bits));
-                series.states.extend(numbers.by_ref().take(samples * *width).map(f64::from_bits));
-                series.places.extend(numbers.map(Place::from_bits));
+            if let Some(file) = &self.file {
+                for written in &part.written {
+                    written.read(file)?.append_to(&mut series);
+                }
             }
-            series.moments.extend_from_slice(&part.held.moments);
-            series.states.extend_from_slice(&part.held.states);
-            series.places.extend_from_slice(&part.held.places);
+            part.held.append_to(&mut series);
             Ok(series)
         };
-        tracks[track].parts.iter().map(rows).collect()
+        self.tracks[track].parts.iter().map(rows).collect()
     }
 
     /// Reports a temporary file that could not be written.
