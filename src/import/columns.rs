@@ -99,6 +99,22 @@ impl Batch {
         }
     }
 
+    /// What tells the cells of a row in these columns, two at most, apart from those of other rows; `None` where a cell is missing.
+    pub fn raw(&self, columns: &[usize], row: usize) -> Option<[u128; 2]> {
+        let mut raw = [0; 2];
+        if columns.len() > raw.len() {
+            return None;
+        }
+        for (raw, &column) in raw.iter_mut().zip(columns) {
+            *raw = match &self.0[column] {
+                Column::Numbers(numbers) => numbers[row].to_bits().into(),
+                Column::Texts(texts) => texts.is_valid(row).then(|| texts.views()[row])?,
+                Column::Instants(instants) => instants[row]?.cast_unsigned().into(),
+            };
+        }
+        Some(raw)
+    }
+
     /// Keeps the rows in which the numbers of one column are there.
     pub fn keep_present(&mut self, column: usize) {
         fn kept<T>(values: &mut Vec<T>, keep: &[bool]) {

@@ -63,9 +63,13 @@ impl Runs {
 }
 
 impl Held {
-    /// How many numbers it takes.
-    pub fn size(&self) -> usize {
-        self.moments.len() + self.states.len() + RUN * self.places.0.len()
+    /// How many numbers there is room for.
+    pub fn capacity(&self) -> usize {
+        self.moments.capacity() + self.states.capacity() + RUN * self.places.0.capacity()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.moments.is_empty()
     }
 
     pub fn push(&mut self, moment: Moment, state: &[f64], place: Place) {

@@ -138,9 +138,7 @@ fn column_of(array: ArrayRef) -> Result<Column, Failure> {
         DataType::UInt8 => numbers::<UInt8Type>(array, f64::from),
         DataType::UInt16 => numbers::<UInt16Type>(array, f64::from),
         DataType::UInt32 => numbers::<UInt32Type>(array, f64::from),
-        DataType::Int64 => {
-            integers::<Int64Type>(array, |value| value.unsigned_abs() <= EXACT, |value| value as f64)
-        }
+        DataType::Int64 => integers::<Int64Type>(array, |value| value.unsigned_abs() <= EXACT, |value| value as f64),
         DataType::UInt64 => integers::<UInt64Type>(array, |value| value <= EXACT, |value| value as f64),
         DataType::Boolean => Column::Numbers(
             array.as_boolean().iter().map(|value| value.map_or(f64::NAN, |value| f64::from(u8::from(value)))).collect(),

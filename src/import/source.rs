@@ -278,7 +278,7 @@ impl Source {
                         }
                     };
                     let mut index = 0;
-                    let mut finished = true;
+                    let mut finished = interrupt.requested().is_none();
                     rayon::in_place_scope(|scope| {
                         scope.spawn(|_| next = batches.next());
                         while finished && index < batch.rows() {

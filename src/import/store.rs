@@ -10,7 +10,7 @@ use super::problem::{Kind, Problem, Problems};
 use super::series::{Place, Series};
 use super::table::{IDS_APART, RowReader};
 
-/// Numbers kept in memory: 256 MiB.
+/// Numbers that there is room for in memory: 256 MiB.
 const BUDGET: usize = 1 << 25;
 
 /// What the rows of one trajectory have given so far.
@@ -42,6 +42,21 @@ pub(super) struct Store {
     positions: HashMap<String, usize>,
     key: String,
     last: (String, usize),
+    recent: Vec<Option<(Raw, usize)>>,
+}
+
+/// Stands for the ids of a row: their cells as they are in memory, and the batch of rows in which they do.
+pub(super) type Raw = ([u128; 2], u64);
+
+/// Tracks that are found again by what stands for their ids; a power of two.
+const RECENT: usize = 1 << 14;
+
+/// Where among them a track is looked for.
+fn slot(&([a, b], batch): &Raw) -> usize {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15; // 2^64 over the golden ratio
+    let halves = [a as u64, (a >> 64) as u64, b as u64, (b >> 64) as u64, batch];
+    let mixed = halves.into_iter().fold(0_u64, |mixed, half| (mixed.rotate_left(23) ^ half).wrapping_mul(ODD));
+    (mixed >> (u64::BITS - RECENT.trailing_zeros())) as usize
 }
 
 impl Store {
@@ -57,6 +72,7 @@ impl Store {
             positions: HashMap::new(),
             key: String::new(),
             last: (String::new(), 0),
+            recent: Vec::new(),
         }
     }
 
@@ -85,13 +101,27 @@ impl Store {
         Some(self.last.1)
     }
 
-    /// The position of a row's track, if there is one.
-    pub fn known(&mut self, reader: &RowReader<'_>) -> Option<usize> {
-        if !self.tracks.is_empty() && reader.has_ids(&self.last.0) {
-            return Some(self.last.1);
+    /// The position of a row's track, if there is one; `raw` stands for its ids and is kept.
+    pub fn known(&mut self, reader: &RowReader<'_>, raw: Option<Raw>) -> Option<usize> {
+        let position = match raw.and_then(|raw| self.recent(&raw)) {
+            Some(position) => return Some(position),
+            None if !self.tracks.is_empty() && reader.has_ids(&self.last.0) => self.last.1,
+            None => {
+                reader.ids(&mut self.key);
+                *self.positions.get(&self.key)?
+            }
+        };
+        if let Some(raw) = raw {
+            self.recent.resize(RECENT, None);
+            self.recent[slot(&raw)] = Some((raw, position));
         }
-        reader.ids(&mut self.key);
-        self.positions.get(&self.key).copied()
+        Some(position)
+    }
+
+    /// The position of the track that [`Store::known`] found last for what falls into the same slot, if that was this.
+    pub fn recent(&self, raw: &Raw) -> Option<usize> {
+        let (met, position) = (*self.recent.get(slot(raw))?)?;
+        (met == *raw).then_some(position)
     }
 
     /// The position of the track of these ids, if there is one.
@@ -120,9 +150,9 @@ impl Store {
 
     fn change(&mut self, track: usize, part: usize, append: impl FnOnce(&mut Held)) {
         let held = &mut self.tracks[track].parts[part].held;
-        let before = held.size();
+        let before = held.capacity();
         append(held);
-        self.held += held.size() - before;
+        self.held += held.capacity() - before;
         self.keep_within_budget();
     }
 
@@ -142,7 +172,7 @@ impl Store {
         let mut writer = BufWriter::with_capacity(1 << 20, file);
         for part in self.tracks.iter_mut().flat_map(|track| &mut track.parts) {
             let held = std::mem::take(&mut part.held);
-            if held.size() > 0 {
+            if !held.is_empty() {
                 let written = held.write(&mut writer, offset)?;
                 offset = written.end();
                 part.written.push(written);
@@ -192,7 +222,7 @@ mod tests {
     #[test]
     fn rows_come_back_in_order_from_memory_and_file() {
         let mut store = Store::new(2);
-        store.budget = 20;
+        store.budget = 150;
         for track in 0..3 {
             store.tracks.push(Track {
                 environment: track.to_string(),

@@ -162,3 +162,18 @@ fn zigzag(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sizes_of_a_page_are_read_from_its_header() {
+        // Fields 1, 2 and 3, then one that is no integer.
+        assert_eq!(sizes(&[0x15, 4, 0x15, 0x80, 1, 0x15, 0x14, 0x2c, 0x15, 9]), [64, 10]);
+        // The second by its number, and again.
+        assert_eq!(sizes(&[0x05, 4, 0x12, 0x15, 8, 0x05, 4, 0x04]), [9, 4]);
+        assert_eq!(sizes(&[0x15, 4, 0x15, 0xff]), [0, 0]);
+        assert_eq!(sizes(&[]), [0, 0]);
+    }
+}
