@@ -20,6 +20,7 @@ mod expression;
 mod files;
 mod guess;
 mod hdf5;
+mod held;
 mod inputs;
 mod parquet;
 mod petab;
