@@ -16,6 +16,7 @@ mod columns;
 mod conversions;
 mod counts;
 mod events;
+mod expression;
 mod files;
 mod guess;
 mod hdf5;

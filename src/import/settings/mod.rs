@@ -164,8 +164,7 @@ pub struct Parameter {
     /// One sentence for people.
     #[serde(default)]
     pub description: String,
-    /// Arithmetic over columns of the side table: `+ - * / ^`, brackets, numbers, `pi`, and the functions that equations may call, such as
-    /// `sqrt`, `exp`, `ln`, `log10`, `abs`, `min(a, b)`.
+    /// Arithmetic over columns of the side table: `+ - * / ^`, brackets, numbers, `pi`, `sqrt`, `exp`, `ln`, `log10`, `abs`.
     ///
     /// A column whose name is not a plain word stands in braces: `{weight(oz)} * 0.028349523125`.
     pub expression: String,
