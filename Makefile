@@ -63,7 +63,7 @@ lint: setup
 	cargo clippy --release --locked --all-targets -- -D warnings
 
 test: lint .tools/venv/ready
-	cargo test --release --locked
+	cargo test --release --locked --no-fail-fast
 
 # What the peers of the bench run on. Nothing can be shared with .tools/torch: the wheel of PyTorch does not load without
 # all of its CUDA libraries, which libtorch on the CPU does without.

@@ -191,6 +191,70 @@ fn an_archive_and_its_mapping_are_checked_together() {
     assert_eq!(stdout(&absent), "pairs.toml: no problems (the archive archive is not here, and was not looked at)\n");
 }
 
+/// What training would leave out is warned of, and what it would refuse is refused, by the same rule.
+#[test]
+fn trajectories_without_a_start_are_foreseen() {
+    let channels = "column = \"level\"\nname = \"level\"\nunit = \"m\"\n\n[[import.channels]]\ncolumn = \"flow\"\nname = \"flow\"\nunit = \"1\"";
+    let pipeline = TANKS
+        .replace("column = \"level\"\nname = \"level\"\nunit = \"m\"", channels)
+        .replace("time = \"t\" }", "trajectory = \"run\", time = \"t\" }")
+        .replace("[\"c\", \"z\"]", "[\"c\"]")
+        .replace("contexts = \"tied\"", "context_dimension = 1\nsteps = 2")
+        .replace(", \"test\"", "")
+        .replace("bounds = { volume.min = 1 }", "");
+    let root = house(&pipeline);
+    fs::create_dir(root.path().join("archive")).unwrap();
+    // In some trajectories level and flow are never seen together.
+    let table = |alternates: &dyn Fn(usize, usize) -> bool| {
+        let mut table = String::from("tank,run,t,level,flow\n");
+        for (i, tank) in "abcdefghijklm".chars().enumerate() {
+            for (run, t) in (1..=2).flat_map(|run| (0..8).map(move |t| (run, t))) {
+                let values = match (alternates(i, run), t % 2) {
+                    (false, _) => format!("{t}.5,{run}"),
+                    (true, 0) => format!("{t}.5,"),
+                    (true, _) => format!(",{run}{i}"),
+                };
+                table += &format!("{tank},{run},{t},{values}\n");
+            }
+        }
+        fs::write(root.path().join("archive/tanks.csv"), table).unwrap();
+    };
+    let train = |code: i32| {
+        let trained = paramill(root.path(), &["run", "pairs.toml", "-q", "--stage", "import", "--stage", "train"]);
+        assert_eq!(trained.status.code(), Some(code), "{}", stderr(&trained));
+        stderr(&trained)
+    };
+
+    table(&|tank, run| tank < 3 && run == 1);
+    let warned = paramill(root.path(), &["check", "pairs.toml"]);
+    assert_eq!((warned.status.code(), stdout(&warned).as_str()), (Some(0), "pairs.toml: no problems\n"));
+    insta::assert_snapshot!("some_trajectories_without_a_start", stderr(&warned));
+    assert!(train(0).contains("train split: 2 trajectories are left out"));
+
+    table(&|tank, _| tank != 3);
+    let refused = paramill(root.path(), &["check", "pairs.toml"]);
+    assert_eq!((refused.status.code(), stdout(&refused).as_str()), (Some(2), ""));
+    insta::assert_snapshot!("environments_without_a_start", stderr(&refused));
+    assert!(train(3).contains("have no trajectory to start in"));
+    let by_equations = "estimate.method=\"physics\"";
+    let physics = paramill(root.path(), &["check", "pairs.toml", "--set", by_equations]);
+    assert!(!stderr(&physics).contains("to start from"), "{}", stderr(&physics));
+
+    // Whole in the training part, and seen apart in the last quarter, which chooses the model.
+    let rows: String = ('a'..='d')
+        .flat_map(|tank| [1, 2].map(|run| (tank, run)))
+        .flat_map(|(tank, run)| {
+            (0..8).map(move |t| format!("{tank},{run},{t},{t}.5,{}\n", if t < 6 { "1" } else { "" }))
+        })
+        .collect();
+    fs::write(
+        root.path().join("archive/tanks.csv"),
+        format!("tank,run,t,level,flow\n{rows}").replace("1,0,0.5,1", "1,0,0.5,2"),
+    )
+    .unwrap();
+    insta::assert_snapshot!("validation_without_a_start", stderr(&paramill(root.path(), &["check", "pairs.toml"])));
+}
+
 #[test]
 fn problems_as_json_have_the_fields_of_the_lines() {
     let root = house(&format!("{PIPELINE}\n[train]\nsteps = 0\n"));
@@ -217,7 +281,7 @@ fn problems_as_json_have_the_fields_of_the_lines() {
 #[test]
 fn help_texts() {
     let root = house(PIPELINE);
-    for name in ["", "run", "check", "show", "import", "schema", "list", "dataset"] {
+    for name in ["", "run", "check", "show", "import", "predict", "schema", "list", "dataset"] {
         let arguments: Vec<&str> = [name, "--help"].into_iter().filter(|argument| !argument.is_empty()).collect();
         let output = paramill(root.path(), &arguments);
         assert_eq!(output.status.code(), Some(0));

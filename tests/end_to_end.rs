@@ -9,6 +9,8 @@ use paramill::random::Stream;
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "end_to_end/forecast.rs"]
+mod forecast;
 #[path = "end_to_end/invariance.rs"]
 mod invariance;
 
@@ -156,6 +158,31 @@ fn the_glycolytic_oscillator_runs_at_a_tiny_budget() {
     }
     // The mean of all data would leave their variance, 0.18 as a mean over the channels.
     assert!(summary["mse_in_domain"].as_f64().unwrap() < 0.12, "{summary}");
+}
+
+/// A limit on the size of files is an error of writing that names the file, and leaves nothing behind.
+#[test]
+fn a_file_that_may_not_grow_is_named_and_the_run_can_be_made_again() {
+    let root = house("pairs.toml", PAIRS);
+    let limited = |blocks: &str, arguments: &str| {
+        let script = format!("ulimit -f {blocks}; exec \"$0\" {arguments}");
+        let mut shell = Command::new("sh");
+        shell.current_dir(root.path()).args(["-c", &script]).arg(assert_cmd::cargo::cargo_bin("paramill"));
+        let output = shell.env_remove("RUST_LOG").env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap();
+        (output.status.code(), stderr(&output))
+    };
+    for blocks in ["0", "1", "8"] {
+        let (code, said) = limited(blocks, "run pairs.toml --device cpu");
+        assert_eq!(code, Some(1), "{blocks}: {said}");
+        assert!(said.contains("File too large") && said.contains("error: "), "{blocks}: {said}");
+        assert!(!root.path().join("datasets/pairs-set").exists());
+    }
+    run(root.path(), "pairs.toml", &["--stage", "generate"], 0);
+    let (code, said) = limited("0", "dataset export datasets/pairs-set --to csv");
+    assert!(code == Some(1) && said.contains("File too large") && said.contains("csv"), "{said}");
+    let (code, said) = limited("0", "dataset show datasets/pairs-set --plot plot.svg");
+    assert!(code == Some(1) && said.contains("plot.svg") && said.contains("File too large"), "{said}");
+    assert_eq!(names(root.path()), ["datasets", "pairs.toml", "runs"]);
 }
 
 fn names(directory: &Path) -> Vec<String> {

@@ -90,6 +90,36 @@ fn exact_data_give_exact_parameters() {
     }
 }
 
+/// What is drawn are the parameters of the row, and a fit of all where these do not explain the data as well as it says.
+#[test]
+fn a_portrait_is_drawn_from_its_row() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), &format!("{PAIRS}[observation]\nnoise = {{ x = 0.2, y = 0.02 }}\n"));
+    for text in [ESTIMATED, EXACT, "method = \"physics\"\nloss = \"huber\""] {
+        let row = rows(text, &dataset, Split::Grid).swap_remove(7);
+        let settings: Settings = toml::from_str(text).unwrap();
+        let portrait = |row: &Row| {
+            silently(|run| estimate::physics::portrait(&settings, &dataset, Split::Grid, row, run)).unwrap()
+        };
+        let first = if text == EXACT { 2 } else { 0 };
+        let rmse = |(observed, states): &(Trajectory, Vec<f64>)| {
+            let errors = observed.states.iter().zip(states).skip(first).map(|(y, z)| (y - z).powi(2));
+            (errors.clone().sum::<f64>() / errors.count() as f64).sqrt()
+        };
+        let drawn = portrait(&row);
+        approx::assert_relative_eq!(rmse(&drawn), row.trajectory_rmse, max_relative = 1e-3);
+        let mut other = row.clone();
+        other.parameters[0].value *= 1.2;
+        let fitted = portrait(&other);
+        approx::assert_relative_eq!(rmse(&fitted), row.trajectory_rmse, max_relative = 1e-3);
+        for (a, b) in drawn.1.iter().zip(&fitted.1) {
+            approx::assert_relative_eq!(a, b, epsilon = 2e-3);
+        }
+        other.trajectory_rmse = 10.0;
+        assert!(rmse(&portrait(&other)) > 1.1 * row.trajectory_rmse, "{text}");
+    }
+}
+
 #[test]
 fn errors_are_as_large_as_stated_and_no_smaller_than_the_bound() {
     let root = tempfile::tempdir().unwrap();

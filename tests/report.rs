@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use paramill::estimate::{Coverage, Evaluation, ParameterEstimate, Row, Status};
 use paramill::report::{Input, LossPoint, Portrait, Published, Summary, TrainingEnvironment, write};
-use paramill::schema::{Grid, GridAxis, Quantity};
+use paramill::schema::{self, Between, Grid, GridAxis, Quantity};
 use resvg::usvg::roxmltree::Document;
 
 /// Deterministic numbers in `[0, 1)` (a linear congruential generator; quality does not matter here).
@@ -63,6 +63,7 @@ fn empty() -> Input {
         summary: Summary::default(),
         time_unit: "1".to_owned(),
         channels: Vec::new(),
+        inputs: Vec::new(),
         grid: None,
         parameters: Vec::new(),
         training: Vec::new(),
@@ -143,7 +144,7 @@ fn grid() -> Input {
         .map(|(beta, delta)| {
             let (times, truth) = lotka_volterra(beta, delta, (1.4, 1.9));
             let (_, prediction) = lotka_volterra(beta * 1.012, delta * 0.99, (1.4, 1.9));
-            Portrait { title: format!("β = {beta}, δ = {delta}"), times, truth, prediction }
+            Portrait { title: format!("β = {beta}, δ = {delta}"), times, truth, prediction, inputs: Vec::new() }
         })
         .to_vec();
     let losses = (0..30_000)
@@ -210,6 +211,7 @@ fn grid() -> Input {
         time_unit: "1".to_owned(),
         channels: vec![Quantity::new("x", "1", "prey"), Quantity::new("y", "1", "predators")],
         grid: None,
+        inputs: Vec::new(),
         parameters: vec![Quantity::new("beta", "1", "predation"), Quantity::new("delta", "1", "growth of predators")],
         training,
         estimates,
@@ -259,6 +261,7 @@ fn balls() -> Input {
                 truth: times.iter().map(|t| fall(*t, drag) + 0.15 * noise.normal()).collect(),
                 prediction: times.iter().map(|t| fall(*t, drag * 1.06)).collect(),
                 times,
+                inputs: Vec::new(),
             }
         })
         .collect();
@@ -326,6 +329,7 @@ fn oscillator() -> Input {
                 truth: states(0.0),
                 prediction: states(0.06),
                 times: times.clone(),
+                inputs: Vec::new(),
             }
         })
         .collect();
@@ -352,6 +356,7 @@ fn waves() -> Input {
         times: vec![0.0, 1.0, 2.0],
         truth: wave(0.0),
         prediction,
+        inputs: Vec::new(),
     };
     let mut broken = wave(0.0);
     broken[5 * 96..].fill(f64::NAN);
@@ -505,6 +510,51 @@ fn the_grid_has_all_its_pictures_and_figures() {
     let ratio: f64 = lines[1]["ratio"].parse().unwrap();
     approx::assert_relative_eq!(ratio, 1.18 / 1.24, max_relative = 1e-12);
     assert_eq!(lines[1]["below_tolerance"], "false");
+}
+
+/// The points `x y` of the path of a class in a picture, one list a path.
+fn paths(picture: &str, class: &str) -> Vec<Vec<(f64, f64)>> {
+    let start = format!("<path class=\"{class}\" d=\"M");
+    let paths = picture.split(&start).skip(1).map(|rest| rest.split('"').next().unwrap());
+    let point = |point: &str| point.split_once(' ').map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap())).unwrap();
+    paths.map(|path| path.split('L').map(point).collect()).collect()
+}
+
+/// One, two and three channels beside one, three and six inputs.
+#[test]
+fn inputs_stand_below_their_channels_held_as_steps_and_linear_as_lines() {
+    for (mut input, count) in [(balls(), 1), (grid(), 3), (oscillator(), 6)] {
+        let driver = |u: usize| schema::Input {
+            quantity: Quantity::new(&format!("valve_{u}"), "m3 s-1", ""),
+            between: [Between::Hold, Between::Linear][u % 2],
+        };
+        input.inputs = (0..count).map(driver).collect();
+        for portrait in &mut input.portraits {
+            let of_time = |(t, _)| (0..count).map(move |u| f64::from(u8::from((t + u) % 5 < 2)));
+            portrait.inputs = portrait.times.iter().enumerate().flat_map(of_time).collect();
+        }
+        let report = Report::of(&format!("driven-{count}"), &input);
+        report.check();
+        let picture = report.text("trajectories.svg");
+        let drawn = paths(&picture, "p-input");
+        let shown = count.min(4);
+        // The first is that of the legend.
+        assert_eq!(drawn.len(), 1 + shown * input.portraits.len());
+        let samples = input.portraits[0].times.len();
+        let held = drawn[1..].iter().filter(|path| path.len() == 2 * samples - 1).count();
+        assert_eq!(held, shown.div_ceil(2) * input.portraits.len());
+        assert!(drawn[1..].iter().all(|path| path.len() == samples || path.len() == 2 * samples - 1));
+        for path in drawn[1..].iter().filter(|path| path.len() > samples) {
+            assert!(path.windows(2).all(|pair| pair[0].0 == pair[1].0 || pair[0].1 == pair[1].1), "{path:?}");
+        }
+        assert_eq!(picture.matches("input valve").count(), shown * input.portraits.len());
+        assert!(picture.contains("input valve 0 (m³ s⁻¹)"), "{picture}");
+        assert_eq!(report.text("index.html").contains("The first 4 of 6 inputs."), count == 6);
+        // What is not there for every sample is not drawn, and nothing else is lost.
+        input.portraits[0].inputs.pop();
+        let picture = Report::of(&format!("driven-{count}-cut"), &input).text("trajectories.svg");
+        assert_eq!(paths(&picture, "p-input").len(), 1 + shown * (input.portraits.len() - 1));
+    }
 }
 
 /// Two channels that only grow or fall have no portrait worth seeing; those that turn have both.

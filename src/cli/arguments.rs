@@ -121,9 +121,18 @@ Examples:
   paramill predict pipelines/lv-demo.toml --environment adapt-00000
   paramill predict pipelines/lv-demo.toml --environment adapt-00000 --initial x=1,y=2 --until 20
   paramill predict pipelines/lv-demo.toml --parameters beta=0.6,delta=0.8 --initial x=1,y=2 --to forecast.csv
-  paramill predict PIPELINE --environment ID --inputs future.csv
+  paramill predict cells.toml --environment cell4 --trajectory 2 --inputs future.csv
+  paramill predict cells.toml --environment cell4 --inputs future.csv --origin 2024-03-01T12:00:00Z
 
-The band is where the trajectory lies with 95 %, by what is not known of the context; a measurement also has its noise.";
+The band is where the trajectory lies with 95 %, by what is not known of the context. It knows neither the noise of a new measurement \
+nor the error of the start: that is the last complete sample as it was measured, or, where estimate.initial_state = \"estimated\", the last \
+state that was fitted. JSON and a line on stderr say which.
+
+The table of inputs is written as the archive is: [import.table] says its delimiter, decimals, comments, missing values, time zone and \
+format. Its columns are the time (`time`, or as in the archive) and one an input, by its name or as in the archive; of an input that \
+events make, the signal they make. A unit in a header (`valve [%]`, `time (min)`) is converted; without one, values are in the dataset's. \
+Each input may have rows of its own, with the others empty. A time is a number that counts as the dataset does, or anything that --origin \
+places.";
 
 /// Forecast an environment, or a system with given parameters, with a trained model: a table with bands
 #[derive(Debug, Args)]
@@ -137,7 +146,10 @@ pub struct Predict {
     /// Forecast a system with these parameters, by the inverse of the context-to-parameter map
     #[arg(long, value_name = "NAME=VALUE,..", allow_hyphen_values = true)]
     pub parameters: Option<String>,
-    /// State to start from [default: the last complete sample of the environment's first trajectory]
+    /// Go on from the end of this trajectory of the environment [default: its first that has a complete sample]
+    #[arg(long, value_name = "ID", requires = "environment", conflicts_with = "initial")]
+    pub trajectory: Option<String>,
+    /// State to start from, instead of the end of a trajectory
     #[arg(long, value_name = "NAME=VALUE,..", allow_hyphen_values = true)]
     pub initial: Option<String>,
     /// Time of the initial state [default: 0]
@@ -149,9 +161,12 @@ pub struct Predict {
     /// Time between samples [default: as in training]
     #[arg(long, value_name = "TIME", value_parser = positive)]
     pub every: Option<f64>,
-    /// CSV file of the inputs over time, where the model has any: a column `time` and one an input
+    /// Table of the inputs over time, where the model has any: CSV, Parquet or HDF5 (see below)
     #[arg(long, value_name = "FILE")]
     pub inputs: Option<PathBuf>,
+    /// The time in that table at which the trajectory's is 0: a time stamp, or a number
+    #[arg(long, value_name = "TIME", requires = "inputs", allow_hyphen_values = true)]
+    pub origin: Option<String>,
     /// Write the table here instead of to stdout
     #[arg(long, value_name = "FILE")]
     pub to: Option<PathBuf>,

@@ -23,6 +23,7 @@ use arguments::{Arguments, Command};
 
 /// Parses the process's arguments and does what they say.
 pub fn main() -> ExitCode {
+    signals::outlive_file_limits();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if error.use_stderr() && std::env::args().any(|argument| argument == "--json") => {
@@ -37,7 +38,7 @@ pub fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Run(command) => run::run(&command, arguments.quiet),
         Command::Import(command) => import::import(&command),
-        Command::Predict(command) => predict::predict(&command),
+        Command::Predict(command) => predict::predict(&command, arguments.quiet),
         Command::Check(command) => check::check(&command),
         Command::Show(command) => show::show(&command),
         Command::Schema(command) => schema::schema(&command),

@@ -12,8 +12,9 @@ use crate::atomic;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
-use crate::estimate::{self, Forecast, KnownContext, Method, Settings};
-use crate::pipeline::{Built, Error, Locations, Plan, Stage, changes_since};
+use crate::estimate::{self, Forecast, KnownContext, Method, Settings, Start};
+use crate::import::Known;
+use crate::pipeline::{Built, Error, Locations, Plan, Source, Stage, changes_since};
 use crate::schema::{Quantity, Split};
 
 /// One rollout is nothing for a GPU.
@@ -23,7 +24,7 @@ const MOST_SAMPLES: f64 = 1e7;
 /// How far a step may be from those of the training before it is worth a warning.
 const USUAL: std::ops::RangeInclusive<f64> = 0.99..=1.01;
 
-pub fn predict(command: &Predict) -> Result<u8, Error> {
+pub fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
     let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
     if plan.estimate.as_ref().is_some_and(|settings| settings.method == Method::Physics) {
@@ -51,7 +52,7 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
     }
     let given = command.initial.as_deref().map(|text| values("--initial", text, channels)).transpose()?;
     let settings = plan.estimate.clone().unwrap_or_default();
-    let (known, start, initial) = begin(command, &settings, &dataset, &model, given)?;
+    let (known, beginning) = begin(command, &settings, &dataset, &model, given)?;
     if let Some(reason) = estimate::extrapolates(&model, &known.context, settings.extrapolation) {
         warn_extrapolation(&reason);
     }
@@ -63,6 +64,7 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
             interval.step
         ));
     }
+    let start = beginning.time();
     let until = command.until.unwrap_or(start + interval.length);
     let steps = ((until - start) / every + 1e-9).floor();
     if !(1.0..=MOST_SAMPLES).contains(&steps) {
@@ -75,12 +77,18 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
         )));
     }
     let times: Vec<f64> = (0..=steps as u64).map(|step| start + step as f64 * every).collect();
-    let (times, inputs) = driven(command, &model, times)?;
+    let (times, inputs) = driven(command, &plan, &model, times)?;
     if let Some(reason) = estimate::inputs_extrapolate(&model.manifest, &times, &inputs, settings.extrapolation) {
         warn_extrapolation(&reason);
     }
-    let forecast = estimate::forecast(COMPUTE, &model, &known, &initial, &times, &inputs)?;
-    let text = if command.json { format!("{:#}\n", as_json(&forecast, channels)) } else { as_csv(&forecast, channels) };
+    let forecast = estimate::forecast(COMPUTE, &model, &known, beginning.state(), &times, &inputs)?;
+    if let Some(of) = beginning.in_words().filter(|_| !quiet) {
+        complain(&format!("the forecast starts at time {start} from {of}"));
+    }
+    let text = match command.json {
+        true => format!("{:#}\n", as_json(&beginning, &forecast, channels)),
+        false => as_csv(&forecast, channels),
+    };
     match &command.to {
         Some(path) => {
             atomic::write_file(path, text.as_bytes()).map_err(|source| Error::Io { path: path.clone(), source })?;
@@ -92,19 +100,24 @@ pub fn predict(command: &Predict) -> Result<u8, Error> {
 }
 
 /// The inputs `[T, U]` of the model, and the times at which the forecast is to stop for them too.
-fn driven(command: &Predict, model: &StoredModel, times: Vec<f64>) -> Result<(Vec<f64>, Vec<f64>), Error> {
+fn driven(command: &Predict, plan: &Plan, model: &StoredModel, times: Vec<f64>) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let inputs = &model.manifest.inputs;
     let names = inputs.iter().map(|it| it.quantity.name.as_str()).collect::<Vec<_>>().join(",");
     match (&command.inputs, inputs.is_empty()) {
         (None, true) => Ok((times, Vec::new())),
         (Some(path), false) => {
-            let signals = Signals::read(path, inputs)?;
+            let archive = match &plan.source {
+                Source::Import(settings) => Some(settings.as_ref()),
+                Source::Generate(_) => None,
+            };
+            let (time_unit, origin) = (model.manifest.time_unit.as_str(), command.origin.as_deref());
+            let signals = Signals::read(path, &Known { inputs, time_unit, archive, origin })?;
             let times = signals.with_bends(times);
             let inputs = signals.at(&times)?;
             Ok((times, inputs))
         }
         (None, false) => Err(Error::Usage(format!(
-            "predict: the model has the inputs {names}, whose future it cannot know; give --inputs FILE.csv with the columns time,{names}"
+            "predict: the model has the inputs {names}, whose future it cannot know; give --inputs FILE with the columns time,{names}"
         ))),
         (Some(_), true) => Err(Error::Usage("--inputs: the model has no inputs; leave it out".to_owned())),
     }
@@ -148,14 +161,53 @@ fn refuse(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The context, and time and state of the start.
+/// Where a forecast starts.
+enum Beginning {
+    Given { time: f64, state: Vec<f64> },
+    EndOf(Start),
+}
+
+impl Beginning {
+    fn time(&self) -> f64 {
+        match self {
+            Beginning::Given { time, .. } | Beginning::EndOf(Start { time, .. }) => *time,
+        }
+    }
+
+    fn state(&self) -> &[f64] {
+        match self {
+            Beginning::Given { state, .. } | Beginning::EndOf(Start { state, .. }) => state,
+        }
+    }
+
+    /// What it is, where the arguments do not say it.
+    fn in_words(&self) -> Option<String> {
+        let Beginning::EndOf(Start { trajectory, is_fitted, .. }) = self else { return None };
+        Some(match is_fitted {
+            true => format!("the last state that was fitted to trajectory {trajectory}"),
+            false => format!("the last complete sample of trajectory {trajectory}, as it was measured"),
+        })
+    }
+
+    fn as_json(&self) -> serde_json::Value {
+        let (kind, trajectory) = match self {
+            Beginning::Given { .. } => ("given", None),
+            Beginning::EndOf(start) if start.is_fitted => ("fitted", Some(&start.trajectory)),
+            Beginning::EndOf(start) => ("observed", Some(&start.trajectory)),
+        };
+        json!({ "time": self.time(), "kind": kind, "trajectory": trajectory })
+    }
+}
+
+/// The context, and the start.
 fn begin(
     command: &Predict,
     settings: &Settings,
     dataset: &Dataset,
     model: &StoredModel,
     given: Option<Vec<f64>>,
-) -> Result<(KnownContext, f64, Vec<f64>), Error> {
+) -> Result<(KnownContext, Beginning), Error> {
+    let given = given.map(|state| Beginning::Given { time: command.from.unwrap_or(0.0), state });
     if let Some(text) = &command.parameters {
         if model.manifest.parameters.is_empty() {
             let found = "the model knows no parameters, for its dataset has none";
@@ -164,22 +216,22 @@ fn begin(
         let parameters = values("--parameters", text, &model.manifest.parameters)?;
         warn_of_parameters(model, &parameters);
         let known = estimate::context_of_parameters(model, &parameters)?;
-        let Some(initial) = given else {
-            return Err(Error::Usage("--parameters: also needs --initial, the state to start from".to_owned()));
-        };
-        return Ok((known, command.from.unwrap_or(0.0), initial));
+        let given = given
+            .ok_or_else(|| Error::Usage("--parameters: also needs --initial, the state to start from".to_owned()))?;
+        return Ok((known, given));
+    }
+    if command.from.is_some() && given.is_none() {
+        return Err(Error::Usage("--from: also needs --initial, the state at that time".to_owned()));
     }
     let environment = command.environment.as_deref().unwrap_or_default();
-    let (known, observed) = estimate::context_of_environment(settings, COMPUTE, dataset, model, environment)?;
-    match given {
-        Some(initial) => Ok((known, command.from.unwrap_or(0.0), initial)),
-        None => {
-            let complete = (0..observed.len()).rev().find(|&t| observed.state(t).iter().all(|value| value.is_finite()));
-            let Some(last) = complete.filter(|_| command.from.is_none()) else {
-                return Err(Error::Usage("--from: also needs --initial, the state at that time".to_owned()));
-            };
-            Ok((known, observed.times[last], observed.state(last).to_vec()))
-        }
+    let trajectory = command.trajectory.as_deref();
+    let (known, end) = estimate::context_of_environment(settings, COMPUTE, dataset, model, environment, trajectory)?;
+    match given.or(end.map(Beginning::EndOf)) {
+        Some(beginning) => Ok((known, beginning)),
+        None => Err(Error::Usage(format!(
+            "--environment {environment}: found no sample with a value of every channel to start from; give --initial and --from, or \
+             another --trajectory"
+        ))),
     }
 }
 
@@ -257,7 +309,7 @@ fn as_csv(forecast: &Forecast, channels: &[Quantity]) -> String {
     text
 }
 
-fn as_json(forecast: &Forecast, channels: &[Quantity]) -> serde_json::Value {
+fn as_json(beginning: &Beginning, forecast: &Forecast, channels: &[Quantity]) -> serde_json::Value {
     let of = |c: usize, sign: f64| -> Vec<f64> {
         let values = forecast.states.iter().zip(&forecast.halves).skip(c).step_by(channels.len());
         values.map(|(value, half)| if sign == 0.0 { *value } else { value + sign * half }).collect()
@@ -271,5 +323,5 @@ fn as_json(forecast: &Forecast, channels: &[Quantity]) -> serde_json::Value {
             (channel.name.clone(), of_channel)
         })
         .collect();
-    json!({ "time": forecast.times, "channels": channels })
+    json!({ "start": beginning.as_json(), "time": forecast.times, "channels": channels })
 }

@@ -1,9 +1,10 @@
-//! SIGINT and SIGTERM ask the running stage to stop; a second SIGINT stops at once.
+//! SIGINT and SIGTERM ask the running stage to stop; a second SIGINT stops at once. SIGXFSZ is an error of writing.
 
-use std::sync::Once;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 use std::thread;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use super::output::complain;
@@ -16,6 +17,12 @@ pub static INTERRUPT: Interrupt = Interrupt::new();
 pub fn listen() {
     static STARTED: Once = Once::new();
     STARTED.call_once(start);
+}
+
+/// Has a write beyond a limit on the size of files (`ulimit -f`) fail, with an error that names the file, where it would end the process.
+pub fn outlive_file_limits() {
+    // A handler and not none at all, which programs that are started would inherit.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
 fn start() {

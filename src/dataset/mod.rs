@@ -39,7 +39,7 @@ pub(crate) use hdf5_store::{Texts, reach_problems as hdf5_reach_problems};
 pub use kept::Kept;
 pub(crate) use layout::RESERVED;
 pub use manifest::{FileEntry, Manifest, Parent, Provenance, SplitSummary, Treatment};
-pub(crate) use parquet_store::{caught, caught_each};
+pub(crate) use parquet_store::{Pages, caught};
 pub use reader::{Batches, Dataset, IndexEntry};
 pub use seal::seal;
 pub use survey::{Coverage, Range, SplitSurvey, survey};

@@ -36,7 +36,7 @@ pub use hull::Hull;
 pub use interval::Bounds;
 pub use output::{Manifest, read_rows, rows, verify};
 pub use portrait::portrait;
-pub use predict::{Forecast, KnownContext, context_of_environment, context_of_parameters, forecast};
+pub use predict::{Forecast, KnownContext, Start, context_of_environment, context_of_parameters, forecast};
 pub use range::extrapolates;
 pub use row::{ParameterEstimate, Row, Status};
 pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Noise, Settings};

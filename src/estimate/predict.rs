@@ -11,7 +11,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::interval::quantile;
-use super::{Error, Settings, Support, adapt};
+use super::{Error, InitialState, Settings, Support, adapt};
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::{Batch, Compute, Segment};
@@ -46,28 +46,71 @@ pub struct Forecast {
     pub halves: Vec<f64>,
 }
 
-/// The context of `environment`, fitted to its trajectories in the first split that has it, and the first of these trajectories.
+/// Where a forecast of an environment starts: at the end of one of its trajectories.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    pub trajectory: String,
+    pub time: f64,
+    /// `[C]`, in the dataset's units.
+    pub state: Vec<f64>,
+    /// Whether it is the last state of the fitted trajectory, and not the last complete sample.
+    pub is_fitted: bool,
+}
+
+impl Start {
+    fn new(trajectory: &Trajectory, sample: usize, state: Vec<f64>, is_fitted: bool) -> Self {
+        Start { trajectory: trajectory.trajectory.clone(), time: trajectory.times[sample], state, is_fitted }
+    }
+
+    /// The last complete sample.
+    fn observed(trajectory: &Trajectory) -> Option<Self> {
+        let last = (0..trajectory.len()).rev().find(|&t| trajectory.is_complete(t))?;
+        Some(Start::new(trajectory, last, trajectory.state(last).to_vec(), false))
+    }
+}
+
+/// The context of `environment`, fitted to its trajectories in the first split that has it, and where `trajectory`, or else the first of
+/// these, can be continued; nowhere if it has no complete sample. Where initial states are estimated with the context, a trajectory that
+/// it was fitted to is continued from its last fitted state.
 ///
 /// # Errors
-/// If the dataset is not of the model's quantities, no split has the environment, or its context cannot be fitted.
+/// If the dataset is not of the model's quantities, no split has the environment, it has no such trajectory, or its context cannot be
+/// fitted.
 pub fn context_of_environment(
     settings: &Settings,
     compute: Compute,
     dataset: &Dataset,
     model: &StoredModel,
     environment: &str,
-) -> Result<(KnownContext, Trajectory), Error> {
+    trajectory: Option<&str>,
+) -> Result<(KnownContext, Option<Start>), Error> {
     super::check_quantities(dataset, model)?;
     let mut known: Vec<String> = Vec::new();
     for split in [Split::Adapt, Split::Grid, Split::Train] {
-        let index = dataset.index(split)?;
-        let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
-        if rows.is_empty() {
-            known.extend(index.iter().map(|entry| entry.environment.clone()));
+        let observed = of_environment(dataset, split, environment)?;
+        if observed.is_empty() {
+            known.extend(dataset.index(split)?.into_iter().map(|entry| entry.environment));
             continue;
         }
-        let observed = dataset.read_rows(split, &rows)?;
-        let support = Support::new(observed.clone(), &model.manifest.units(), settings.initial_state());
+        let others = match trajectory {
+            Some(_) => other_trajectories(dataset, split, environment)?,
+            None => Vec::new(),
+        };
+        let place = match trajectory {
+            None => Some(observed.iter().position(|it| it.start().is_some()).unwrap_or(0)),
+            Some(id) => observed.iter().chain(&others).position(|it| it.trajectory == id),
+        };
+        let Some(place) = place else {
+            let mut ids: Vec<&str> = observed.iter().chain(&others).map(|it| it.trajectory.as_str()).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            return Err(Error::Unpredictable {
+                found: format!("no trajectory {} of environment {environment}", trajectory.unwrap_or_default()),
+                expected: format!("one of its trajectories: {}", ids.join(", ")),
+            });
+        };
+        let units = model.manifest.units();
+        let support = Support::new(observed.clone(), &units, settings.initial_state());
         let fitted = adapt::Adapter::new(settings, compute, model)?.adapt(std::slice::from_ref(&support)).remove(0);
         if fitted.context.iter().any(|xi| !xi.is_finite()) {
             return Err(Error::Unpredictable {
@@ -75,9 +118,17 @@ pub fn context_of_environment(
                 expected: "an environment whose context can be fitted".to_owned(),
             });
         }
+        let start = match (settings.initial_state(), observed.get(place)) {
+            (InitialState::Estimated, Some(trajectory)) => {
+                let mut states = fitted.initial_states[place].clone();
+                states.extend(&fitted.predictions[place]);
+                let (_, last) = support.in_units(&[states.split_off(fitted.predictions[place].len())], &units);
+                last.into_iter().next().map(|state| Start::new(trajectory, trajectory.len() - 1, state, true))
+            }
+            _ => observed.iter().chain(&others).nth(place).and_then(Start::observed),
+        };
         let known = KnownContext { context: fitted.context, covariance: fitted.covariance, degrees: fitted.degrees };
-        let first = observed.iter().position(|it| it.start().is_some()).unwrap_or(0);
-        return Ok((known, observed[first].clone()));
+        return Ok((known, start));
     }
     known.dedup();
     let near = known.iter().rev().map(|id| (strsim::normalized_levenshtein(id, environment), id));
@@ -86,6 +137,22 @@ pub fn context_of_environment(
         found: format!("no environment {environment} in {}", dataset.directory().display()),
         expected: format!("one of its environments{near}"),
     })
+}
+
+/// The trajectories of an environment in a split.
+fn of_environment(dataset: &Dataset, split: Split, environment: &str) -> Result<Vec<Trajectory>, Error> {
+    let index = dataset.index(split)?;
+    let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
+    if rows.is_empty() { Ok(Vec::new()) } else { Ok(dataset.read_rows(split, &rows)?) }
+}
+
+/// The trajectories of an environment in all splits but one.
+fn other_trajectories(dataset: &Dataset, but: Split, environment: &str) -> Result<Vec<Trajectory>, Error> {
+    let mut all = Vec::new();
+    for split in Split::ALL.into_iter().filter(|split| *split != but) {
+        all.extend(of_environment(dataset, split, environment)?);
+    }
+    Ok(all)
 }
 
 /// The context that the map of `model` takes to `parameters [d_p]`.

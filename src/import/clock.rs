@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{Error, Timestamp};
 
 use super::cell::{Cell, Flaw, Writing, is_time_stamp};
-use super::settings::{Origin, Settings};
+use super::settings::{Origin, Settings, Table};
 use super::unit::{Conversion, Unit};
 
 /// A time as an integer that orders as time does: nanoseconds since the beginning of 1970 (UTC), or the bits of a number put in order.
@@ -50,20 +50,30 @@ pub(super) struct Clock {
 impl Clock {
     /// The settings have been validated.
     pub fn new(settings: &Settings) -> Self {
-        let table = &settings.table;
-        let nanosecond = Unit::parse("ns").and_then(|ns| Unit::parse(&settings.time_unit)?.to(ns));
+        Clock::of(Some(&settings.table), settings.table.origin, &settings.time_unit)
+    }
+
+    /// Reads times as they stand in `table`, or as they do where nothing is said, and counts them from `origin`.
+    pub fn of(table: Option<&Table>, origin: Option<Origin>, time_unit: &str) -> Self {
+        let nanosecond = Unit::parse("ns").and_then(|ns| Unit::parse(time_unit)?.to(ns));
+        let zone = table.and_then(|table| table.time_zone.as_ref());
         Clock {
-            format: table.time_format.clone(),
-            zone: table.time_zone.as_ref().and_then(|zone| TimeZone::get(zone).ok()),
-            origin: table.origin,
+            format: table.and_then(|table| table.time_format.clone()),
+            zone: zone.and_then(|zone| TimeZone::get(zone).ok()),
+            origin,
             unit: nanosecond.map(|conversion| conversion.apply(1.0)),
             stamps: None,
         }
     }
 
+    /// Whether times are stamps.
+    pub fn reads_stamps(&self) -> bool {
+        self.stamps == Some(true)
+    }
+
     /// Whether times are stamps, and the dataset's unit is none of time.
     pub fn lacks_unit(&self) -> bool {
-        self.stamps == Some(true) && self.unit.is_none()
+        self.reads_stamps() && self.unit.is_none()
     }
 
     /// Whether times have been numbers so far, and not written in a way of their own.

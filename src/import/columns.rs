@@ -16,7 +16,7 @@ pub(super) type Refusal = (String, &'static str);
 /// The columns of a file, batch after batch.
 pub(super) struct Batches {
     pub names: Vec<String>,
-    pub batches: Box<dyn Iterator<Item = Result<Batch, Failure>>>,
+    pub batches: Box<dyn Iterator<Item = Result<Batch, Failure>> + Send>,
 }
 
 /// Some rows of every column.
@@ -33,6 +33,14 @@ pub(super) enum Column {
 }
 
 impl Column {
+    pub fn len(&self) -> usize {
+        match self {
+            Column::Numbers(numbers) => numbers.len(),
+            Column::Texts(texts) => texts.len(),
+            Column::Instants(instants) => instants.len(),
+        }
+    }
+
     /// Numbers, or texts where a number would not be exact: integers may be ids.
     pub fn integers<T: Copy + ToString>(
         values: impl Iterator<Item = Option<T>> + Clone,
@@ -47,7 +55,7 @@ impl Column {
 }
 
 impl Batches {
-    pub fn new(names: Vec<String>, batches: impl Iterator<Item = Result<Batch, Failure>> + 'static) -> Self {
+    pub fn new(names: Vec<String>, batches: impl Iterator<Item = Result<Batch, Failure>> + Send + 'static) -> Self {
         Batches { names, batches: Box::new(batches) }
     }
 
@@ -66,11 +74,7 @@ impl Iterator for Batches {
 
 impl Batch {
     pub fn rows(&self) -> usize {
-        self.0.first().map_or(0, |column| match column {
-            Column::Numbers(numbers) => numbers.len(),
-            Column::Texts(texts) => texts.len(),
-            Column::Instants(instants) => instants.len(),
-        })
+        self.0.first().map_or(0, Column::len)
     }
 
     pub fn column(&self, column: usize) -> &Column {
@@ -93,6 +97,22 @@ impl Batch {
             }
             Column::Texts(_) => 1,
         }
+    }
+
+    /// What tells the cells of a row in these columns, two at most, apart from those of other rows; `None` where a cell is missing.
+    pub fn raw(&self, columns: &[usize], row: usize) -> Option<[u128; 2]> {
+        let mut raw = [0; 2];
+        if columns.len() > raw.len() {
+            return None;
+        }
+        for (raw, &column) in raw.iter_mut().zip(columns) {
+            *raw = match &self.0[column] {
+                Column::Numbers(numbers) => numbers[row].to_bits().into(),
+                Column::Texts(texts) => texts.is_valid(row).then(|| texts.views()[row])?,
+                Column::Instants(instants) => instants[row]?.cast_unsigned().into(),
+            };
+        }
+        Some(raw)
     }
 
     /// Keeps the rows in which the numbers of one column are there.

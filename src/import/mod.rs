@@ -20,6 +20,7 @@ mod expression;
 mod files;
 mod guess;
 mod hdf5;
+mod held;
 mod inputs;
 mod parquet;
 mod petab;
@@ -30,6 +31,7 @@ mod records;
 mod series;
 mod settings;
 mod side_table;
+mod signals;
 mod source;
 mod splits;
 mod store;
@@ -45,6 +47,7 @@ pub use settings::{
     Shape, SideTable, Splits, Table,
 };
 
+pub use signals::{Known, Signals};
 pub use validate::is_same_unit;
 
 use pieces::Samples;
@@ -94,8 +97,18 @@ pub fn check(settings: &Settings, base: &Path) -> Vec<Problem> {
 pub struct Survey {
     /// The known parameters `[d_p]` of every environment of each split.
     pub environments: BTreeMap<Split, BTreeMap<String, Vec<Option<f64>>>>,
+    /// Of the environments of each split, those with trajectories that have no start: no complete sample that another follows.
+    pub without_start: BTreeMap<Split, BTreeMap<String, Startless>>,
     /// What an import would warn of.
     pub warnings: Vec<Problem>,
+}
+
+/// Trajectories of an environment in a split.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Startless {
+    /// Those without a start, and all.
+    pub trajectories: usize,
+    pub of: usize,
 }
 
 /// Reads the source files as [`run`] does, and says which environments each split would have. Writes nothing.
@@ -103,13 +116,24 @@ pub struct Survey {
 /// # Errors
 /// Every problem in the files, and those of the settings that only the files show.
 pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> {
-    let Loaded { parameters, assignment, warnings, .. } = load(settings, base, &Interrupt::new())?;
+    let Loaded { table, parameters, assignment, warnings, .. } = load(settings, base, &Interrupt::new())?;
     let known = |environment: &String| {
         let unknown = || vec![None; settings.parameters.len()];
         (environment.clone(), parameters.get(environment).cloned().unwrap_or_else(unknown))
     };
     let of_split = |ids: &Vec<(String, String)>| ids.iter().map(|(environment, _)| known(environment)).collect();
-    Ok(Survey { environments: assignment.iter().map(|(&split, ids)| (split, of_split(ids))).collect(), warnings })
+    let mut without_start: BTreeMap<Split, BTreeMap<String, Startless>> = BTreeMap::new();
+    for (&split, ids) in &assignment {
+        let of_split = without_start.entry(split).or_default();
+        for (environment, trajectory) in ids {
+            let found = of_split.entry(environment.clone()).or_default();
+            found.of += 1;
+            found.trajectories += usize::from(!table.environments[environment][trajectory].has_start);
+        }
+        of_split.retain(|_, found| found.trajectories > 0);
+    }
+    let environments = assignment.iter().map(|(&split, ids)| (split, of_split(ids))).collect();
+    Ok(Survey { environments, without_start, warnings })
 }
 
 /// The files that `settings` name, by their paths inside the directory, in the order of these.

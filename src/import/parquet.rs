@@ -1,5 +1,6 @@
 //! Parquet files as tables: columns of numbers, texts and times; nested columns are left out.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,46 +16,84 @@ use arrow_schema::{DataType, FieldRef, Fields, Schema, TimeUnit};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 use parquet::errors::ParquetError;
+use rayon::prelude::*;
 
 use super::columns::{Batch, Batches, Column, EXACT, Failure, Refusal};
-use crate::dataset::{caught, caught_each};
+use crate::dataset::{Pages, caught};
 
-/// Rows read at a time.
-const ROWS: usize = 1 << 13;
+/// Values read at a time, of all columns, and rows at least and at most.
+const VALUES: usize = 1 << 18;
+const FEWEST_ROWS: usize = 1 << 10;
+const MOST_ROWS: usize = 1 << 16;
 
 const DAY: i64 = 86_400_000_000_000;
 
 /// Opens a file; its columns are those of the simple types.
 pub(super) fn open(path: &Path) -> Result<Batches, Refusal> {
-    let damaged =
-        |found| (format!("a Parquet file that cannot be read: {found}"), "check that the file was copied whole");
-    let Batches { names, batches } = caught(|| try_open(path)).map_err(damaged)??;
-    Ok(Batches::new(names, caught_each(batches, |found| found)))
+    caught(|| try_open(path)).map_err(damaged)?
 }
 
 fn try_open(path: &Path) -> Result<Batches, Refusal> {
-    let damaged = |error: ParquetError| {
-        (format!("a Parquet file that cannot be read: {error}"), "check that the file was copied whole")
-    };
-    let file = File::open(path).map_err(|error| damaged(error.into()))?;
+    let file = File::open(path).map_err(damaged)?;
     let metadata =
         ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()).and_then(with_views).map_err(damaged)?;
-    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
-    let fields = builder.schema().fields();
+    let fields = metadata.schema().fields();
     let simple: Vec<usize> = (0..fields.len()).filter(|&i| is_simple(fields[i].data_type())).collect();
     let names: Vec<String> = simple.iter().map(|&i| fields[i].name().trim().to_owned()).collect();
     if names.is_empty() {
         return Err(("a Parquet file without a column of numbers, texts or times".to_owned(), "unnest its columns"));
     }
-    let mask = ProjectionMask::roots(builder.parquet_schema(), simple);
-    let reader = builder.with_projection(mask).with_batch_size(ROWS).build().map_err(damaged)?;
-    let batches = reader.map(|batch| {
-        let batch = batch.map_err(|error| error.to_string())?;
-        batch.columns().iter().map(column).collect::<Result<_, _>>().map(Batch)
+    let rows = (VALUES / names.len()).clamp(FEWEST_ROWS, MOST_ROWS);
+    let file = Arc::new(file);
+    let readers = simple.iter().map(|&field| reader(&file, &metadata, field, rows));
+    let mut readers: Vec<ParquetRecordBatchReader> = readers.collect::<Result<_, _>>().map_err(damaged)?;
+    let batches = std::iter::from_fn(move || {
+        let columns: Vec<Option<Result<Column, Failure>>> = readers.par_iter_mut().map(next).collect();
+        columns.iter().any(Option::is_some).then(|| whole(columns))
     });
     Ok(Batches::new(names, batches))
+}
+
+fn damaged(error: impl Display) -> Refusal {
+    (format!("a Parquet file that cannot be read: {error}"), "check that the file was copied whole")
+}
+
+/// Reads one field, so many rows at a time.
+fn reader(
+    file: &Arc<File>,
+    metadata: &ArrowReaderMetadata,
+    field: usize,
+    rows: usize,
+) -> Result<ParquetRecordBatchReader, ParquetError> {
+    let columns = metadata.parquet_schema();
+    let mask = ProjectionMask::roots(columns, [field]);
+    let column = (0..columns.num_columns()).find(|&column| mask.leaf_included(column)).unwrap_or(0);
+    let pages = Pages::of_column(file.clone(), metadata.metadata(), column)?;
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone());
+    builder.with_projection(mask).with_batch_size(rows).build()
+}
+
+/// The next rows of a column; none, after an error or at its end.
+fn next(reader: &mut ParquetRecordBatchReader) -> Option<Result<Column, Failure>> {
+    let read = caught(|| {
+        let batch = reader.next()?;
+        let column = batch.map(|batch| batch.into_parts().1.pop());
+        Some(column.map_err(|error| error.to_string()).and_then(|array| column_of(array.ok_or("no column")?)))
+    });
+    read.unwrap_or_else(|panic| Some(Err(panic)))
+}
+
+/// The columns side by side, which are of one length.
+fn whole(columns: Vec<Option<Result<Column, Failure>>>) -> Result<Batch, Failure> {
+    let unequal = || "columns of different lengths".to_owned();
+    let columns = columns.into_iter().map(|column| column.unwrap_or_else(|| Err(unequal())));
+    let columns = columns.collect::<Result<Vec<Column>, Failure>>()?;
+    let rows = columns.first().map_or(0, Column::len);
+    if columns.iter().all(|column| column.len() == rows) { Ok(Batch(columns)) } else { Err(unequal()) }
 }
 
 /// Texts are read as views of the pages they stand in: a text that a dictionary repeats is held once.
@@ -81,7 +120,14 @@ fn is_simple(kind: &DataType) -> bool {
     }
 }
 
-fn column(array: &ArrayRef) -> Result<Column, Failure> {
+fn column_of(array: ArrayRef) -> Result<Column, Failure> {
+    if let Some(values) = array.as_primitive_opt::<Float64Type>().filter(|values| values.null_count() == 0) {
+        let values = values.values().clone();
+        // The memory is taken over where it is no one else's.
+        drop(array);
+        return Ok(Column::Numbers(values.into()));
+    }
+    let array = &array;
     Ok(match array.data_type() {
         DataType::Float64 => numbers::<Float64Type>(array, |value| value),
         DataType::Float32 => numbers::<Float32Type>(array, f64::from),
@@ -92,14 +138,8 @@ fn column(array: &ArrayRef) -> Result<Column, Failure> {
         DataType::UInt8 => numbers::<UInt8Type>(array, f64::from),
         DataType::UInt16 => numbers::<UInt16Type>(array, f64::from),
         DataType::UInt32 => numbers::<UInt32Type>(array, f64::from),
-        DataType::Int64 => {
-            let values = array.as_primitive::<Int64Type>().iter();
-            Column::integers(values, |value| value.unsigned_abs() <= EXACT, |value| value as f64)
-        }
-        DataType::UInt64 => {
-            let values = array.as_primitive::<UInt64Type>().iter();
-            Column::integers(values, |value| value <= EXACT, |value| value as f64)
-        }
+        DataType::Int64 => integers::<Int64Type>(array, |value| value.unsigned_abs() <= EXACT, |value| value as f64),
+        DataType::UInt64 => integers::<UInt64Type>(array, |value| value <= EXACT, |value| value as f64),
         DataType::Boolean => Column::Numbers(
             array.as_boolean().iter().map(|value| value.map_or(f64::NAN, |value| f64::from(u8::from(value)))).collect(),
         ),
@@ -125,6 +165,18 @@ fn numbers<T: ArrowPrimitiveType>(array: &ArrayRef, number: impl Fn(T::Native) -
         return Column::Numbers(array.values().iter().map(|&value| number(value)).collect());
     }
     Column::Numbers(array.iter().map(|value| value.map_or(f64::NAN, &number)).collect())
+}
+
+fn integers<T: ArrowPrimitiveType<Native: ToString>>(
+    array: &ArrayRef,
+    is_exact: impl Fn(T::Native) -> bool,
+    number: impl Fn(T::Native) -> f64,
+) -> Column {
+    let array = array.as_primitive::<T>();
+    match array.null_count() {
+        0 => Column::integers(array.values().iter().copied().map(Some), is_exact, number),
+        _ => Column::integers(array.iter(), is_exact, number),
+    }
 }
 
 /// Nanoseconds since 1970.

@@ -43,6 +43,8 @@ pub(super) struct Piece {
     pub first: Option<Place>,
     /// SHA-256 of its times, states and inputs.
     pub digest: [u8; 32],
+    /// Whether it has a complete sample that another follows, which a rollout starts from.
+    pub has_start: bool,
 }
 
 /// By environment, then by trajectory.
@@ -91,7 +93,16 @@ impl Piece {
             bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
             digest.update(&bytes);
         }
-        Piece { track, first: all.places.get(samples.start).copied(), samples, digest: digest.finalize().into() }
+        let [times, states, _] = all.slices(samples.clone());
+        let channels = (states.len() / times.len().max(1)).max(1);
+        let mut before_last = states.chunks_exact(channels).take(times.len().saturating_sub(1));
+        Piece {
+            track,
+            first: all.places.get(samples.start).copied(),
+            has_start: before_last.any(|state| !state.iter().any(|value| value.is_nan())),
+            samples,
+            digest: digest.finalize().into(),
+        }
     }
 }
 

@@ -3,12 +3,16 @@
 //! A row is plain if it is of a track that is known, its time is a finite number, and each value is a finite number, once converted,
 //! or missing. All others are read one by one.
 
+use std::ops::Range;
+
+use arrow_array::StringViewArray;
+
 use super::cell::Writing;
 use super::clock::Clock;
 use super::columns::{Batch, Column};
 use super::series::Place;
 use super::store::Store;
-use super::table::{ChannelNames, RowReader};
+use super::table::{ChannelNames, RowReader, TableColumns};
 use super::unit::Conversion;
 
 /// What plain rows are read with, and where their samples go.
@@ -21,8 +25,18 @@ pub(super) struct Plain<'a> {
     pub file: usize,
 }
 
+/// What a row is read with, side by side with the others of its batch.
+struct Values<'a> {
+    times: &'a [f64],
+    of_time: Conversion,
+    /// Of a wide table.
+    channels: Vec<(&'a [f64], Conversion)>,
+    /// Of a long table: the channels' names and their values.
+    named: Option<(&'a StringViewArray, &'a [f64])>,
+}
+
 impl Plain<'_> {
-    /// Takes the plain rows from the reader's row on, as far as they are of one track; how many they were.
+    /// Takes the plain rows from the reader's row on, as far as their tracks have been met in this batch; how many they were.
     pub fn take(&mut self, reader: &RowReader<'_>) -> usize {
         self.try_take(reader).unwrap_or(0)
     }
@@ -34,40 +48,67 @@ impl Plain<'_> {
             return None;
         }
         let (time, of_time) = columns.time?;
-        let times = &numbers(batch, time)?[first..];
-        let track = self.store.known(reader)?;
-        let ids = columns.environment.iter().chain(&columns.trajectory);
-        let length = ids.map(|&column| batch.alike(column, first)).min().unwrap_or(times.len());
-        let length = times[..length].iter().position(|time| !time.is_finite()).unwrap_or(length);
-        let place = |i: usize| Place::new(self.file, reader.row.line + i as u64);
-        let moment = |i: usize| self.clock.moment_of(times[i], of_time);
-        match columns.channel {
-            None => {
-                let values = columns.channels.iter();
-                let values = values.map(|&(column, conversion)| Some((&numbers(batch, column?)?[first..], conversion)));
-                let values: Vec<(&[f64], Conversion)> = values.collect::<Option<_>>()?;
-                let usable = values.iter().map(|(values, conversion)| {
-                    values[..length].iter().position(|&value| conversion.apply(value).is_infinite()).unwrap_or(length)
-                });
-                let length = usable.min().unwrap_or(length);
-                let state = |c: usize, i: usize| converted(values[c].0[i], values[c].1);
-                self.store.push_all(track, 0, length, moment, state, place);
-                Some(length)
+        let mut values = Values { times: numbers(batch, time)?, of_time, channels: Vec::new(), named: None };
+        if let Some(channel) = columns.channel {
+            let Column::Texts(names) = batch.column(channel) else { return None };
+            values.named = Some((names, numbers(batch, columns.value?)?));
+        } else {
+            let of_channel = |&(column, conversion): &(Option<usize>, _)| Some((numbers(batch, column?)?, conversion));
+            values.channels = columns.channels.iter().map(of_channel).collect::<Option<_>>()?;
+        }
+        let ids: Vec<usize> = columns.environment.iter().chain(&columns.trajectory).copied().collect();
+        // A view of a text tells it apart from others of its batch alone.
+        let begin = reader.row.line - first as u64;
+        let of_batch = Place::new(self.file, begin).bits();
+        let key = |row: usize| Some((batch.raw(&ids, row)?, of_batch));
+        let mut track = self.store.known(reader, key(first))?;
+        let mut row = first;
+        loop {
+            let length = ids.iter().map(|&column| batch.alike(column, row)).min().unwrap_or(batch.rows() - row);
+            let place = Place::new(self.file, begin + row as u64);
+            let taken = self.run(&values, columns, track, row..row + length, place);
+            row += taken;
+            if taken < length || row == batch.rows() {
+                return Some(row - first);
             }
-            Some(channel) => {
-                let Column::Texts(channels) = batch.column(channel) else { return None };
-                let values = &numbers(batch, columns.value?)?[first..length + first];
-                for (i, &value) in values.iter().enumerate() {
-                    let Some(position) = self.names.known(channels.value(first + i)) else { return Some(i) };
-                    let value = converted(value, columns.channels[position].1);
-                    if value.is_infinite() {
-                        return Some(i);
-                    }
-                    self.store.push(track, position, moment(i), &[value], place(i));
-                }
-                Some(length)
+            match key(row).and_then(|key| self.store.recent(&key)) {
+                Some(next) => track = next,
+                None => return Some(row - first),
             }
         }
+    }
+
+    /// Takes the plain rows at the beginning of these of one track, the first of which stands at `place`; how many they were.
+    fn run(
+        &mut self,
+        values: &Values<'_>,
+        columns: &TableColumns,
+        track: usize,
+        rows: Range<usize>,
+        place: Place,
+    ) -> usize {
+        let times = &values.times[rows.clone()];
+        let length = times.iter().position(|time| !time.is_finite()).unwrap_or(times.len());
+        let moment = |i: usize| self.clock.moment_of(times[i], values.of_time);
+        let Some((names, numbers)) = values.named else {
+            let usable = values.channels.iter().map(|(values, conversion)| {
+                let values = &values[rows.start..rows.start + length];
+                values.iter().position(|&value| conversion.apply(value).is_infinite()).unwrap_or(length)
+            });
+            let length = usable.min().unwrap_or(length);
+            let state = |c: usize, i: usize| converted(values.channels[c].0[rows.start + i], values.channels[c].1);
+            self.store.push_all(track, 0, length, moment, state, place);
+            return length;
+        };
+        for i in 0..length {
+            let Some(position) = self.names.known(names.value(rows.start + i)) else { return i };
+            let value = converted(numbers[rows.start + i], columns.channels[position].1);
+            if value.is_infinite() {
+                return i;
+            }
+            self.store.push(track, position, moment(i), &[value], place.after(i as u64));
+        }
+        length
     }
 }
 

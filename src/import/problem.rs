@@ -56,6 +56,8 @@ pub enum Kind {
     DuplicateTime,
     /// A trajectory of less than two samples.
     ShortTrajectory,
+    /// Trajectories without a complete sample that another follows, for a model to start from.
+    NoStart,
     /// A channel without any value in the whole table.
     NeverObserved,
     /// A channel of a long table that the settings do not name.

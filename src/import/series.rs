@@ -19,6 +19,11 @@ impl Place {
         Place((file as u64) << LINE_BITS | line & ((1 << LINE_BITS) - 1))
     }
 
+    /// The line so many after it in its file.
+    pub fn after(self, lines: u64) -> Self {
+        Place(self.0 + lines)
+    }
+
     pub fn bits(self) -> u64 {
         self.0
     }
@@ -121,8 +126,9 @@ impl Series {
             report(rules.at(self.places[first], problem));
         }
         let channels = self.states.len() / self.moments.len();
-        let mut order: Vec<usize> = (0..self.moments.len()).collect();
-        order.sort_by_key(|&i| self.moments[i]);
+        let mut order: Vec<(Moment, usize)> = self.moments.iter().copied().zip(0..).collect();
+        order.sort_unstable();
+        let order: Vec<usize> = order.into_iter().map(|(_, i)| i).collect();
         self.states = order.iter().flat_map(|&i| &self.states[i * channels..(i + 1) * channels]).copied().collect();
         self.moments = order.iter().map(|&i| self.moments[i]).collect();
         self.places = order.iter().map(|&i| self.places[i]).collect();

@@ -268,7 +268,8 @@ impl Source {
             },
             Content::Columns(batches) => {
                 let mut before = 0;
-                for batch in batches.by_ref() {
+                let mut next = batches.next();
+                while let Some(batch) = next.take() {
                     let batch = match batch {
                         Ok(batch) => batch,
                         Err(found) => {
@@ -277,12 +278,19 @@ impl Source {
                         }
                     };
                     let mut index = 0;
-                    while index < batch.rows() {
-                        if !goes_on() {
-                            return false;
+                    let mut finished = interrupt.requested().is_none();
+                    rayon::in_place_scope(|scope| {
+                        scope.spawn(|_| next = batches.next());
+                        while finished && index < batch.rows() {
+                            finished = goes_on();
+                            if finished {
+                                let line = before + index as u64 + 1;
+                                index += row(&Row { line, cells: Cells::Batch(&batch, index) }, problems);
+                            }
                         }
-                        let line = before + index as u64 + 1;
-                        index += row(&Row { line, cells: Cells::Batch(&batch, index) }, problems);
+                    });
+                    if !finished {
+                        return false;
                     }
                     before += index as u64;
                 }

@@ -3,21 +3,15 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
 
 use super::clock::Moment;
+use super::held::{Held, Written};
 use super::problem::{Kind, Problem, Problems};
 use super::series::{Place, Series};
 use super::table::{IDS_APART, RowReader};
 
-/// Numbers kept in memory: 128 MiB.
-const BUDGET: usize = 1 << 24;
-
-/// Bytes of a number.
-const NUMBER: usize = 8;
-
-/// Numbers of a sample beside its state: time and place.
-const BESIDE: usize = 2;
+/// Numbers that there is room for in memory: 256 MiB.
+const BUDGET: usize = 1 << 25;
 
 /// What the rows of one trajectory have given so far.
 pub(super) struct Track {
@@ -31,9 +25,9 @@ pub(super) struct Track {
 
 #[derive(Clone, Default)]
 struct Part {
-    held: Series,
-    /// Where those before them lie in the temporary file, and how many they are.
-    written: Vec<(u64, usize)>,
+    held: Held,
+    /// Where those before them lie in the temporary file.
+    written: Vec<Written>,
 }
 
 /// Tracks by their ids; rows of one trajectory mostly follow one another.
@@ -48,6 +42,21 @@ pub(super) struct Store {
     positions: HashMap<String, usize>,
     key: String,
     last: (String, usize),
+    recent: Vec<Option<(Raw, usize)>>,
+}
+
+/// Stands for the ids of a row: their cells as they are in memory, and the batch of rows in which they do.
+pub(super) type Raw = ([u128; 2], u64);
+
+/// Tracks that are found again by what stands for their ids; a power of two.
+const RECENT: usize = 1 << 14;
+
+/// Where among them a track is looked for.
+fn slot(&([a, b], batch): &Raw) -> usize {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15; // 2^64 over the golden ratio
+    let halves = [a as u64, (a >> 64) as u64, b as u64, (b >> 64) as u64, batch];
+    let mixed = halves.into_iter().fold(0_u64, |mixed, half| (mixed.rotate_left(23) ^ half).wrapping_mul(ODD));
+    (mixed >> (u64::BITS - RECENT.trailing_zeros())) as usize
 }
 
 impl Store {
@@ -63,6 +72,7 @@ impl Store {
             positions: HashMap::new(),
             key: String::new(),
             last: (String::new(), 0),
+            recent: Vec::new(),
         }
     }
 
@@ -91,13 +101,27 @@ impl Store {
         Some(self.last.1)
     }
 
-    /// The position of a row's track, if there is one.
-    pub fn known(&mut self, reader: &RowReader<'_>) -> Option<usize> {
-        if !self.tracks.is_empty() && reader.has_ids(&self.last.0) {
-            return Some(self.last.1);
+    /// The position of a row's track, if there is one; `raw` stands for its ids and is kept.
+    pub fn known(&mut self, reader: &RowReader<'_>, raw: Option<Raw>) -> Option<usize> {
+        let position = match raw.and_then(|raw| self.recent(&raw)) {
+            Some(position) => return Some(position),
+            None if !self.tracks.is_empty() && reader.has_ids(&self.last.0) => self.last.1,
+            None => {
+                reader.ids(&mut self.key);
+                *self.positions.get(&self.key)?
+            }
+        };
+        if let Some(raw) = raw {
+            self.recent.resize(RECENT, None);
+            self.recent[slot(&raw)] = Some((raw, position));
         }
-        reader.ids(&mut self.key);
-        self.positions.get(&self.key).copied()
+        Some(position)
+    }
+
+    /// The position of the track that [`Store::known`] found last for what falls into the same slot, if that was this.
+    pub fn recent(&self, raw: &Raw) -> Option<usize> {
+        let (met, position) = (*self.recent.get(slot(raw))?)?;
+        (met == *raw).then_some(position)
     }
 
     /// The position of the track of these ids, if there is one.
@@ -105,7 +129,7 @@ impl Store {
         self.positions.get(&format!("{environment}{IDS_APART}{trajectory}")).copied()
     }
 
-    /// Appends so many rows to a part of a track.
+    /// Appends so many rows to a part of a track, which stand line after line from `first` on.
     pub fn push_all(
         &mut self,
         track: usize,
@@ -113,20 +137,22 @@ impl Store {
         rows: usize,
         moment: impl Fn(usize) -> Moment,
         state: impl Fn(usize, usize) -> f64,
-        place: impl Fn(usize) -> Place,
+        first: Place,
     ) {
-        let Series { moments, states, places } = &mut self.tracks[track].parts[part].held;
-        moments.extend((0..rows).map(moment));
-        states.extend((0..rows).flat_map(|i| (0..self.width).map(move |c| (c, i))).map(|(c, i)| state(c, i)));
-        places.extend((0..rows).map(place));
-        self.held += rows * (BESIDE + self.width);
-        self.keep_within_budget();
+        let width = self.width;
+        self.change(track, part, |held| held.push_all(rows, width, moment, state, first));
     }
 
     /// Appends a row to a part of a track.
     pub fn push(&mut self, track: usize, part: usize, moment: Moment, state: &[f64], place: Place) {
-        self.tracks[track].parts[part].held.push(moment, state, place);
-        self.held += BESIDE + state.len();
+        self.change(track, part, |held| held.push(moment, state, place));
+    }
+
+    fn change(&mut self, track: usize, part: usize, append: impl FnOnce(&mut Held)) {
+        let held = &mut self.tracks[track].parts[part].held;
+        let before = held.capacity();
+        append(held);
+        self.held += held.capacity() - before;
         self.keep_within_budget();
     }
 
@@ -145,17 +171,12 @@ impl Store {
         let mut offset = file.seek(SeekFrom::End(0))?;
         let mut writer = BufWriter::with_capacity(1 << 20, file);
         for part in self.tracks.iter_mut().flat_map(|track| &mut track.parts) {
-            let Series { moments, states, places } = std::mem::take(&mut part.held);
-            if moments.is_empty() {
-                continue;
+            let held = std::mem::take(&mut part.held);
+            if !held.is_empty() {
+                let written = held.write(&mut writer, offset)?;
+                offset = written.end();
+                part.written.push(written);
             }
-            let times = moments.iter().map(|moment| moment.bits());
-            let values = states.iter().map(|value| value.to_bits());
-            for number in times.chain(values).chain(places.iter().map(|place| place.bits())) {
-                writer.write_all(&number.to_le_bytes())?;
-            }
-            part.written.push((offset, moments.len()));
-            offset += (moments.len() * (BESIDE + self.width) * NUMBER) as u64;
         }
         self.held = 0;
         writer.flush()
@@ -166,24 +187,17 @@ impl Store {
     /// # Errors
     /// If the temporary file cannot be read.
     pub fn rows(&self, track: usize) -> io::Result<Vec<Series>> {
-        let Store { tracks, file, width, .. } = self;
         let rows = |part: &Part| {
             let mut series = Series::default();
-            for &(offset, samples) in &part.written {
-                let Some(file) = file else { continue };
-                let mut bytes = vec![0; samples * (BESIDE + *width) * NUMBER];
-                file.read_exact_at(&mut bytes, offset)?;
-                let mut numbers = bytes.as_chunks::<NUMBER>().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
-                series.moments.extend(numbers.by_ref().take(samples).map(Moment::from_bits));
-                series.states.extend(numbers.by_ref().take(samples * *width).map(f64::from_bits));
-                series.places.extend(numbers.map(Place::from_bits));
+            if let Some(file) = &self.file {
+                for written in &part.written {
+                    written.read(file)?.append_to(&mut series);
+                }
             }
-            series.moments.extend_from_slice(&part.held.moments);
-            series.states.extend_from_slice(&part.held.states);
-            series.places.extend_from_slice(&part.held.places);
+            part.held.append_to(&mut series);
             Ok(series)
         };
-        tracks[track].parts.iter().map(rows).collect()
+        self.tracks[track].parts.iter().map(rows).collect()
     }
 
     /// Reports a temporary file that could not be written.
@@ -208,7 +222,7 @@ mod tests {
     #[test]
     fn rows_come_back_in_order_from_memory_and_file() {
         let mut store = Store::new(2);
-        store.budget = 20;
+        store.budget = 150;
         for track in 0..3 {
             store.tracks.push(Track {
                 environment: track.to_string(),

@@ -18,6 +18,7 @@ use super::unit::Conversion;
 pub(super) const ID_SEPARATOR: &str = "/";
 
 /// Positions in one file of the columns that the settings name; those that the header lacks are left out.
+#[derive(Default)]
 pub(super) struct TableColumns {
     pub environment: Vec<usize>,
     pub trajectory: Vec<usize>,

@@ -50,9 +50,9 @@ pub(super) fn disagreements(settings: &Settings, is_said: &dyn Fn(&str) -> bool)
 }
 
 /// The same, of what only the archive itself tells.
-pub(super) fn disagreements_with(survey: &Survey, settings: &Settings) -> Vec<Problem> {
+pub(super) fn disagreements_with(survey: &Survey, settings: &Settings) -> Problems {
     let mut problems = Problems::default();
-    let Some(train) = trains(settings) else { return problems.0 };
+    let Some(train) = trains(settings) else { return problems };
     let of_train = survey.environments.get(&Split::Train);
     let environments: Vec<_> = of_train.into_iter().flatten().filter(|(_, values)| !values.is_empty()).collect();
     let unknown: Vec<&str> =
@@ -71,7 +71,7 @@ pub(super) fn disagreements_with(survey: &Survey, settings: &Settings) -> Vec<Pr
     if settings.map.is_some() && known > 0 {
         enough_for_map(settings, d, known, &mut problems);
     }
-    problems.0
+    problems
 }
 
 impl Foreseen {
@@ -324,7 +324,7 @@ fn enough_for_map(settings: &Settings, d: usize, known: usize, problems: &mut Pr
 }
 
 /// The first names, and how many more there are.
-fn few(names: &[&str]) -> String {
+pub(super) fn few(names: &[&str]) -> String {
     const SHOWN: usize = 8;
     let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(SHOWN) {

@@ -11,7 +11,7 @@ use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::estimate::{self, InitialState, ParameterEstimate, Row};
 use crate::report::{Input, LossPoint, Portrait, Summary, TrainingEnvironment};
-use crate::schema::{Quantity, Split};
+use crate::schema::{Quantity, Split, Trajectory};
 
 /// Environments of a split that a report shows at most.
 const SHOWN: u32 = 10_000;
@@ -42,6 +42,7 @@ pub fn input(
         summary: summary(plan, model, &estimates, context),
         time_unit: dataset.manifest().time_unit.clone(),
         channels: dataset.manifest().channels.clone(),
+        inputs: dataset.manifest().inputs.clone(),
         grid: dataset.manifest().grid.clone(),
         parameters: estimates.parameters.clone(),
         training: match model {
@@ -174,7 +175,7 @@ fn portraits(
                 let place = (split, row.environment.as_str());
                 estimate::portrait(&settings, context.compute, dataset, model, place, &row.context)?
             }
-            None => Some(estimate::physics::portrait(&settings, dataset, split, &row.environment, context.run)?),
+            None => Some(estimate::physics::portrait(&settings, dataset, split, row, context.run)?),
         };
         let Some((truth, prediction)) = portrait else { continue };
         let known = quantities.iter().zip(&row.parameters);
@@ -189,7 +190,8 @@ fn portraits(
             (known, true) => format!("{}: {known}", row.environment),
             (known, false) => known,
         };
-        portraits.push(Portrait { title, times: truth.times, truth: truth.states, prediction });
+        let Trajectory { times, states: truth, inputs, .. } = truth;
+        portraits.push(Portrait { title, times, truth, prediction, inputs });
     }
     Ok(portraits)
 }

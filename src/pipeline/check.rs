@@ -9,6 +9,7 @@ use super::document::Document;
 use super::error::Error;
 use super::impossible::segments;
 use super::plan::read;
+use super::starts::starts;
 use crate::import;
 
 /// What a look at a pipeline found.
@@ -18,7 +19,7 @@ pub struct Checked {
     pub settings: Vec<Diagnostic>,
     /// Problems of the archive, each at its place in a source file.
     pub archive: Vec<import::Problem>,
-    /// What the import would warn of.
+    /// What the import and the training would warn of.
     pub warnings: Vec<import::Problem>,
     /// The folder of the archive, where it is not there and so was not looked at.
     pub absent: Option<String>,
@@ -35,10 +36,13 @@ pub fn check(file: &Path, arguments: &[String]) -> Checked {
         if Path::new(&import.directory).is_dir() {
             match import::survey(import, Path::new("")) {
                 Ok(survey) => {
-                    problems.extend(disagreements_with(&survey, &settings).into_iter().map(|problem| {
+                    let mut found = disagreements_with(&survey, &settings);
+                    let of_starts = starts(&survey, &settings, &mut found);
+                    problems.extend(found.0.into_iter().map(|problem| {
                         diagnostic(&document, problem.key, [problem.found, problem.expected, problem.remedy])
                     }));
                     checked.warnings = survey.warnings;
+                    checked.warnings.extend(of_starts);
                 }
                 Err(found) => {
                     let (in_files, in_settings) = found.into_iter().partition(|problem| problem.file.is_some());

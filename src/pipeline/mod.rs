@@ -28,6 +28,7 @@ mod schemas;
 mod settings;
 mod stage;
 mod stages;
+mod starts;
 mod system_file;
 mod validate;
 

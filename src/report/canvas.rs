@@ -41,6 +41,7 @@ fn rules() -> String {
          .p-truth{{fill:none;stroke:$truth;stroke-width:1.3px}}\
          .p-truth-dots{{fill:none;stroke:$truth;stroke-width:5.5px;stroke-linecap:round}}\
          .p-guess{{fill:none;stroke:$guess;stroke-width:2px;stroke-dasharray:7 4}}\
+         .p-input{{fill:none;stroke:$ink;stroke-width:1.4px;stroke-linejoin:round}}\
          .p-bar{{fill:none;stroke:$truth;stroke-width:1.4px}}\
          .p-fine-dots{{fill:none;stroke:$truth;stroke-width:3px;stroke-linecap:round;stroke-opacity:.55}}\
          .p-mark{{fill:$truth;stroke:$paper;stroke-width:1.2px}}\
@@ -142,6 +143,12 @@ impl Path {
             }
         }
         self
+    }
+
+    /// A line that stays at the height of each point until the next.
+    pub fn steps(self, points: &[(f64, f64)]) -> Self {
+        let steps = points.windows(2).flat_map(|pair| [pair[0], (pair[1].0, pair[0].1)]);
+        self.line(steps.chain(points.last().copied()))
     }
 
     /// A smooth line through points passed at the given times: cubic Hermite pieces with central-difference slopes.

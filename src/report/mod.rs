@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic;
 use crate::estimate::{Evaluation, Row};
-use crate::schema::{Grid, Quantity};
+use crate::schema::{self, Grid, Quantity};
 
 mod axis;
 mod canvas;
@@ -127,6 +127,8 @@ pub struct Portrait {
     pub truth: Vec<f64>,
     /// As `truth`.
     pub prediction: Vec<f64>,
+    /// What drives both `[T, U]`.
+    pub inputs: Vec<f64>,
 }
 
 /// One point of the loss curve. Losses are mean squared errors in the model's own (scaled) units.
@@ -156,6 +158,7 @@ pub struct Input {
     pub summary: Summary,
     pub time_unit: String,
     pub channels: Vec<Quantity>,
+    pub inputs: Vec<schema::Input>,
     /// Where each channel is a field; none where there is no space.
     pub grid: Option<Grid>,
     pub parameters: Vec<Quantity>,

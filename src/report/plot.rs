@@ -61,8 +61,13 @@ impl Plot {
         canvas.path("class=\"p-axis\"", &marks);
         canvas
             .path("class=\"p-axis\"", &Path::new().line([(self.left, self.top), (self.left, bottom), (right, bottom)]));
-        canvas.text("", Anchor::Middle, (self.left + self.width / 2.0, bottom + 40.0), &self.x.label());
-        canvas.upright_text("", (self.left - 17.0 - widest, self.top + self.height / 2.0), &self.y.label());
+        let (x, y) = (self.x.label(), self.y.label());
+        if !x.is_empty() {
+            canvas.text("", Anchor::Middle, (self.left + self.width / 2.0, bottom + 40.0), &x);
+        }
+        if !y.is_empty() {
+            canvas.upright_text("", (self.left - 17.0 - widest, self.top + self.height / 2.0), &y);
+        }
         if !title.is_empty() {
             canvas.text("p-strong", Anchor::Start, (self.left, self.top - 10.0), title);
         }

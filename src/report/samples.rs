@@ -83,9 +83,7 @@ fn document(manifest: &Manifest, trajectories: &[Trajectory]) -> Option<String> 
         for ((trajectory, values), (line, dots)) in trajectories.iter().zip(&values).zip(&classes) {
             let observed = trajectory.times.iter().zip(values).filter(|(_, value)| !value.is_nan());
             let points: Vec<_> = observed.map(|(t, v)| plot.at(*t, *v)).collect();
-            let steps =
-                points.windows(2).flat_map(|pair| [pair[0], (pair[1].0, pair[0].1)]).chain(points.last().copied());
-            let along = if is_held { Path::new().line(steps) } else { Path::new().line(points.iter().copied()) };
+            let along = if is_held { Path::new().steps(&points) } else { Path::new().line(points.iter().copied()) };
             canvas.path(&format!("class=\"{line}\""), &along);
             if points.len() <= 80 {
                 let mut path = Path::new();

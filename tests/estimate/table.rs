@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use approx::assert_relative_eq;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use paramill::estimate::{self, Bounds, Error, Row, Settings, Status, read_rows};
+use paramill::estimate::{self, Bounds, Error, InitialState, Row, Settings, Status, read_rows};
 use paramill::schema::{Split, Trajectory};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -137,7 +137,8 @@ fn a_forecast_is_the_rollout_and_its_band_is_that_of_its_context() {
     let Trained { dataset, model, .. } = &*TRAINED;
     let environment = dataset.index(Split::Adapt).unwrap()[0].environment.clone();
     let settings = Settings::default();
-    let (known, observed) = estimate::context_of_environment(&settings, NATIVE, dataset, model, &environment).unwrap();
+    let known = estimate::context_of_environment(&settings, NATIVE, dataset, model, &environment, None).unwrap().0;
+    let observed = dataset.read_rows(Split::Adapt, &[0]).unwrap().remove(0);
     let forecast = estimate::forecast(NATIVE, model, &known, observed.state(0), &observed.times, &[]).unwrap();
     let (_, fitted) =
         estimate::portrait(&settings, NATIVE, dataset, model, (Split::Adapt, &environment), &known.context)
@@ -163,6 +164,39 @@ fn a_forecast_is_the_rollout_and_its_band_is_that_of_its_context() {
 }
 
 #[test]
+fn a_forecast_starts_at_the_end_of_a_trajectory_as_it_was_measured_or_fitted() {
+    let Trained { dataset, model, .. } = &*TRAINED;
+    let environment = dataset.index(Split::Adapt).unwrap()[0].environment.clone();
+    let observed = Settings::default();
+    let estimated = Settings { initial_state: Some(InitialState::Estimated), ..Settings::default() };
+    let end = |settings: &Settings, trajectory: Option<&str>| {
+        estimate::context_of_environment(settings, NATIVE, dataset, model, &environment, trajectory)
+    };
+    let last = |trajectory: &Trajectory| trajectory.state(trajectory.len() - 1).to_vec();
+    let support = dataset.read_rows(Split::Adapt, &[0]).unwrap().remove(0);
+    let start = end(&observed, None).unwrap().1.unwrap();
+    assert_eq!((start.state, start.is_fitted), (last(&support), false));
+    assert_eq!((start.trajectory, start.time), (support.trajectory.clone(), support.times[support.len() - 1]));
+
+    let (known, start) = end(&estimated, Some(&support.trajectory)).unwrap();
+    let start = start.unwrap();
+    let place = (Split::Adapt, environment.as_str());
+    let portrait = estimate::portrait(&estimated, NATIVE, dataset, model, place, &known.context).unwrap().unwrap();
+    assert_eq!((&start.state[..], start.is_fitted), (&portrait.1[portrait.1.len() - 2..], true));
+    assert_ne!(start.state, last(&support));
+
+    // A trajectory that the context was not fitted to has no fitted state.
+    let mut held_out = dataset.read(Split::AdaptTest).unwrap().into_iter();
+    let is_other = |it: &Trajectory| it.environment == environment && it.trajectory != support.trajectory;
+    let held_out = held_out.find(is_other).unwrap();
+    let start = end(&estimated, Some(&held_out.trajectory)).unwrap().1.unwrap();
+    assert_eq!((start.state, start.is_fitted), (last(&held_out), false));
+    let error = end(&observed, Some("nine")).unwrap_err().to_string();
+    let expected = format!("found no trajectory nine of environment {environment}; expected one of its trajectories: ");
+    assert!(error.starts_with(&expected) && error.contains(&support.trajectory), "{error}");
+}
+
+#[test]
 fn a_context_for_given_parameters_maps_back_to_them() {
     let Trained { dataset, model, .. } = &*TRAINED;
     for wanted in [[0.6, 0.9], [1.1, 0.4]] {
@@ -170,7 +204,7 @@ fn a_context_for_given_parameters_maps_back_to_them() {
         let mapped = model.map.as_ref().unwrap().apply(&known.context);
         assert_relative_eq!(mapped.as_slice(), wanted.as_slice(), max_relative = 1e-6);
     }
-    let unknown = estimate::context_of_environment(&Settings::default(), NATIVE, dataset, model, "adapt-0000");
+    let unknown = estimate::context_of_environment(&Settings::default(), NATIVE, dataset, model, "adapt-0000", None);
     let message = unknown.unwrap_err().to_string();
     assert!(message.contains("no environment adapt-0000 in") && message.contains("such as adapt-00000"), "{message}");
 }
@@ -179,8 +213,9 @@ fn a_context_for_given_parameters_maps_back_to_them() {
 fn a_forecast_that_is_not_finite_and_a_context_far_away_are_told() {
     let Trained { dataset, model, .. } = &*TRAINED;
     let environment = dataset.index(Split::Adapt).unwrap()[0].environment.clone();
-    let (known, observed) =
-        estimate::context_of_environment(&Settings::default(), NATIVE, dataset, model, &environment).unwrap();
+    let settings = Settings::default();
+    let known = estimate::context_of_environment(&settings, NATIVE, dataset, model, &environment, None).unwrap().0;
+    let observed = dataset.read_rows(Split::Adapt, &[0]).unwrap().remove(0);
     assert_eq!(estimate::extrapolates(model, &known.context, 1.0), None);
     let far: Vec<f64> = known.context.iter().map(|xi| xi + 1e3).collect();
     assert!(estimate::extrapolates(model, &far, 1.0).unwrap().starts_with("context 0 is "));

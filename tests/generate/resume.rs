@@ -113,18 +113,23 @@ fn a_killed_run_goes_on_too() {
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         command
     };
-    for workspace in ["killed", "whole"] {
-        fs::create_dir(root.path().join(workspace)).unwrap();
-    }
-    let mut child = command("killed").spawn().unwrap();
-    let record = root.path().join("killed/datasets/.long.unfinished/shards/train-00000.json");
-    while !record.exists() {
-        assert!(child.try_wait().unwrap().is_none(), "ended before it could be killed");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(!root.path().join("killed/datasets/long").exists());
+    let [killed, whole] = ["killed", "whole"].map(|workspace| root.path().join(workspace));
+    fs::create_dir(&whole).unwrap();
+    // Where the machine is busy, a run may be over before it is killed: then it is another's turn.
+    let made = killed.join("datasets/long");
+    let record = killed.join("datasets/.long.unfinished/shards/train-00000.json");
+    let cut_short = (0..20).any(|_| {
+        let _ = fs::remove_dir_all(&killed);
+        fs::create_dir(&killed).unwrap();
+        let mut child = command("killed").spawn().unwrap();
+        while !record.exists() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        !made.exists()
+    });
+    assert!(cut_short, "every run ended before it could be killed");
 
     let said = command("killed").output().unwrap();
     let said = String::from_utf8(said.stderr).unwrap();
@@ -133,5 +138,5 @@ fn a_killed_run_goes_on_too() {
     let before = |word: &str| counts[counts.iter().position(|it| *it == word).unwrap() - 2].parse::<usize>().unwrap();
     assert_eq!(before("are") + before("took"), 9 * 14, "{said}");
     assert!(command("whole").output().unwrap().status.success());
-    assert!(tree(&root.path().join("killed/datasets/long")) == tree(&root.path().join("whole/datasets/long")));
+    assert!(tree(&made) == tree(&whole.join("datasets/long")));
 }

@@ -1,13 +1,18 @@
 //! Parquet and HDF5 files as tables.
 
 use std::fs::File;
+use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMillisecondArray,
 };
 use hdf5_metno as hdf5;
+use hdf5_metno_sys::h5d::H5Dwrite_chunk;
+use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
 
 use super::*;
 
@@ -71,6 +76,51 @@ fn bad_parquet_files() {
     let local = numbers(2).into_iter().map(|time| 1_600_000_000_000 + (time * 1000.0) as i64);
     let local = tanks_as_parquet(Arc::new(TimestampMillisecondArray::from_iter_values(local)));
     insta::assert_snapshot!("parquet_local_times", local.report());
+}
+
+/// The header of a page begins with its kind, then its size uncompressed, then compressed, each behind a byte 0x15.
+#[test]
+fn a_parquet_page_that_claims_more_than_it_can_hold_is_refused() {
+    let archive = Archive::new();
+    let batch = RecordBatch::try_from_iter([("t", Arc::new(Float64Array::from(vec![0.0; 2000])) as ArrayRef)]).unwrap();
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).set_dictionary_enabled(false);
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties.build())).unwrap();
+    writer.write(&batch).unwrap();
+    let mut bytes = writer.into_inner().unwrap();
+    let header = b"PAR1".len();
+    assert_eq!((bytes[header], bytes[header + 2]), (0x15, 0x15));
+    // Numbers of three bytes, the sign in the lowest bit.
+    assert!(bytes[header + 3] >= 0x80 && bytes[header + 4] >= 0x80 && bytes[header + 5] < 0x80);
+    bytes[header + 3..header + 6].copy_from_slice(&[0xfe, 0xff, 0x7f]);
+    let problems = archive.with("tanks.csv", &bytes).check();
+    let claim = problems.iter().find(|problem| problem.found.contains("a page at byte 4 that claims 1048575 bytes"));
+    assert!(claim.is_some_and(|problem| problem.kind == import::Kind::UnreadableFile), "{problems:?}");
+}
+
+/// NetCDF sums first and deflates then, so that a short chunk is seen only once it is inflated.
+#[test]
+fn a_checksum_beyond_what_a_chunk_inflates_to_is_refused() {
+    let problems = |inflated: usize| {
+        let archive = hdf5_archive(|file| {
+            let builder = file.new_dataset::<f64>().chunk([4]).fletcher32().deflate(1).shape([4]);
+            let variable = builder.create("t").unwrap();
+            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(&vec![0; inflated]).unwrap();
+            let chunk = encoder.finish().unwrap();
+            // SAFETY: the variable is open, and the bytes and the position outlive the call.
+            let written = hdf5::sync::sync(|| unsafe {
+                H5Dwrite_chunk(variable.id(), H5P_DEFAULT, 0, [0].as_ptr(), chunk.len(), chunk.as_ptr().cast())
+            });
+            assert!(written >= 0);
+        });
+        archive.check().into_iter().map(|problem| problem.found).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        problems(2),
+        ["variable `t` has a chunk of 2 bytes; expected a checksum of 4 bytes at least: make the file again"]
+    );
+    // Zeros are their own checksum.
+    assert!(problems(36).iter().all(|found| !found.contains("checksum")), "{:?}", problems(36));
 }
 
 /// A dataset of this program, whose trajectories have times of their own, imported again.

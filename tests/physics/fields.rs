@@ -3,7 +3,7 @@
 use std::fs;
 
 use paramill::dataset::Dataset;
-use paramill::estimate::{Error, Settings, Status, physics};
+use paramill::estimate::{Error, Row, Settings, Status, physics};
 use paramill::progress::{Interrupt, Run, Silent};
 use paramill::schema::Split;
 
@@ -100,7 +100,22 @@ fn what_fields_have_no_estimate_for_is_refused_and_a_fit_stops_where_it_is_asked
     interrupt.request(2);
     let stopping = Run { observer: &Silent, interrupt: &interrupt };
     let settings: Settings = toml::from_str(ESTIMATED).unwrap();
-    let environment = &dataset.index(Split::Adapt).unwrap()[0].environment;
-    let stopped = physics::portrait(&settings, &dataset, Split::Adapt, environment, &stopping).map(|_| ());
+    let row = Row {
+        environment: dataset.index(Split::Adapt).unwrap()[0].environment.clone(),
+        status: Status::Ok,
+        reason: String::new(),
+        context: Vec::new(),
+        parameters: Vec::new(),
+        correlations: Vec::new(),
+        noise: Vec::new(),
+        trajectory_rmse: 0.0,
+        trajectory_mape: 0.0,
+        test_mse: None,
+        points: 0,
+        degrees: 0.0,
+        iterations: 0,
+        in_hull: None,
+    };
+    let stopped = physics::portrait(&settings, &dataset, Split::Adapt, &row, &stopping).map(|_| ());
     assert!(matches!(stopped, Err(Error::Interrupted { signal: 2 })), "{stopped:?}");
 }

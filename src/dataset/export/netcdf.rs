@@ -19,8 +19,10 @@ pub(super) struct NetCdfFile {
 impl NetCdfFile {
     pub fn create(path: PathBuf, dataset: &Dataset, split: Split) -> Result<Self, Error> {
         let (index, times) = (dataset.index(split)?, dataset.shared_times(split)?);
-        // netCDF-4 asks for links in the order of their creation.
+        // Nobody else knows the file yet, and a child of the process would keep the lock for as long as it lives; netCDF-4 asks for links in
+        // the order of their creation.
         let file = FileBuilder::new()
+            .with_fapl(|plist| plist.file_locking(false))
             .with_fcpl(|plist| plist.link_creation_order(LinkCreationOrder::Indexed).obj_track_times(false))
             .create(&path)
             .map_err(Error::hdf5(&path))?;

@@ -50,7 +50,11 @@ impl PdeBenchFile {
             let expected = "one time axis, which is all that the layout has; export them as netcdf or csv";
             return Err(Error::invalid(dataset.directory(), found, expected));
         };
-        let file = FileBuilder::new().with_fcpl(|plist| plist.obj_track_times(false)).create(&path);
+        // Nobody else knows the file yet, and a child of the process would keep the lock for as long as it lives.
+        let file = FileBuilder::new()
+            .with_fapl(|plist| plist.file_locking(false))
+            .with_fcpl(|plist| plist.obj_track_times(false))
+            .create(&path);
         let file = file.map_err(Error::hdf5(&path))?;
         let tensor = lay_out(&file, dataset.manifest(), &index, times).map_err(Error::hdf5(&path))?;
         Ok(PdeBenchFile { path, file, tensor, state: dataset.manifest().state_shape(), done: 0 })

@@ -1,6 +1,8 @@
 //! What in a file reaches out of it: links, storage and filters, in every group.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::ptr::null_mut;
 
@@ -38,7 +40,7 @@ pub(crate) fn reach_problems(path: &Path, file: &File) -> std::result::Result<Ve
                 LocationType::Group => groups.push(group.group(&name).map_err(Error::hdf5(path))?),
                 LocationType::Dataset => {
                     let variable = group.dataset(&name).map_err(Error::hdf5(path))?;
-                    let found = storage_problems(&variable).map_err(Error::hdf5(path))?;
+                    let found = storage_problems(path, &variable).map_err(Error::hdf5(path))?;
                     problems.extend(found.into_iter().map(|problem| format!("variable `{place}` {problem}")));
                 }
                 _ => {}
@@ -48,7 +50,7 @@ pub(crate) fn reach_problems(path: &Path, file: &File) -> std::result::Result<Ve
     Ok(problems)
 }
 
-fn storage_problems(variable: &Dataset) -> Result<Vec<String>> {
+fn storage_problems(path: &Path, variable: &Dataset) -> Result<Vec<String>> {
     let properties = variable.dcpl()?;
     if properties.get_layout()? == Layout::Virtual {
         return Ok(vec!["is virtual; expected its values in this file".to_owned()]);
@@ -60,17 +62,50 @@ fn storage_problems(variable: &Dataset) -> Result<Vec<String>> {
     }
     let filters = filters(variable)?;
     let problems: Vec<String> = filters.iter().copied().filter_map(filter_problem).collect();
-    if !problems.is_empty() || filters.last() != Some(&H5Z_FILTER_FLETCHER32) {
+    if !problems.is_empty() || !filters.contains(&H5Z_FILTER_FLETCHER32) {
         return Ok(problems);
     }
-    // libhdf5 sums on beyond the end of a chunk that is shorter than its checksum.
-    let mut shortest = CHECKSUM;
+    checksum_problem(path, variable, &filters).map(|problem| problem.into_iter().collect())
+}
+
+/// libhdf5 sums on beyond the end of what is shorter than its checksum: a chunk, or what it inflates to where that comes first.
+fn checksum_problem(path: &Path, variable: &Dataset, filters: &[H5Z_filter_t]) -> Result<Option<String>> {
+    let position = filters.iter().position(|&filter| filter == H5Z_FILTER_FLETCHER32).unwrap_or(0);
+    let is_once = |filter| filters.iter().filter(|&&other| other == filter).count() < 2;
+    if !is_once(H5Z_FILTER_FLETCHER32) || !is_once(H5Z_FILTER_DEFLATE) {
+        return Ok(Some("has a filter twice; expected each once: repack the file with `h5repack -f NONE`".to_owned()));
+    }
+    let mut chunks = Vec::new();
     variable.chunks_visit(|chunk| {
-        shortest = shortest.min(chunk.size);
+        chunks.push((chunk.addr, chunk.size, chunk.filter_mask));
         0
     })?;
-    let found = format!("has a chunk of {shortest} bytes; expected a checksum of {CHECKSUM} bytes at least");
-    Ok(if shortest < CHECKSUM { vec![found] } else { problems })
+    let deflate = filters.iter().position(|&filter| filter == H5Z_FILTER_DEFLATE).filter(|&deflate| deflate > position);
+    if deflate.is_some() && variable.file()?.fcpl()?.userblock() != 0 {
+        let found =
+            "has its checksum below deflate in a file with a user block: repack the file with `h5repack -f NONE`";
+        return Ok(Some(found.to_owned()));
+    }
+    let lengths = chunks.into_iter().map(|(address, size, skipped)| match deflate {
+        Some(deflate) if skipped >> deflate & 1 == 0 => inflated(path, address, size).unwrap_or(0),
+        _ => size,
+    });
+    let shortest = lengths.min().filter(|&shortest| shortest < CHECKSUM);
+    let problem = |shortest| {
+        format!(
+            "has a chunk of {shortest} bytes; expected a checksum of {CHECKSUM} bytes at least: make the file again"
+        )
+    };
+    Ok(shortest.map(problem))
+}
+
+/// How many bytes the deflated ones at `address` stand for, as far as a checksum's.
+fn inflated(path: &Path, address: u64, size: u64) -> io::Result<u64> {
+    let mut file = fs::File::open(path)?;
+    file.seek(SeekFrom::Start(address))?;
+    let mut bytes = Vec::new();
+    flate2::read::ZlibDecoder::new(file.take(size)).take(CHECKSUM).read_to_end(&mut bytes)?;
+    Ok(bytes.len() as u64)
 }
 
 /// The filters of a variable in the order in which they are applied to what is written.

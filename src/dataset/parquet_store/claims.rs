@@ -8,13 +8,10 @@ use parquet::errors::Result;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::pages::{GREATEST_COMPRESSION, Pages};
 use crate::dataset::Manifest;
 use crate::dataset::layout::TIME;
 use crate::schema::Split;
-
-/// Bytes of values that a byte of a file can stand for at most. Channels are stored without a dictionary, and a block of zstd takes no less
-/// than 4 bytes for 128 KiB; no other column has more values than a channel.
-const GREATEST_COMPRESSION: u64 = 1 << 15;
 
 /// A sentence for each column whose pages claim more values than the manifest states or than the file can hold. Only the pages' headers
 /// are read.
@@ -24,7 +21,8 @@ pub(super) fn claim_problems(
     manifest: &Manifest,
     split: Split,
 ) -> Result<Vec<String>> {
-    let file = Arc::new(file.try_clone()?);
+    let pages_of = Arc::new(Pages::new(Arc::new(file.try_clone()?))?);
+    // Channels are stored without a dictionary, and no other column has more values than a channel.
     let most_bytes = file.metadata()?.len().saturating_mul(GREATEST_COMPRESSION);
     let summary = manifest.splits.get(&split).cloned().unwrap_or_default();
     let most_values = |name: &str| match name {
@@ -41,7 +39,7 @@ pub(super) fn claim_problems(
         let mut claimed = 0_u64;
         for group in metadata.row_groups() {
             let rows = usize::try_from(group.num_rows()).unwrap_or(0);
-            let mut pages = SerializedPageReader::new(file.clone(), group.column(i), rows, None)?;
+            let mut pages = SerializedPageReader::new(pages_of.clone(), group.column(i), rows, None)?;
             while let Some(page) = pages.peek_next_page()? {
                 claimed = claimed.saturating_add(page.num_levels.or(page.num_rows).unwrap_or(0) as u64);
                 pages.skip_next_page()?;

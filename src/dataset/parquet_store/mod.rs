@@ -24,10 +24,12 @@ use crate::schema::{Input, Quantity};
 
 mod caught;
 mod claims;
+mod pages;
 mod read;
 mod write;
 
-pub(crate) use caught::{caught, caught_each};
+pub(crate) use caught::caught;
+pub(crate) use pages::Pages;
 pub(super) use read::stream;
 pub(super) use write::write;
 

@@ -2,14 +2,16 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 
 use super::caught::{caught, caught_each};
 use super::claims::claim_problems;
+use super::pages::Pages;
 use super::schema;
 use crate::dataset::{Error, Manifest};
 use crate::schema::{Split, StateShape, Trajectory};
@@ -37,8 +39,9 @@ fn open(
     batch: usize,
 ) -> Result<impl Iterator<Item = Result<Vec<Trajectory>, Error>> + Send + use<>, Error> {
     let file = File::open(path).map_err(Error::io(path))?;
-    let pages = file.try_clone().map_err(Error::io(path))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
+    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()).map_err(Error::parquet(path))?;
+    let pages = Pages::new(Arc::new(file.try_clone().map_err(Error::io(path))?)).map_err(Error::io(path))?;
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata);
     let rows = manifest.splits.get(&split).map_or(0, |summary| summary.trajectories);
     let mut problems = Vec::new();
     let stored = builder.metadata().file_metadata().num_rows();
@@ -71,7 +74,7 @@ fn open(
         ));
     }
     Error::problems(path, problems)?;
-    let claims = claim_problems(&pages, builder.metadata(), manifest, split).map_err(Error::parquet(path))?;
+    let claims = claim_problems(&file, builder.metadata(), manifest, split).map_err(Error::parquet(path))?;
     Error::problems(path, claims)?;
     let decoder = Decoder {
         path: path.to_owned(),

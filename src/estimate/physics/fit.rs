@@ -17,14 +17,13 @@ use nalgebra::DVector;
 
 use super::Settings;
 use super::coordinates::{Coordinate, halton};
-use super::differences::Integrator;
 use super::experiment::{Experiment, Rollout, Unknowns, Weights};
 use super::meter::Meter;
 use super::minimum::{End, Fit};
 use super::normal::{Normal, Step};
+use super::stage::Stage;
 use crate::estimate::{self, Loss, Noise, Status, robust};
 use crate::progress::Interrupt;
-use crate::solve::{DOP853, TSIT5, Tableau};
 
 /// Damping at the start, relative to the diagonal, and where no step can help any more.
 const INITIAL_DAMPING: f64 = 1e-3;
@@ -33,9 +32,6 @@ const GREATEST_DAMPING: f64 = 1e12;
 const LONGEST: f64 = 1.0;
 /// A step that promises less than this share of the noise is the last one: it moves the estimate by a thousandth of its error.
 const PROMISING: f64 = 1e-6;
-/// Tolerance of the rough fit, and the length of its last step.
-const ROUGH: f64 = 1e-4;
-const ROUGH_STEP: f64 = 1e-2;
 /// Residuals below this share of the spread of the data are good enough not to look for a better minimum; those below the other are,
 /// if a second start leads to the same. Two minima are the same if their residuals differ by no more than this share.
 const GOOD: f64 = 0.05;
@@ -86,30 +82,37 @@ pub(super) fn fit(
         let reason = format!("{points} observed values for {unknowns} unknowns");
         return nothing((Status::TooFewPoints, reason), 0);
     }
-    let stage = |tableau: &'static Tableau, rtol: f64, short: f64| {
-        let integrator = experiment.integrator(tableau, rtol, settings.max_steps);
-        integrator.map(|integrator| Stage { integrator, rtol, short })
-    };
-    let rough = stage(&TSIT5, settings.rtol.max(ROUGH), tolerance.max(ROUGH_STEP));
-    let (mut rough, mut fine) = match rough.and_then(|rough| Ok((rough, stage(&DOP853, settings.rtol, tolerance)?))) {
+    let rough = Stage::rough(experiment, settings, tolerance);
+    let (mut rough, mut fine) = match rough.and_then(|rough| Ok((rough, Stage::fine(experiment, settings, tolerance)?)))
+    {
         Ok(stages) => stages,
         Err(error) => return nothing((Status::Diverged, error.to_string()), 0),
     };
-    let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
-    let meter = Meter::new(settings.max_evaluations, interrupt);
-    let mut fitter = Fitter { experiment, estimate, settings, iterations: 0, meter, weights, limit: f64::INFINITY };
-    fitter.limit = fitter.limit_of(1.0);
+    let mut fitter = Fitter::new(experiment, estimate, settings, interrupt);
     match fitter.best(&mut rough, &mut fine, starts) {
         Ok((point, end)) => fitter.finish(point, end, names, points),
         Err(end) => nothing(end, fitter.iterations),
     }
 }
 
-/// How trajectories are integrated in one part of a fit, and the length of its last step.
-struct Stage {
-    integrator: Integrator,
-    rtol: f64,
-    short: f64,
+/// The states `[T, C]` of each trajectory of an experiment without parameters to estimate, at initial states that are fitted alone; none where
+/// they cannot be. Whether they are as good as others are is not said.
+pub(super) fn states(
+    experiment: &Experiment,
+    estimate: &estimate::Settings,
+    settings: &Settings,
+    interrupt: &Interrupt,
+) -> Option<Vec<Vec<f64>>> {
+    if experiment.cells.len() < experiment.unknowns() {
+        return None;
+    }
+    let mut rough = Stage::rough(experiment, settings, estimate.tolerance).ok()?;
+    let mut fine = Stage::fine(experiment, settings, estimate.tolerance).ok()?;
+    let mut fitter = Fitter::new(experiment, estimate, settings, interrupt);
+    let points = [&PARTS[2..], &PARTS[..]].map(|parts| fitter.grow(&mut rough, experiment.start(&[]), parts));
+    let best = points.into_iter().flatten().min_by(|a, b| fitter.share(a).total_cmp(&fitter.share(b)))?;
+    fitter.tighten(&best.rollout);
+    fitter.refine(&mut fine, best.unknowns).ok().map(|(point, _)| point.rollout.states)
 }
 
 pub(super) struct Fitter<'a> {
@@ -121,6 +124,22 @@ pub(super) struct Fitter<'a> {
     pub weights: Weights,
     /// Size of a weighted residual beyond which it counts by Huber's loss; infinite for least squares.
     limit: f64,
+}
+
+impl<'a> Fitter<'a> {
+    /// Weights are those of the spread of each channel.
+    fn new(
+        experiment: &'a Experiment<'a>,
+        estimate: &'a estimate::Settings,
+        settings: &'a Settings,
+        interrupt: &'a Interrupt,
+    ) -> Self {
+        let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
+        let meter = Meter::new(settings.max_evaluations, interrupt);
+        let mut fitter = Fitter { experiment, estimate, settings, iterations: 0, meter, weights, limit: f64::INFINITY };
+        fitter.limit = fitter.limit_of(1.0);
+        fitter
+    }
 }
 
 impl Fitter<'_> {
@@ -158,7 +177,12 @@ impl Fitter<'_> {
         }
         let best = best.ok_or_else(|| self.failed(failure.unwrap_or_default()))?;
         self.tighten(&best.rollout);
-        let point = self.point(fine, best.unknowns).map_err(|reason| self.failed(reason))?;
+        self.refine(fine, best.unknowns)
+    }
+
+    /// The minimum near `unknowns` with weights by the noise that its residuals show, and why it is none where that is so.
+    fn refine(&mut self, fine: &mut Stage, unknowns: Unknowns) -> Result<(Point, Option<End>), End> {
+        let point = self.point(fine, unknowns).map_err(|reason| self.failed(reason))?;
         let (mut point, mut end) = self.descend(fine, point);
         for _ in 0..ROUNDS {
             if end.is_some() {

@@ -20,6 +20,7 @@ mod meter;
 mod minimum;
 mod normal;
 mod settings;
+mod stage;
 
 pub(crate) use agreement::Quantities;
 pub(super) use least_errors::{Fitted, LeastErrors};
@@ -40,6 +41,9 @@ use experiment::Experiment;
 use meter::Meter;
 use minimum::Fit;
 
+/// How much worse than in the table a trajectory may be drawn: nobody sees it.
+const VISIBLE: f64 = 1e-3;
+
 /// Estimates the parameters of every environment of the splits in `settings`, and puts `directory` in place.
 ///
 /// # Errors
@@ -53,7 +57,9 @@ pub fn run(settings: &super::Settings, dataset: &Dataset, directory: &Path, run:
     estimate_splits(settings, dataset, output, Evaluation::default(), run, block)
 }
 
-/// The first trajectory of an environment that has a complete sample, from that sample on, and the fitted states there `[T, C]`.
+/// The first trajectory of an environment that has a complete sample, from that sample on, and the fitted states there `[T, C]`: those of
+/// the estimated parameters in its `row`, under which only initial states are fitted again. Where that does not explain the data as well as
+/// the row says, all is.
 ///
 /// # Errors
 /// If the dataset cannot be read, has no such environment, or it cannot be fitted.
@@ -61,19 +67,20 @@ pub fn portrait(
     settings: &super::Settings,
     dataset: &Dataset,
     split: Split,
-    environment: &str,
+    row: &Row,
     run: &Run,
 ) -> Result<(Trajectory, Vec<f64>), Error> {
+    let environment = row.environment.as_str();
     let index = dataset.index(split)?;
     let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
     let trajectories = dataset.read_rows(split, &rows)?;
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
     let trajectories = estimator.usable(trajectories);
-    let (_, fit) = estimator.fit(&trajectories);
+    let states = estimator.states_of(row, &trajectories).unwrap_or_else(|| estimator.fit(&trajectories).1.states);
     if let Some(signal) = run.interrupt.requested() {
         return Err(Error::Interrupted { signal });
     }
-    let fitted = trajectories.into_iter().zip(fit.states).find_map(|(mut trajectory, states)| {
+    let fitted = trajectories.into_iter().zip(states).find_map(|(mut trajectory, states)| {
         let start = trajectory.start()?;
         let states = estimator.equations.in_dataset_order(&states)[start * trajectory.channels()..].to_vec();
         trajectory.start_at(start);
@@ -163,16 +170,35 @@ impl<'a> Estimator<'a> {
         (experiment, fit)
     }
 
-    fn row(&self, id: String, truth: &[Option<f64>], experiment: &Experiment, fit: Fit, test_mse: Option<f64>) -> Row {
-        let channels = self.dataset.manifest().channels.len();
-        let errors = FitErrors::of(
-            channels,
+    /// The states `[T, C]` of trajectories under the parameters of their row, if they explain them as well as it says.
+    fn states_of(&self, row: &Row, trajectories: &[Trajectory]) -> Option<Vec<Vec<f64>>> {
+        let values: Vec<f64> = row.parameters.iter().map(|parameter| parameter.value).collect();
+        if values.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        let model = self.equations.model.with(&values);
+        let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
+        let experiment = Experiment::new(&model, series, self.initial_state, self.settings.loss);
+        let states = fit::states(&experiment, self.settings, &self.of_physics, self.interrupt)?;
+        let nothing: Vec<Vec<f64>> = states.iter().map(|states| vec![0.0; states.len()]).collect();
+        let [rmse, size] = [&states, &nothing].map(|states| self.errors(&experiment, states).rmse);
+        (rmse <= (1.0 + VISIBLE) * row.trajectory_rmse + VISIBLE * size).then_some(states)
+    }
+
+    /// What is left of the observed values beside `states [T, C]` of each trajectory.
+    fn errors(&self, experiment: &Experiment, states: &[Vec<f64>]) -> FitErrors {
+        FitErrors::of(
+            self.dataset.manifest().channels.len(),
             self.settings.loss,
             experiment.cells.iter().filter_map(|&(trajectory, cell)| {
                 let channel = self.equations.places[experiment.model.channel(cell)];
-                Some((channel, experiment.series[trajectory].observed[cell], *fit.states.get(trajectory)?.get(cell)?))
+                Some((channel, experiment.series[trajectory].observed[cell], *states.get(trajectory)?.get(cell)?))
             }),
-        );
+        )
+    }
+
+    fn row(&self, id: String, truth: &[Option<f64>], experiment: &Experiment, fit: Fit, test_mse: Option<f64>) -> Row {
+        let errors = self.errors(experiment, &fit.states);
         let degrees = fit.points as f64 - experiment.unknowns() as f64;
         let found = Found {
             environment: id,

@@ -1,7 +1,9 @@
 //! What the columns of a table look like.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::names::{ROW_NUMBERS, TIMES, plain};
 use crate::import::cell::{Cell, Flaw, Writing, is_time_stamp};
 use crate::import::problem::Problems;
 use crate::import::source::Source;
@@ -9,57 +11,15 @@ use crate::import::unit::{Unit, split_header};
 use crate::progress::Interrupt;
 
 /// Rows that are looked at, as a request to stop is seen after them.
-const ROWS: usize = 1 << 14;
+const ROWS: usize = 1 << 18;
+
+/// Cells of the first rows that are kept, to see how columns hang together.
+const CELLS: usize = 1 << 20;
 
 /// Different values of a column that are kept, and different spellings of what is no number.
 const VALUES: usize = 1 << 12;
-const MARKERS: usize = 16;
+pub(super) const MARKERS: usize = 16;
 const FEW_MARKERS: usize = 2;
-
-pub(super) const TIMES: &[&str] =
-    &["time", "t", "timestamp", "date", "datetime", "day", "days", "hour", "hours", "seconds", "minutes", "week"];
-pub(super) const ENVIRONMENTS: &[&str] = &[
-    "environment",
-    "env",
-    "environment_id",
-    "id",
-    "subject",
-    "patient",
-    "experiment",
-    "simulationconditionid",
-    "tank",
-    "device",
-    "ball",
-    "animal",
-    "sample",
-    "unit",
-    "well",
-    "cell",
-    "battery",
-    "site",
-    "station",
-];
-pub(super) const TRAJECTORIES: &[&str] =
-    &["trajectory", "trajectory_id", "run", "trial", "replicate", "replicateid", "rep", "repeat", "drop", "cycle"];
-pub(super) const CHANNELS: &[&str] = &[
-    "channel",
-    "variable",
-    "observable",
-    "observableid",
-    "species",
-    "signal",
-    "sensor",
-    "what",
-    "measure",
-    "quantity",
-    "name",
-    "key",
-];
-pub(super) const VALUE_NAMES: &[&str] =
-    &["value", "measurement", "individuals", "amount", "reading", "result", "count", "y", "dv"];
-
-/// Columns of event tables that say what is given, where, and how.
-pub(super) const DOSES: &[&str] = &["amt", "cmt", "mdv", "rate", "ii", "addl", "ss"];
 
 /// What a column looks like.
 pub(super) struct Look {
@@ -75,6 +35,9 @@ pub(super) struct Look {
     pub last: String,
     /// Spellings among numbers of what is none.
     pub strange: BTreeSet<String>,
+    /// Of each of the first rows: a number that tells its cell from others, 0 if it is empty; and its number, or NaN.
+    pub codes: Vec<u64>,
+    pub numbers_of_rows: Vec<f64>,
 }
 
 impl Look {
@@ -85,16 +48,31 @@ impl Look {
     }
 
     pub fn is_called(&self, names: &[&str]) -> bool {
-        names.contains(&self.name.to_lowercase().as_str())
+        names.contains(&plain(&self.name).as_str())
+    }
+
+    /// Whether it counts the rows of the file.
+    pub fn counts_rows(&self) -> bool {
+        let counts = || self.numbers_of_rows.windows(2).all(|pair| pair[1] == pair[0] + 1.0);
+        (self.is_called(ROW_NUMBERS)) && self.numbers_of_rows.len() > 2 && counts()
+    }
+
+    /// Whether all its numbers are whole ones.
+    pub fn is_whole(&self) -> bool {
+        self.numbers_of_rows.iter().all(|number| number.is_nan() || number.fract() == 0.0)
     }
 
     /// The unit of a column of times, in brackets or after `_`, where it is called one.
     pub fn unit_of_time(&self) -> Option<&str> {
         let (name, ending) = self.name.split_once('_').unwrap_or((&self.name, ""));
-        let unit =
-            self.unit.as_deref().unwrap_or(if TIMES.contains(&name.to_lowercase().as_str()) { ending } else { "" });
+        let unit = self.unit.as_deref().unwrap_or(if TIMES.contains(&plain(name).as_str()) { ending } else { "" });
         Unit::parse(unit).and(Some(unit))
     }
+}
+
+/// Whether all rows that were looked at were kept.
+pub(super) fn are_kept(looks: &[Look]) -> bool {
+    looks.first().is_none_or(|look| look.codes.len() < CELLS / looks.len())
 }
 
 /// Looks at the first rows.
@@ -113,10 +91,13 @@ pub(super) fn look(source: &mut Source, decimal_comma: bool, problems: &mut Prob
             changes: 0,
             last: String::new(),
             strange: BTreeSet::new(),
+            codes: Vec::new(),
+            numbers_of_rows: Vec::new(),
         }
     };
     let mut looks: Vec<Look> = source.header.iter().map(look).collect();
     let stop = Interrupt::new();
+    let kept = CELLS / looks.len().max(1);
     let mut rows = 0;
     source.rows(&stop, problems, |row, _| {
         rows += 1;
@@ -129,20 +110,32 @@ pub(super) fn look(source: &mut Source, decimal_comma: bool, problems: &mut Prob
                 look.changes += 1;
             }
             cell.text().as_ref().clone_into(&mut look.last);
-            match writing.number(cell) {
+            let number = writing.number(cell);
+            if rows <= kept {
+                look.codes.push(if cell == Cell::Missing { 0 } else { code(&look.last) });
+                look.numbers_of_rows.push(number.unwrap_or(f64::NAN));
+            }
+            match number {
                 Ok(_) => look.numbers += 1,
                 Err(_) if cell == Cell::Missing => {}
                 Err(Flaw::TimeStamp) => look.stamps += 1,
                 Err(_) if matches!(cell, Cell::Text(text) if is_time_stamp(text)) => look.stamps += 1,
                 Err(_) => look.texts += 1,
             }
-            if writing.number(cell).is_err() && cell != Cell::Missing && look.strange.len() < MARKERS {
+            if number.is_err() && cell != Cell::Missing && look.strange.len() < MARKERS {
                 look.strange.insert(cell.text().into_owned());
             }
-            if cell != Cell::Missing && look.values.len() < VALUES {
-                look.values.insert(cell.text().into_owned());
+            if cell != Cell::Missing && look.values.len() < VALUES && !look.values.contains(&look.last) {
+                look.values.insert(look.last.clone());
             }
         }
     });
     looks
+}
+
+/// Tells a text from others, and is not 0.
+pub(super) fn code(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish().max(1)
 }

@@ -1,16 +1,17 @@
-//! What columns look like, as a mapping.
+//! What columns are, as a mapping.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 use super::Archive;
-use super::look::{CHANNELS, DOSES, ENVIRONMENTS, Look, TIMES, TRAJECTORIES, VALUE_NAMES};
-use crate::dataset::RESERVED;
+use super::doses::{Condition, Doses, Given};
+use super::inputs::{Proposal, proposals};
+use super::look::{Look, code};
+use super::roles::Roles;
+use super::rows::Course;
+use super::stacked::Stacked;
+use super::toml::{Toml, identifier, key, list, number};
 use crate::import::files::SourceFile;
-use crate::import::unit::Unit;
-
-/// Channels of a long table at most; a column of more names is something else.
-const MOST_CHANNELS: usize = 64;
 
 /// What is kept from training to choose the model.
 #[derive(Clone, Copy)]
@@ -23,43 +24,32 @@ pub(super) enum HeldOut {
     Nothing,
 }
 
-impl Archive {
-    /// The mapping with such splits; `None` if no column can be a channel.
-    pub fn mapping(&self, file: &SourceFile, looks: &[Look], held_out: HeldOut) -> Option<String> {
-        let mut free: Vec<&Look> = looks.iter().filter(|look| !look.name.is_empty()).collect();
-        let mut take = |is: &dyn Fn(&Look) -> bool| {
-            let position = free.iter().position(|look| is(look))?;
-            Some(free.remove(position))
-        };
-        let time = take(&|look| look.is_called(TIMES) || look.unit.is_none() && look.unit_of_time().is_some())
-            .or_else(|| take(&|look| look.stamps > look.numbers))
-            .or_else(|| take(&|look| look.is_number() && !look.is_called(ENVIRONMENTS)));
-        let event = take(&|look| look.name.eq_ignore_ascii_case("EVID"));
-        let environment = match self.pattern {
-            Some(_) => None,
-            None => take(&|look| look.is_called(ENVIRONMENTS)),
-        };
-        let trajectory = take(&|look| look.is_called(TRAJECTORIES));
-        let channel = take(&|look| look.is_called(CHANNELS) && !look.is_number() && look.values.len() <= MOST_CHANNELS);
-        let value = channel.and_then(|_| take(&|look| look.is_called(VALUE_NAMES) && look.is_number()));
-        let value = value.or_else(|| channel.and_then(|_| take(&|look| look.is_number() && look.values.len() > 1)));
-        // Rows of one environment mostly stand together.
-        let is_text = |look: &Look| {
-            look.texts > 0 && !look.is_number() && look.values.len() > 1 && look.changes < look.values.len()
-        };
-        let environment = environment.or_else(|| if self.pattern.is_some() { None } else { take(&is_text) });
-        let is_covariate = |look: &Look| environment.is_some_and(|environment| look.changes <= environment.changes);
-        let is_dose = |look: &Look| event.is_some() && look.is_called(DOSES);
-        let is_channel =
-            |look: &&&Look| look.is_number() && look.values.len() > 1 && !is_covariate(look) && !is_dose(look);
-        let wide: Vec<&Look> =
-            if channel.is_some() { Vec::new() } else { free.iter().filter(is_channel).copied().collect() };
-        if wide.is_empty() && value.is_none() {
-            return None;
-        }
-        let left: Vec<&Look> =
-            free.iter().filter(|look| !wide.iter().any(|other| std::ptr::eq(*other, **look))).copied().collect();
+/// A channel to be.
+struct Quantity<'a> {
+    column: &'a str,
+    name: &'a str,
+    /// The column that names it, in a long table.
+    of: &'a str,
+    unit: Option<&'a str>,
+    /// Where the unit was found.
+    whence: String,
+    course: Course,
+}
 
+impl Quantity<'_> {
+    /// What a name is made of: a number alone says too little.
+    fn identifier(&self) -> Cow<'_, str> {
+        match self.name.starts_with(|c: char| c.is_ascii_digit()) {
+            true => format!("{}_{}", self.of, self.name).into(),
+            false => self.name.into(),
+        }
+    }
+}
+
+impl Archive {
+    /// The mapping with such splits. `extended` says whether inputs keep their first and last values.
+    pub fn mapping(&self, file: &SourceFile, roles: &Roles<'_>, held_out: HeldOut, extended: bool) -> String {
+        let Roles { time, environment, trajectory, doses, stacked, wide, left, notes, .. } = roles;
         let mut text = Toml::default();
         let of_folder = self.directory.file_name().and_then(|name| name.to_str()).filter(|_| self.pattern.is_some());
         let dataset = identifier(of_folder.unwrap_or(file.stem())).replace('_', "-");
@@ -67,7 +57,8 @@ impl Archive {
         text.line("[import]");
         text.pair("dataset", &dataset, "");
         text.pair("directory", &self.directory.display().to_string(), "");
-        match time.and_then(Look::unit_of_time) {
+        let time_unit = time.and_then(Look::unit_of_time);
+        match time_unit {
             Some(unit) => text.pair("time_unit", unit, "as in the header"),
             None => text.pair("time_unit", "s", "not said in the file: correct it"),
         }
@@ -87,10 +78,16 @@ impl Archive {
         if self.comment {
             text.pair("comment", "#", "");
         }
-        match (environment, &self.pattern) {
-            (Some(environment), _) => text.pair("environment", &environment.header, "what has parameters of its own"),
-            (None, Some(_)) => {}
-            (None, None) => text.line("# environment = \"COLUMN\"    # without it the file is one environment"),
+        match (environment.as_slice(), &self.pattern) {
+            ([environment], _) => text.pair("environment", &environment.header, "what has parameters of its own"),
+            ([], Some(_)) => {}
+            ([], None) => text.line("# environment = \"COLUMN\"    # without it the file is one environment"),
+            (several, _) => {
+                let columns = list(several.iter().map(|look| &look.header));
+                text.line(&format!(
+                    "environment = {columns}    # what has parameters of its own: each pair that occurs"
+                ));
+            }
         }
         if let Some(trajectory) = trajectory {
             text.pair("trajectory", &trajectory.header, "");
@@ -102,43 +99,39 @@ impl Archive {
         if time.is_some_and(|time| time.stamps > 0) {
             text.pair("time_zone", "UTC", "of time stamps that do not say theirs");
         }
-        if let (Some(channel), Some(value)) = (channel, value) {
-            text.pair("layout", "long", "");
+        if let Some(Stacked { channel, value, .. }) = stacked {
+            text.pair("layout", "long", "a row a value");
             text.pair("channel", &channel.header, "");
             text.pair("value", &value.header, "");
         }
-        let markers: BTreeSet<&String> = wide.iter().copied().chain(value).flat_map(|look| &look.strange).collect();
+        let values = wide.iter().copied().chain(stacked.as_ref().map(|stacked| stacked.value));
+        let markers: BTreeSet<&String> = values.flat_map(|look| &look.strange).collect();
         if !markers.is_empty() {
             text.line(&format!(
                 "missing = {}    # not numbers; empty cells are missing anyway",
                 list(markers.into_iter())
             ));
         }
-        if let Some(event) = event {
-            text.line(&format!(
-                "rows.{} = 0    # the others are events, such as doses: [[import.events]] makes inputs of them",
-                key(&event.header)
-            ));
+        for (condition, why) in doses.iter().flat_map(|doses| &doses.measured) {
+            text.condition(condition, why);
         }
         text.line("# disorder = \"sort\"    # if the order of rows means nothing");
         text.line("# duplicates = \"mean\"    # if a channel may have two values at one time");
-        for look in left {
-            let why = match look {
-                look if look.values.len() == 1 => ", always the same",
-                look if is_covariate(look) => ", the same within an environment: a parameter of [import.side_table]?",
-                _ => "",
-            };
+        for note in notes {
+            text.line(&format!("# unsure: {note}"));
+        }
+        for (look, why) in left {
             text.line(&format!("# left out: {:?}{why}", look.header));
         }
 
-        let mut names = BTreeSet::new();
-        for look in &wide {
-            text.channel(&look.header, &look.name, look.unit.as_deref(), &mut names);
+        let quantities = quantities(roles);
+        let proposals = proposals(&quantities.iter().map(|it| (it.name, it.course)).collect::<Vec<_>>());
+        let most = quantities.iter().map(|quantity| quantity.course.values).max().unwrap_or(0);
+        for (quantity, proposal) in quantities.iter().zip(proposals) {
+            text.channel(quantity, &proposal, most, extended);
         }
-        if let (Some(channel), Some(value)) = (channel, value) {
-            for name in &channel.values {
-                text.channel(name, name, value.unit.as_deref(), &mut names);
-            }
+        if let Some(doses) = doses {
+            text.doses(doses, time_unit.unwrap_or("s"));
         }
 
         if let Some(conditions) = &self.conditions {
@@ -149,8 +142,10 @@ impl Archive {
             text.pair("key", "conditionId", "");
         }
         text.line("\n[import.splits]");
-        let known = environment.map(|environment| list(environment.values.iter().take(1)));
-        let known = known.as_deref().unwrap_or("[\"ID\"]");
+        let known = match environment.as_slice() {
+            [environment] => list(environment.values.iter().take(1)),
+            _ => "[\"ID\"]".to_owned(),
+        };
         match held_out {
             HeldOut::Nothing => {
                 text.line("adapt = [\"*\"]    # all, for an estimate by equations: there is too little to train on");
@@ -164,81 +159,143 @@ impl Archive {
             }
             _ => text.line("validation = { last = 0.25 }    # the end of each trajectory chooses the model"),
         }
-        Some(text.text)
+        text.text
     }
 }
 
-#[derive(Default)]
-struct Toml {
-    text: String,
+/// The channels, with what they do within trajectories.
+fn quantities<'a>(roles: &'a Roles<'a>) -> Vec<Quantity<'a>> {
+    let ids: Vec<&Look> = roles.environment.iter().copied().chain(roles.trajectory).collect();
+    let Some(Stacked { channel, value, units }) = &roles.stacked else {
+        let of = |look: &&'a Look| Quantity {
+            column: &look.header,
+            name: &look.name,
+            of: "",
+            unit: look.unit.as_deref(),
+            whence: "as in the header".to_owned(),
+            course: Course::of(look, &ids, roles.rows.iter().copied()),
+        };
+        return roles.wide.iter().map(of).collect();
+    };
+    let of = |name: &'a String| {
+        let code = code(name);
+        let rows = roles.rows.iter().copied().filter(|&row| channel.codes[row] == code);
+        let (unit, whence) = match units.get(name) {
+            Some(unit) => (Some(unit.as_str()), "as in its rows".to_owned()),
+            None => (value.unit.as_deref(), "as in the header".to_owned()),
+        };
+        Quantity { column: name, name, of: &channel.name, unit, whence, course: Course::of(value, &ids, rows) }
+    };
+    // What only rows of events name is no channel.
+    let is_measured = |name: &&String| {
+        let code = code(name);
+        let stands = |mut rows: std::ops::Range<usize>, kept: bool| {
+            rows.any(|row| channel.codes[row] == code && (!kept || roles.rows.binary_search(&row).is_ok()))
+        };
+        let all = 0..channel.codes.len();
+        roles.doses.is_none() || stands(all.clone(), true) || !stands(all, false)
+    };
+    channel.values.iter().filter(is_measured).map(of).collect()
 }
 
 impl Toml {
-    fn line(&mut self, line: &str) {
-        self.text.push_str(line);
-        self.text.push('\n');
-    }
-
-    fn pair(&mut self, key: &str, value: &str, note: &str) {
-        let note = if note.is_empty() { String::new() } else { format!("    # {note}") };
-        self.line(&format!("{key} = {}{note}", quoted(value)));
-    }
-
-    fn channel(&mut self, column: &str, name: &str, unit: Option<&str>, names: &mut BTreeSet<String>) {
-        let mut identifier = identifier(name);
-        while RESERVED.contains(&identifier.as_str()) || !names.insert(identifier.clone()) {
-            identifier.push_str("_2");
-        }
+    fn channel(&mut self, quantity: &Quantity<'_>, proposal: &Proposal, most: usize, extended: bool) {
+        let name = self.name(&quantity.identifier());
         self.line("\n[[import.channels]]");
-        self.pair("column", column, "");
-        self.pair("name", &identifier, "");
-        match unit {
-            Some(unit) if Unit::parse(unit).is_some() => self.pair("unit", unit, "as in the header"),
-            Some(unit) => self.pair("unit", unit, "as in the header; spell it as UDUNITS does"),
-            None => self.pair("unit", "1", "not said in the file: correct it"),
+        self.pair("column", quantity.column, "");
+        self.pair("name", &name, "");
+        self.unit(quantity.unit, &quantity.whence);
+        let course = &quantity.course;
+        let is_held = course.is_stepped() || course.is_switched() || course.is_seldom(most);
+        match proposal {
+            Proposal::State => {}
+            Proposal::Perhaps(why) => {
+                self.line(&format!("# role = \"input\"    # if it is no state but drives the system: {why}"));
+                if is_held {
+                    self.line("# between = \"hold\"    # an input that changes at once");
+                }
+            }
+            Proposal::Input(why) => {
+                self.pair(
+                    "role",
+                    "input",
+                    &format!("{why}; \"state\" if the system itself makes it, and without the lines below"),
+                );
+                match is_held {
+                    true => self.pair("between", "hold", "it changes at once"),
+                    false => self.pair("between", "linear", "\"hold\" if it changes at once"),
+                }
+                if extended {
+                    self.line("extend = true    # it is not known as long as the states are: its first and last values are kept");
+                }
+            }
         }
     }
-}
 
-/// A name in lower-case letters, digits and `_` that starts with a letter.
-fn identifier(name: &str) -> String {
-    let mut identifier = String::new();
-    for c in name.chars() {
-        match c {
-            c if c.is_ascii_alphanumeric() => identifier.push(c.to_ascii_lowercase()),
-            _ if !identifier.ends_with('_') && !identifier.is_empty() => identifier.push('_'),
-            _ => {}
+    fn condition(&mut self, condition: &Condition<'_>, why: &str) {
+        let values: Vec<String> = condition.values.iter().map(|value| number(value)).collect();
+        let values = match values.as_slice() {
+            [one] => one.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        let not = if condition.not { ".not" } else { "" };
+        let note = if why.is_empty() { String::new() } else { format!("    # {why}") };
+        self.line(&format!("rows.{}{not} = {values}{note}", key(&condition.column.header)));
+    }
+
+    fn doses(&mut self, doses: &Doses<'_>, time_unit: &str) {
+        if !doses.notes.is_empty() || doses.given.is_none() {
+            self.line("");
+        }
+        for note in &doses.notes {
+            self.line(&format!("# doses: {note}"));
+        }
+        match &doses.given {
+            None => self.line("# doses: no amounts; [[import.events]] with `shape = \"since\"` makes the time since the last one an input"),
+            Some(given) => match &given.routes {
+                None => self.given(given, None, time_unit),
+                Some((column, values)) => {
+                    for value in values {
+                        let route = Condition { column, values: vec![value.clone()], not: false };
+                        self.given(given, Some(route), time_unit);
+                    }
+                }
+            },
         }
     }
-    let identifier = identifier.trim_matches('_');
-    if identifier.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        identifier.to_owned()
-    } else {
-        format!("x{identifier}")
-    }
-}
 
-/// A string of TOML in one line: it may stand in a comment, or be a key.
-fn quoted(text: &str) -> String {
-    let quoted = toml::Value::String(text.to_owned()).to_string();
-    match quoted.contains('\n') {
-        // Strings of JSON are those of TOML, but for one character.
-        true => serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f"),
-        false => quoted,
+    fn given(&mut self, given: &Given<'_>, route: Option<Condition<'_>>, time_unit: &str) {
+        let unit = given.amount.unit.as_deref();
+        let name = match &route {
+            Some(route) => self.name(&format!("dose_{}", route.values.concat())),
+            None => self.name("dose"),
+        };
+        self.line("");
+        if route.is_none() {
+            self.line(&format!("# {} of the rows looked at have an amount; `shape = \"since\"`, in a unit of time and without `column`, is the time since the last.", given.count));
+        }
+        self.line("[[import.events]]");
+        self.pair("name", &name, "");
+        match given.duration {
+            Some(duration) => {
+                let rate = format!("({})/({time_unit})", unit.unwrap_or("1"));
+                self.unit(unit.map(|_| rate.as_str()), "an amount a time");
+                self.pair("shape", "pulse", "the amount divided by `duration`, for that long");
+                self.line(&format!("duration = {duration:?}    # of every dose in the file, in `time_unit`"));
+            }
+            None => {
+                self.unit(unit, "as in the header");
+                self.pair(
+                    "shape",
+                    "cumulative",
+                    "the sum of all amounts so far; \"pulse\" for infusions of a known `duration`",
+                );
+            }
+        }
+        self.pair("column", &given.amount.header, "");
+        self.condition(&given.condition, "");
+        if let Some(route) = route {
+            self.condition(&route, "how it is given");
+        }
     }
-}
-
-fn list<'a>(items: impl Iterator<Item = &'a String>) -> String {
-    let mut text = String::from("[");
-    for (i, item) in items.enumerate() {
-        let _ = write!(text, "{}{}", if i > 0 { ", " } else { "" }, quoted(item));
-    }
-    text + "]"
-}
-
-/// A name as a key of TOML.
-fn key(name: &str) -> String {
-    let is_bare =
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-    if is_bare { name.to_owned() } else { quoted(name) }
 }

@@ -11,8 +11,15 @@ use super::records::Delimiter;
 use super::settings::Settings;
 use super::source::{Source, head, syntax};
 
+mod doses;
+mod inputs;
 mod look;
 mod mapping;
+mod names;
+mod roles;
+mod rows;
+mod stacked;
+mod toml;
 
 use look::Look;
 use mapping::HeldOut;
@@ -63,12 +70,11 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
     let cut = syntax(&archive.delimiter, archive.comment.then_some("#")).ok_or_else(Vec::new)?;
     let Some(mut source) = Source::open(&file, "--guess", cut, &mut problems) else { return Err(problems.into_vec()) };
     let looks = look::look(&mut source, archive.decimal_comma, &mut problems);
-    let candidates = [HeldOut::Trajectories, HeldOut::Ends, HeldOut::Nothing];
-    let mut texts = candidates.into_iter().filter_map(|held_out| archive.mapping(&file, &looks, held_out));
-    let Some(first) = texts.next() else {
+    let Some(roles) = roles::roles(&looks, archive.pattern.is_some()) else {
         let (found, remedy) = why_no_channel(&looks);
         return Err(if problems.is_empty() { nothing(&found, remedy) } else { problems.into_vec() });
     };
+    let first = archive.mapping(&file, &roles, HeldOut::Trajectories, false);
     if fs::metadata(&file.path).is_ok_and(|metadata| metadata.len() > LARGE) {
         return Ok(format!(
             "# Too large to be read whole for a guess: `paramill check` says what is wrong with it.\n{first}"
@@ -78,31 +84,48 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
     if problems.is_empty() {
         return Ok(first);
     }
+    let mut tries = Vec::new();
+    for extended in [false, true].into_iter().filter(|&extended| !extended || first.contains("role = \"input\"")) {
+        for held_out in [HeldOut::Trajectories, HeldOut::Ends, HeldOut::Nothing] {
+            tries.push((held_out, extended));
+        }
+    }
+    let mut texts =
+        tries.into_iter().skip(1).map(|(held_out, extended)| archive.mapping(&file, &roles, held_out, extended));
     Ok(texts.find(|text| wrong_with(text).is_empty()).unwrap_or_else(|| with_problems(&first, &problems)))
 }
 
 /// Bytes of a file up to which a guess is tried on all of it.
 const LARGE: u64 = 1 << 26;
-/// Problems that a guess names.
+/// Problems that a guess names, and those of a kind.
 const NAMED: usize = 10;
+const NAMED_OF_A_KIND: usize = 3;
 
 /// What `paramill check` would say of a mapping.
-fn wrong_with(text: &str) -> Vec<String> {
-    let section = text.parse::<toml::Table>().ok().and_then(|mut table| table.remove("import"));
-    match section.map(toml::Value::try_into::<Settings>) {
-        Some(Ok(settings)) => check(&settings, Path::new("")).iter().map(Problem::to_string).collect(),
-        Some(Err(error)) => vec![error.to_string()],
-        None => vec!["no [import] section".to_owned()],
+fn wrong_with(text: &str) -> Vec<Problem> {
+    let wrong = |found: String| vec![Problem::new(Kind::Setting, found, "an [import] section", "correct it")];
+    let section = text.parse::<::toml::Table>().map(|mut table| table.remove("import"));
+    match section.map(|section| section.map(::toml::Value::try_into::<Settings>)) {
+        Ok(Some(Ok(settings))) => check(&settings, Path::new("")),
+        Ok(Some(Err(error))) => wrong(error.to_string()),
+        Ok(None) => wrong("none".to_owned()),
+        Err(error) => wrong(error.to_string()),
     }
 }
 
-fn with_problems(text: &str, problems: &[String]) -> String {
+fn with_problems(text: &str, problems: &[Problem]) -> String {
     let mut head = String::from("# To be filled in or corrected before it can be run:\n");
-    for problem in problems.iter().take(NAMED) {
-        head += &format!("#   {}\n", problem.replace('\n', " "));
+    let mut named: Vec<&Problem> = Vec::new();
+    for problem in problems {
+        if named.len() < NAMED && named.iter().filter(|other| other.kind == problem.kind).count() < NAMED_OF_A_KIND {
+            named.push(problem);
+        }
     }
-    if problems.len() > NAMED {
-        head += &format!("#   and {} more: `paramill check` lists them\n", problems.len() - NAMED);
+    for problem in &named {
+        head += &format!("#   {}\n", problem.to_string().replace(char::is_control, " "));
+    }
+    if problems.len() > named.len() {
+        head += &format!("#   and {} more: `paramill check` lists them\n", problems.len() - named.len());
     }
     head + text
 }

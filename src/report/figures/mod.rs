@@ -6,6 +6,7 @@ use super::canvas::Canvas;
 mod agreement;
 mod cells;
 mod contexts;
+mod driven;
 mod fields;
 mod hull;
 mod losses;

@@ -1,6 +1,7 @@
-//! A few environments against time: data and prediction, of two channels each in a panel of its own, of more all in one.
+//! A few environments against time: data and prediction, of two channels each in a panel of its own, of more all in one; below them, what
+//! drives them.
 
-use super::Figure;
+use super::{Figure, driven};
 use crate::report::axis::{Axis, label, range};
 use crate::report::canvas::{Canvas, Path, SERIES};
 use crate::report::plot::{Key, Plot, legend_row};
@@ -25,28 +26,32 @@ pub struct Panel<'a> {
     pub times: &'a [f64],
     pub truth: Vec<Vec<f64>>,
     pub prediction: Vec<Vec<f64>>,
+    /// One list an input.
+    pub inputs: Vec<Vec<f64>>,
 }
 
 impl<'a> Panel<'a> {
     /// Those of the first environments that have something to show.
     pub fn all(input: &'a Input) -> Vec<Self> {
         let channels = input.channels.len();
-        input.portraits.iter().filter_map(|portrait| Panel::new(portrait, channels)).take(MOST).collect()
+        input.portraits.iter().filter_map(|it| Panel::new(it, channels, input.inputs.len())).take(MOST).collect()
     }
 
-    fn new(portrait: &'a Portrait, channels: usize) -> Option<Self> {
+    fn new(portrait: &'a Portrait, channels: usize, inputs: usize) -> Option<Self> {
         let length = portrait.times.len() * channels;
         if length == 0 || portrait.truth.len() != length || portrait.prediction.len() != length {
             return None;
         }
-        let split = |values: &[f64]| -> Vec<Vec<f64>> {
-            (0..channels.min(SERIES)).map(|c| values.iter().skip(c).step_by(channels).copied().collect()).collect()
+        let split = |values: &[f64], all: usize| -> Vec<Vec<f64>> {
+            (0..all.min(SERIES)).map(|c| values.iter().skip(c).step_by(all).copied().collect()).collect()
         };
+        let is_driven = portrait.inputs.len() == portrait.times.len() * inputs;
         let panel = Panel {
             title: &portrait.title,
             times: &portrait.times,
-            truth: split(&portrait.truth),
-            prediction: split(&portrait.prediction),
+            truth: split(&portrait.truth, channels),
+            prediction: split(&portrait.prediction, channels),
+            inputs: if is_driven { split(&portrait.inputs, inputs) } else { Vec::new() },
         };
         range(panel.truth.iter().flatten().copied()).map(|_| panel)
     }
@@ -87,33 +92,47 @@ pub fn figure(input: &Input) -> Option<Figure> {
     let apart = channels == 2;
     let mut canvas = Canvas::new("trajectories", 840.0, 0.0);
     let legend = if channels <= 2 {
-        let entries = [
+        let mut entries = vec![
             (Key::LineAndDot("p-truth", "p-truth-dots"), "data, at its samples"),
             (Key::Line("p-guess"), fitted(input)),
         ];
+        entries.extend(known_input(input));
         legend_row(&mut canvas, (LEFT, 14.0), &entries)
     } else {
         channel_legend(&mut canvas, input)
     };
     let (height, rows) = if apart { (LOW, panels.len()) } else { (HEIGHT, panels.len().div_ceil(2)) };
-    canvas.height = legend + 64.0 + rows as f64 * (height + 92.0) - 92.0 + 50.0;
+    let inputs = driven::count(input);
+    let pitch = height + 92.0 + driven::height(if apart { inputs.div_ceil(2) } else { inputs });
+    canvas.height = legend + 64.0 + rows as f64 * pitch - 92.0 + 50.0;
     let area = |place: usize| {
         let (row, column) = (place / 2, place % 2);
-        (LEFT + column as f64 * 424.0, legend + 54.0 + row as f64 * (height + 92.0), WIDTH, height)
+        (LEFT + column as f64 * 424.0, legend + 54.0 + row as f64 * pitch, WIDTH, height)
     };
     for (index, panel) in panels.iter().enumerate() {
         if apart {
-            (0..2).for_each(|c| series(&mut canvas, input, panel, c..c + 1, area(2 * index + c)));
+            for c in 0..2 {
+                let area = area(2 * index + c);
+                let below = (c..inputs).step_by(2);
+                series(&mut canvas, input, panel, c..c + 1, (area, below.len() == 0));
+                driven::below(&mut canvas, input, panel, below, area);
+            }
         } else {
-            series(&mut canvas, input, panel, 0..panel.truth.len(), area(index));
+            series(&mut canvas, input, panel, 0..panel.truth.len(), (area(index), inputs == 0));
+            driven::below(&mut canvas, input, panel, 0..inputs, area(index));
         }
     }
-    let hidden = if channels > SERIES { format!(" The first {SERIES} of {channels} channels.") } else { String::new() };
+    let first = |shown: usize, all: usize, what: &str| match all > shown {
+        true => format!(" The first {shown} of {all} {what}."),
+        false => String::new(),
+    };
+    let hidden = first(SERIES, channels, "channels") + &first(driven::MOST, input.inputs.len(), "inputs");
     let titles: Vec<&str> = panels.iter().map(|panel| panel.title).collect();
+    let drivers = if inputs > 0 { ", and what drives them," } else { "" };
     Some(Figure {
         name: "trajectories",
         title: "Trajectories",
-        description: format!("Trajectories of data and prediction against time: {}.", titles.join("; ")),
+        description: format!("Trajectories of data and prediction{drivers} against time: {}.", titles.join("; ")),
         caption: format!("{}{hidden}", told(input)),
         canvas,
     })
@@ -126,6 +145,11 @@ fn common_unit(input: &Input) -> Option<&str> {
     units.all(|unit| unit == first).then_some(first)
 }
 
+/// A line of the legend, where there are inputs.
+fn known_input(input: &Input) -> Option<(Key<'static>, &'static str)> {
+    (!input.inputs.is_empty()).then_some((Key::Line(driven::CLASS), "input"))
+}
+
 /// Returns the height of the legend beyond its first line.
 fn channel_legend(canvas: &mut Canvas, input: &Input) -> f64 {
     let shared = common_unit(input).is_some();
@@ -136,18 +160,19 @@ fn channel_legend(canvas: &mut Canvas, input: &Input) -> f64 {
     let entries: Vec<(Key, &str)> =
         names.iter().zip(&classes).map(|(name, (line, dots))| (Key::LineAndDot(line, dots), name.as_str())).collect();
     let down = legend_row(canvas, (LEFT, 14.0), &entries) + 23.0;
-    let styles =
-        [(Key::LineAndDot("p-line-6", "p-dots-6"), "data, at its samples"), (Key::Line("p-dash-6"), fitted(input))];
+    let mut styles =
+        vec![(Key::LineAndDot("p-line-6", "p-dots-6"), "data, at its samples"), (Key::Line("p-dash-6"), fitted(input))];
+    styles.extend(known_input(input));
     down + legend_row(canvas, (LEFT, 14.0 + down), &styles)
 }
 
-/// The channels `shown` of an environment in one panel.
+/// The channels `shown` of an environment in one panel, with the name of the axis of time where it is the lowest.
 fn series(
     canvas: &mut Canvas,
     input: &Input,
     panel: &Panel,
     shown: std::ops::Range<usize>,
-    (left, top, width, height): (f64, f64, f64, f64),
+    ((left, top, width, height), is_lowest): ((f64, f64, f64, f64), bool),
 ) {
     let alone = shown.len() == 1;
     let name = match alone {
@@ -155,7 +180,7 @@ fn series(
         false => label("value", common_unit(input).unwrap_or("1")),
     };
     let values = shown.clone().flat_map(|c| panel.limits(c));
-    let time = label("time", &input.time_unit);
+    let time = if is_lowest { label("time", &input.time_unit) } else { String::new() };
     let (Some(x), Some(y)) = (Axis::linear(panel.times.iter().copied(), &time), Axis::linear(values, &name)) else {
         return;
     };

@@ -1,0 +1,55 @@
+//! What drives an environment, in low panels below those of its channels.
+
+use super::trajectories::Panel;
+use crate::report::axis::{Axis, label};
+use crate::report::canvas::{Anchor, Canvas, Path};
+use crate::report::plot::Plot;
+use crate::report::{Input, number};
+use crate::schema::Between;
+
+/// Inputs drawn at most.
+pub const MOST: usize = 4;
+/// Height of a panel, and from the panel above to it.
+const HEIGHT: f64 = 64.0;
+const GAP: f64 = 50.0;
+/// The stroke of a signal.
+pub const CLASS: &str = "p-input";
+
+/// How many inputs are drawn.
+pub fn count(input: &Input) -> usize {
+    input.inputs.len().min(MOST)
+}
+
+/// What `rows` of panels add to the height.
+pub fn height(rows: usize) -> f64 {
+    rows as f64 * (HEIGHT + GAP)
+}
+
+/// Draws some of the inputs one below the other, under the panel at (`left`, `top`).
+pub fn below(
+    canvas: &mut Canvas,
+    input: &Input,
+    panel: &Panel,
+    shown: impl Iterator<Item = usize>,
+    (left, top, width, height): (f64, f64, f64, f64),
+) {
+    let mut shown = shown.peekable();
+    let mut top = top + height + GAP;
+    while let Some(u) = shown.next() {
+        let time = if shown.peek().is_none() { label("time", &input.time_unit) } else { String::new() };
+        let Some(values) = panel.inputs.get(u) else { return };
+        let x = Axis::linear(panel.times.iter().copied(), &time);
+        let (Some(x), Some(y)) = (x, Axis::linear(values.iter().copied(), "")) else { return };
+        let plot = Plot { left, top, width, height: HEIGHT, x: x.without_margin(), y };
+        plot.frame(canvas, "");
+        let name = format!("input {}", number::quantity(&input.inputs[u].quantity));
+        canvas.text("p-small", Anchor::Start, (left, top - 8.0), &name);
+        let points: Vec<_> = panel.times.iter().zip(values).map(|(t, value)| plot.at(*t, *value)).collect();
+        let path = match input.inputs[u].between {
+            Between::Hold => Path::new().steps(&points),
+            Between::Linear => Path::new().line(points),
+        };
+        canvas.path(&format!("class=\"{CLASS}\""), &path);
+        top += HEIGHT + GAP;
+    }
+}
