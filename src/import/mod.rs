@@ -16,7 +16,6 @@ mod columns;
 mod conversions;
 mod counts;
 mod events;
-mod expression;
 mod files;
 mod guess;
 mod hdf5;

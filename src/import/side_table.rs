@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::cell::{Flaw, Writing};
-use super::expression::{Expression, columns_of};
 use super::files::SourceFile;
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
 use super::settings::{Settings, SideTable};
@@ -12,6 +11,7 @@ use super::source::{Row, Source, syntax};
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
 use crate::progress::Interrupt;
+use crate::systems::Formula;
 
 /// The known parameters of every environment that the side table has.
 pub(super) struct Known {
@@ -35,11 +35,11 @@ pub(super) fn read(
         SourceFile { name: side.file.clone(), path: directory.join(&side.file), environment: None, trajectory: None };
     let mut source = Source::open(&file, "import.side_table.file", syntax, problems)?;
     let writing = Writing::new(&side.decimal, &side.unknown);
-    let expressions: Vec<Option<Expression>> =
-        settings.parameters.iter().map(|parameter| Expression::parse(&parameter.expression).ok()).collect();
+    let formulas: Vec<Option<Formula>> =
+        settings.parameters.iter().map(|parameter| Formula::parse(&parameter.expression).ok()).collect();
     let mut positions = BTreeMap::new();
-    for (index, expression) in expressions.iter().enumerate() {
-        for name in expression.iter().flat_map(Expression::columns) {
+    for (index, formula) in formulas.iter().enumerate() {
+        for name in formula.iter().flat_map(Formula::names) {
             if !positions.contains_key(name.as_str()) {
                 let key = format!("import.parameters[{index}].expression");
                 positions.insert(name.as_str(), source.column(&key, name, problems));
@@ -73,7 +73,7 @@ pub(super) fn read(
             problems.push(at(Problem::new(Kind::DuplicateKey, found, "one row an environment", remedy)));
         }
         let cells = Cells { writing: &writing, path: &path, header: &header, row, positions: &positions };
-        parameters.insert(environment, cells.parameters(&expressions, problems));
+        parameters.insert(environment, cells.parameters(&formulas, problems));
     });
 
     for (name, environment) in &side.rename {
@@ -136,19 +136,19 @@ struct Cells<'a> {
 
 impl Cells<'_> {
     /// Values of the parameters; `None` where an input is marked as unknown or was reported.
-    fn parameters(&self, expressions: &[Option<Expression>], problems: &mut Problems) -> Vec<Option<f64>> {
+    fn parameters(&self, formulas: &[Option<Formula>], problems: &mut Problems) -> Vec<Option<f64>> {
         let mut values = BTreeMap::new();
-        for name in columns_of(expressions.iter().flatten()) {
-            if let Some(&Some(position)) = self.positions.get(name) {
+        for (&name, &position) in self.positions {
+            if let Some(position) = position {
                 values.insert(name, self.value(position, problems));
             }
         }
-        expressions
+        formulas
             .iter()
-            .map(|expression| {
-                let expression = expression.as_ref()?;
-                let inputs = expression.columns().iter().map(|name| values.get(name.as_str()).copied().flatten());
-                let value = expression.value(&inputs.collect::<Option<Vec<f64>>>()?);
+            .map(|formula| {
+                let formula = formula.as_ref()?;
+                let inputs = formula.names().iter().map(|name| values.get(name.as_str()).copied().flatten());
+                let value = formula.value(&inputs.collect::<Option<Vec<f64>>>()?);
                 if !value.is_finite() {
                     let remedy = "correct the row or the expression, or mark the cell as unknown";
                     let found = format!("a parameter of value {value}");

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-use super::expression::Expression;
 use super::files::{ids_in, is_pattern};
 use super::problem::{Kind, Problem, shown};
 use super::records::Delimiter;
 use super::settings::{Layout, Role, Selection, Settings, Shape, Splits, Table};
 use super::unit::{Conversion, Unit};
 use crate::dataset::RESERVED;
+use crate::systems::Formula;
 
 impl Settings {
     /// Every contradiction and impossible value in the settings themselves; opens no file.
@@ -82,14 +82,11 @@ impl Settings {
         }
 
         for (index, parameter) in self.parameters.iter().enumerate() {
-            match Expression::parse(&parameter.expression) {
-                Ok(_) => {}
-                Err(error) => {
-                    let found =
-                        format!("{} at character {} of {}", error.found, error.character, shown(&parameter.expression));
-                    let remedy = "correct the expression; a column whose name is not a plain word stands in braces";
-                    report(format!("parameters[{index}].expression"), found, &error.expected, remedy);
-                }
+            if let Err(fault) = Formula::parse(&parameter.expression) {
+                let found =
+                    format!("{} at character {} of {}", fault.found, fault.character, shown(&parameter.expression));
+                let remedy = format!("{}; a column whose name is not a plain word stands in braces", fault.remedy);
+                report(format!("parameters[{index}].expression"), found, &fault.expected, &remedy);
             }
         }
         if self.side_table.is_none() && !self.parameters.is_empty() {

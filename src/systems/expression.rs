@@ -1,155 +1,125 @@
 //! Right-hand sides of a user's system: text to code.
 //!
-//! The crate `exmex` reads the expression. It says of no error where it is, and it reads `-a^2` as `(-a)^2` and `a^b^c` as
-//! `(a^b)^c`; so the text is held against the grammar first, and goes to `exmex` with brackets that leave no doubt. What
-//! `exmex` computes with is [`Code`] instead of numbers, so that evaluating once gives the code of the expression.
+//! The tokens are held against the grammar first; what passes is put in the order of a stack machine by precedence. Source: E. W. Dijkstra,
+//! Algol 60 translation, Mathematisch Centrum MR 34 (1961).
 
-use exmex::{BinOp, Express, FlatEx, MakeOperators, Operator};
-
-use super::functions::{BINARY, UNARY};
+use super::functions::{self, BINARY, UNARY};
 use super::grammar::{Fault, Token, check, scan};
 use super::problem::nearest;
 use super::program::{Code, DEEPEST, Instruction};
+
+/// How tightly operations hold their operands; `^` alone binds from right to left.
+const SUM: u8 = 1;
+const PRODUCT: u8 = 2;
+const SIGN: u8 = 3;
+const POWER: u8 = 4;
+const FUNCTION: u8 = 5;
+
+/// An operation whose last operand is not yet read, and how tightly it binds; `None` is a bracket.
+type Waiting = Option<(u8, Instruction)>;
+
+/// The instructions of `text` as they are written, where `name` gives that of a name, told its first character from 1.
+///
+/// # Errors
+/// The first character that does not fit the grammar.
+pub(super) fn parse(text: &str, mut name: impl FnMut(usize, String) -> Instruction) -> Result<Vec<Instruction>, Fault> {
+    let tokens = scan(text)?;
+    check(&tokens, text.chars().count() + 1)?;
+    let mut instructions = Vec::with_capacity(tokens.len());
+    let mut waiting: Vec<Waiting> = Vec::new();
+    let mut follows_operand = false;
+    for (character, token) in tokens {
+        let is_sign = token.is_sign() && !follows_operand;
+        follows_operand = matches!(token, Token::Number(_) | Token::Name(_) | Token::Close);
+        match token {
+            Token::Number(number) => instructions.push(Instruction::Number(number)),
+            Token::Name(text) => instructions.push(name(character, text)),
+            Token::Function(name) => waiting.push(function(name).map(|function| (FUNCTION, function))),
+            Token::Operator('+') if is_sign => {}
+            Token::Operator('-') if is_sign => waiting.push(Some((SIGN, Instruction::Negate))),
+            Token::Operator(operator) => {
+                let (binding, instruction, least) = match operator {
+                    '+' => (SUM, Instruction::Add, SUM),
+                    '-' => (SUM, Instruction::Subtract, SUM),
+                    '*' => (PRODUCT, Instruction::Multiply, PRODUCT),
+                    '/' => (PRODUCT, Instruction::Divide, PRODUCT),
+                    _ => (POWER, Instruction::Power, FUNCTION),
+                };
+                release(&mut waiting, &mut instructions, least);
+                waiting.push(Some((binding, instruction)));
+            }
+            Token::Open => waiting.push(None),
+            Token::Comma => release(&mut waiting, &mut instructions, SUM),
+            Token::Close => {
+                release(&mut waiting, &mut instructions, SUM);
+                waiting.pop();
+            }
+        }
+    }
+    release(&mut waiting, &mut instructions, SUM);
+    Ok(instructions)
+}
+
+fn function(name: &str) -> Option<Instruction> {
+    let unary = UNARY.iter().find(|it| it.0 == name).map(|it| Instruction::Unary(it.1));
+    unary.or_else(|| BINARY.iter().find(|it| it.0 == name).map(|it| Instruction::Binary(it.1)))
+}
+
+/// Gives out the operations behind the innermost bracket, the last first, until one binds less tightly than `least`.
+fn release(waiting: &mut Vec<Waiting>, instructions: &mut Vec<Instruction>, least: u8) {
+    while let Some(&Some((binding, instruction))) = waiting.last()
+        && binding >= least
+    {
+        instructions.push(instruction);
+        waiting.pop();
+    }
+}
 
 /// The code of `text`, where `names` gives the code of each name.
 ///
 /// # Errors
 /// Every unknown name; else the first character that does not fit the grammar.
 pub(super) fn compile(text: &str, names: &[(&str, Instruction)]) -> Result<Code, Vec<Fault>> {
-    let tokens = scan(text).map_err(|fault| vec![fault])?;
-    let partners = check(&tokens, text.chars().count() + 1).map_err(|fault| vec![fault])?;
-    let known: Vec<&str> = names.iter().map(|name| name.0).collect();
-    let strangers = tokens.iter().filter_map(|(character, token)| match token {
-        Token::Name(name) if !known.contains(&name.as_str()) => Some(unknown(*character, name, &known)),
-        _ => None,
+    let mut strangers = Vec::new();
+    let instructions = parse(text, |character, name| match names.iter().find(|it| it.0 == name) {
+        Some((_, instruction)) => *instruction,
+        None => {
+            strangers.push(unknown(character, &name, names));
+            Instruction::Number(f64::NAN)
+        }
     });
-    let strangers: Vec<Fault> = strangers.collect();
-    if !strangers.is_empty() {
-        return Err(strangers);
-    }
-    let whole = |found: String, expected: &str, remedy: &str| {
-        vec![Fault { character: 1, found, expected: expected.to_owned(), remedy: remedy.to_owned() }]
-    };
-    let code = FlatEx::<Code, Operators>::parse(&unambiguous(&tokens, &partners)).and_then(|parsed| {
-        let code_of = |name: &String| names.iter().find(|it| it.0 == name.as_str()).map(|it| Code::one(it.1));
-        parsed.eval(&parsed.var_names().iter().filter_map(code_of).collect::<Vec<_>>())
-    });
-    match code {
-        Ok(code) if code.depth() <= DEEPEST => Ok(code),
-        Ok(_) => Err(whole(
-            "an expression nested too deeply".to_owned(),
-            &format!("at most {DEEPEST} values that wait for their operators"),
-            "write long sums and products from left to right",
-        )),
-        Err(error) => Err(whole(format!("an expression that cannot be read ({error})"), "an expression", "rewrite it")),
+    let code = Code::simplified(instructions.map_err(|fault| vec![fault])?);
+    match is_shallow(&code) {
+        _ if !strangers.is_empty() => Err(strangers),
+        Ok(()) => Ok(code),
+        Err(fault) => Err(vec![fault]),
     }
 }
 
-fn unknown(character: usize, name: &str, known: &[&str]) -> Fault {
-    let remedy = match nearest(name, known) {
+/// Whether the stack of a program holds what `code` puts there.
+pub(super) fn is_shallow(code: &Code) -> Result<(), Fault> {
+    if code.depth() <= DEEPEST {
+        return Ok(());
+    }
+    Err(Fault {
+        character: 1,
+        found: "an expression nested too deeply".to_owned(),
+        expected: format!("at most {DEEPEST} values that wait for their operators"),
+        remedy: "write long sums and products from left to right".to_owned(),
+    })
+}
+
+fn unknown(character: usize, name: &str, names: &[(&str, Instruction)]) -> Fault {
+    if functions::names().contains(&name) {
+        let (found, remedy) = (format!("`{name}` without an argument"), format!("write `{name}(...)`"));
+        return Fault { character, found, expected: "`(`".to_owned(), remedy };
+    }
+    let known: Vec<&str> = names.iter().map(|name| name.0).collect();
+    let remedy = match nearest(name, &known) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => "name a state, a parameter or a constant".to_owned(),
     };
     Fault { character, found: format!("`{name}`"), expected: format!("one of {}", known.join(", ")), remedy }
-}
-
-/// The expression as `exmex` reads it: powers after a sign or a `^` in brackets of their own, functions of two arguments as
-/// operators, names in braces, numbers without exponents.
-fn unambiguous(tokens: &[(usize, Token)], partners: &[usize]) -> String {
-    let mut closing = vec![0_usize; tokens.len() + 1];
-    let mut separators: Vec<Option<&str>> = Vec::new();
-    let mut text = String::new();
-    for (position, (_, token)) in tokens.iter().enumerate() {
-        text.extend(std::iter::repeat_n(')', closing[position]));
-        let before = position.checked_sub(1).map(|before| &tokens[before].1);
-        match token {
-            Token::Number(number) => text.push_str(&number.to_string()),
-            Token::Name(name) => text.push_str(&format!("{{{name}}}")),
-            Token::Function(name) if UNARY.iter().any(|it| it.0 == *name) => text.push_str(name),
-            Token::Function(_) => {}
-            Token::Operator(operator) => {
-                text.push(*operator);
-                let is_sign =
-                    token.is_sign() && matches!(before, None | Some(Token::Operator(_) | Token::Open | Token::Comma));
-                if is_sign || *operator == '^' {
-                    text.push('(');
-                    closing[end_of_power(tokens, partners, position + 1)] += 1;
-                }
-            }
-            Token::Open => {
-                let operator = match before {
-                    Some(Token::Function(name)) => BINARY.iter().map(|it| it.0).find(|it| it == name),
-                    _ => None,
-                };
-                text.push_str(if operator.is_some() { "((" } else { "(" });
-                separators.push(operator);
-            }
-            Token::Comma => {
-                let operator = separators.last().copied().flatten().unwrap_or_default();
-                text.push_str(&format!("){operator}("));
-            }
-            Token::Close => text.push_str(if separators.pop().flatten().is_some() { "))" } else { ")" }),
-        }
-    }
-    text.extend(std::iter::repeat_n(')', closing[tokens.len()]));
-    text
-}
-
-/// The position after the power that begins at `position`, with its signs and exponents.
-fn end_of_power(tokens: &[(usize, Token)], partners: &[usize], mut position: usize) -> usize {
-    loop {
-        while tokens[position].1.is_sign() {
-            position += 1;
-        }
-        position = match tokens[position].1 {
-            Token::Open => partners[position] + 1,
-            Token::Function(_) => partners[position + 1] + 1,
-            _ => position + 1,
-        };
-        match tokens.get(position) {
-            Some((_, Token::Operator('^'))) => position += 1,
-            _ => return position,
-        }
-    }
-}
-
-/// The operators on [`Code`].
-#[derive(Clone, Debug)]
-struct Operators;
-
-/// A binary operator of that name; the greater `prio` binds tighter.
-macro_rules! binary {
-    ($prio:expr, $operation:expr) => {
-        BinOp { apply: |left: Code, right: Code| left.binary(right, $operation), prio: $prio, is_commutative: false }
-    };
-}
-
-/// A function of [`UNARY`] or [`BINARY`]: `exmex` takes function pointers, which capture nothing.
-macro_rules! functions {
-    ($($kind:ident $position:literal),* $(,)?) => { vec![$(functions!(@ $kind $position)),*] };
-    (@ unary $position:literal) => {
-        Operator::make_unary(UNARY[$position].0, |code: Code| code.unary(Instruction::Unary(UNARY[$position].1)))
-    };
-    (@ binary $position:literal) => {
-        Operator::make_bin(BINARY[$position].0, binary!(0, Instruction::Binary(BINARY[$position].1)))
-    };
-}
-
-impl MakeOperators<Code> for Operators {
-    fn make<'a>() -> Vec<Operator<'a, Code>> {
-        let mut operators = functions![
-            unary 0, unary 1, unary 2, unary 3, unary 4, unary 5, unary 6, unary 7, unary 8, unary 9, unary 10, unary 11,
-            unary 12, unary 13, unary 14, binary 0, binary 1, binary 2,
-        ];
-        operators.extend([
-            Operator::make_bin_unary("+", binary!(1, Instruction::Add), |code: Code| code),
-            Operator::make_bin_unary("-", binary!(1, Instruction::Subtract), |code| code.unary(Instruction::Negate)),
-            Operator::make_bin("*", binary!(2, Instruction::Multiply)),
-            Operator::make_bin("/", binary!(2, Instruction::Divide)),
-            Operator::make_bin("^", binary!(3, Instruction::Power)),
-        ]);
-        operators
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! The grammar of right-hand sides, and where a text leaves it.
+//! The grammar of expressions, and where a text leaves it.
 //!
 //! ```text
 //! sum     = product { ("+" | "-") product }
 //! product = sign { ("*" | "/") sign }
 //! sign    = ("-" | "+") sign | power
 //! power   = atom [ "^" sign ]                 so -a^2 = -(a^2) and a^b^c = a^(b^c)
-//! atom    = number | name | function "(" sum [ "," sum ] ")" | "(" sum ")"
+//! atom    = number | name | "{" any name "}" | function "(" sum [ "," sum ] ")" | "(" sum ")"
 //! ```
 
 use super::functions::{self, BINARY};
@@ -17,7 +17,7 @@ const LONGEST: usize = 4000;
 
 /// Where an expression stops making sense.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     /// From 1.
     pub character: usize,
     pub found: String,
@@ -95,6 +95,21 @@ pub(super) fn scan(text: &str) -> Result<Vec<(usize, Token)>, Fault> {
                     }
                 }
             }
+            '{' => match text[next..].iter().position(|c| *c == '}') {
+                Some(length) if length > 0 => {
+                    let name: String = text[next..next + length].iter().collect();
+                    next += length + 1;
+                    Token::Name(name.trim().to_owned())
+                }
+                _ => {
+                    return Err(fault(
+                        start,
+                        "`{`".to_owned(),
+                        "a name and `}` after `{`",
+                        "close the brace".to_owned(),
+                    ));
+                }
+            },
             _ if first.is_alphabetic() || first == '_' => {
                 while text.get(next).is_some_and(|c| c.is_alphanumeric() || *c == '_') {
                     next += 1;
@@ -103,11 +118,8 @@ pub(super) fn scan(text: &str) -> Result<Vec<(usize, Token)>, Fault> {
                 let function = functions::names().into_iter().find(|function| *function == word);
                 let called = text[next..].iter().find(|c| !c.is_whitespace()) == Some(&'(');
                 match (function, called) {
+                    (_, false) => Token::Name(word),
                     (Some(function), true) => Token::Function(function),
-                    (Some(function), false) => {
-                        let remedy = format!("write `{function}(...)`");
-                        return Err(fault(start, format!("`{function}` without an argument"), "`(`", remedy));
-                    }
                     (None, true) => {
                         let remedy = match nearest(&word, &functions::names()) {
                             Some(nearest) => format!("did you mean `{nearest}`?"),
@@ -116,7 +128,6 @@ pub(super) fn scan(text: &str) -> Result<Vec<(usize, Token)>, Fault> {
                         let expected = format!("one of the functions {}", functions::names().join(", "));
                         return Err(fault(start, format!("`{word}(`"), &expected, remedy));
                     }
-                    (None, false) => Token::Name(word),
                 }
             }
             _ => {
@@ -131,13 +142,12 @@ pub(super) fn scan(text: &str) -> Result<Vec<(usize, Token)>, Fault> {
 
 /// An opened bracket, and how many arguments are still to come in it.
 struct Opened {
-    token: usize,
+    character: usize,
     more: usize,
 }
 
-/// For each opening bracket the position of the closing one, where the tokens fit the grammar.
-pub(super) fn check(tokens: &[(usize, Token)], end: usize) -> Result<Vec<usize>, Fault> {
-    let mut partners = vec![0; tokens.len()];
+/// Whether the tokens fit the grammar; `end` is the character behind them.
+pub(super) fn check(tokens: &[(usize, Token)], end: usize) -> Result<(), Fault> {
     let mut opened: Vec<Opened> = Vec::new();
     let mut has_operand = false;
     for (position, (character, token)) in tokens.iter().enumerate() {
@@ -157,7 +167,7 @@ pub(super) fn check(tokens: &[(usize, Token)], end: usize) -> Result<Vec<usize>,
                 if opened.len() == DEEPEST {
                     return fault(&format!("at most {DEEPEST} brackets in one another"), "simplify the expression");
                 }
-                opened.push(Opened { token: position, more });
+                opened.push(Opened { character: *character, more });
             }
             (Token::Operator(_), false) if token.is_sign() => {}
             (Token::Operator('*'), false) if follows == Some(&Token::Operator('*')) => {
@@ -166,7 +176,7 @@ pub(super) fn check(tokens: &[(usize, Token)], end: usize) -> Result<Vec<usize>,
             (_, false) => return fault("a number, a name, a function or a bracket", "write the missing operand"),
             (Token::Operator(_), true) => has_operand = false,
             (Token::Close, true) => match opened.pop() {
-                Some(Opened { token, more: 0 }) => partners[token] = position,
+                Some(Opened { more: 0, .. }) => {}
                 Some(_) => return fault("`,` and a second argument", "write the second argument"),
                 None => return fault("an operator or the end", "remove it, or open the bracket"),
             },
@@ -185,9 +195,9 @@ pub(super) fn check(tokens: &[(usize, Token)], end: usize) -> Result<Vec<usize>,
     };
     match (has_operand, opened.last()) {
         (false, _) => fault("a number, a name, a function or a bracket".to_owned(), "write the missing operand"),
-        (true, Some(Opened { token, .. })) => {
-            fault(format!("`)` for the bracket at character {}", tokens[*token].0), "close the bracket")
+        (true, Some(Opened { character, .. })) => {
+            fault(format!("`)` for the bracket at character {character}"), "close the bracket")
         }
-        (true, None) => Ok(partners),
+        (true, None) => Ok(()),
     }
 }

@@ -40,27 +40,61 @@ pub(super) enum Instruction {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code(Vec<Instruction>);
 
-impl std::str::FromStr for Code {
-    type Err = std::num::ParseFloatError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse().map(|number| Code::one(Instruction::Number(number)))
+impl Instruction {
+    /// Values that it takes from the stack.
+    fn operands(self) -> usize {
+        match self {
+            Instruction::Number(_)
+            | Instruction::Time
+            | Instruction::State(_)
+            | Instruction::Parameter(_)
+            | Instruction::Input { .. } => 0,
+            Instruction::MultiplyState(_)
+            | Instruction::Negate
+            | Instruction::Square
+            | Instruction::Unary(_)
+            | Instruction::Derivative(_) => 1,
+            _ => 2,
+        }
     }
 }
 
 impl Code {
-    pub(super) fn one(instruction: Instruction) -> Self {
+    /// The instructions of an expression as they are.
+    pub(super) fn verbatim(instructions: Vec<Instruction>) -> Self {
+        Code(instructions)
+    }
+
+    /// The instructions of an expression, numbers computed at once and the frequent operations by instructions of their own.
+    pub(super) fn simplified(instructions: Vec<Instruction>) -> Self {
+        let mut stack: Vec<Code> = Vec::new();
+        for instruction in instructions {
+            let mut operand = || stack.pop().unwrap_or_default();
+            let code = match instruction.operands() {
+                0 => Code::one(instruction),
+                1 => operand().unary(instruction),
+                _ => {
+                    let right = operand();
+                    operand().binary(right, instruction)
+                }
+            };
+            stack.push(code);
+        }
+        stack.pop().unwrap_or_default()
+    }
+
+    fn one(instruction: Instruction) -> Self {
         Code(vec![instruction])
     }
 
     /// `operation` of `self`; done at once where that is a number.
-    pub(super) fn unary(mut self, operation: Instruction) -> Self {
+    fn unary(mut self, operation: Instruction) -> Self {
         self.0.push(operation);
         self.folded(2)
     }
 
     /// `operation` of `self` and `right`; done at once where both are numbers.
-    pub(super) fn binary(mut self, right: Code, operation: Instruction) -> Self {
+    fn binary(mut self, right: Code, operation: Instruction) -> Self {
         match (operation, right.0.as_slice()) {
             (Instruction::Power, [Instruction::Number(2.0)]) => return self.unary(Instruction::Square),
             (Instruction::Multiply, [Instruction::State(state)]) => {
@@ -92,15 +126,7 @@ impl Code {
         let mut depth = 0_usize;
         let mut deepest = 0;
         for instruction in &self.0 {
-            match instruction {
-                Instruction::Number(_)
-                | Instruction::Time
-                | Instruction::State(_)
-                | Instruction::Parameter(_)
-                | Instruction::Input { .. } => depth += 1,
-                Instruction::MultiplyState(_) | Instruction::Negate | Instruction::Square | Instruction::Unary(_) => {}
-                _ => depth -= 1,
-            }
+            depth = depth + 1 - instruction.operands();
             deepest = deepest.max(depth);
         }
         deepest

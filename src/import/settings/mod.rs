@@ -164,7 +164,8 @@ pub struct Parameter {
     /// One sentence for people.
     #[serde(default)]
     pub description: String,
-    /// Arithmetic over columns of the side table: `+ - * / ^`, brackets, numbers, `pi`, `sqrt`, `exp`, `ln`, `log10`, `abs`.
+    /// Arithmetic over columns of the side table: `+ - * / ^`, brackets, numbers, `pi`, and the functions that equations may call, such as
+    /// `sqrt`, `exp`, `ln`, `log10`, `abs`, `min(a, b)`.
     ///
     /// A column whose name is not a plain word stands in braces: `{weight(oz)} * 0.028349523125`.
     pub expression: String,
