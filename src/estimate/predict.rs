@@ -226,7 +226,7 @@ pub fn forecast(
     let (mut states, mut halves) = (initial.to_vec(), vec![0.0; values]);
     for (i, (z, tangent)) in predictions.iter().zip(moved.chunks_exact(d)).take(count).enumerate() {
         let scale = &scales[i % values];
-        states.push(z * scale.scale + scale.centre);
+        states.push(scale.unscaled(*z));
         let tangent = DVector::from_column_slice(tangent);
         halves.push(quantile * (&known.covariance * &tangent).dot(&tangent).sqrt() * scale.scale);
     }
