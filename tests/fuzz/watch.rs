@@ -12,7 +12,7 @@ const PROGRESS: &str = "PARAMILL_FUZZ_PROGRESS";
 /// Cases of each kind where `PARAMILL_FUZZ_SECONDS` is not set.
 const CASES_BY_DEFAULT: u64 = 200;
 /// A case that takes longer never ends.
-const LONGEST: Duration = Duration::from_secs(20);
+const LONGEST: Duration = Duration::from_secs(60);
 /// Memory that a case may use at most, resident and in addresses.
 const MOST_RESIDENT: usize = 768 << 10; // KiB
 const MOST_ADDRESSES: usize = 6 << 20; // KiB, of which libtorch and the stacks of threads take most
