@@ -17,6 +17,8 @@ pub struct Signals(Vec<Signal>);
 struct Signal {
     name: String,
     between: Between,
+    /// Whether it keeps its first and last value beyond them (`extend` of the archive's channel).
+    extend: bool,
     /// Strictly increasing `[N]`, `N > 0`.
     times: Vec<f64>,
     /// `[N]`.
@@ -41,7 +43,9 @@ impl Signals {
         let signal = |(u, input): (usize, &crate::schema::Input)| {
             let sampled = times.iter().zip(values.iter().skip(u).step_by(known.inputs.len()));
             let (times, values) = sampled.filter(|(_, value)| !value.is_nan()).unzip();
-            Signal { name: input.quantity.name.clone(), between: input.between, times, values }
+            let name = input.quantity.name.clone();
+            let channel = known.archive.and_then(|archive| archive.channels.iter().find(|it| it.name == name));
+            Signal { name, between: input.between, extend: channel.is_some_and(|it| it.extend), times, values }
         };
         Ok(Signals(known.inputs.iter().enumerate().map(signal).collect()))
     }
@@ -64,7 +68,7 @@ impl Signals {
     pub fn at(&self, times: &[f64]) -> Result<Vec<f64>, Error> {
         let (Some(&begin), Some(&end)) = (times.first(), times.last()) else { return Ok(Vec::new()) };
         let slack = ROUNDING * (end - begin);
-        for Signal { name, times, .. } in &self.0 {
+        for Signal { name, times, .. } in self.0.iter().filter(|signal| !signal.extend) {
             let (first, last) = (times[0], times[times.len() - 1]);
             if begin < first - slack || end > last + slack {
                 return Err(Error::Usage(format!(
@@ -74,19 +78,20 @@ impl Signals {
                 )));
             }
         }
-        Ok(times.iter().flat_map(|&time| self.0.iter().map(move |signal| signal.at(time))).collect())
+        Ok(times.iter().flat_map(|&time| self.0.iter().map(move |signal| signal.at(time, slack))).collect())
     }
 }
 
 impl Signal {
-    /// The value at a time; that at its first sample before it, and at its last after it.
-    fn at(&self, time: f64) -> f64 {
+    /// The value at a time; that at its first sample before it, and at its last after it. A sample less than `slack` later is reached:
+    /// what jumps there has jumped, or a step of the solver would see the value before.
+    fn at(&self, time: f64, slack: f64) -> f64 {
         let Signal { between, times, values, .. } = self;
         let time = time.clamp(times[0], times[times.len() - 1]);
-        let next = times.partition_point(|sample| *sample <= time);
+        let next = times.partition_point(|sample| *sample <= time + slack);
         let (before, after) = (next - 1, next.min(times.len() - 1));
         let (value, slope) = between.step(values[before], values[after], times[after] - times[before]);
-        value + slope * (time - times[before])
+        value + slope * (time - times[before]).max(0.0)
     }
 }
 
@@ -96,13 +101,19 @@ mod tests {
 
     #[test]
     fn signals_are_held_or_drawn_between_rows() {
-        let signal = |between, values| Signal { name: "u".to_owned(), between, times: vec![0.0, 1.0, 3.0], values };
+        let signal = |between, values| {
+            let (name, times) = ("u".to_owned(), vec![0.0, 1.0, 3.0]);
+            Signal { name, between, extend: false, times, values }
+        };
         let hold = signal(Between::Hold, vec![1.0, 2.0, 4.0]);
         let signals = Signals(vec![hold, signal(Between::Linear, vec![1.0, 2.0, 6.0])]);
         assert_eq!(signals.with_bends(vec![0.0, 2.0]), [0.0, 1.0, 2.0]);
         assert_eq!(signals.at(&[0.0, 0.5, 1.0, 2.0, 3.0]).unwrap(), [1.0, 1.0, 1.0, 1.5, 2.0, 2.0, 2.0, 4.0, 4.0, 6.0]);
         assert!(signals.at(&[-0.5]).is_err() && signals.at(&[3.5]).is_err());
+        let kept = Signals(vec![Signal { extend: true, ..signal(Between::Linear, vec![1.0, 2.0, 6.0]) }]);
+        assert_eq!(kept.at(&[-0.5, 3.5]).unwrap(), [1.0, 6.0]);
         assert_eq!(signals.at(&[2.0, 3.0_f64.next_up()]).unwrap()[2..], [4.0, 6.0]);
         assert_eq!(signals.with_bends(vec![0.0, 1.0_f64.next_down(), 2.0]), [0.0, 1.0_f64.next_down(), 2.0]);
+        assert_eq!(signals.at(&[0.0, 1.0_f64.next_down(), 2.0]).unwrap()[2..4], [2.0, 2.0]);
     }
 }

@@ -37,6 +37,7 @@ fn in_order(bits: i64) -> i64 {
 }
 
 /// Reads times and tells them in the dataset's unit.
+#[derive(Clone)]
 pub(super) struct Clock {
     format: Option<String>,
     zone: Option<TimeZone>,

@@ -92,6 +92,7 @@ impl Known<'_> {
         let counts_from_file = table.is_some_and(|table| table.origin == Some(Origin::File));
         let counted = if self.origin.is_some() { Origin::First } else { Origin::File };
         let mut clock = Clock::of(table, Some(counted), self.time_unit);
+        let mut clock_of_origin = clock.clone();
         let origin = match self.origin {
             Some(text) if counts_from_file => {
                 let expected = "none: the dataset counts from the zero of the archive (`import.table.origin`)";
@@ -100,10 +101,13 @@ impl Known<'_> {
             }
             Some(text) => {
                 let cell = Cell::from_text(text.trim());
-                let moment = clock.moment(cell, &writing, time.1);
+                let moment = clock_of_origin.moment(cell, &writing, time.1);
                 let report = |flaw: Flaw| {
-                    let remedy = "give a time as the table writes it".to_owned();
-                    problems.push(Problem { remedy, ..flaw.problem(cell) }.setting(ORIGIN));
+                    let remedy = match flaw {
+                        Flaw::NoZone => "add the offset, such as `Z`",
+                        _ => "give a time as the table writes it",
+                    };
+                    problems.push(Problem { remedy: remedy.to_owned(), ..flaw.problem(cell) }.setting(ORIGIN));
                 };
                 Some(moment.map_err(report).ok()?)
             }
@@ -116,6 +120,16 @@ impl Known<'_> {
             let moment = reader.time(&mut clock, problems);
             let is_usable = reader.state(&mut state, problems);
             let Some(moment) = moment.filter(|_| is_placed) else { return };
+            if origin.is_some() && clock.reads_stamps() != clock_of_origin.reads_stamps() {
+                is_placed = false;
+                let given = self.origin.unwrap_or_default();
+                let found = format!("{} in the table and {} as {ORIGIN}", row.cell(time.0).shown(), shown(given));
+                let remedy =
+                    format!("give {ORIGIN} as the table writes times, or leave it out where these count already");
+                let expected = "both numbers or both time stamps";
+                problems.push(reader.at(time.0, Problem::new(Kind::TimeStamp, found, expected, remedy)));
+                return;
+            }
             if clock.reads_stamps() && origin.is_none() && !counts_from_file {
                 is_placed = false;
                 let found = format!("the time stamp {}", row.cell(time.0).shown());
@@ -184,7 +198,20 @@ impl Wanted<'_> {
         let archived = self.archived.map(str::trim).filter(|archived| *archived != name);
         let mut missing = Problems::default();
         let by_name = units.source.column(TABLE, name, &mut missing);
-        let by_archive = archived.and_then(|archived| units.source.column(TABLE, archived, &mut missing));
+        let by_archive = archived.and_then(|archived| {
+            let bare = split_header(archived).0;
+            let written_so = units.source.column(TABLE, archived, &mut missing);
+            written_so.or_else(|| units.source.column(TABLE, bare, &mut missing).filter(|_| bare != archived))
+        });
+        let header = &units.source.header;
+        let alike: Vec<String> =
+            header.iter().filter(|column| split_header(column).0 == name).map(|column| shown(column)).collect();
+        if alike.len() > 1 {
+            let found = format!("the columns {}, each of which may be {}", alike.join(" and "), shown(name));
+            let problem = Problem::new(Kind::DuplicateColumn, found, "one of them", "remove or rename the others");
+            units.problems.push(problem.file(&units.source.path).setting(TABLE));
+            return None;
+        }
         let column = match (by_name, by_archive) {
             (Some(named), Some(other)) if named != other => {
                 let [named, other] = [named, other].map(|column| shown(&units.source.header[column]));
@@ -197,7 +224,8 @@ impl Wanted<'_> {
             (None, None) => {
                 let problem = missing.into_vec().into_iter().next()?;
                 let also = archived.map_or_else(String::new, |it| format!(", or {} as in the archive", shown(it)));
-                units.problems.push(Problem { expected: problem.expected.clone() + &also, ..problem });
+                let expected = format!("{}{also}: one column of times and one an input", problem.expected);
+                units.problems.push(Problem { expected, ..problem });
                 return None;
             }
         };

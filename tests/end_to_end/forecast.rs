@@ -100,6 +100,8 @@ fn inputs_of_a_forecast_are_read_as_the_archive_is() {
     same("valve,other,stamp\n0.3,x,11\n0.5,y,13\n,z,14\n0.5,,15\n", &[]);
     let stamps = "stamp,valve [%]\n2024-03-10T06:11:00,30\n2024-03-10T07:13:00+01:00,50\n2024-03-10 06:15,50\n";
     same(stamps, &["--origin", "2024-03-10T06:00:00Z"]);
+    // A jump that rounding puts behind a sample of the forecast is at it.
+    same("time,inflow\n11,0.3\n13.000000000001,0.5\n15,0.5\n", &[]);
     same("time,inflow\n111,0.3\n113,0.5\n115,0.5\n", &["--origin", "100"]);
 
     let error = plant.error(stamps, &[], 3);
@@ -133,11 +135,16 @@ fn inputs_of_a_forecast_are_read_as_the_archive_is() {
             &[],
             "found the columns \"inflow\" and \"valve\", either of which may be \"inflow\"",
         ),
+        (
+            "time,inflow,inflow [%]\n11,1,1\n",
+            &[],
+            "found the columns \"inflow\" and \"inflow [%]\", each of which may be \"inflow\"",
+        ),
         ("time,inflow\n11,\n15,\n", &[], "column 2 `inflow`: found no value; "),
         (
             "time,inflow\n11,1\n15,1\n",
             &["--origin", "2024-03-10T06:00:00Z"],
-            "expected times that are all numbers or all",
+            "found \"11\" in the table and \"2024-03-10T06:00:00Z\" as --origin; expected both numbers or both time stamps",
         ),
         ("", &[], "found an empty file; "),
     ] {
