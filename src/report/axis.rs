@@ -36,7 +36,11 @@ impl Axis {
     /// A linear axis that holds the values with a margin of 5 % on both sides; `None` if none is finite.
     pub fn linear(values: impl IntoIterator<Item = f64>, label: &str) -> Option<Self> {
         let (low, high) = range(values.into_iter().filter(|value| value.abs() < 1e100))?;
-        let margin = if high > low { 0.05 * (high - low) } else { 0.1 * high.abs().max(1e-12) };
+        let margin = match high > low {
+            true => 0.05 * (high - low),
+            false if high == 0.0 => 0.1,
+            false => 0.1 * high.abs(),
+        };
         Some(Axis { scale: Scale::Linear, low: low - margin, high: high + margin, label: label.to_owned() })
     }
 

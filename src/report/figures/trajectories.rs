@@ -196,7 +196,10 @@ fn series(
             let points = |values: &[f64]| -> Vec<(f64, f64)> {
                 panel.times.iter().zip(values).map(|(t, v)| plot.at(*t, *v)).collect()
             };
-            let truth = points(&panel.truth[c]);
+            // Nothing is missing where an input alone has a sample.
+            let is_observed = |t: usize| panel.inputs.is_empty() || panel.truth.iter().any(|it| !it[t].is_nan());
+            let truth = points(&panel.truth[c]).into_iter().enumerate().filter(|(t, _)| is_observed(*t));
+            let truth: Vec<(f64, f64)> = truth.map(|(_, at)| at).collect();
             canvas.path(&format!("class=\"{line}\""), &Path::new().line(truth.iter().copied()));
             if truth.len() <= MOST_DOTS {
                 let mut path = Path::new();
