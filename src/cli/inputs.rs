@@ -50,14 +50,21 @@ impl Signals {
         Ok(Signals(known.inputs.iter().enumerate().map(signal).collect()))
     }
 
-    /// `times` with the times between its ends at which a signal may bend, so that a forecast follows it there.
+    /// Ascending `times` with those between its ends at which a signal may bend, so that a forecast follows it there; a bend that rounding
+    /// puts beside a time is at it.
     pub fn with_bends(&self, times: Vec<f64>) -> Vec<f64> {
         let (Some(&first), Some(&last)) = (times.first(), times.last()) else { return times };
         let bends = self.0.iter().flat_map(|signal| signal.times.iter().copied());
-        let inside = bends.filter(|time| first < *time && *time < last);
-        let mut times: Vec<f64> = times.into_iter().chain(inside).collect();
+        let slack = ROUNDING * (last - first);
+        let is_apart = |bend: &f64| {
+            let next = times.partition_point(|time| time <= bend);
+            *bend - times[next.max(1) - 1] > slack && times.get(next).is_some_and(|time| time - bend > slack)
+        };
+        let mut bends: Vec<f64> = bends.filter(|bend| first < *bend && *bend < last && is_apart(bend)).collect();
+        bends.sort_by(f64::total_cmp);
+        bends.dedup_by(|later, bend| *later - *bend <= slack);
+        let mut times: Vec<f64> = times.into_iter().chain(bends).collect();
         times.sort_by(f64::total_cmp);
-        times.dedup_by(|later, time| *later - *time <= ROUNDING * (last - first));
         times
     }
 
@@ -114,6 +121,7 @@ mod tests {
         assert_eq!(kept.at(&[-0.5, 3.5]).unwrap(), [1.0, 6.0]);
         assert_eq!(signals.at(&[2.0, 3.0_f64.next_up()]).unwrap()[2..], [4.0, 6.0]);
         assert_eq!(signals.with_bends(vec![0.0, 1.0_f64.next_down(), 2.0]), [0.0, 1.0_f64.next_down(), 2.0]);
+        assert_eq!(signals.with_bends(vec![0.0, 1.0_f64.next_up(), 2.0]), [0.0, 1.0_f64.next_up(), 2.0]);
         assert_eq!(signals.at(&[0.0, 1.0_f64.next_down(), 2.0]).unwrap()[2..4], [2.0, 2.0]);
     }
 }

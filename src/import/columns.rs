@@ -1,5 +1,7 @@
 //! Files that hold columns of one type each, handed over some rows at a time.
 
+use std::ops::Range;
+
 use arrow_array::{Array, StringViewArray};
 
 use super::cell::Cell;
@@ -16,6 +18,8 @@ pub(super) type Refusal = (String, &'static str);
 /// The columns of a file, batch after batch.
 pub(super) struct Batches {
     pub names: Vec<String>,
+    /// Names and types of columns that the file has beside these.
+    pub unread: Vec<(String, String)>,
     pub batches: Box<dyn Iterator<Item = Result<Batch, Failure>> + Send>,
 }
 
@@ -56,7 +60,7 @@ impl Column {
 
 impl Batches {
     pub fn new(names: Vec<String>, batches: impl Iterator<Item = Result<Batch, Failure>> + Send + 'static) -> Self {
-        Batches { names, batches: Box::new(batches) }
+        Batches { names, unread: Vec::new(), batches: Box::new(batches) }
     }
 
     pub fn empty() -> Self {
@@ -81,21 +85,35 @@ impl Batch {
         &self.0[column]
     }
 
-    /// How many rows from `row` on have the same cell as it in a column.
-    pub fn alike(&self, column: usize, row: usize) -> usize {
-        fn count(rows: usize, is_alike: impl Fn(usize) -> bool) -> usize {
-            (1..rows).find(|&i| !is_alike(i)).unwrap_or(rows)
-        }
+    /// How many rows from `row` on have the same cells as it in these columns. The look at each goes little further than all of them are.
+    pub fn alike(&self, columns: &[usize], row: usize) -> usize {
         let left = self.rows() - row;
+        let mut length = if columns.is_empty() { left } else { 1 };
+        while length < left {
+            let end = (8 * length).min(left);
+            let same = columns.iter().map(|&column| self.same(column, row, length..end)).min().unwrap_or(end);
+            if same < end {
+                return same;
+            }
+            length = end;
+        }
+        left
+    }
+
+    /// How far in `beyond` rows after `row` have the same cell as it in a column.
+    fn same(&self, column: usize, row: usize, beyond: Range<usize>) -> usize {
+        fn first(beyond: Range<usize>, differs: impl Fn(usize) -> bool) -> usize {
+            beyond.clone().find(|&i| differs(i)).unwrap_or(beyond.end)
+        }
         match &self.0[column] {
-            Column::Numbers(numbers) => count(left, |i| numbers[row + i].to_bits() == numbers[row].to_bits()),
-            Column::Instants(instants) => count(left, |i| instants[row + i] == instants[row]),
+            Column::Numbers(numbers) => first(beyond, |i| numbers[row + i].to_bits() != numbers[row].to_bits()),
+            Column::Instants(instants) => first(beyond, |i| instants[row + i] != instants[row]),
             // A view of a short text holds the text itself; of a long one, where it stands.
             Column::Texts(texts) if texts.null_count() == 0 => {
                 let views = &texts.views()[row..];
-                count(left, |i| views[i] == views[0])
+                first(beyond, |i| views[i] != views[0])
             }
-            Column::Texts(_) => 1,
+            Column::Texts(_) => beyond.start,
         }
     }
 

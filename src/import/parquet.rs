@@ -19,7 +19,9 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+use parquet::basic::Compression;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 use rayon::prelude::*;
 
 use super::columns::{Batch, Batches, Column, EXACT, Failure, Refusal};
@@ -42,11 +44,12 @@ fn try_open(path: &Path) -> Result<Batches, Refusal> {
     let metadata =
         ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()).and_then(with_views).map_err(damaged)?;
     let fields = metadata.schema().fields();
-    let simple: Vec<usize> = (0..fields.len()).filter(|&i| is_simple(fields[i].data_type())).collect();
+    let (simple, others): (Vec<usize>, Vec<usize>) = (0..fields.len()).partition(|&i| is_simple(fields[i].data_type()));
     let names: Vec<String> = simple.iter().map(|&i| fields[i].name().trim().to_owned()).collect();
     if names.is_empty() {
         return Err(("a Parquet file without a column of numbers, texts or times".to_owned(), "unnest its columns"));
     }
+    check_compression(metadata.metadata())?;
     let rows = (VALUES / names.len()).clamp(FEWEST_ROWS, MOST_ROWS);
     let file = Arc::new(file);
     let readers = simple.iter().map(|&field| reader(&file, &metadata, field, rows));
@@ -55,7 +58,26 @@ fn try_open(path: &Path) -> Result<Batches, Refusal> {
         let columns: Vec<Option<Result<Column, Failure>>> = readers.par_iter_mut().map(next).collect();
         columns.iter().any(Option::is_some).then(|| whole(columns))
     });
-    Ok(Batches::new(names, batches))
+    let unread = others.iter().map(|&i| (fields[i].name().trim().to_owned(), fields[i].data_type().to_string()));
+    Ok(Batches { unread: unread.collect(), ..Batches::new(names, batches) })
+}
+
+/// Refuses a compression that is not read, by name.
+fn check_compression(metadata: &ParquetMetaData) -> Result<(), Refusal> {
+    let is_read =
+        |it: &Compression| matches!(it, Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_));
+    let mut all = metadata.row_groups().iter().flat_map(|group| group.columns()).map(|column| column.compression());
+    match all.find(|it| !is_read(it)) {
+        None => Ok(()),
+        Some(other) => {
+            let name = other.to_string();
+            let name = name.split('(').next().unwrap_or_default();
+            Err((
+                format!("a Parquet file compressed by {name}"),
+                "write it with snappy, with zstd or without compression",
+            ))
+        }
+    }
 }
 
 fn damaged(error: impl Display) -> Refusal {
@@ -96,11 +118,14 @@ fn whole(columns: Vec<Option<Result<Column, Failure>>>) -> Result<Batch, Failure
     if columns.iter().all(|column| column.len() == rows) { Ok(Batch(columns)) } else { Err(unequal()) }
 }
 
-/// Texts are read as views of the pages they stand in: a text that a dictionary repeats is held once.
+/// Texts are read as views of the pages they stand in: a text that a dictionary repeats is held once. Numbers of a dictionary are numbers.
 fn with_views(metadata: ArrowReaderMetadata) -> Result<ArrowReaderMetadata, ParquetError> {
-    let as_read = |field: &FieldRef| match is_text(field.data_type()) {
-        true => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View)),
-        false => field.clone(),
+    let as_read = |field: &FieldRef| match field.data_type() {
+        kind if is_text(kind) => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View)),
+        DataType::Dictionary(_, values) if is_simple(values) => {
+            Arc::new(field.as_ref().clone().with_data_type(values.as_ref().clone()))
+        }
+        _ => field.clone(),
     };
     let schema = Arc::new(Schema::new(metadata.schema().fields().iter().map(as_read).collect::<Fields>()));
     ArrowReaderMetadata::try_new(metadata.metadata().clone(), ArrowReaderOptions::new().with_schema(schema))

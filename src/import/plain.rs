@@ -64,7 +64,7 @@ impl Plain<'_> {
         let mut track = self.store.known(reader, key(first))?;
         let mut row = first;
         loop {
-            let length = ids.iter().map(|&column| batch.alike(column, row)).min().unwrap_or(batch.rows() - row);
+            let length = batch.alike(&ids, row);
             let place = Place::new(self.file, begin + row as u64);
             let taken = self.run(&values, columns, track, row..row + length, place);
             row += taken;

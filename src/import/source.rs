@@ -188,10 +188,16 @@ impl Source {
                 let remedy = "the header is a single column: correct the delimiter in the settings".to_owned();
                 (format!("no column {}", shown(name)), "a column of that name", remedy)
             }
-            ([], header) => {
-                let remedy = suggestion(name, header.iter().map(String::as_str));
-                (format!("no column {}", shown(name)), "a column of that name", remedy)
-            }
+            ([], header) => match self.unread(name) {
+                Some(kind) => {
+                    let found = format!("the column {} of the type {kind}, which is not read", shown(name));
+                    (found, "numbers, texts or time stamps", "write the column as one of these".to_owned())
+                }
+                None => {
+                    let remedy = suggestion(name, header.iter().map(String::as_str));
+                    (format!("no column {}", shown(name)), "a column of that name", remedy)
+                }
+            },
             (several, _) => {
                 let found = format!("{} columns {}, of different units", several.len(), shown(name));
                 (found, "one column", format!("write the whole header, such as `{}`", self.header[several[0]]))
@@ -200,6 +206,13 @@ impl Source {
         let problem = Problem::new(Kind::MissingColumn, found, expected, remedy);
         problems.push(self.in_header(problem).setting(key));
         None
+    }
+
+    /// The type of a column that the file has and that is not read.
+    fn unread(&self, name: &str) -> Option<&str> {
+        let Content::Columns(batches) = &self.content else { return None };
+        let (_, kind) = batches.unread.iter().find(|(column, _)| column == name || split_header(column).0 == name)?;
+        Some(kind)
     }
 
     /// The unit that stands in a column's header.

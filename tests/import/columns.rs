@@ -5,7 +5,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMillisecondArray,
+    ArrayRef, Decimal128Array, DictionaryArray, Float32Array, Float64Array, Int8Array, Int64Array, RecordBatch,
+    StringArray, TimestampMillisecondArray,
 };
 use hdf5_metno as hdf5;
 use hdf5_metno_sys::h5d::H5Dwrite_chunk;
@@ -76,6 +77,28 @@ fn bad_parquet_files() {
     let local = numbers(2).into_iter().map(|time| 1_600_000_000_000 + (time * 1000.0) as i64);
     let local = tanks_as_parquet(Arc::new(TimestampMillisecondArray::from_iter_values(local)));
     insta::assert_snapshot!("parquet_local_times", local.report());
+    let gzip = Archive::new().with("tanks.csv", include_bytes!("files/gzip.parquet"));
+    insta::assert_snapshot!("parquet_compression", gzip.report());
+}
+
+#[test]
+fn numbers_of_a_parquet_dictionary_are_numbers_and_decimals_are_refused() {
+    let columns = |level: ArrayRef| {
+        with_parquet(vec![
+            ("tank", Arc::new(StringArray::from(column(0)))),
+            ("run", Arc::new(Int64Array::from_iter_values(numbers(1).into_iter().map(|run| run as i64)))),
+            ("t", Arc::new(Float64Array::from(numbers(2)))),
+            ("level", level),
+            ("flow", Arc::new(Float64Array::from(numbers(4)))),
+        ])
+    };
+    let keys = Int8Array::from_iter_values(0..numbers(3).len() as i8);
+    let dictionary = DictionaryArray::new(keys, Arc::new(Float64Array::from(numbers(3))));
+    let states = |archive: Archive| archive.import().1.into_iter().map(|(_, row)| row.states).collect::<Vec<_>>();
+    assert_eq!(states(columns(Arc::new(dictionary))), states(Archive::new()));
+    let hundredths = numbers(3).into_iter().map(|level| (100.0 * level) as i128);
+    let decimals = Decimal128Array::from_iter_values(hundredths).with_precision_and_scale(9, 2).unwrap();
+    insta::assert_snapshot!("parquet_decimal", columns(Arc::new(decimals)).report());
 }
 
 /// The header of a page begins with its kind, then its size uncompressed, then compressed, each behind a byte 0x15.
