@@ -180,9 +180,21 @@ fn a_file_that_may_not_grow_is_named_and_the_run_can_be_made_again() {
     run(root.path(), "pairs.toml", &["--stage", "generate"], 0);
     let (code, said) = limited("0", "dataset export datasets/pairs-set --to csv");
     assert!(code == Some(1) && said.contains("File too large") && said.contains("csv"), "{said}");
+    for (format, name) in [("netcdf", "train.nc"), ("pdebench", "train.hdf5")] {
+        for blocks in ["0", "8"] {
+            let (code, said) =
+                limited(blocks, &format!("dataset export datasets/pairs-set --format {format} --to {format}"));
+            let is_told = said.contains(name) && said.contains("cannot be written") && said.contains("ulimit -f");
+            assert!(code == Some(1) && is_told, "{format}, {blocks}: {said}");
+        }
+    }
     let (code, said) = limited("0", "dataset show datasets/pairs-set --plot plot.svg");
     assert!(code == Some(1) && said.contains("plot.svg") && said.contains("File too large"), "{said}");
     assert_eq!(names(root.path()), ["datasets", "pairs.toml", "runs"]);
+    run(root.path(), "pairs.toml", &["--set", "estimate.fitted=true"], 0);
+    let (code, said) = limited("4", "run pairs.toml --device cpu --force estimate --set estimate.fitted=true");
+    let is_told = said.contains("cannot be written") && said.contains("File too large");
+    assert!(code == Some(1) && is_told && said.contains(".parquet"), "{said}");
 }
 
 fn names(directory: &Path) -> Vec<String> {

@@ -48,6 +48,19 @@ impl Error {
         move |source| Error::Hdf5 { path: path.to_owned(), source }
     }
 
+    /// What a library says of a file that it cannot write, in its first words: libhdf5 goes on with addresses.
+    pub(super) fn unwritten<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> Error {
+        move |error| {
+            let said = error.to_string();
+            let said = said.split(": time = ").next().unwrap_or_default();
+            let remedy = "make room on the disk, or raise the limit on sizes of files (`ulimit -f`)";
+            Error::Io {
+                path: path.to_owned(),
+                source: std::io::Error::other(format!("cannot be written ({said}); {remedy}")),
+            }
+        }
+    }
+
     pub(super) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Error {
         move |source| Error::Parquet { path: path.to_owned(), source }
     }

@@ -109,6 +109,6 @@ impl FittedWriter {
         }
         let written = RecordBatch::try_new(self.schema.clone(), columns).map_err(parquet::errors::ParquetError::from);
         let written = written.and_then(|batch| self.writer.write(&batch));
-        written.map_err(|error| output::invalid(&self.path, error.to_string()))
+        written.map_err(output::unwritten(&self.path))
     }
 }

@@ -11,6 +11,7 @@ use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,7 +145,7 @@ impl Output {
     }
 
     fn close_file(&mut self, path: &Path, writer: ArrowWriter<File>) -> Result<(), Error> {
-        writer.close().map_err(|error| invalid(path, error.to_string()))?;
+        writer.close().map_err(unwritten(path))?;
         let bytes = fs::metadata(path).map_err(|source| io_error(path, source))?.len();
         let sha256 = sha256_of_file(path).map_err(|source| io_error(path, source))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -172,7 +173,7 @@ pub(super) fn parquet(path: &Path, schema: Arc<Schema>) -> Result<ArrowWriter<Fi
         .set_created_by(format!("paramill {}", env!("CARGO_PKG_VERSION")))
         .build();
     let writer = ArrowWriter::try_new(file, schema, Some(properties));
-    writer.map_err(|error| invalid(path, error.to_string()))
+    writer.map_err(unwritten(path))
 }
 
 /// Names of the columns of correlations, pair by pair.
@@ -256,8 +257,8 @@ impl SplitWriter {
         rows.iter().for_each(|row| in_hull.append_option(row.in_hull));
         columns.push(Arc::new(in_hull.finish()));
         let batch = RecordBatch::try_new(self.schema.clone(), columns);
-        let batch = batch.map_err(|error| invalid(&self.path, error.to_string()))?;
-        self.writer.write(&batch).map_err(|error| invalid(&self.path, error.to_string()))
+        let written = batch.map_err(ParquetError::from).and_then(|batch| self.writer.write(&batch));
+        written.map_err(unwritten(&self.path))
     }
 }
 
@@ -379,7 +380,12 @@ fn io_error(path: &Path, source: std::io::Error) -> Error {
     Error::Io { path: path.to_owned(), source }
 }
 
-pub(super) fn invalid(path: &Path, found: String) -> Error {
+/// A file that cannot be written.
+pub(super) fn unwritten(path: &Path) -> impl FnOnce(ParquetError) -> Error {
+    move |error| io_error(path, std::io::Error::other(format!("cannot be written ({error}); make room for it")))
+}
+
+fn invalid(path: &Path, found: String) -> Error {
     Error::Invalid {
         path: path.to_owned(),
         found,

@@ -25,18 +25,18 @@ impl NetCdfFile {
             .with_fapl(|plist| plist.file_locking(false))
             .with_fcpl(|plist| plist.link_creation_order(LinkCreationOrder::Indexed).obj_track_times(false))
             .create(&path)
-            .map_err(Error::hdf5(&path))?;
+            .map_err(Error::unwritten(&path))?;
         let variables = SplitVariables::lay_out(&file, dataset.manifest(), split, &index, times.as_deref(), false);
-        Ok(NetCdfFile { variables: variables.map_err(Error::hdf5(&path))?, path, file })
+        Ok(NetCdfFile { variables: variables.map_err(Error::unwritten(&path))?, path, file })
     }
 }
 
 impl SplitWriter for NetCdfFile {
     fn append(&mut self, rows: &[Trajectory]) -> Result<(), Error> {
-        self.variables.append(rows).map_err(Error::hdf5(&self.path))
+        self.variables.append(rows).map_err(Error::unwritten(&self.path))
     }
 
     fn finish(self: Box<Self>) -> Result<(), Error> {
-        self.file.flush().map_err(Error::hdf5(&self.path))
+        self.file.flush().map_err(Error::unwritten(&self.path))
     }
 }

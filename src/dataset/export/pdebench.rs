@@ -55,8 +55,8 @@ impl PdeBenchFile {
             .with_fapl(|plist| plist.file_locking(false))
             .with_fcpl(|plist| plist.obj_track_times(false))
             .create(&path);
-        let file = file.map_err(Error::hdf5(&path))?;
-        let tensor = lay_out(&file, dataset.manifest(), &index, times).map_err(Error::hdf5(&path))?;
+        let file = file.map_err(Error::unwritten(&path))?;
+        let tensor = lay_out(&file, dataset.manifest(), &index, times).map_err(Error::unwritten(&path))?;
         Ok(PdeBenchFile { path, file, tensor, state: dataset.manifest().state_shape(), done: 0 })
     }
 }
@@ -71,13 +71,13 @@ impl SplitWriter for PdeBenchFile {
             }
         }
         let place = self.done..self.done + rows.len();
-        write_rows(&self.tensor, place.clone(), values).map_err(Error::hdf5(&self.path))?;
+        write_rows(&self.tensor, place.clone(), values).map_err(Error::unwritten(&self.path))?;
         self.done = place.end;
         Ok(())
     }
 
     fn finish(self: Box<Self>) -> Result<(), Error> {
-        self.file.flush().map_err(Error::hdf5(&self.path))
+        self.file.flush().map_err(Error::unwritten(&self.path))
     }
 }
 

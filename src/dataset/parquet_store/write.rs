@@ -42,7 +42,7 @@ pub(in crate::dataset) fn write(
         }
         writer.close()
     };
-    write().map_err(Error::parquet(path))?;
+    write().map_err(Error::unwritten(path))?;
     Ok(())
 }
 
