@@ -189,6 +189,17 @@ fn signals_in_a_long_table() {
     assert_eq!((valve.role, valve.between, valve.extend), (Role::Input, Some(Between::Hold), true), "{text}");
 }
 
+/// The names of a melted table say units.
+#[test]
+fn units_in_the_names_of_a_long_table() {
+    let table =
+        rows("time (s),variable,value", |t| format!("{t},level (m),{}\n{t},valve [%],{}\n", reading(t, 3), t / 4));
+    let (settings, text) = settings(&table);
+    let said = |name: &str| (channel(&settings, name).column.as_str(), channel(&settings, name).unit.as_str());
+    assert_eq!((said("level"), said("valve")), (("level (m)", "m"), ("valve [%]", "%")), "{text}");
+    assert_eq!(channel(&settings, "valve").role, Role::Input, "{text}");
+}
+
 /// Doses and readings of three people; `dose` and `reading` are the cells between the time and the weight.
 fn doses(columns: &str, dose: impl Fn(usize) -> String, reading_cells: impl Fn(usize) -> String) -> String {
     (1..=3).fold(format!("ID,TIME,{columns},WT\n"), |mut table, id| {

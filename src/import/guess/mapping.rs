@@ -12,6 +12,7 @@ use super::rows::Course;
 use super::stacked::Stacked;
 use super::toml::{Toml, identifier, key, list, number};
 use crate::import::files::SourceFile;
+use crate::import::unit::split_header;
 
 /// What is kept from training to choose the model.
 #[derive(Clone, Copy)]
@@ -180,11 +181,16 @@ fn quantities<'a>(roles: &'a Roles<'a>) -> Vec<Quantity<'a>> {
     let of = |name: &'a String| {
         let code = code(name);
         let rows = roles.rows.iter().copied().filter(|&row| channel.codes[row] == code);
-        let (unit, whence) = match units.get(name) {
-            Some(unit) => (Some(unit.as_str()), "as in its rows".to_owned()),
-            None => (value.unit.as_deref(), "as in the header".to_owned()),
+        let (plain, own) = split_header(name);
+        let (unit, whence) = match (own, units.get(name)) {
+            (Some(own), Some(other)) if own != other => {
+                (Some(own), format!("as in its name, but its rows say {other:?}"))
+            }
+            (Some(own), _) => (Some(own), "as in its name".to_owned()),
+            (None, Some(unit)) => (Some(unit.as_str()), "as in its rows".to_owned()),
+            (None, None) => (value.unit.as_deref(), "as in the header".to_owned()),
         };
-        Quantity { column: name, name, of: &channel.name, unit, whence, course: Course::of(value, &ids, rows) }
+        Quantity { column: name, name: plain, of: &channel.name, unit, whence, course: Course::of(value, &ids, rows) }
     };
     // What only rows of events name is no channel.
     let is_measured = |name: &&String| {
