@@ -1,7 +1,8 @@
-//! Units in the headers of a file against those of the settings.
+//! Units in the headers of a file, and in the names of a long table's channels, against those of the settings.
 
 use super::counts::Conversions;
 use super::problem::{Kind, Problem, Problems, shown};
+use super::settings::Channel;
 use super::source::Source;
 use super::unit::{Conversion, Unit, split_header};
 
@@ -13,10 +14,45 @@ pub(super) struct Units<'a> {
     pub problems: &'a mut Problems,
 }
 
-impl Units<'_> {
+/// Where a unit may stand in brackets: behind a name, in the header of a column or in its cells.
+struct Named<'a> {
+    column: usize,
+    name: &'a str,
+    unit: Option<&'a str>,
+    /// What is written there, and in words where.
+    what: &'static str,
+    place: String,
+}
+
+impl<'a> Units<'a> {
     /// How values of a column become values of the unit `wanted`; `stated` is the column's unit as the settings say it.
     pub fn conversion(&mut self, column: usize, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
-        let header = self.source.unit(column);
+        let (name, unit) = split_header(&self.source.header[column]);
+        let named = Named { column, name, unit, what: "header", place: "in the header".to_owned() };
+        self.compare(&named, key, wanted, stated)
+    }
+
+    /// The same of a channel of a long table: its name in the column `names` may say the unit, as may the header of `values`.
+    pub fn of_channel(&mut self, names: usize, values: usize, key: &str, channel: &Channel) -> Conversion {
+        let stated = channel.column_unit.as_deref();
+        let (name, unit @ Some(own)) = split_header(&channel.column) else {
+            return self.conversion(values, key, &channel.unit, stated);
+        };
+        let place = format!("in the name {}", shown(&channel.column));
+        if let Some(header) = self.source.unit(values)
+            && let (Some(a), Some(b)) = (Unit::parse(own), Unit::parse(header))
+            && a.to(b) != Some(Conversion::NONE)
+        {
+            let found = format!("the unit {} in the header", shown(header));
+            let expected = format!("{} as {place}", shown(own));
+            let problem = Problem::new(Kind::Unit, found, expected, "correct the one that is wrong").setting(key);
+            self.problems.push(self.source.at_header(values, problem));
+        }
+        self.compare(&Named { column: names, name, unit, what: "name", place }, key, &channel.unit, stated)
+    }
+
+    fn compare(&mut self, named: &Named<'_>, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
+        let Named { column, name, unit: header, what, ref place } = *named;
         let same = |a: &str, b: &str| a.trim() == b.trim();
         let conversion = |from: &str| Unit::parse(from)?.to(Unit::parse(wanted)?);
         let Some(from) = stated.or(header) else { return Conversion::NONE };
@@ -24,9 +60,10 @@ impl Units<'_> {
             && let (Some(a), Some(b)) = (Unit::parse(stated), Unit::parse(header))
             && a.to(b) != Some(Conversion::NONE)
         {
-            let found = format!("the unit {} in the header", shown(header));
+            let found = format!("the unit {} {place}", shown(header));
             let expected = format!("{} as in {key}_unit or {key}.column_unit", shown(stated));
-            let problem = Problem::new(Kind::Unit, found, expected, "remove that setting, or correct the header");
+            let remedy = format!("remove that setting, or correct the {what}");
+            let problem = Problem::new(Kind::Unit, found, expected, remedy);
             self.problems.push(self.source.at_header(column, problem));
         }
         if let (Some(stated), Some(header)) = (stated, header)
@@ -45,8 +82,7 @@ impl Units<'_> {
             (Some(_), Some(_)) => conversion(from)
                 .inspect(|conversion| {
                     if (conversion.apply(0.0), conversion.apply(1.0)) != (0.0, 1.0) {
-                        let column = split_header(&self.source.header[column]).0;
-                        let units = (column.to_owned(), from.trim().to_owned(), wanted.trim().to_owned());
+                        let units = (name.to_owned(), from.trim().to_owned(), wanted.trim().to_owned());
                         self.conversions.entry(units).or_default().insert(self.source.path.clone());
                     }
                 })

@@ -80,13 +80,18 @@ impl TableColumns {
         let mut units = Units { source, warnings, conversions, problems };
         let mut channels = Vec::new();
         for (index, wanted) in settings.sampled() {
-            let column = match table.layout {
-                Layout::Wide => find(&format!("channels[{index}].column"), &wanted.column, units.problems),
-                Layout::Long => None,
-            };
             let key = format!("import.channels[{index}]");
-            let stated = wanted.column_unit.as_deref();
-            let conversion = column.or(value).map(|column| units.conversion(column, &key, &wanted.unit, stated));
+            let (column, conversion) = match table.layout {
+                Layout::Wide => {
+                    let column = find(&format!("channels[{index}].column"), &wanted.column, units.problems);
+                    let stated = wanted.column_unit.as_deref();
+                    (column, column.map(|column| units.conversion(column, &key, &wanted.unit, stated)))
+                }
+                Layout::Long => {
+                    let columns = channel.zip(value);
+                    (None, columns.map(|(names, values)| units.of_channel(names, values, &key, wanted)))
+                }
+            };
             channels.push((column, conversion.unwrap_or(Conversion::NONE)));
         }
         let stated = table.time_column_unit.as_deref();

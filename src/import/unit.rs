@@ -92,9 +92,8 @@ const PLAIN: [(&[&str], f64, Exponents); 24] = [
 ];
 
 /// What is only counted.
-const COUNTED: [&str; 19] = [
+const COUNTED: [&str; 18] = [
     "1",
-    "-",
     "count",
     "counts",
     "cell",
@@ -170,6 +169,9 @@ impl Unit {
     /// Reads a unit; `None` if a part of it is not known.
     pub fn parse(text: &str) -> Option<Unit> {
         let text = text.trim();
+        if is_dash(text) {
+            return Some(Unit { scale: 1.0, offset: 0.0, exponents: NONE });
+        }
         if let Some((_, scale, offset)) = TEMPERATURES.iter().find(|(names, ..)| names.contains(&text)) {
             return Some(Unit { scale: *scale, offset: *offset, exponents: TEMPERATURE });
         }
@@ -197,6 +199,11 @@ impl Conversion {
         let shifted = value + self.shift;
         if self.divides { shifted / self.ratio } else { shifted * self.ratio }
     }
+}
+
+/// Whether a unit is a dash of any length, which says that there is none.
+pub(super) fn is_dash(text: &str) -> bool {
+    matches!(text, "-" | "–" | "—" | "−")
 }
 
 /// A name of a column and the unit that stands in brackets after it: `time (d)`, `level [m]`.
@@ -369,6 +376,8 @@ mod tests {
             (12.0, "kg·m²/s²", "J", 12.0),
             (5.0, "1/(s kg)", "s-1 kg-1", 5.0),
             (50.0, "%", "1", 0.5),
+            (50.0, "%", "–", 0.5),
+            (3.0, "-", "1", 3.0),
         ] {
             let converted = convert(value, from, to).unwrap_or_else(|| panic!("{from} to {to}"));
             approx::assert_relative_eq!(converted, expected, max_relative = 1e-14);

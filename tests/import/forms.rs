@@ -150,6 +150,44 @@ fn units_in_headers_are_converted() {
     insta::assert_snapshot!("columns_alike", Archive::new().replace("level,flow", "level (m),level (cm)").report());
 }
 
+/// A unit in the name of a channel is taken as one in the header of a wide table is.
+#[test]
+fn units_in_the_names_of_a_long_table_are_converted() {
+    let table = LONG.replace(",level,", ",level (m),");
+    let archive = || {
+        let named = |settings: &mut Settings| settings.channels[0].column = "level (m)".into();
+        Archive::long().with("tanks.csv", table.clone()).change(named)
+    };
+    let levels = |archive: Archive| -> Vec<f64> { archive.import().1[0].1.states.iter().step_by(2).copied().collect() };
+    let in_unit = |unit: &str, stated: Option<&str>| {
+        archive().change(|settings| {
+            settings.channels[0].unit = unit.into();
+            settings.channels[0].column_unit = stated.map(str::to_owned);
+        })
+    };
+    let plain = levels(Archive::long());
+    let millimetres: Vec<f64> = plain.iter().map(|level| level * 1000.0).collect();
+    assert_eq!(levels(archive()), plain);
+    assert_eq!(levels(in_unit("mm", None)), millimetres);
+    assert_eq!(levels(in_unit("mm", Some("m"))), millimetres);
+    let named = |unit: &str| in_unit("mm", None).with("tanks.csv", table.replace("(m)", unit));
+    let named = |unit: &str, stated: Option<&str>| {
+        named(unit).change(|settings| {
+            settings.channels[0].column = format!("level {unit}");
+            settings.channels[0].column_unit = stated.map(str::to_owned);
+        })
+    };
+    assert_eq!(levels(named("[buckets]", Some("mm"))), plain);
+    let headed = |archive: Archive| {
+        let value = |settings: &mut Settings| settings.channels[1].unit = "mm".into();
+        archive.replace("what,value", "what,value (cm)").change(value)
+    };
+    let reports =
+        [in_unit("s", None), in_unit("mm", Some("cm")), named("[buckets]", None), headed(in_unit("mm", None))];
+    let reports: Vec<String> = reports.iter().map(Archive::report).collect();
+    insta::assert_snapshot!("units_in_names", reports.join("\n"));
+}
+
 #[test]
 fn decimal_commas_comments_and_compression_change_nothing() {
     let plain = Archive::new().import().1;

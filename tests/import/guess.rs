@@ -189,6 +189,17 @@ fn signals_in_a_long_table() {
     assert_eq!((valve.role, valve.between, valve.extend), (Role::Input, Some(Between::Hold), true), "{text}");
 }
 
+/// The names of a melted table say units.
+#[test]
+fn units_in_the_names_of_a_long_table() {
+    let table =
+        rows("time (s),variable,value", |t| format!("{t},level (m),{}\n{t},valve [%],{}\n", reading(t, 3), t / 4));
+    let (settings, text) = settings(&table);
+    let said = |name: &str| (channel(&settings, name).column.as_str(), channel(&settings, name).unit.as_str());
+    assert_eq!((said("level"), said("valve")), (("level (m)", "m"), ("valve [%]", "%")), "{text}");
+    assert_eq!(channel(&settings, "valve").role, Role::Input, "{text}");
+}
+
 /// Doses and readings of three people; `dose` and `reading` are the cells between the time and the weight.
 fn doses(columns: &str, dose: impl Fn(usize) -> String, reading_cells: impl Fn(usize) -> String) -> String {
     (1..=3).fold(format!("ID,TIME,{columns},WT\n"), |mut table, id| {
@@ -261,7 +272,10 @@ fn what_tables_say_of_doses() {
     assert_eq!((infusions.events[0].shape, infusions.events[0].duration), (Shape::Pulse, Some(2.0)));
     let (uneven, text) = settings(&infused.replace(",105,52.5,", ",105,5,"));
     assert_eq!(uneven.events[0].shape, Shape::Cumulative);
-    assert!(text.contains("# doses: \"RATE\" makes infusions of doses") && text.contains("NOT READ"), "{text}");
+    assert!(text.contains("of 2 different durations (2, 21): NOT READ"), "{text}");
+    let fast = infused.replace(",100,50,", ",100,25,").replace(",105,52.5,", ",105,26.25,");
+    let (_, text) = settings(&fast);
+    assert!(text.contains("of 2 different durations (2, 4): NOT READ"), "{text}");
 
     let compartments = (1..=2).fold("ID,TIME,EVID,AMT,CMT,DV,MDV,CENS,ADDL,SS\n".to_owned(), |mut table, id| {
         for t in 0..10 {
@@ -278,4 +292,63 @@ fn what_tables_say_of_doses() {
     settings(&compartments);
     let (_, text) = settings(&doses("AMT,DV", |amount| format!("{amount},7"), |value| format!("0,{value}")));
     assert!(text.contains("# doses: 6 rows have a dose and a measurement: the measurement is NOT READ"), "{text}");
+}
+
+/// Two runs of two hosts, a sample every `step` seconds from `start` of each; a day lies between the runs.
+fn records(header: &str, step: usize, time: impl Fn(usize) -> String) -> String {
+    ["a", "b"].iter().fold(format!("host,{header}\n"), |mut table, host| {
+        for (run, t) in (0..2).flat_map(|run| (0..40).map(move |t| (run, t))) {
+            let _ = writeln!(table, "{host},{},{}", time(run * 86_400 + t * step), reading(t, run + 2));
+        }
+        table
+    })
+}
+
+#[test]
+fn times_of_records() {
+    let stamp = |seconds: usize| {
+        let [day, hour, minute, second] = [seconds / 86_400 + 1, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60];
+        format!("2024-03-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    };
+    for (step, unit) in [(30, "min"), (600, "h")] {
+        let (stamped, text) = settings(&records("time,level", step, stamp));
+        assert_eq!(stamped.time_unit, unit, "{text}");
+        assert!(text.contains("time stamps are converted to it"), "{text}");
+        let gap = stamped.table.split_gap.unwrap();
+        let in_seconds = gap * if unit == "min" { 60.0 } else { 3600.0 };
+        assert!((step as f64..86_400.0 - 40.0 * step as f64).contains(&in_seconds), "{text}");
+        let read = read(&records("time,level", step, stamp));
+        assert!(
+            ["1.1", "1.2"].iter().all(|id| read.contains(&format!("{id:?}"))) && !read.contains("\"1.3\""),
+            "{read}"
+        );
+    }
+    let reference = read(&records("time,level", 30, stamp));
+    for (unit, zeros) in [("s", 0), ("ms", 3), ("us", 6), ("ns", 9)] {
+        let epoch = |seconds: usize| format!("{}{}", 1_709_251_200 + seconds, "0".repeat(zeros));
+        let table = records("time,level", 30, epoch);
+        let (counted, text) = settings(&table);
+        assert_eq!((counted.table.time_column_unit.as_deref(), counted.time_unit.as_str()), (Some(unit), "min"));
+        assert!(text.contains("the first is then 2024-03-01T00:00:00Z"), "{text}");
+        let starts = |text: &str| text.matches("times: [0.0, 0.5, 1.0").count();
+        assert_eq!([&reference, &read(&table)].map(|text| starts(text)), [2, 2], "{text}");
+    }
+    // Numbers from zero count as they did; uneven records are not cut.
+    let (plain, text) = settings(&records("time,level", 30, |seconds| seconds.to_string()));
+    assert_eq!((plain.time_unit.as_str(), plain.table.time_column_unit.as_deref()), ("s", None), "{text}");
+    assert!(plain.table.split_gap.is_some() && plain.table.origin.is_none(), "{text}");
+    let (uneven, text) = settings(&rows("time,level", |t| format!("{},{}\n", 2_usize.pow(t as u32), reading(t, 3))));
+    assert!(uneven.table.split_gap.is_none() && text.contains("# split_gap"), "{text}");
+    let (even, text) = settings(&rows("time,level", |t| format!("{t},{}\n", reading(t, 3))));
+    assert!(even.table.split_gap.is_none() && !text.contains("split_gap"), "{text}");
+}
+
+#[test]
+fn headers_in_german_and_without_a_unit() {
+    let held = |t: usize| if t % 8 == 0 { [20, 60, 40][t / 8].to_string() } else { String::new() };
+    let (german, text) = settings(&driven("Ventil (-),Pegel [m],x", held));
+    let valve = channel(&german, "ventil");
+    assert_eq!((valve.unit.as_str(), valve.role), ("1", Role::Input), "{text}");
+    let (_, text) = settings(&driven("Klappe [–],Pegel [m],x", held));
+    assert!(text.contains("# role = \"input\"") && text.contains("unit = \"1\"    # as in the header"), "{text}");
 }

@@ -13,6 +13,8 @@ use super::rows::distinct;
 
 /// Ways of giving a dose that become inputs of their own at most.
 const MOST_ROUTES: usize = 4;
+/// Durations of infusions that are named at most.
+const MOST_DURATIONS: usize = 8;
 
 /// What the columns of a table say of doses.
 pub(super) struct Doses<'a> {
@@ -215,10 +217,17 @@ fn duration(looks: &[Look], amount: &Look, given: &[usize], notes: &mut Vec<Stri
     if first.is_finite() && first > 0.0 && durations.iter().all(|other| (other - first).abs() <= 1e-6 * first) {
         return Some(first);
     }
+    let mut different: Vec<f64> =
+        durations.into_iter().filter(|duration| duration.is_finite() && *duration > 0.0).collect();
+    different.sort_by(f64::total_cmp);
+    different.dedup_by(|a, b| (*a - *b).abs() <= 1e-6 * b.abs());
+    let shown: Vec<String> = different.iter().take(MOST_DURATIONS).map(f64::to_string).collect();
+    let more = if different.len() > MOST_DURATIONS { ", ..." } else { "" };
     notes.push(format!(
-        "{:?} makes infusions of doses, {} different: NOT READ, each counts as given at once; for pulses write a section for each duration",
+        "{:?} makes infusions of doses, of {} different durations ({}{more}): NOT READ, each counts as given at once; for pulses write a section for each duration",
         column.header,
-        distinct(column, given)
+        different.len(),
+        shown.join(", ")
     ));
     None
 }

@@ -44,6 +44,9 @@ pub(super) fn proposals(quantities: &[(&str, Course)]) -> Vec<Proposal> {
                 (Named::Other, true) if moves => {
                     Proposal::Perhaps(format!("it {kept}, as what is set from outside does"))
                 }
+                (Named::Other, false) if moves && course.is_seldom(most) => {
+                    Proposal::Perhaps("it has few values, as a log of changes has".to_owned())
+                }
                 _ => Proposal::State,
             }
         })

@@ -3,6 +3,10 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
 use super::names::{ROW_NUMBERS, TIMES, plain};
 use crate::import::cell::{Cell, Flaw, Writing, is_time_stamp};
 use crate::import::problem::Problems;
@@ -38,6 +42,8 @@ pub(super) struct Look {
     /// Of each of the first rows: a number that tells its cell from others, 0 if it is empty; and its number, or NaN.
     pub codes: Vec<u64>,
     pub numbers_of_rows: Vec<f64>,
+    /// Seconds from the beginning of 1970 to a time stamp, of UTC where it does not say its zone; or NaN.
+    pub seconds_of_rows: Vec<f64>,
 }
 
 impl Look {
@@ -93,6 +99,7 @@ pub(super) fn look(source: &mut Source, decimal_comma: bool, problems: &mut Prob
             strange: BTreeSet::new(),
             codes: Vec::new(),
             numbers_of_rows: Vec::new(),
+            seconds_of_rows: Vec::new(),
         }
     };
     let mut looks: Vec<Look> = source.header.iter().map(look).collect();
@@ -114,6 +121,7 @@ pub(super) fn look(source: &mut Source, decimal_comma: bool, problems: &mut Prob
             if rows <= kept {
                 look.codes.push(if cell == Cell::Missing { 0 } else { code(&look.last) });
                 look.numbers_of_rows.push(number.unwrap_or(f64::NAN));
+                look.seconds_of_rows.push(if number.is_ok() { f64::NAN } else { seconds(cell).unwrap_or(f64::NAN) });
             }
             match number {
                 Ok(_) => look.numbers += 1,
@@ -131,6 +139,18 @@ pub(super) fn look(source: &mut Source, decimal_comma: bool, problems: &mut Prob
         }
     });
     looks
+}
+
+fn seconds(cell: Cell<'_>) -> Option<f64> {
+    match cell {
+        Cell::Instant(instant) => Some(instant as f64 / 1e9),
+        Cell::Text(text) if is_time_stamp(text) => {
+            let of_zone = text.parse::<Timestamp>().ok();
+            let stamp = of_zone.or_else(|| TimeZone::UTC.to_timestamp(text.parse::<DateTime>().ok()?).ok())?;
+            Some(stamp.as_nanosecond() as f64 / 1e9)
+        }
+        _ => None,
+    }
 }
 
 /// Tells a text from others, and is not 0.

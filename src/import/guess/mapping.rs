@@ -10,8 +10,10 @@ use super::look::{Look, code};
 use super::roles::Roles;
 use super::rows::Course;
 use super::stacked::Stacked;
+use super::times::{Split, Times};
 use super::toml::{Toml, identifier, key, list, number};
 use crate::import::files::SourceFile;
+use crate::import::unit::split_header;
 
 /// What is kept from training to choose the model.
 #[derive(Clone, Copy)]
@@ -57,11 +59,9 @@ impl Archive {
         text.line("[import]");
         text.pair("dataset", &dataset, "");
         text.pair("directory", &self.directory.display().to_string(), "");
-        let time_unit = time.and_then(Look::unit_of_time);
-        match time_unit {
-            Some(unit) => text.pair("time_unit", unit, "as in the header"),
-            None => text.pair("time_unit", "s", "not said in the file: correct it"),
-        }
+        let ids: Vec<&Look> = environment.iter().copied().chain(*trajectory).collect();
+        let times = Times::of(*time, &ids, &roles.rows);
+        text.pair("time_unit", &times.unit, times.why);
 
         text.line("\n[import.table]");
         text.pair(
@@ -95,6 +95,21 @@ impl Archive {
         match time {
             Some(time) => text.pair("time", &time.header, ""),
             None => text.pair("time", "TIME", "no column looks like a time"),
+        }
+        if let Some((unit, first)) = &times.epoch {
+            text.pair(
+                "time_column_unit",
+                unit,
+                &format!("taken to count from 1970: the first is then {first}; correct it if it is not"),
+            );
+            text.pair("origin", "first", "times count from the first sample of each trajectory");
+        }
+        let is_cut = times.split.as_ref().is_some_and(|split| split.is_sure && doses.is_none());
+        if let Some(Split { gap, why, .. }) = &times.split {
+            match is_cut {
+                true => text.line(&format!("split_gap = {gap:?}    # each record between gaps is a trajectory: {why}")),
+                false => text.line(&format!("# split_gap = {gap:?}    # if records were interrupted: {why}")),
+            }
         }
         if time.is_some_and(|time| time.stamps > 0) {
             text.pair("time_zone", "UTC", "of time stamps that do not say theirs");
@@ -131,7 +146,7 @@ impl Archive {
             text.channel(quantity, &proposal, most, extended);
         }
         if let Some(doses) = doses {
-            text.doses(doses, time_unit.unwrap_or("s"));
+            text.doses(doses, &times.unit);
         }
 
         if let Some(conditions) = &self.conditions {
@@ -154,7 +169,7 @@ impl Archive {
         }
         match held_out {
             HeldOut::Nothing => {}
-            HeldOut::Trajectories if trajectory.is_some() => {
+            HeldOut::Trajectories if trajectory.is_some() || is_cut => {
                 text.line("validation = { fraction = 0.2 }    # trajectories that choose the model\nseed = 0");
             }
             _ => text.line("validation = { last = 0.25 }    # the end of each trajectory chooses the model"),
@@ -180,11 +195,16 @@ fn quantities<'a>(roles: &'a Roles<'a>) -> Vec<Quantity<'a>> {
     let of = |name: &'a String| {
         let code = code(name);
         let rows = roles.rows.iter().copied().filter(|&row| channel.codes[row] == code);
-        let (unit, whence) = match units.get(name) {
-            Some(unit) => (Some(unit.as_str()), "as in its rows".to_owned()),
-            None => (value.unit.as_deref(), "as in the header".to_owned()),
+        let (plain, own) = split_header(name);
+        let (unit, whence) = match (own, units.get(name)) {
+            (Some(own), Some(other)) if own != other => {
+                (Some(own), format!("as in its name, but its rows say {other:?}"))
+            }
+            (Some(own), _) => (Some(own), "as in its name".to_owned()),
+            (None, Some(unit)) => (Some(unit.as_str()), "as in its rows".to_owned()),
+            (None, None) => (value.unit.as_deref(), "as in the header".to_owned()),
         };
-        Quantity { column: name, name, of: &channel.name, unit, whence, course: Course::of(value, &ids, rows) }
+        Quantity { column: name, name: plain, of: &channel.name, unit, whence, course: Course::of(value, &ids, rows) }
     };
     // What only rows of events name is no channel.
     let is_measured = |name: &&String| {
@@ -281,7 +301,7 @@ impl Toml {
                 let rate = format!("({})/({time_unit})", unit.unwrap_or("1"));
                 self.unit(unit.map(|_| rate.as_str()), "an amount a time");
                 self.pair("shape", "pulse", "the amount divided by `duration`, for that long");
-                self.line(&format!("duration = {duration:?}    # of every dose in the file, in `time_unit`"));
+                self.line(&format!("duration = {duration:?}    # of every dose in the file, as it counts time: `time_unit` must be the same"));
             }
             None => {
                 self.unit(unit, "as in the header");

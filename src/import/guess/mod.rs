@@ -19,6 +19,7 @@ mod names;
 mod roles;
 mod rows;
 mod stacked;
+mod times;
 mod toml;
 
 use look::Look;

@@ -171,8 +171,20 @@ pub(super) const OF_DOSES: &[&str] =
     &["cmt", "adm", "mdv", "rate", "ii", "addl", "ss", "cens", "limit", "blq", "dur", "duration", "tinf", "evid"];
 
 /// Words for what is set from outside, whatever it does.
-const SET: &[&str] =
-    &["setpoint", "setpt", "sp", "command", "cmd", "duty", "pwm", "doserate", "infusionrate", "commanded"];
+const SET: &[&str] = &[
+    "setpoint",
+    "setpt",
+    "sp",
+    "command",
+    "cmd",
+    "duty",
+    "pwm",
+    "doserate",
+    "infusionrate",
+    "commanded",
+    "soll",
+    "sollwert",
+];
 /// Words for what is set from outside where it is changed in steps.
 const ACTED: &[&str] = &[
     "valve",
@@ -212,6 +224,13 @@ const ACTED: &[&str] = &[
     "stirrer",
     "stirring",
     "stir",
+    "ventil",
+    "pumpe",
+    "heizung",
+    "leistung",
+    "spannung",
+    "strom",
+    "drehzahl",
 ];
 /// Words for what is measured, even of what is set.
 const MEASURED: &[&str] =

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::look::Look;
 
-fn key(columns: &[&Look], row: usize) -> Vec<u64> {
+pub(super) fn key(columns: &[&Look], row: usize) -> Vec<u64> {
     columns.iter().map(|look| look.codes[row]).collect()
 }
 

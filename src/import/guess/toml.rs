@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::dataset::RESERVED;
-use crate::import::unit::Unit;
+use crate::import::unit::{Unit, is_dash};
 
 #[derive(Default)]
 pub(super) struct Toml {
@@ -35,6 +35,7 @@ impl Toml {
 
     pub fn unit(&mut self, unit: Option<&str>, whence: &str) {
         match unit {
+            Some(unit) if is_dash(unit) => self.pair("unit", "1", whence),
             Some(unit) if Unit::parse(unit).is_some() => self.pair("unit", unit, whence),
             Some(unit) => self.pair("unit", unit, &format!("{whence}; spell it as UDUNITS does")),
             None => self.pair("unit", "1", "not said in the file: correct it"),

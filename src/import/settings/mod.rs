@@ -91,13 +91,13 @@ fn unknown_license() -> String {
 #[serde(deny_unknown_fields)]
 pub struct Channel {
     /// Column of a wide table, with or without the unit that stands in its header; in a long table, what stands in the column that names
-    /// the channel.
+    /// the channel, with the unit if it ends in one: `level (m)`.
     pub column: String,
     /// Name in the dataset.
     pub name: String,
     /// Unit in UDUNITS spelling (`m s-1`, `1` for none). Values in another unit of the same dimension are converted into it.
     pub unit: String,
-    /// Unit in the file, where its header does not say it or says it in words.
+    /// Unit in the file, where neither its header nor the name of the channel in a long table says it, or says it in words.
     #[serde(default)]
     pub column_unit: Option<String>,
     /// What it is to the model.
