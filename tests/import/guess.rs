@@ -352,3 +352,27 @@ fn headers_in_german_and_without_a_unit() {
     let (_, text) = settings(&driven("Klappe [–],Pegel [m],x", held));
     assert!(text.contains("# role = \"input\"") && text.contains("unit = \"1\"    # as in the header"), "{text}");
 }
+
+#[test]
+fn a_first_row_of_numbers_is_no_header() {
+    let refused = |content: &str| {
+        let archive = Archive::new().with("log.csv", content);
+        import::guess(&archive.root.path().join("archive/log.csv")).unwrap_err()[0].to_string()
+    };
+    let rows = "0.0,1.5,2\n0.1,1.4,3\n0.2,1.2,5\n0.3,1.1,4\n";
+    let said = refused(&format!("# time,x,y\n{rows}"));
+    let part = "found no names of columns, for the first row holds numbers such as \"0.0\"; expected";
+    assert!(said.contains(part) && said.contains("take the `#` away"), "{said}");
+    assert!(refused(rows).contains(part));
+}
+
+#[test]
+fn long_ids_that_doubles_do_not_tell_apart_are_ids_still() {
+    let mut table = "id,time,x\n".to_owned();
+    for id in 0..3_u64 {
+        for t in 0..20 {
+            writeln!(table, "{},{},{}", 10_u64.pow(18) + id, 20 * id + t, (id + t) % 7).unwrap();
+        }
+    }
+    assert_eq!(settings(&table).0.table.environment.0, ["id"]);
+}

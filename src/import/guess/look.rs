@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::names::{ROW_NUMBERS, TIMES, plain};
 use crate::import::cell::{Cell, Flaw, Writing, is_time_stamp};
+use crate::import::columns::EXACT;
 use crate::import::problem::Problems;
 use crate::import::source::Source;
 use crate::import::unit::{Unit, split_header};
@@ -59,7 +60,8 @@ impl Look {
 
     /// Whether it counts the rows of the file.
     pub fn counts_rows(&self) -> bool {
-        let counts = || self.numbers_of_rows.windows(2).all(|pair| pair[1] == pair[0] + 1.0);
+        let exact = EXACT as f64;
+        let counts = || self.numbers_of_rows.windows(2).all(|pair| pair[1] == pair[0] + 1.0 && pair[1].abs() < exact);
         (self.is_called(ROW_NUMBERS)) && self.numbers_of_rows.len() > 2 && counts()
     }
 

@@ -70,6 +70,9 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
     }
     let cut = syntax(&archive.delimiter, archive.comment.then_some("#")).ok_or_else(Vec::new)?;
     let Some(mut source) = Source::open(&file, "--guess", cut, &mut problems) else { return Err(problems.into_vec()) };
+    if let Some((found, remedy)) = no_header(&source.header, archive.comment) {
+        return Err(nothing(&found, remedy));
+    }
     let looks = look::look(&mut source, archive.decimal_comma, &mut problems);
     let Some(roles) = roles::roles(&looks, archive.pattern.is_some()) else {
         let (found, remedy) = why_no_channel(&looks);
@@ -129,6 +132,18 @@ fn with_problems(text: &str, problems: &[Problem]) -> String {
         head += &format!("#   and {} more: `paramill check` lists them\n", problems.len() - named.len());
     }
     head + text
+}
+
+/// Why the first row is no header, and what to do: half of its cells or more are numbers.
+fn no_header(header: &[String], comment: bool) -> Option<(String, &'static str)> {
+    let number = |cell: &&String| cell.replace(',', ".").parse::<f64>().is_ok();
+    let first = header.iter().find(number)?;
+    let is_none = 2 * header.iter().filter(number).count() >= header.len();
+    let remedy = match comment {
+        true => "put a row of names before the numbers; if one stands there behind `#`, take the `#` away",
+        false => "put a row of names before the numbers",
+    };
+    is_none.then(|| (format!("no names of columns, for the first row holds numbers such as {}", shown(first)), remedy))
 }
 
 /// Why no column can be a channel, and what to do.
