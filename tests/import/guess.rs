@@ -345,7 +345,7 @@ fn times_of_records() {
 
 #[test]
 fn headers_in_german_and_without_a_unit() {
-    let held = |t: usize| if t % 8 == 0 { [20, 60, 40][t / 8].to_string() } else { String::new() };
+    let held = |t: usize| if t.is_multiple_of(8) { [20, 60, 40][t / 8].to_string() } else { String::new() };
     let (german, text) = settings(&driven("Ventil (-),Pegel [m],x", held));
     let valve = channel(&german, "ventil");
     assert_eq!((valve.unit.as_str(), valve.role), ("1", Role::Input), "{text}");
