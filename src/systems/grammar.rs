@@ -122,6 +122,7 @@ pub(super) fn scan(text: &str) -> Result<Vec<(usize, Token)>, Fault> {
                     (Some(function), true) => Token::Function(function),
                     (None, true) => {
                         let remedy = match nearest(&word, &functions::names()) {
+                            _ if word == "log" => "`ln` is the natural logarithm, `log10` that of ten".to_owned(),
                             Some(nearest) => format!("did you mean `{nearest}`?"),
                             None => "write `*` for products".to_owned(),
                         };
@@ -185,7 +186,12 @@ pub(super) fn check(tokens: &[(usize, Token)], end: usize) -> Result<(), Fault> 
                     innermost.more -= 1;
                     has_operand = false;
                 }
-                _ => return fault("an operator or a bracket", "write decimals with a point, and one argument"),
+                _ => {
+                    return fault(
+                        "an operator or a bracket",
+                        "write decimals with a point, and as few arguments as it takes",
+                    );
+                }
             },
             (_, true) => return fault("an operator", "write `*` for products"),
         }
