@@ -12,6 +12,14 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 /// Prefix of temporary siblings; a leftover with this prefix is from a process that died.
 pub const TEMPORARY_PREFIX: &str = ".paramill-";
 
+/// What a library says of a file that it cannot write, in its first words: libhdf5 goes on with addresses.
+pub(crate) fn unwritten(error: impl std::fmt::Display) -> io::Error {
+    let said = error.to_string();
+    let said = said.split(": time = ").next().unwrap_or_default();
+    let remedy = "make room on the disk, or raise the limit on sizes of files (`ulimit -f`)";
+    io::Error::other(format!("cannot be written ({said}); {remedy}"))
+}
+
 /// Writes `bytes` to `path`, atomically and durably.
 ///
 /// # Errors

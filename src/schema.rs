@@ -209,6 +209,13 @@ pub struct Trajectory {
     pub inputs: Vec<f64>,
 }
 
+/// The first complete sample that another follows, of `samples` states one after the other, if there is one: a rollout starts there.
+pub(crate) fn start_of(states: &[f64], samples: usize) -> Option<usize> {
+    let channels = states.len() / samples.max(1);
+    let is_complete = |t: usize| !states[t * channels..(t + 1) * channels].iter().any(|value| value.is_nan());
+    (0..samples.saturating_sub(1)).find(|&t| is_complete(t))
+}
+
 impl Trajectory {
     /// Number of samples `T`.
     pub fn len(&self) -> usize {
@@ -248,7 +255,7 @@ impl Trajectory {
 
     /// The first complete sample that another follows, if there is one.
     pub fn start(&self) -> Option<usize> {
-        (0..self.len().saturating_sub(1)).find(|&t| self.is_complete(t))
+        start_of(&self.states, self.len())
     }
 
     /// The trajectory without the samples before its [`Trajectory::start`], if it has one.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::atomic;
 use crate::progress::Run;
 use crate::schema::{Split, Trajectory};
 
@@ -48,17 +49,9 @@ impl Error {
         move |source| Error::Hdf5 { path: path.to_owned(), source }
     }
 
-    /// What a library says of a file that it cannot write, in its first words: libhdf5 goes on with addresses.
+    /// A file that a library cannot write.
     pub(super) fn unwritten<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> Error {
-        move |error| {
-            let said = error.to_string();
-            let said = said.split(": time = ").next().unwrap_or_default();
-            let remedy = "make room on the disk, or raise the limit on sizes of files (`ulimit -f`)";
-            Error::Io {
-                path: path.to_owned(),
-                source: std::io::Error::other(format!("cannot be written ({said}); {remedy}")),
-            }
-        }
+        move |error| Error::io(path)(atomic::unwritten(error))
     }
 
     pub(super) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Error {

@@ -382,7 +382,7 @@ fn io_error(path: &Path, source: std::io::Error) -> Error {
 
 /// A file that cannot be written.
 pub(super) fn unwritten(path: &Path) -> impl FnOnce(ParquetError) -> Error {
-    move |error| io_error(path, std::io::Error::other(format!("cannot be written ({error}); make room for it")))
+    move |error| io_error(path, atomic::unwritten(error))
 }
 
 fn invalid(path: &Path, found: String) -> Error {

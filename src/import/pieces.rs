@@ -18,6 +18,7 @@ use super::series::{Place, Rules, Series, gather};
 use super::settings::Settings;
 use super::splits::{LAST, end_share};
 use super::store::{Store, Track, unusable};
+use crate::schema::start_of;
 
 /// Numbers whose bytes are digested at a time.
 const DIGESTED: usize = 1 << 10;
@@ -94,12 +95,10 @@ impl Piece {
             digest.update(&bytes);
         }
         let [times, states, _] = all.slices(samples.clone());
-        let channels = (states.len() / times.len().max(1)).max(1);
-        let mut before_last = states.chunks_exact(channels).take(times.len().saturating_sub(1));
         Piece {
             track,
             first: all.places.get(samples.start).copied(),
-            has_start: before_last.any(|state| !state.iter().any(|value| value.is_nan())),
+            has_start: start_of(states, times.len()).is_some(),
             samples,
             digest: digest.finalize().into(),
         }

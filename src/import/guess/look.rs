@@ -84,8 +84,7 @@ pub(super) fn are_kept(looks: &[Look]) -> bool {
 }
 
 /// Looks at the first rows.
-pub(super) fn look(source: &mut Source, decimal_comma: bool, problems: &mut Problems) -> Vec<Look> {
-    let writing = Writing::new(if decimal_comma { "," } else { "." }, &[]);
+pub(super) fn look(source: &mut Source, writing: &Writing, problems: &mut Problems) -> Vec<Look> {
     let look = |header: &String| {
         let (name, unit) = split_header(header);
         Look {

@@ -70,10 +70,10 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
     }
     let cut = syntax(&archive.delimiter, archive.comment.then_some("#")).ok_or_else(Vec::new)?;
     let Some(mut source) = Source::open(&file, "--guess", cut, &mut problems) else { return Err(problems.into_vec()) };
-    if let Some((found, remedy)) = no_header(&source.header, archive.comment) {
+    if let Some((found, remedy)) = no_header(&source.header, &archive) {
         return Err(nothing(&found, remedy));
     }
-    let looks = look::look(&mut source, archive.decimal_comma, &mut problems);
+    let looks = look::look(&mut source, &archive.writing(), &mut problems);
     let Some(roles) = roles::roles(&looks, archive.pattern.is_some()) else {
         let (found, remedy) = why_no_channel(&looks);
         return Err(if problems.is_empty() { nothing(&found, remedy) } else { problems.into_vec() });
@@ -135,11 +135,12 @@ fn with_problems(text: &str, problems: &[Problem]) -> String {
 }
 
 /// Why the first row is no header, and what to do: half of its cells or more are numbers.
-fn no_header(header: &[String], comment: bool) -> Option<(String, &'static str)> {
-    let number = |cell: &&String| cell.replace(',', ".").parse::<f64>().is_ok();
+fn no_header(header: &[String], archive: &Archive) -> Option<(String, &'static str)> {
+    let writing = archive.writing();
+    let number = |cell: &&String| writing.number(Cell::from_text(cell)).is_ok();
     let first = header.iter().find(number)?;
     let is_none = 2 * header.iter().filter(number).count() >= header.len();
-    let remedy = match comment {
+    let remedy = match archive.comment {
         true => "put a row of names before the numbers; if one stands there behind `#`, take the `#` away",
         false => "put a row of names before the numbers",
     };
@@ -242,6 +243,11 @@ impl Default for Archive {
 }
 
 impl Archive {
+    /// How its numbers are written.
+    fn writing(&self) -> Writing {
+        Writing::new(if self.decimal_comma { "," } else { "." }, &[])
+    }
+
     /// Finds the delimiter that cuts the lines alike.
     fn sniff(&mut self, text: &str) {
         self.comment = text.lines().any(|line| line.starts_with('#'));
