@@ -27,10 +27,12 @@ pub enum Status {
     AtBound,
     /// Converged, far from all training environments: the model extrapolates.
     OutsideTrainingRange,
+    /// Converged, and what is left of the observed values is far more than their own noise, or than the model's error.
+    Misfit,
 }
 
 impl Status {
-    pub const ALL: [Status; 8] = [
+    pub const ALL: [Status; 9] = [
         Status::Ok,
         Status::NotConverged,
         Status::Diverged,
@@ -39,6 +41,7 @@ impl Status {
         Status::Unidentifiable,
         Status::AtBound,
         Status::OutsideTrainingRange,
+        Status::Misfit,
     ];
 
     /// The name used in files.
@@ -52,12 +55,13 @@ impl Status {
             Status::Unidentifiable => "unidentifiable",
             Status::AtBound => "at_bound",
             Status::OutsideTrainingRange => "outside_training_range",
+            Status::Misfit => "misfit",
         }
     }
 
-    /// Whether the environment has no estimate to rely on. `at_bound` and `outside_training_range` are cautions: the fit converged.
+    /// Whether the environment has no estimate to rely on. `at_bound`, `outside_training_range` and `misfit` are cautions: the fit converged.
     pub fn is_failure(self) -> bool {
-        !matches!(self, Status::Ok | Status::AtBound | Status::OutsideTrainingRange)
+        !matches!(self, Status::Ok | Status::AtBound | Status::OutsideTrainingRange | Status::Misfit)
     }
 }
 
