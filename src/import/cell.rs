@@ -8,6 +8,14 @@ use super::settings::Condition;
 /// Usual spellings of a missing value, in lower case.
 const MISSING: [&str; 12] = ["", "nan", "na", "n/a", "#n/a", "null", "none", "nil", ".", "-", "?", "??"];
 
+/// Usual spellings of a value below or above what can be measured, in small letters alone.
+const BEYOND: [&str; 13] =
+    ["bql", "bloq", "blq", "lloq", "loq", "lod", "bdl", "bld", "nd", "nq", "aloq", "uloq", "belowlod"];
+/// What a bound begins with.
+const BOUNDS: [char; 4] = ['<', '>', '≤', '≥'];
+/// What separates thousands beside a point and a comma.
+const THOUSANDS: [char; 5] = [' ', '\'', '’', '\u{a0}', '\u{202f}'];
+
 /// What a source has in one column of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cell<'a> {
@@ -53,9 +61,17 @@ pub(super) enum Flaw {
     TimeStamp,
     DecimalComma,
     DecimalPoint,
+    /// Thousands are separated, and the decimals by the other of the two, as far as there are any.
+    Thousands(Option<char>),
+    /// A value that is only known to be beyond a bound.
+    Censored,
     Text,
     /// A time stamp that is not written as it should be.
     UnreadableStamp,
+    /// The same of an elapsed time.
+    UnreadableElapsed,
+    /// A time of day, where the format of times has no date.
+    NoDate,
     /// A time stamp without zone where none is declared.
     NoZone,
     /// A local time that was skipped, or came twice, when clocks were changed.
@@ -85,10 +101,41 @@ impl Flaw {
                 let remedy = "if it is a decimal point, remove `decimal = \",\"`; if it separates thousands, remove it";
                 (Kind::UnsupportedNumber, number, remedy)
             }
-            Flaw::Text => (Kind::NotANumber, number, "correct the cell or remove the row"),
+            Flaw::Thousands(decimal) => {
+                let remedy = match decimal {
+                    Some(',') => "remove the separators of thousands from the file, and set `decimal = \",\"`",
+                    Some(_) => {
+                        "remove the separators of thousands from the file; the decimal point is read by `decimal = \".\"`, the default"
+                    }
+                    None => "remove the separators of thousands from the file",
+                };
+                (Kind::UnsupportedNumber, "a finite number without separators of thousands", remedy)
+            }
+            Flaw::Censored => {
+                let remedy = "bounds of a value (censoring) are not read: add the spelling to `import.table.missing`, which leaves the value out as if \
+                              it had not been measured, or write a number for it into the file";
+                (Kind::NotANumber, number, remedy)
+            }
+            Flaw::Text => {
+                let remedy =
+                    "correct the cell, or add its spelling to `import.table.missing` if it stands for no value";
+                (Kind::NotANumber, number, remedy)
+            }
             Flaw::UnreadableStamp => {
                 let remedy = "correct the cell, or say how times are written in `import.table.time_format`";
-                (Kind::TimeStamp, "a number, or a time stamp such as `2020-03-01T12:00:00+01:00`", remedy)
+                let expected =
+                    "a number, an elapsed time such as `26:30:00`, or a time stamp such as `2020-03-01T12:00:00+01:00`";
+                (Kind::TimeStamp, expected, remedy)
+            }
+            Flaw::UnreadableElapsed => {
+                let expected = "hours, minutes and seconds as `import.table.time_format` has them, the first beyond its usual end where need be";
+                (Kind::TimeStamp, expected, "correct the cell or the format")
+            }
+            Flaw::NoDate => {
+                let expected = "a date, or an elapsed time of %H, %M and %S alone, in `import.table.time_format`";
+                let remedy = "a time of day is no time of a trajectory without its date: join the two in one column, and name the parts of the date in \
+                              the format too (%Y-%m-%d)";
+                (Kind::TimeStamp, expected, remedy)
             }
             Flaw::NoZone => {
                 let remedy = "set `import.table.time_zone`, such as \"UTC\" or \"Europe/Paris\"";
@@ -102,8 +149,8 @@ impl Flaw {
                 (Kind::TimeStamp, "a time from 1678 to 2261", "correct the cell, or write times as numbers")
             }
             Flaw::MixedTimes => {
-                let remedy = "write all times in one of the two ways";
-                (Kind::TimeStamp, "times that are all numbers or all time stamps", remedy)
+                let remedy = "write all times in one of these ways";
+                (Kind::TimeStamp, "times that are all numbers, all elapsed times or all time stamps", remedy)
             }
         };
         Problem::new(kind, cell.shown(), expected, remedy)
@@ -154,13 +201,20 @@ impl Writing {
             Some(number) if number.is_infinite() => Err(Flaw::Infinite),
             _ if is_missing(text) => Err(Flaw::Missing),
             _ if is_time_stamp(text) => Err(Flaw::TimeStamp),
-            _ if self.decimal_comma && text.replace('.', "").replace(',', ".").parse::<f64>().is_ok() => {
-                Err(Flaw::DecimalPoint)
-            }
-            _ if !self.decimal_comma && text.contains(',') && text.replace(['.', ','], "").parse::<f64>().is_ok() => {
-                Err(Flaw::DecimalComma)
-            }
-            _ => Err(Flaw::Text),
+            _ => Err(self.flaw(text)),
+        }
+    }
+
+    /// Why a text is no number.
+    fn flaw(&self, text: &str) -> Flaw {
+        if let Some(decimal) = thousands(text) {
+            return Flaw::Thousands(decimal);
+        }
+        match text.contains(',') {
+            _ if is_censored(text) => Flaw::Censored,
+            true if text.replacen(',', ".", 1).parse::<f64>().is_ok() => Flaw::DecimalComma,
+            false if self.decimal_comma && text.parse::<f64>().is_ok() => Flaw::DecimalPoint,
+            _ => Flaw::Text,
         }
     }
 
@@ -188,6 +242,32 @@ impl Writing {
             Condition::Not { not } => !is_one_of(not),
         }
     }
+}
+
+/// What separates the decimals of a number whose thousands are separated; `None` for any other text.
+fn thousands(text: &str) -> Option<Option<char>> {
+    let is_mark = |c: char| c == '.' || c == ',' || THOUSANDS.contains(&c);
+    let body = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let marks: Vec<char> = body.chars().filter(|&c| is_mark(c)).collect();
+    let (&first, &last) = (marks.first()?, marks.last()?);
+    let is_single = marks.iter().all(|&mark| mark == first);
+    // A point or a comma alone separates decimals, or may.
+    if is_single && marks.len() == 1 && !THOUSANDS.contains(&first) {
+        return None;
+    }
+    let decimal = Some(last).filter(|_| !is_single && !THOUSANDS.contains(&last));
+    let whole = decimal.and_then(|decimal| body.rsplit_once(decimal)).map_or(body, |parts| parts.0);
+    let groups: Vec<&str> = whole.split(first).collect();
+    let is_group = |group: &&str| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit());
+    let is_whole = (1..=3).contains(&groups[0].len()) && groups[0].bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = body.replace(is_mark, "").parse::<f64>().is_ok();
+    (is_number && is_whole && groups.len() > 1 && groups[1..].iter().all(is_group)).then_some(decimal)
+}
+
+/// Whether a cell is a bound of a value, or a usual word for one.
+fn is_censored(text: &str) -> bool {
+    let letters: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    text.starts_with(BOUNDS) || BEYOND.contains(&letters.as_str())
 }
 
 /// Whether a cell is a usual spelling of a missing value.
@@ -225,7 +305,18 @@ mod tests {
             ("inf", Flaw::Infinite),
             ("1e999", Flaw::Infinite),
             ("1,5", Flaw::DecimalComma),
-            ("1,234.5", Flaw::DecimalComma),
+            ("1,234.5", Flaw::Thousands(Some('.'))),
+            ("4.201,90", Flaw::Thousands(Some(','))),
+            ("1.234.567", Flaw::Thousands(None)),
+            ("-1 234,5e-3", Flaw::Thousands(Some(','))),
+            ("1'234", Flaw::Thousands(None)),
+            ("1,2,3", Flaw::Text),
+            ("12 34", Flaw::Text),
+            ("<0.5", Flaw::Censored),
+            ("> 1,5", Flaw::Censored),
+            ("< LOD", Flaw::Censored),
+            ("BQL", Flaw::Censored),
+            ("n.d.", Flaw::Censored),
             ("2020-01-02", Flaw::TimeStamp),
             ("12:30", Flaw::TimeStamp),
             ("2020-01-02T12:30:00Z", Flaw::TimeStamp),
@@ -237,7 +328,8 @@ mod tests {
         let number = |cell| writing(",", &[]).number(Cell::from_text(cell));
         assert_eq!(number("-1,5e3"), Ok(-1500.0));
         assert_eq!(number("1.5"), Err(Flaw::DecimalPoint));
-        assert_eq!(number("1.234,5"), Err(Flaw::DecimalPoint));
+        assert_eq!(number("1.234,5"), Err(Flaw::Thousands(Some(','))));
+        assert_eq!(number("1,234.5"), Err(Flaw::Thousands(Some('.'))));
     }
 
     #[test]

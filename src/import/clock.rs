@@ -1,4 +1,4 @@
-//! Times of rows: numbers with a unit, or time stamps of any zone.
+//! Times of rows: numbers with a unit, elapsed times, or time stamps of any zone.
 
 use jiff::civil::DateTime;
 use jiff::fmt::strtime;
@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{Error, Timestamp};
 
 use super::cell::{Cell, Flaw, Writing, is_time_stamp};
+use super::elapsed::{Format, elapsed, has_date, is_short};
 use super::settings::{Origin, Settings, Table};
 use super::unit::{Conversion, Unit};
 
@@ -36,16 +37,29 @@ fn in_order(bits: i64) -> i64 {
     bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
 
+/// How times are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Numbers,
+    /// Of hours, minutes and seconds, which become numbers.
+    Elapsed,
+    Stamps,
+}
+
 /// Reads times and tells them in the dataset's unit.
 #[derive(Clone)]
 pub(super) struct Clock {
     format: Option<String>,
+    /// The format, if it is one of elapsed times.
+    elapsed: Option<Format>,
     zone: Option<TimeZone>,
     origin: Option<Origin>,
     /// Nanoseconds of the dataset's unit of time, if that is one.
     unit: Option<f64>,
-    /// Whether the first time was a stamp.
-    stamps: Option<bool>,
+    /// How the first time was written.
+    kind: Option<Kind>,
+    /// An elapsed time of two parts.
+    short: Option<String>,
 }
 
 impl Clock {
@@ -58,28 +72,41 @@ impl Clock {
     pub fn of(table: Option<&Table>, origin: Option<Origin>, time_unit: &str) -> Self {
         let nanosecond = Unit::parse("ns").and_then(|ns| Unit::parse(time_unit)?.to(ns));
         let zone = table.and_then(|table| table.time_zone.as_ref());
+        let format = table.and_then(|table| table.time_format.clone());
         Clock {
-            format: table.and_then(|table| table.time_format.clone()),
+            elapsed: format.as_deref().and_then(Format::parse),
+            format,
             zone: zone.and_then(|zone| TimeZone::get(zone).ok()),
             origin,
             unit: nanosecond.map(|conversion| conversion.apply(1.0)),
-            stamps: None,
+            kind: None,
+            short: None,
         }
     }
 
     /// Whether times are stamps.
     pub fn reads_stamps(&self) -> bool {
-        self.stamps == Some(true)
+        self.kind == Some(Kind::Stamps)
     }
 
-    /// Whether times are stamps, and the dataset's unit is none of time.
+    /// Whether times are of hours, minutes and seconds.
+    pub fn reads_elapsed(&self) -> bool {
+        self.kind == Some(Kind::Elapsed)
+    }
+
+    /// A time that was taken for hours and minutes, and may be one of minutes and seconds.
+    pub fn short(&self) -> Option<&str> {
+        self.short.as_deref()
+    }
+
+    /// Whether times are no plain numbers, and the dataset's unit is none of time.
     pub fn lacks_unit(&self) -> bool {
-        self.reads_stamps() && self.unit.is_none()
+        (self.reads_stamps() || self.reads_elapsed()) && self.unit.is_none()
     }
 
     /// Whether times have been numbers so far, and not written in a way of their own.
     pub fn reads_numbers(&self) -> bool {
-        self.format.is_none() && self.stamps == Some(false)
+        self.format.is_none() && self.kind == Some(Kind::Numbers)
     }
 
     /// The time that is a finite number; `conversion` is that of the column's unit to the dataset's.
@@ -90,22 +117,45 @@ impl Clock {
     /// The time in a cell; `conversion` is that of the column's unit to the dataset's.
     pub fn moment(&mut self, cell: Cell<'_>, writing: &Writing, conversion: Conversion) -> Result<Moment, Flaw> {
         let number = if self.format.is_none() { writing.number(cell) } else { Err(Flaw::TimeStamp) };
-        let (moment, is_stamp) = match (number, cell) {
-            (Ok(number), _) => (self.moment_of(number, conversion), false),
+        let (moment, kind) = match (number, cell) {
+            (Ok(number), _) => (self.moment_of(number, conversion), Kind::Numbers),
             (Err(Flaw::Missing | Flaw::Infinite), _) if self.format.is_none() => return Err(number.unwrap_err()),
             (Err(_), Cell::Missing) => return Err(Flaw::Missing),
-            (Err(_), Cell::Instant(instant)) => (Moment(instant), true),
-            (Err(flaw), Cell::Text(text)) => match self.stamp(text) {
-                Ok(moment) => (moment, true),
+            (Err(_), Cell::Instant(instant)) => (Moment(instant), Kind::Stamps),
+            (Err(flaw), Cell::Text(text)) => match self.written(text) {
+                Ok(read) => read,
                 Err(Flaw::UnreadableStamp) if flaw != Flaw::TimeStamp && !is_time_stamp(text) => return Err(flaw),
                 Err(flaw) => return Err(flaw),
             },
             (Err(flaw), Cell::Number(_)) => return Err(flaw),
         };
-        if *self.stamps.get_or_insert(is_stamp) == is_stamp { Ok(moment) } else { Err(Flaw::MixedTimes) }
+        if *self.kind.get_or_insert(kind) == kind { Ok(moment) } else { Err(Flaw::MixedTimes) }
     }
 
-    fn stamp(&self, text: &str) -> Result<Moment, Flaw> {
+    fn written(&mut self, text: &str) -> Result<(Moment, Kind), Flaw> {
+        match self.reads_stamps() {
+            true => self.stamp(text).or_else(|flaw| self.elapsed(text).ok_or(flaw)),
+            false => self.elapsed(text).map_or_else(|| self.stamp(text), Ok),
+        }
+    }
+
+    /// An elapsed time, which counts from zero as a number does.
+    fn elapsed(&mut self, text: &str) -> Option<(Moment, Kind)> {
+        let nanoseconds = match &self.elapsed {
+            Some(format) => format.read(text),
+            None if self.format.is_some() => None,
+            None => elapsed(text),
+        };
+        if self.format.is_none() && self.short.is_none() && is_short(text) {
+            self.short = Some(text.to_owned());
+        }
+        Some((Moment::of_number(nanoseconds? as f64 / self.unit.unwrap_or(1.0)), Kind::Elapsed))
+    }
+
+    fn stamp(&self, text: &str) -> Result<(Moment, Kind), Flaw> {
+        if self.format.as_deref().is_some_and(|format| !has_date(format)) {
+            return Err(if self.elapsed.is_some() { Flaw::UnreadableElapsed } else { Flaw::NoDate });
+        }
         let (with_offset, local): (Option<Timestamp>, Result<DateTime, Error>) = match &self.format {
             Some(format) => {
                 let parsed = strtime::parse(format, text).map_err(|_| Flaw::UnreadableStamp)?;
@@ -122,22 +172,23 @@ impl Clock {
                 zone.to_ambiguous_timestamp(local).unambiguous().map_err(|_| Flaw::Ambiguous)?
             }
         };
-        i64::try_from(timestamp.as_nanosecond()).map(Moment).map_err(|_| Flaw::Distant)
+        let instant = i64::try_from(timestamp.as_nanosecond()).map_err(|_| Flaw::Distant)?;
+        Ok((Moment(instant), Kind::Stamps))
     }
 
     /// A time as it is written in messages.
     pub fn shown(&self, moment: Moment) -> String {
-        match self.stamps {
-            Some(true) => Cell::Instant(moment.0).text().into_owned(),
+        match self.kind {
+            Some(Kind::Stamps) => Cell::Instant(moment.0).text().into_owned(),
             _ => moment.number().to_string(),
         }
     }
 
     /// A time in the dataset's unit, where the first sample of its trajectory is at `first`.
     pub fn time(&self, moment: Moment, first: Moment) -> f64 {
-        match (self.stamps, self.origin) {
-            (Some(true), Some(Origin::File)) => moment.0 as f64 / self.unit.unwrap_or(1.0),
-            (Some(true), _) => (i128::from(moment.0) - i128::from(first.0)) as f64 / self.unit.unwrap_or(1.0),
+        match (self.kind, self.origin) {
+            (Some(Kind::Stamps), Some(Origin::File)) => moment.0 as f64 / self.unit.unwrap_or(1.0),
+            (Some(Kind::Stamps), _) => (i128::from(moment.0) - i128::from(first.0)) as f64 / self.unit.unwrap_or(1.0),
             (_, Some(Origin::First)) => moment.number() - first.number(),
             _ => moment.number(),
         }
@@ -152,7 +203,9 @@ mod tests {
 
     fn clock(zone: Option<&str>, format: Option<&str>) -> Clock {
         let zone = zone.map(|zone| TimeZone::get(zone).unwrap());
-        Clock { format: format.map(str::to_owned), zone, origin: None, unit: Some(1e9), stamps: None }
+        let elapsed = format.and_then(Format::parse);
+        let format = format.map(str::to_owned);
+        Clock { format, elapsed, zone, origin: None, unit: Some(1e9), kind: None, short: None }
     }
 
     /// Seconds from the first to each of the times.
@@ -181,6 +234,23 @@ mod tests {
     }
 
     #[test]
+    fn elapsed_times_count_from_zero() {
+        for format in [None, Some("%H:%M:%S")] {
+            let mut clock = clock(Some("UTC"), format);
+            clock.unit = Some(3.6e12);
+            let moments = ["23:59:60", "23:59:00", "24:00:00", "26:30:00"]
+                .map(|text| clock.moment(Cell::from_text(text), &Writing::default(), Conversion::NONE));
+            let flaw = if format.is_some() { Flaw::UnreadableElapsed } else { Flaw::UnreadableStamp };
+            assert_eq!(moments[0], Err(flaw));
+            let last = clock.time(moments[3].unwrap(), moments[1].unwrap());
+            assert_eq!((last, moments[1] < moments[2], clock.short()), (26.5, true, None));
+        }
+        let mut clock = clock(None, None);
+        assert!(clock.moment(Cell::from_text("1:30"), &Writing::default(), Conversion::NONE).is_ok());
+        assert_eq!(clock.short(), Some("1:30"));
+    }
+
+    #[test]
     fn what_is_no_time_is_told_apart() {
         for (zone, texts, flaw) in [
             (None, &["2020-03-29T01:30:00"][..], Flaw::NoZone),
@@ -191,6 +261,8 @@ mod tests {
             (None, &["1", "2020-03-29T01:30:00Z"], Flaw::MixedTimes),
             (None, &["2020-03-29T01:30:00Z", "1"], Flaw::MixedTimes),
             (None, &["soon"], Flaw::Text),
+            (None, &["10:00:00", "1"], Flaw::MixedTimes),
+            (None, &["10:00:00", "2020-03-29T01:30:00Z"], Flaw::MixedTimes),
             (None, &["NA"], Flaw::Missing),
         ] {
             assert_eq!(seconds(clock(zone, None), texts), Err(flaw), "{texts:?}");

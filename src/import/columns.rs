@@ -18,7 +18,9 @@ pub(super) type Refusal = (String, &'static str);
 /// The columns of a file, batch after batch.
 pub(super) struct Batches {
     pub names: Vec<String>,
-    /// Names and types of columns that the file has beside these.
+    /// The unit of each that the file states beside its name.
+    pub units: Vec<Option<String>>,
+    /// Names of columns that the file has beside these, and what they are: `of the type struct`.
     pub unread: Vec<(String, String)>,
     pub batches: Box<dyn Iterator<Item = Result<Batch, Failure>> + Send>,
 }
@@ -60,7 +62,7 @@ impl Column {
 
 impl Batches {
     pub fn new(names: Vec<String>, batches: impl Iterator<Item = Result<Batch, Failure>> + Send + 'static) -> Self {
-        Batches { names, unread: Vec::new(), batches: Box::new(batches) }
+        Batches { units: vec![None; names.len()], names, unread: Vec::new(), batches: Box::new(batches) }
     }
 
     pub fn empty() -> Self {
@@ -133,17 +135,20 @@ impl Batch {
         Some(raw)
     }
 
-    /// Keeps the rows in which the numbers of one column are there.
+    /// Keeps the rows in which the numbers, or times, of one column are there.
     pub fn keep_present(&mut self, column: usize) {
         fn kept<T>(values: &mut Vec<T>, keep: &[bool]) {
             let mut keep = keep.iter();
             values.retain(|_| keep.next() == Some(&true));
         }
-        let Column::Numbers(numbers) = &self.0[column] else { return };
-        if !numbers.iter().any(|number| number.is_nan()) {
+        let keep: Vec<bool> = match &self.0[column] {
+            Column::Numbers(numbers) => numbers.iter().map(|number| !number.is_nan()).collect(),
+            Column::Instants(instants) => instants.iter().map(Option::is_some).collect(),
+            Column::Texts(_) => return,
+        };
+        if keep.iter().all(|&keep| keep) {
             return;
         }
-        let keep: Vec<bool> = numbers.iter().map(|number| !number.is_nan()).collect();
         for column in &mut self.0 {
             match column {
                 Column::Numbers(numbers) => kept(numbers, &keep),

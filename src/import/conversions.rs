@@ -28,8 +28,16 @@ impl<'a> Units<'a> {
     /// How values of a column become values of the unit `wanted`; `stated` is the column's unit as the settings say it.
     pub fn conversion(&mut self, column: usize, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
         let (name, unit) = split_header(&self.source.header[column]);
-        let named = Named { column, name, unit, what: "header", place: "in the header".to_owned() };
-        self.compare(&named, key, wanted, stated)
+        let (what, place) = match (unit, self.source.stated_unit(column)) {
+            (Some(own), Some(other)) => {
+                self.agree(column, key, other, own, "as in its name");
+                ("header", "in the header")
+            }
+            (None, Some(_)) => ("attribute", "as the file states it"),
+            (_, None) => ("header", "in the header"),
+        };
+        let unit = self.source.unit(column);
+        self.compare(&Named { column, name, unit, what, place: place.to_owned() }, key, wanted, stated)
     }
 
     /// The same of a channel of a long table: its name in the column `names` may say the unit, as may the header of `values`.
@@ -39,16 +47,22 @@ impl<'a> Units<'a> {
             return self.conversion(values, key, &channel.unit, stated);
         };
         let place = format!("in the name {}", shown(&channel.column));
-        if let Some(header) = self.source.unit(values)
-            && let (Some(a), Some(b)) = (Unit::parse(own), Unit::parse(header))
+        if let Some(header) = self.source.unit(values) {
+            self.agree(values, key, header, own, &format!("as {place}"));
+        }
+        self.compare(&Named { column: names, name, unit, what: "name", place }, key, &channel.unit, stated)
+    }
+
+    /// Reports a unit of a column's header that is another than its own.
+    fn agree(&mut self, column: usize, key: &str, header: &str, own: &str, place: &str) {
+        if let (Some(a), Some(b)) = (Unit::parse(own), Unit::parse(header))
             && a.to(b) != Some(Conversion::NONE)
         {
             let found = format!("the unit {} in the header", shown(header));
-            let expected = format!("{} as {place}", shown(own));
+            let expected = format!("{} {place}", shown(own));
             let problem = Problem::new(Kind::Unit, found, expected, "correct the one that is wrong").setting(key);
-            self.problems.push(self.source.at_header(values, problem));
+            self.problems.push(self.source.at_header(column, problem));
         }
-        self.compare(&Named { column: names, name, unit, what: "name", place }, key, &channel.unit, stated)
     }
 
     fn compare(&mut self, named: &Named<'_>, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {

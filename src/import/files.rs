@@ -25,7 +25,10 @@ impl SourceFile {
     /// The file's name without the folders it is in and without its endings.
     pub fn stem(&self) -> &str {
         let name = self.name.rsplit('/').next().unwrap_or(&self.name);
-        let endings = [".gz", ".zst", ".csv", ".tsv", ".txt", ".tab", ".dat", ".parquet", ".h5", ".hdf5"];
+        let endings = [
+            ".gz", ".zst", ".csv", ".tsv", ".txt", ".tab", ".dat", ".parquet", ".h5", ".hdf5", ".hdf", ".nc", ".nc4",
+            ".mat",
+        ];
         let mut stem = name;
         while let Some(shorter) = endings.iter().find_map(|ending| stem.strip_suffix(ending)) {
             stem = shorter;

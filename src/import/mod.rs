@@ -15,6 +15,7 @@ mod clock;
 mod columns;
 mod conversions;
 mod counts;
+mod elapsed;
 mod events;
 mod files;
 mod guess;

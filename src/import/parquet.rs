@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    ArrowPrimitiveType, Date32Type, Date64Type, DurationMicrosecondType, DurationMillisecondType,
+    DurationNanosecondType, DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
@@ -58,8 +59,10 @@ fn try_open(path: &Path) -> Result<Batches, Refusal> {
         let columns: Vec<Option<Result<Column, Failure>>> = readers.par_iter_mut().map(next).collect();
         columns.iter().any(Option::is_some).then(|| whole(columns))
     });
-    let unread = others.iter().map(|&i| (fields[i].name().trim().to_owned(), fields[i].data_type().to_string()));
-    Ok(Batches { unread: unread.collect(), ..Batches::new(names, batches) })
+    let kind = |i: usize| format!("of the type {}", fields[i].data_type());
+    let unread = others.iter().map(|&i| (fields[i].name().trim().to_owned(), kind(i)));
+    let units = simple.iter().map(|&i| unit(&fields[i])).collect();
+    Ok(Batches { unread: unread.collect(), units, ..Batches::new(names, batches) })
 }
 
 /// Refuses a compression that is not read, by name.
@@ -131,6 +134,26 @@ fn with_views(metadata: ArrowReaderMetadata) -> Result<ArrowReaderMetadata, Parq
     ArrowReaderMetadata::try_new(metadata.metadata().clone(), ArrowReaderOptions::new().with_schema(schema))
 }
 
+/// The unit that the metadata of a field state, or that its type is counted in.
+fn unit(field: &FieldRef) -> Option<String> {
+    match field.data_type() {
+        DataType::Duration(unit) => Some(unit_of_time(unit).to_owned()),
+        _ => ["units", "unit"]
+            .iter()
+            .find_map(|key| field.metadata().get(*key).cloned())
+            .filter(|it| !it.trim().is_empty()),
+    }
+}
+
+fn unit_of_time(unit: &TimeUnit) -> &'static str {
+    match unit {
+        TimeUnit::Second => "s",
+        TimeUnit::Millisecond => "ms",
+        TimeUnit::Microsecond => "us",
+        TimeUnit::Nanosecond => "ns",
+    }
+}
+
 fn is_text(kind: &DataType) -> bool {
     match kind {
         DataType::Dictionary(_, values) => is_text(values),
@@ -140,7 +163,9 @@ fn is_text(kind: &DataType) -> bool {
 
 fn is_simple(kind: &DataType) -> bool {
     match kind {
-        DataType::Boolean | DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => true,
+        DataType::Boolean | DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Duration(_) => {
+            true
+        }
         kind => is_text(kind) || kind.is_integer() || kind.is_floating(),
     }
 }
@@ -178,6 +203,12 @@ fn column_of(array: ArrayRef) -> Result<Column, Failure> {
             };
             if zone.is_some() { Column::Instants(instants) } else { local(instants) }
         }
+        DataType::Duration(unit) => match unit {
+            TimeUnit::Second => numbers::<DurationSecondType>(array, |value| value as f64),
+            TimeUnit::Millisecond => numbers::<DurationMillisecondType>(array, |value| value as f64),
+            TimeUnit::Microsecond => numbers::<DurationMicrosecondType>(array, |value| value as f64),
+            TimeUnit::Nanosecond => numbers::<DurationNanosecondType>(array, |value| value as f64),
+        },
         DataType::Date32 => local(instants::<Date32Type>(array, DAY, i64::from)?),
         DataType::Date64 => local(instants::<Date64Type>(array, 1_000_000, i64::from)?),
         kind => return Err(format!("a column of the type {kind}")),

@@ -121,7 +121,12 @@ impl Series {
             };
             let line = rules.line(self.places[first - 1], self.places[first]);
             let found = format!("time {after} after time {before} of {line} in {}{more}", rules.whose);
-            let remedy = "correct the ids or sort the rows, or set `import.table.disorder = \"sort\"`";
+            let remedy = match rules.clock.reads_elapsed() {
+                true => {
+                    "correct the ids or sort the rows; where a clock passed midnight, write the date too, or hours that go on beyond 24"
+                }
+                false => "correct the ids or sort the rows, or set `import.table.disorder = \"sort\"`",
+            };
             let problem = Problem::new(Kind::UnsortedTime, found, "increasing times in a trajectory", remedy);
             report(rules.at(self.places[first], problem));
         }

@@ -166,7 +166,7 @@ impl Cells<'_> {
             Ok(value) => Some(value).filter(|value| !value.is_nan()),
             Err(flaw) => {
                 let mut problem = flaw.problem(cell);
-                if flaw == Flaw::Missing {
+                if let Flaw::Missing | Flaw::Censored | Flaw::Text = flaw {
                     problem.remedy = "if it is unknown, add its spelling to `import.side_table.unknown`".to_owned();
                 }
                 problems.push(problem.file(self.path).line(self.row.line).column(column, &self.header[column]));

@@ -256,7 +256,7 @@ fn of_one_file(mut problem: Problem) -> Problem {
         _ if !is_of_settings => return problem,
         Kind::UnreadableFile => "check the path, which is relative to the current directory",
         Kind::MissingColumn => "separate the cells as in the archive",
-        Kind::MissingValue => "leave the cell empty where there is no value",
+        Kind::MissingValue | Kind::NotANumber => "leave the cell empty where there is no value",
         Kind::UnsupportedNumber => "write numbers as in the archive, without separators of thousands",
         Kind::TimeStamp => "write it as in the archive, with its offset from UTC unless a time zone is declared there",
         _ => "correct the table",

@@ -27,6 +27,8 @@ pub(super) struct Source {
     pub path: PathBuf,
     /// Names of the columns, without blanks around them.
     pub header: Vec<String>,
+    /// Units that the file states beside the names of columns.
+    stated: Vec<Option<String>>,
     header_line: Option<u64>,
     content: Content,
 }
@@ -102,18 +104,20 @@ impl Source {
         let (opened, head) = opened.map_err(|error| problems.push(at(unreadable(error)))).ok()?;
         let columns = match head.as_slice() {
             [b'P', b'A', b'R', b'1', ..] => Some(parquet::open(path)),
-            [0x89, b'H', b'D', b'F', ..] => Some(hdf5::open(path)),
+            head if hdf5::is_hdf5(head) => Some(hdf5::open(path)),
             _ => None,
         };
         let mut source = Source {
             path: path.clone(),
             header: Vec::new(),
+            stated: Vec::new(),
             header_line: None,
             content: Content::Columns(Batches::empty()),
         };
         match columns {
             Some(Ok(batches)) => {
                 source.header = batches.names.clone();
+                source.stated = batches.units.clone();
                 source.content = Content::Columns(batches);
             }
             Some(Err((found, remedy))) => {
@@ -181,7 +185,9 @@ impl Source {
         if let Some(exact) = self.header.iter().position(|column| column == name) {
             return Some(exact);
         }
-        let alike: Vec<usize> = (0..self.header.len()).filter(|&i| split_header(&self.header[i]).0 == name).collect();
+        let is_alike =
+            |column: &str| column == name || matches!(self.content, Content::Columns(_)) && last(column) == name;
+        let alike: Vec<usize> = (0..self.header.len()).filter(|&i| is_alike(split_header(&self.header[i]).0)).collect();
         let (found, expected, remedy) = match (alike.as_slice(), self.header.as_slice()) {
             ([only], _) => return Some(*only),
             ([], [only]) if only.contains([',', ';', '\t', '|']) => {
@@ -190,7 +196,7 @@ impl Source {
             }
             ([], header) => match self.unread(name) {
                 Some(kind) => {
-                    let found = format!("the column {} of the type {kind}, which is not read", shown(name));
+                    let found = format!("the column {} {kind}, which is not read", shown(name));
                     (found, "numbers, texts or time stamps", "write the column as one of these".to_owned())
                 }
                 None => {
@@ -199,7 +205,7 @@ impl Source {
                 }
             },
             (several, _) => {
-                let found = format!("{} columns {}, of different units", several.len(), shown(name));
+                let found = format!("{} columns {}, of different units or groups", several.len(), shown(name));
                 (found, "one column", format!("write the whole header, such as `{}`", self.header[several[0]]))
             }
         };
@@ -208,16 +214,30 @@ impl Source {
         None
     }
 
-    /// The type of a column that the file has and that is not read.
+    /// What a column is that the file has and that is not read.
     fn unread(&self, name: &str) -> Option<&str> {
         let Content::Columns(batches) = &self.content else { return None };
-        let (_, kind) = batches.unread.iter().find(|(column, _)| column == name || split_header(column).0 == name)?;
+        let is_alike = |column: &str| column == name || split_header(column).0 == name || last(column) == name;
+        let (_, kind) = batches.unread.iter().find(|(column, _)| is_alike(column))?;
         Some(kind)
     }
 
-    /// The unit that stands in a column's header.
+    /// Columns that the file has and that are not read, and what they are.
+    pub fn all_unread(&self) -> &[(String, String)] {
+        match &self.content {
+            Content::Columns(batches) => &batches.unread,
+            Content::Text(_) => &[],
+        }
+    }
+
+    /// The unit that stands in a column's header, else the one that the file states.
     pub fn unit(&self, column: usize) -> Option<&str> {
-        split_header(&self.header[column]).1
+        split_header(&self.header[column]).1.or_else(|| self.stated_unit(column))
+    }
+
+    /// The unit that the file states beside a column's name.
+    pub fn stated_unit(&self, column: usize) -> Option<&str> {
+        self.stated.get(column)?.as_deref()
     }
 
     /// A problem with a cell of the header.
@@ -318,6 +338,11 @@ impl Source {
     }
 }
 
+/// The name of a variable without that of its group.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 fn broken(error: &dyn std::fmt::Display) -> Problem {
     let found = format!("a file that cannot be read to its end: {error}");
     Problem::new(Kind::UnreadableFile, found, "a whole file", "check that the file was copied whole")
@@ -369,11 +394,12 @@ fn plain(file: File, head: &[u8]) -> io::Result<Result<Box<dyn Read>, Refusal>> 
 
 /// What a file is that is no CSV text, and what to do.
 fn unsupported(head: &[u8]) -> Option<(&'static str, &'static str)> {
-    let kinds: [(&[u8], &str, &str); 6] = [
+    let kinds: [(&[u8], &str, &str); 7] = [
         (b"BZh", "a bzip2 file", "bzip2 is not supported: decompress it with `bunzip2`"),
         (b"\xfd7zXZ", "an xz file", "xz is not supported: decompress it with `unxz`"),
         (b"PK\x03\x04", "a zip file or a workbook", "these are not supported: extract it, or export the sheet as CSV"),
         (b"CDF", "a NetCDF-3 file", "NetCDF-3 is not supported: convert it with `nccopy -k nc4`"),
+        (b"MATLAB 5.0", "a MATLAB file of version 5 to 7", "save it with `-v7.3`, or export the samples as CSV"),
         (b"\xff\xfe", "UTF-16 text", "UTF-16 is not supported: convert it with `iconv -t UTF-8`"),
         (b"\xfe\xff", "UTF-16 text", "UTF-16 is not supported: convert it with `iconv -t UTF-8`"),
     ];
@@ -389,7 +415,7 @@ pub(super) fn head(path: &Path) -> Option<String> {
     let mut magic = Vec::new();
     file.by_ref().take(HEAD as u64).read_to_end(&mut magic).ok()?;
     file.rewind().ok()?;
-    if magic.starts_with(b"PAR1") || magic.starts_with(b"\x89HDF") {
+    if magic.starts_with(b"PAR1") || hdf5::is_hdf5(&magic) {
         return None;
     }
     let mut text = Vec::new();

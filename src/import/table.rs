@@ -218,8 +218,10 @@ impl RowReader<'_> {
         let cell = self.row.cell(column);
         let report = |flaw: Flaw| {
             let mut problem = flaw.problem(cell);
-            if flaw == Flaw::Missing {
-                problem.remedy = "fill it in or remove the row: a time is never missing".to_owned();
+            match flaw {
+                Flaw::Missing => problem.remedy = "fill it in or remove the row: a time is never missing".to_owned(),
+                Flaw::Text | Flaw::Censored => problem.remedy = "correct the cell or remove the row".to_owned(),
+                _ => {}
             }
             problems.push(self.at(column, problem));
         };

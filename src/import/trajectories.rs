@@ -137,7 +137,8 @@ pub(super) fn read(
         return None;
     }
     if clock.lacks_unit() {
-        let found = format!("time stamps, and the unit {}", shown(&settings.time_unit));
+        let what = if clock.reads_stamps() { "time stamps" } else { "elapsed times" };
+        let found = format!("{what}, and the unit {}", shown(&settings.time_unit));
         let problem =
             Problem::new(Kind::Setting, found, "a unit of time, such as `s` or `d`", "write the unit to count in");
         problems.push(problem.setting("import.time_unit"));
@@ -147,6 +148,11 @@ pub(super) fn read(
     let environments = tracks.pieces(&store, &mut counts, problems);
     warnings.extend(events.unmatched(&store));
     warnings.extend(petab::ignored(&filled, &files));
+    if let Some(short) = clock.short() {
+        let remedy = "it is read as hours and minutes; if it is not, set `import.table.time_format = \"%M:%S\"`";
+        let problem = Problem::new(Kind::TimeStamp, shown(short), "hours, minutes and seconds", remedy);
+        warnings.push(problem.file(&files[0].path).setting("import.table.time"));
+    }
     let stopped = !finished;
     Some(Trajectories { environments, files, parents, stopped, counts, warnings, store, events, clock, last: None })
 }

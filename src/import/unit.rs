@@ -119,7 +119,7 @@ const TEMPERATURES: [(&[&str], f64, f64); 2] = [
     (&["degF", "°F", "℉", "fahrenheit", "Fahrenheit", "deg_F", "degreeF"], 5.0 / 9.0, 459.67 * 5.0 / 9.0),
 ];
 
-const PREFIXES: [(&str, f64); 25] = [
+const PREFIXES: [(&str, f64); 27] = [
     ("da", 1e1),
     ("Q", 1e30),
     ("R", 1e27),
@@ -144,6 +144,8 @@ const PREFIXES: [(&str, f64); 25] = [
     ("a", 1e-18),
     ("z", 1e-21),
     ("milli", 1e-3),
+    ("micro", 1e-6),
+    ("nano", 1e-9),
     ("kilo", 1e3),
 ];
 

@@ -8,15 +8,21 @@
 //! Source: HDF5 File Format Specification 3.0, section III.E.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::c_void;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use hdf5_metno::Dataset;
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::plist::file_create::{Sizeof, SizeofInfo};
+use hdf5_metno::sync::sync;
+use hdf5_metno::{Attribute, Dataset};
+use hdf5_metno_sys::h5::herr_t;
+use hdf5_metno_sys::h5a::{H5Aget_type, H5Aread};
+use hdf5_metno_sys::h5i::hid_t;
+use hdf5_metno_sys::h5t::{H5T_cdata_t, H5T_class_t, H5T_pers_t, H5Tclose, H5Tcreate, H5Tregister, H5Tunregister};
 use hdf5_metno_sys::h5z::{H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_SHUFFLE, H5Z_filter_t};
 
 use super::reach::filters;
@@ -56,6 +62,8 @@ enum Elements {
         filters: Vec<H5Z_filter_t>,
         decoded: Option<(usize, Vec<u8>)>,
     },
+    /// Here, those of an attribute.
+    Read(Vec<u8>),
 }
 
 struct Chunk {
@@ -85,13 +93,7 @@ impl Texts {
     /// If they are laid out in a way that is not read here.
     pub fn new(path: &Path, variable: &Dataset) -> Result<Self, Failure> {
         let unreadable = |error: hdf5_metno::Error| error.to_string();
-        let properties = variable.file().and_then(|file| file.fcpl()).map_err(unreadable)?;
-        let eight = SizeofInfo { sizeof_addr: Sizeof::Bytes8, sizeof_size: Sizeof::Bytes8 };
-        if properties.userblock() != 0 || properties.sizes() != eight {
-            return Err("texts in a file with a user block or short addresses".to_owned());
-        }
-        let file = File::open(path).map_err(|error| error.to_string())?;
-        let bytes = file.metadata().map_err(|error| error.to_string())?.len();
+        let (file, bytes) = opened(path, &variable.file().map_err(unreadable)?)?;
         let elements = match (variable.layout(), variable.chunk().as_deref()) {
             (Layout::Contiguous, _) => {
                 let stored = variable.storage_size();
@@ -115,6 +117,15 @@ impl Texts {
             (layout, _) => return Err(format!("texts in the layout {layout:?}")),
         };
         Ok(Texts { file, bytes, elements, heap: None })
+    }
+
+    /// Of an attribute of variable-length texts, of an object of `of`, the file at `path`.
+    ///
+    /// # Errors
+    /// If they are laid out in a way that is not read here.
+    pub fn of_attribute(path: &Path, of: &hdf5_metno::File, attribute: &Attribute) -> Result<Self, Failure> {
+        let (file, bytes) = opened(path, of)?;
+        Ok(Texts { file, bytes, elements: Elements::Read(elements_of(attribute)?), heap: None })
     }
 
     /// The texts of these elements.
@@ -150,10 +161,13 @@ impl Texts {
                 let start = start.saturating_add((range.start * ELEMENT) as u64);
                 piece(file, *of_file, start, size as u64)?
             }
+            Elements::Read(elements) => {
+                elements.get(range.start * ELEMENT..).and_then(|rest| rest.get(..size)).ok_or("no such text")?.to_vec()
+            }
             _ => vec![0; size],
         };
         match elements {
-            Elements::Contiguous(_) => {}
+            Elements::Contiguous(_) | Elements::Read(_) => {}
             Elements::Chunked { length, chunks, filters, decoded } => {
                 for (row, to) in range.zip(bytes.chunks_exact_mut(ELEMENT)) {
                     let (chunk, within) = (row / *length, row % *length * ELEMENT);
@@ -191,6 +205,54 @@ impl Texts {
         let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
         str::from_utf8(text).map(|text| Some(text.to_owned())).map_err(|_| "bytes that are not UTF-8".to_owned())
     }
+}
+
+/// The file, and how many bytes it has, if addresses in it are as they are read here.
+fn opened(path: &Path, file: &hdf5_metno::File) -> Result<(File, u64), Failure> {
+    let properties = file.fcpl().map_err(|error| error.to_string())?;
+    let eight = SizeofInfo { sizeof_addr: Sizeof::Bytes8, sizeof_size: Sizeof::Bytes8 };
+    if properties.userblock() != 0 || properties.sizes() != eight {
+        return Err("texts in a file with a user block or short addresses".to_owned());
+    }
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let bytes = file.metadata().map_err(|error| error.to_string())?.len();
+    Ok((file, bytes))
+}
+
+/// The elements of an attribute as they are stored. libhdf5 hands them over only converted: by a conversion to bytes that leaves them as they are.
+fn elements_of(attribute: &Attribute) -> Result<Vec<u8>, Failure> {
+    let count = attribute.size();
+    if (count as u64).saturating_mul(ELEMENT as u64) > LARGEST {
+        return Err(format!("{count} texts"));
+    }
+    let mut bytes = vec![0; count * ELEMENT];
+    // SAFETY: the attribute is open and outlives the calls. As it is stored, an element of a type of variable length has `ELEMENT` bytes where
+    // addresses have eight, which has been looked at, and so has one of the type that is read to: the buffer holds as many of them.
+    let status = sync(|| unsafe {
+        let (from, to) = (H5Aget_type(attribute.id()), H5Tcreate(H5T_class_t::H5T_OPAQUE, ELEMENT));
+        let (soft, name) = (H5T_pers_t::H5T_PERS_SOFT, c"as stored".as_ptr());
+        let registered = H5Tregister(soft, name, from, to, Some(as_stored));
+        let status = if registered < 0 { registered } else { H5Aread(attribute.id(), to, bytes.as_mut_ptr().cast()) };
+        H5Tunregister(soft, name, from, to, Some(as_stored));
+        H5Tclose(to);
+        H5Tclose(from);
+        status
+    });
+    if status < 0 { Err("an attribute that cannot be read".to_owned()) } else { Ok(bytes) }
+}
+
+extern "C" fn as_stored(
+    _from: hid_t,
+    _to: hid_t,
+    _data: *mut H5T_cdata_t,
+    _count: usize,
+    _stride: usize,
+    _background_stride: usize,
+    _values: *mut c_void,
+    _background: *mut c_void,
+    _properties: hid_t,
+) -> herr_t {
+    0
 }
 
 impl Heap {

@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 use super::names::{ROW_NUMBERS, TIMES, plain};
 use crate::import::cell::{Cell, Flaw, Writing, is_time_stamp};
 use crate::import::columns::EXACT;
+use crate::import::elapsed::elapsed;
 use crate::import::problem::Problems;
 use crate::import::source::Source;
 use crate::import::unit::{Unit, split_header};
@@ -85,12 +86,12 @@ pub(super) fn are_kept(looks: &[Look]) -> bool {
 
 /// Looks at the first rows.
 pub(super) fn look(source: &mut Source, writing: &Writing, problems: &mut Problems) -> Vec<Look> {
-    let look = |header: &String| {
-        let (name, unit) = split_header(header);
+    let look = |(column, header): (usize, &String)| {
+        let (name, _) = split_header(header);
         Look {
             header: header.clone(),
             name: name.to_owned(),
-            unit: unit.map(str::to_owned),
+            unit: source.unit(column).map(str::to_owned),
             numbers: 0,
             stamps: 0,
             texts: 0,
@@ -103,7 +104,7 @@ pub(super) fn look(source: &mut Source, writing: &Writing, problems: &mut Proble
             seconds_of_rows: Vec::new(),
         }
     };
-    let mut looks: Vec<Look> = source.header.iter().map(look).collect();
+    let mut looks: Vec<Look> = source.header.iter().enumerate().map(look).collect();
     let stop = Interrupt::new();
     let kept = CELLS / looks.len().max(1);
     let mut rows = 0;
@@ -128,7 +129,9 @@ pub(super) fn look(source: &mut Source, writing: &Writing, problems: &mut Proble
                 Ok(_) => look.numbers += 1,
                 Err(_) if cell == Cell::Missing => {}
                 Err(Flaw::TimeStamp) => look.stamps += 1,
-                Err(_) if matches!(cell, Cell::Text(text) if is_time_stamp(text)) => look.stamps += 1,
+                Err(_) if matches!(cell, Cell::Text(text) if is_time_stamp(text) || elapsed(text).is_some()) => {
+                    look.stamps += 1;
+                }
                 Err(_) => look.texts += 1,
             }
             if number.is_err() && cell != Cell::Missing && look.strange.len() < MARKERS {
@@ -145,6 +148,7 @@ pub(super) fn look(source: &mut Source, writing: &Writing, problems: &mut Proble
 fn seconds(cell: Cell<'_>) -> Option<f64> {
     match cell {
         Cell::Instant(instant) => Some(instant as f64 / 1e9),
+        Cell::Text(text) if elapsed(text).is_some() => elapsed(text).map(|nanoseconds| nanoseconds as f64 / 1e9),
         Cell::Text(text) if is_time_stamp(text) => {
             let of_zone = text.parse::<Timestamp>().ok();
             let stamp = of_zone.or_else(|| TimeZone::UTC.to_timestamp(text.parse::<DateTime>().ok()?).ok())?;

@@ -184,7 +184,10 @@ fn why_no_channel(looks: &[Look]) -> (String, &'static str) {
 fn first_table(folder: &Path) -> Option<PathBuf> {
     let mut files: Vec<_> = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.sort();
-    let is_table = |ending: &str| ["csv", "tsv", "txt", "gz", "zst", "parquet", "h5", "hdf5"].contains(&ending);
+    let is_table = |ending: &str| {
+        let known = ["csv", "tsv", "txt", "gz", "zst", "parquet", "h5", "hdf5", "hdf", "nc", "nc4", "mat"];
+        known.contains(&ending)
+    };
     files.into_iter().find(|file| file.extension().and_then(|ending| ending.to_str()).is_some_and(is_table))
 }
 

@@ -1,0 +1,290 @@
+//! HDF5 files of no layout of their own: variables of numbers or texts with an axis of `T` samples.
+//!
+//! | what stands in the file | columns |
+//! |---|---|
+//! | a variable `[T]`, or of a second axis of 1 | one, by its path |
+//! | numbers `[T, C]` or `[C, T]` | `name.0`, `name.1`, .. |
+//! | one number | one, the same in all rows |
+//! | a table: a variable `[T]` of compound values | one a member, by its name |
+//! | several groups, or tables, of the same names | these names, and `group` (of groups in groups: `group.1`, `group.2`, ..) |
+//!
+//! MATLAB's version 7.3 is such a file, of axes in reverse; a variable of netCDF has attributes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
+use hdf5_metno::{Dataset, File, Group};
+
+use super::attributes::is_bare_dimension;
+use super::values::{Axis, Member, Values};
+use super::{COPY, Columns, EXPORT, LONGEST_TEXT, MOST_CHANNELS, Table, Tables, Variable, names};
+use crate::import::columns::Refusal;
+
+/// Groups within groups that are looked into.
+const DEEPEST: usize = 4;
+
+/// Columns that are not read and are named at most.
+const NAMED: usize = 3;
+
+const SAME: &str =
+    "give every group the variables of the others: each is then an environment, `environment = \"group\"`";
+
+/// A variable, or a member of one.
+struct Part {
+    name: String,
+    variable: Dataset,
+    member: Option<TypeDescriptor>,
+}
+
+impl Part {
+    /// How many samples it has, if it has one axis beside those of 1.
+    fn length(&self) -> Option<usize> {
+        let shape = self.variable.shape();
+        let mut long = shape.iter().filter(|&&length| length != 1);
+        match (long.next(), long.next()) {
+            (None, _) => Some(1),
+            (Some(&length), None) => Some(length),
+            _ => None,
+        }
+    }
+
+    fn shown(&self) -> String {
+        self.variable.shape().iter().map(usize::to_string).collect::<Vec<_>>().join(" x ")
+    }
+}
+
+/// The variables of a file by the group, or table, in which they stand.
+type Groups = BTreeMap<String, Vec<Part>>;
+
+pub(super) fn tables(path: &Path, file: &File) -> Result<Tables, Refusal> {
+    let root = file.as_group().map_err(|error| (error.to_string(), COPY))?;
+    let (mut groups, mut left) = (Groups::new(), Columns::default());
+    collect(&root, "", 0, &mut groups, &mut left);
+    let found = match together(&groups)? {
+        true => of_groups(path, groups, left)?,
+        false => of_file(path, groups, left)?,
+    };
+    if found.tables.iter().all(|table| table.columns.is_empty()) {
+        let named = found.unread.iter().take(NAMED).map(|(name, what)| format!("; `{name}` is one {what}"));
+        let named: String = named.collect();
+        return Err((format!("an HDF5 file without a variable of one axis of numbers or texts{named}"), EXPORT));
+    }
+    Ok(found)
+}
+
+/// Every variable in a group and those within it.
+fn collect(group: &Group, path: &str, depth: usize, groups: &mut Groups, left: &mut Columns) {
+    // What MATLAB and PyTables keep for themselves.
+    let is_hidden = |name: &String| name.starts_with('#') || name.starts_with("_i_");
+    for name in names(group).into_iter().filter(|name| !is_hidden(name)) {
+        let place = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
+        if let Ok(variable) = group.dataset(&name) {
+            if is_bare_dimension(&variable) {
+                continue;
+            }
+            match variable.dtype().and_then(|kind| kind.to_descriptor()) {
+                Ok(TypeDescriptor::Compound(kind)) => {
+                    for field in kind.fields {
+                        let member = (field.name.clone(), variable.clone(), field.ty);
+                        members(member, &place, groups, left);
+                    }
+                }
+                _ => groups.entry(path.to_owned()).or_default().push(Part { name, variable, member: None }),
+            }
+        } else if let (Ok(inner), true) = (group.group(&name), depth < DEEPEST) {
+            collect(&inner, &place, depth + 1, groups, left);
+        }
+    }
+}
+
+/// Adds a member of the table at `place`, with the widest type of its kind.
+fn members(
+    (name, variable, kind): (String, Dataset, TypeDescriptor),
+    place: &str,
+    groups: &mut Groups,
+    left: &mut Columns,
+) {
+    let widest = |kind: &TypeDescriptor| match kind {
+        TypeDescriptor::Integer(_) => Some(TypeDescriptor::Integer(IntSize::U8)),
+        TypeDescriptor::Unsigned(_) => Some(TypeDescriptor::Unsigned(IntSize::U8)),
+        TypeDescriptor::Float(_) => Some(TypeDescriptor::Float(FloatSize::U8)),
+        _ => None,
+    };
+    let read = match &kind {
+        TypeDescriptor::FixedAscii(length) | TypeDescriptor::FixedUnicode(length) if *length <= LONGEST_TEXT => {
+            Some(kind.clone())
+        }
+        TypeDescriptor::FixedArray(of, count) if *count <= MOST_CHANNELS => {
+            widest(of).map(|of| TypeDescriptor::FixedArray(Box::new(of), *count))
+        }
+        kind => widest(kind),
+    };
+    match read {
+        Some(read) => groups.entry(place.to_owned()).or_default().push(Part { name, variable, member: Some(read) }),
+        None => left.leave(&name, format!("of the type {kind} in a table")),
+    }
+}
+
+/// Whether the groups of a file are of the same variables, each with samples of its own.
+fn together(groups: &Groups) -> Result<bool, Refusal> {
+    let sampled: Vec<(&String, BTreeSet<&str>)> = groups
+        .iter()
+        .filter(|(_, parts)| parts.iter().any(|part| part.length() != Some(1)))
+        .map(|(group, parts)| (group, parts.iter().map(|part| part.name.as_str()).collect()))
+        .collect();
+    let [first, .., last] = sampled.as_slice() else { return Ok(false) };
+    if first.1.len() > 1 && sampled.iter().all(|group| group.1 == first.1) {
+        return Ok(true);
+    }
+    if samples(groups.values().flatten()).is_ok() {
+        return Ok(false);
+    }
+    let other = sampled.iter().find(|group| group.1 != first.1).unwrap_or(last);
+    let listed = |(group, names): &(&String, BTreeSet<&str>)| {
+        let names: Vec<&str> = names.iter().copied().collect();
+        format!("`/{group}` of `{}`", names.join("`, `"))
+    };
+    Err((format!("groups of different variables and lengths: {}, {}", listed(first), listed(other)), SAME))
+}
+
+/// How many samples there are: as many as most variables have.
+fn samples<'a>(parts: impl Iterator<Item = &'a Part> + Clone) -> Result<usize, Refusal> {
+    let mut counts: BTreeMap<usize, (usize, &str)> = BTreeMap::new();
+    for part in parts.clone() {
+        if let Some(length) = part.length().filter(|&length| length != 1) {
+            counts.entry(length).or_insert((0, &part.name)).0 += 1;
+        }
+    }
+    let mut ordered: Vec<(usize, (usize, &str))> = counts.into_iter().collect();
+    ordered.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+    match ordered.as_slice() {
+        [(length, _)] => Ok(*length),
+        [(a, (most, first)), (b, (second, other)), ..] if most == second => {
+            Err((format!("variables of different lengths: `{first}` of {a}, `{other}` of {b}"), EXPORT))
+        }
+        [(length, _), ..] => Ok(*length),
+        // The longer axis of a matrix.
+        [] => Ok(parts.flat_map(|part| part.variable.shape()).max().unwrap_or(1)),
+    }
+}
+
+/// The columns of all variables, by their paths.
+fn of_file(path: &Path, groups: Groups, mut columns: Columns) -> Result<Tables, Refusal> {
+    let samples = samples(groups.values().flatten())?;
+    let is_single = groups.len() == 1;
+    for (group, parts) in groups {
+        for part in parts {
+            let is_bare = group.is_empty() || is_single && part.member.is_some();
+            let name = if is_bare { part.name.clone() } else { format!("{group}/{}", part.name) };
+            columns.add_part(path, &name, part, samples)?;
+        }
+    }
+    Ok(columns.table(1, samples, false))
+}
+
+/// A table of each group.
+fn of_groups(path: &Path, groups: Groups, left: Columns) -> Result<Tables, Refusal> {
+    let (mut tables, mut unread) = (Vec::new(), left.unread);
+    let places: Vec<Vec<&str>> = groups.keys().map(|group| group.split('/').collect()).collect();
+    let shortest = places.iter().map(|place| place.len()).min().unwrap_or(0);
+    let is_shared = |depth: &usize| places.iter().all(|place| place[*depth] == places[0][*depth]);
+    let shared = (0..shortest.saturating_sub(1)).take_while(is_shared).count();
+    let levels = places.iter().map(|place| place.len() - shared).max().unwrap_or(1);
+    let is_even = places.iter().all(|place| place.len() - shared == levels);
+    let ids: Vec<Vec<String>> = places
+        .iter()
+        .map(|place| match is_even {
+            true => place[shared..].iter().map(|&id| id.to_owned()).collect(),
+            false => vec![place[shared..].join("/")],
+        })
+        .collect();
+    for (parts, ids) in groups.into_values().zip(ids) {
+        let mut columns = Columns::default();
+        let samples = samples(parts.iter())?;
+        for (level, id) in (1..).zip(&ids) {
+            let mut name = if ids.len() > 1 { format!("group.{level}") } else { "group".to_owned() };
+            while parts.iter().any(|part| part.name == name) {
+                name.push('_');
+            }
+            columns.put(&name, Values::Same(id.clone()));
+        }
+        for part in parts {
+            let name = part.name.clone();
+            columns.add_part(path, &name, part, samples)?;
+        }
+        unread.extend(columns.unread);
+        tables.push(Table { columns: columns.read, rows: 1, samples, padded: false });
+    }
+    agree(&mut tables, &mut unread);
+    Ok(Tables { tables, unread })
+}
+
+/// Leaves the columns that all tables have, in the same unit.
+fn agree(tables: &mut [Table], unread: &mut Vec<(String, String)>) {
+    let mut units: BTreeMap<String, Vec<Option<String>>> = BTreeMap::new();
+    for Variable { name, unit, .. } in tables.iter().flat_map(|table| &table.columns) {
+        units.entry(name.clone()).or_default().push(unit.clone());
+    }
+    units.retain(|name, units| {
+        let is_alike = units.iter().all(|unit| *unit == units[0]);
+        if !is_alike {
+            let different: BTreeSet<&str> = units.iter().map(|unit| unit.as_deref().unwrap_or("none")).collect();
+            let different: Vec<&str> = different.into_iter().collect();
+            unread.push((name.clone(), format!("in different units in different groups, {}", different.join(" and "))));
+        }
+        is_alike && units.len() == tables.len()
+    });
+    for table in tables {
+        table.columns.retain(|column| units.contains_key(&column.name));
+    }
+}
+
+impl Columns {
+    /// Adds the columns of a part where there are so many samples.
+    fn add_part(&mut self, path: &Path, name: &str, part: Part, samples: usize) -> Result<(), Refusal> {
+        let shape = part.variable.shape();
+        let along = |sampled: usize, at: usize| -> Vec<Axis> {
+            (0..shape.len()).map(|axis| if axis == sampled { Axis::Samples } else { Axis::At(at) }).collect()
+        };
+        let sampled: Vec<usize> = (0..shape.len()).filter(|&axis| shape[axis] == samples).collect();
+        let (axes, channels) = match (part.length(), sampled.as_slice()) {
+            (Some(1), _) if samples > 1 => (vec![Axis::At(0); shape.len()], 1),
+            (Some(_), &[axis, ..]) => (along(axis, 0), 1),
+            (Some(length), _) => {
+                self.leave(name, format!("of {length} values, where most have {samples}"));
+                return Ok(());
+            }
+            (None, &[axis]) if shape.len() == 2 && shape[1 - axis] <= MOST_CHANNELS && part.is_of_numbers() => {
+                (along(axis, 0), shape[1 - axis])
+            }
+            _ => {
+                self.leave(name, format!("of {} values", part.shown()));
+                return Ok(());
+            }
+        };
+        let Part { variable, member, name: own } = part;
+        match member {
+            None if channels == 1 => self.add(path, name, variable, axes),
+            None => (0..channels).try_for_each(|c| {
+                let axes = axes.iter().map(|axis| if *axis == Axis::Samples { *axis } else { Axis::At(c) }).collect();
+                self.add(path, &format!("{name}.{c}"), variable.clone(), axes)
+            }),
+            Some(TypeDescriptor::FixedArray(of, count)) => (0..count).try_for_each(|at| {
+                let kind = TypeDescriptor::FixedArray(of.clone(), count);
+                let member = Member { name: own.clone(), kind, at };
+                self.add_member(&format!("{name}.{at}"), variable.clone(), axes.clone(), member)
+            }),
+            Some(kind) => self.add_member(name, variable, axes, Member { name: own, kind, at: 0 }),
+        }
+    }
+}
+
+impl Part {
+    fn is_of_numbers(&self) -> bool {
+        let kind = self.variable.dtype().and_then(|kind| kind.to_descriptor());
+        let is_number =
+            |kind| matches!(kind, TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) | TypeDescriptor::Float(_));
+        kind.is_ok_and(is_number)
+    }
+}
