@@ -12,14 +12,20 @@ use tempfile::TempDir;
 
 #[path = "import/archives.rs"]
 mod archives;
+#[path = "import/attributes.rs"]
+mod attributes;
 #[path = "import/columns.rs"]
 mod columns;
+#[path = "import/containers.rs"]
+mod containers;
 #[path = "import/forms.rs"]
 mod forms;
 #[path = "import/fuzz.rs"]
 mod fuzz;
 #[path = "import/guess.rs"]
 mod guess;
+#[path = "import/guess_roles.rs"]
+mod guess_roles;
 #[path = "import/inputs.rs"]
 mod inputs;
 #[path = "import/signals.rs"]

@@ -25,7 +25,7 @@ fn numbers(index: usize) -> Vec<f64> {
     column(index).iter().map(|cell| cell.parse().unwrap()).collect()
 }
 
-fn with_parquet(columns: Vec<(&str, ArrayRef)>) -> Archive {
+pub fn with_parquet(columns: Vec<(&str, ArrayRef)>) -> Archive {
     let archive = Archive::new();
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let file = File::create(archive.root.path().join("archive/tanks.parquet")).unwrap();
@@ -170,7 +170,7 @@ fn a_dataset_is_imported_from_its_hdf5_file() {
     assert_eq!(samples(&imported), samples(&plain));
 }
 
-fn hdf5_archive(write: impl FnOnce(&hdf5::File)) -> Archive {
+pub fn hdf5_archive(write: impl FnOnce(&hdf5::File)) -> Archive {
     let archive = Archive::new().without_side_table();
     let file = hdf5::File::create(archive.root.path().join("archive/tanks.h5")).unwrap();
     write(&file);
@@ -185,7 +185,7 @@ fn hdf5_archive(write: impl FnOnce(&hdf5::File)) -> Archive {
     })
 }
 
-fn write(group: &hdf5::Group, name: &str, shape: &[usize], values: &[f64]) {
+pub fn write(group: &hdf5::Group, name: &str, shape: &[usize], values: &[f64]) {
     group.new_dataset::<f64>().shape(shape).create(name).unwrap().write_raw(values).unwrap();
 }
 

@@ -8,14 +8,14 @@ use paramill::schema::Between;
 use super::*;
 
 /// A guess of a file with this content.
-fn guess(content: &str) -> String {
+pub fn guess(content: &str) -> String {
     let archive = Archive::new().with("log.csv", content);
     let text = import::guess(&archive.root.path().join("archive/log.csv")).unwrap();
     text.replace(&archive.root.path().display().to_string(), "[root]")
 }
 
 /// The settings of a guess, which nothing is wrong with; and its text.
-fn settings(content: &str) -> (Settings, String) {
+pub fn settings(content: &str) -> (Settings, String) {
     let archive = Archive::new().with("log.csv", content);
     let text = import::guess(&archive.root.path().join("archive/log.csv")).unwrap();
     let document: toml::Table = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -24,11 +24,11 @@ fn settings(content: &str) -> (Settings, String) {
     (settings, text)
 }
 
-fn columns(settings: &Settings) -> Vec<&str> {
+pub fn columns(settings: &Settings) -> Vec<&str> {
     settings.channels.iter().map(|channel| channel.column.as_str()).collect()
 }
 
-fn channel<'a>(settings: &'a Settings, name: &str) -> &'a Channel {
+pub fn channel<'a>(settings: &'a Settings, name: &str) -> &'a Channel {
     settings.channels.iter().find(|channel| channel.name == name).unwrap()
 }
 
@@ -41,11 +41,11 @@ fn long(settings: &Settings) -> (Vec<&str>, &str, &str) {
 }
 
 /// Rows `prefix(t)` of twelve times.
-fn rows(header: &str, row: impl Fn(usize) -> String) -> String {
+pub fn rows(header: &str, row: impl Fn(usize) -> String) -> String {
     (0..12).fold(format!("{header}\n"), |table, t| table + &row(t))
 }
 
-fn reading(t: usize, step: usize) -> usize {
+pub fn reading(t: usize, step: usize) -> usize {
     t * t * step % 17 + step
 }
 

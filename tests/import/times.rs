@@ -78,3 +78,46 @@ fn trajectories_are_cut_at_gaps() {
     let nothing = Archive::new().change(|settings| settings.table.split_gap = Some(0.1));
     insta::assert_snapshot!("gap_too_short", nothing.report());
 }
+
+/// A cycler's clock, which goes on beyond 24 hours.
+#[test]
+fn elapsed_times_are_hours_minutes_and_seconds() {
+    let elapsed = |times: [&'static str; 3]| {
+        stamped(move |t| times[[0.0, 0.3, 1.0].iter().position(|&time| time >= t.min(1.0)).unwrap()].to_owned())
+            .replace("a,2,", "a,3,")
+            .replace("a,2,", "a,3,")
+    };
+    let expected = [1380.0, 1440.5, 1500.0];
+    for (times, format) in [
+        (["23:00:00", "24:00:30", "25:00:00"], None),
+        (["23:00:00", "24:00:30", "25:00:00"], Some("%H:%M:%S")),
+        (["0 days 23:00:00", "1 days 00:00:30.000", "1 days 01:00:00"], None),
+        (["PT23H", "P1DT30S", "PT25H"], None),
+        (["1380:00", "1440:30", "1500:00"], Some("%M:%S")),
+    ] {
+        let archive = elapsed(times).change(|settings| {
+            settings.table.time_format = format.map(str::to_owned);
+            settings.table.time_zone = format.map(|_| "UTC".into());
+            settings.splits = toml::from_str("adapt = ['*']").unwrap();
+        });
+        assert_eq!(archive.import().1[0].1.times, expected, "{times:?}");
+    }
+    let all = |settings: &mut Settings| settings.splits = toml::from_str("adapt = ['*']").unwrap();
+    // Two parts are hours and minutes, which is said.
+    let (_, imported, notes) = elapsed(["23:00", "24:01", "25:00"]).change(all).import();
+    assert_eq!(imported[0].1.times, [1380.0, 1441.0, 1500.0]);
+    let note = "found \"23:00\"; expected hours, minutes and seconds; it is read as hours and minutes";
+    assert!(notes.iter().any(|text| text.contains(note)), "{notes:?}");
+    // A clock that passes midnight falls.
+    let said = elapsed(["23:00:00", "23:59:30", "00:30:00"]).change(all).report();
+    assert!(said.contains("where a clock passed midnight, write the date too"), "{said}");
+    let said = elapsed(["23:00:00", "24:00:30", "25:00:00"]).change(all).change(|s| s.time_unit = "m".into()).report();
+    assert!(said.contains("found elapsed times, and the unit \"m\""), "{said}");
+    let of_day = elapsed(["11:00 AM", "11:30 AM", "01:00 PM"]).change(all).change(|settings| {
+        settings.table.time_format = Some("%I:%M %p".into());
+    });
+    let said = of_day.report();
+    assert!(said.contains("expected a date, or an elapsed time of %H, %M and %S alone"), "{said}");
+    let said = elapsed(["23:00:00", "24:00:30", "1500"]).change(all).report();
+    assert!(said.contains("all numbers, all elapsed times or all time stamps"), "{said}");
+}

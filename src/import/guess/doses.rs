@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::look::{Look, MARKERS};
-use super::names::{AMOUNT, AMOUNTS, EVENT, OF_DOSES, TIMES, VALUES};
+use super::names::{AMOUNT, AMOUNTS, EVENT, OF_DOSES, TIMES, VALUES, is_dose, is_quantity};
 use super::rows::distinct;
 
 /// Ways of giving a dose that become inputs of their own at most.
@@ -53,7 +53,8 @@ pub(super) struct Condition<'a> {
 pub(super) fn doses<'a>(looks: &'a [Look]) -> Option<Doses<'a>> {
     let find = |names: &[&str]| looks.iter().find(|look| look.numbers > 0 && look.is_called(names));
     let event = find(&[EVENT]);
-    let amount = AMOUNTS.iter().find_map(|name| find(&[name]));
+    let called_so = || looks.iter().find(|look| look.numbers > 0 && is_dose(&look.name));
+    let amount = AMOUNTS.iter().find_map(|name| find(&[name])).or_else(called_so);
     let count = looks.first()?.codes.len();
     let number = |look: &Look, row: usize| look.numbers_of_rows[row];
     let is_set = |look: &Look, row: usize| number(look, row).is_finite() && number(look, row) != 0.0;
@@ -62,7 +63,9 @@ pub(super) fn doses<'a>(looks: &'a [Look]) -> Option<Doses<'a>> {
         (Some(event), _) => all.iter().partition(|&&row| !is_set(event, row)),
         (None, Some(amount)) => {
             let (given, rest): (Vec<usize>, Vec<usize>) = all.iter().partition(|&&row| is_set(amount, row));
-            let marks_doses = amount.is_called(&[AMOUNT]) || nothing_measured(looks, amount, &given, &rest);
+            let at_once = || is_dose(&amount.name) && given.windows(2).all(|pair| pair[1] > pair[0] + 1);
+            let marks_doses =
+                amount.is_called(&[AMOUNT]) || at_once() || nothing_measured(looks, amount, &given, &rest);
             let readable = amount.strange.len() < MARKERS;
             if given.is_empty() || 2 * given.len() > count || !marks_doses || !readable {
                 return None;
@@ -144,12 +147,16 @@ pub(super) fn doses<'a>(looks: &'a [Look]) -> Option<Doses<'a>> {
             duration,
         }
     });
-    for (names, what) in [
-        (&["addl"][..], "doses to come after that of the row"),
-        (&["ss"], "a steady state of repeated doses before that of the row"),
+    // Both repeat a dose at an interval, and say nothing without one; `SS` has no other codes.
+    let interval = find(&["ii"]);
+    let codes = [1.0, 2.0, 3.0];
+    for (name, means, what) in [
+        ("addl", &(|number: f64| number > 0.0) as &dyn Fn(f64) -> bool, "doses to come after that of the row"),
+        ("ss", &|number| codes.contains(&number), "a steady state of repeated doses before that of the row"),
     ] {
-        if let Some(column) = find(names) {
-            let count = given_rows.iter().filter(|&&row| is_set(column, row)).count();
+        if let Some(column) = find(&[name]) {
+            let repeats = |row: usize| interval.is_none_or(|interval| is_set(interval, row));
+            let count = given_rows.iter().filter(|&&row| means(number(column, row)) && repeats(row)).count();
             if count > 0 {
                 let name = &column.header;
                 notes.push(format!("{name:?} of {count} rows means {what}: NOT READ, write a row for each dose"));
@@ -158,7 +165,8 @@ pub(super) fn doses<'a>(looks: &'a [Look]) -> Option<Doses<'a>> {
     }
     if event.is_none() {
         let both = given_rows.iter().filter(|&&row| {
-            looks.iter().any(|look| look.is_called(VALUES) && !look.is_called(AMOUNTS) && is_set(look, row))
+            let is_value = |look: &Look| look.is_called(VALUES) && !look.is_called(AMOUNTS) || is_quantity(&look.name);
+            looks.iter().any(|look| is_value(look) && !is_dose(&look.name) && is_set(look, row))
         });
         let both = both.count();
         if both > 0 {

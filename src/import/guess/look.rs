@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use super::names::{ROW_NUMBERS, TIMES, plain};
+use super::names::{ENVIRONMENTS, ROW_NUMBERS, TIMES, plain};
 use crate::import::cell::{Cell, Flaw, Writing, is_time_stamp};
 use crate::import::columns::EXACT;
 use crate::import::elapsed::elapsed;
@@ -17,7 +17,7 @@ use crate::import::unit::{Unit, split_header};
 use crate::progress::Interrupt;
 
 /// Rows that are looked at, as a request to stop is seen after them.
-const ROWS: usize = 1 << 18;
+pub(super) const ROWS: usize = 1 << 18;
 
 /// Cells of the first rows that are kept, to see how columns hang together.
 const CELLS: usize = 1 << 20;
@@ -26,6 +26,17 @@ const CELLS: usize = 1 << 20;
 const VALUES: usize = 1 << 12;
 pub(super) const MARKERS: usize = 16;
 const FEW_MARKERS: usize = 2;
+
+/// What a column that is the same throughout a file is in others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Elsewhere {
+    #[default]
+    Same,
+    /// Another in another file.
+    Other,
+    /// Some file has several values of it.
+    Varies,
+}
 
 /// What a column looks like.
 pub(super) struct Look {
@@ -36,6 +47,8 @@ pub(super) struct Look {
     pub stamps: usize,
     pub texts: usize,
     pub values: BTreeSet<String>,
+    /// What it is in other files of the same folder.
+    pub elsewhere: Elsewhere,
     /// Rows whose cell differs from that of the row before.
     pub changes: usize,
     pub last: String,
@@ -59,16 +72,45 @@ impl Look {
         names.contains(&plain(&self.name).as_str())
     }
 
-    /// Whether it counts the rows of the file.
+    /// Whether it counts the rows of the file, and is called so.
     pub fn counts_rows(&self) -> bool {
-        let exact = EXACT as f64;
-        let counts = || self.numbers_of_rows.windows(2).all(|pair| pair[1] == pair[0] + 1.0 && pair[1].abs() < exact);
-        (self.is_called(ROW_NUMBERS)) && self.numbers_of_rows.len() > 2 && counts()
+        // Ids may begin anew as well, where every time has a row of each.
+        let begins_anew = !self.is_called(ENVIRONMENTS);
+        self.is_called(ROW_NUMBERS) && self.counts(begins_anew)
+    }
+
+    /// Whether it counts the rows from 0 or 1, whatever it is called.
+    pub fn counts_from_the_first(&self) -> bool {
+        self.numbers_of_rows.first().is_some_and(|first| [0.0, 1.0].contains(first)) && self.counts(false)
+    }
+
+    /// Whether each row has the next whole number, or begins with the first anew.
+    fn counts(&self, begins_anew: bool) -> bool {
+        let (numbers, exact) = (&self.numbers_of_rows, EXACT as f64);
+        let follows = |pair: &[f64]| {
+            pair[1] == pair[0] + 1.0 && pair[1].abs() < exact
+                || begins_anew && pair[1] == numbers[0] && pair[1] < pair[0]
+        };
+        numbers.len() > 2 && numbers[1] == numbers[0] + 1.0 && numbers.windows(2).all(follows)
+    }
+
+    /// Whether its numbers rise from row to row, but for where they begin anew.
+    pub fn rises(&self, rows: &[usize]) -> bool {
+        let numbers: Vec<f64> = rows.iter().map(|&row| self.numbers_of_rows[row]).filter(|it| it.is_finite()).collect();
+        let [rises, falls] = [|pair: &&[f64]| pair[1] > pair[0], |pair: &&[f64]| pair[1] < pair[0]]
+            .map(|is: fn(&&[f64]) -> bool| numbers.windows(2).filter(is).count());
+        self.is_number() && rises > 0 && 3 * falls <= rises
     }
 
     /// Whether all its numbers are whole ones.
     pub fn is_whole(&self) -> bool {
         self.numbers_of_rows.iter().all(|number| number.is_nan() || number.fract() == 0.0)
+    }
+
+    /// Whether its unit is one of time.
+    pub fn unit_is_of_time(&self) -> bool {
+        let of_time = |unit: &String| Unit::parse(unit)?.to(Unit::parse("s")?);
+        self.unit.as_ref().and_then(of_time).is_some()
     }
 
     /// The unit of a column of times, in brackets or after `_`, where it is called one.
@@ -96,6 +138,7 @@ pub(super) fn look(source: &mut Source, writing: &Writing, problems: &mut Proble
             stamps: 0,
             texts: 0,
             values: BTreeSet::new(),
+            elsewhere: Elsewhere::Same,
             changes: 0,
             last: String::new(),
             strange: BTreeSet::new(),
@@ -143,6 +186,46 @@ pub(super) fn look(source: &mut Source, writing: &Writing, problems: &mut Proble
         }
     });
     looks
+}
+
+/// Looks at another file of the same kind, for what columns are there that seemed constant; at most at `left` rows, of which it takes those.
+pub(super) fn look_elsewhere(looks: &mut [Look], source: &mut Source, writing: &Writing, left: &mut usize) {
+    let columns: Vec<Option<usize>> =
+        looks.iter().map(|look| source.header.iter().position(|name| *name == look.header)).collect();
+    let mut first: Vec<Option<String>> = vec![None; looks.len()];
+    let stop = Interrupt::new();
+    source.rows(&stop, &mut Problems::default(), |row, _| {
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            stop.request(2);
+        }
+        for ((look, column), first) in looks.iter_mut().zip(&columns).zip(&mut first) {
+            let Some(cell) = column.map(|column| row.cell(column)).filter(|cell| *cell != Cell::Missing) else {
+                continue;
+            };
+            match writing.number(cell) {
+                Ok(_) => look.numbers += 1,
+                Err(_) if look.stamps > 0 => look.stamps += 1,
+                Err(_) => {
+                    look.texts += 1;
+                    if look.strange.len() < MARKERS {
+                        look.strange.insert(cell.text().into_owned());
+                    }
+                }
+            }
+            if look.values.len() > 1 || look.elsewhere == Elsewhere::Varies {
+                continue;
+            }
+            let text = cell.text();
+            let found = match first {
+                Some(first) if *first != text => Elsewhere::Varies,
+                _ if !look.values.contains(text.as_ref()) => Elsewhere::Other,
+                _ => Elsewhere::Same,
+            };
+            look.elsewhere = look.elsewhere.max(found);
+            first.get_or_insert_with(|| text.into_owned());
+        }
+    });
 }
 
 fn seconds(cell: Cell<'_>) -> Option<f64> {

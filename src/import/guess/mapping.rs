@@ -94,7 +94,11 @@ impl Archive {
         }
         match time {
             Some(time) => text.pair("time", &time.header, ""),
-            None => text.pair("time", "TIME", "no column looks like a time"),
+            None => text.pair(
+                "time",
+                "TIME",
+                "NO COLUMN looks like a time: write one into the file, with its unit, or name it here",
+            ),
         }
         if let Some((unit, first)) = &times.epoch {
             text.pair(
@@ -137,6 +141,9 @@ impl Archive {
         }
         for (look, why) in left {
             text.line(&format!("# left out: {:?}{why}", look.header));
+        }
+        for (name, what) in &self.unread {
+            text.line(&format!("# not read: {name:?} {what}"));
         }
 
         let quantities = quantities(roles);
@@ -187,7 +194,8 @@ fn quantities<'a>(roles: &'a Roles<'a>) -> Vec<Quantity<'a>> {
             name: &look.name,
             of: "",
             unit: look.unit.as_deref(),
-            whence: "as in the header".to_owned(),
+            whence: if split_header(&look.header).1.is_some() { "as in the header" } else { "as the file states it" }
+                .to_owned(),
             course: Course::of(look, &ids, roles.rows.iter().copied()),
         };
         return roles.wide.iter().map(of).collect();

@@ -42,10 +42,13 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
     }
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut archive = Archive { directory: parent.to_owned(), ..Archive::default() };
+    let mut others = Vec::new();
     let file = match path.extension().and_then(|ending| ending.to_str()) {
         _ if path.is_dir() => {
             archive.directory = path.to_owned();
-            let first = first_table(path).ok_or_else(|| nothing("a folder without a table", "name a file"))?;
+            let mut files = tables_in(path).into_iter();
+            let first = files.next().ok_or_else(|| nothing("a folder without a table", "name a file"))?;
+            others.extend(files.filter(|file| file.extension() == first.extension()));
             archive.pattern = first.extension().map(|ending| format!("{{environment}}.{}", ending.display()));
             first
         }
@@ -73,9 +76,19 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
     if let Some((found, remedy)) = no_header(&source.header, &archive) {
         return Err(nothing(&found, remedy));
     }
-    let looks = look::look(&mut source, &archive.writing(), &mut problems);
+    archive.unread = source.all_unread().to_vec();
+    let mut looks = look::look(&mut source, &archive.writing(), &mut problems);
+    let mut left = look::ROWS;
+    for other in others {
+        let name = other.display().to_string();
+        let other = SourceFile { name, path: other, environment: None, trajectory: None };
+        let opened = Source::open(&other, "--guess", cut, &mut Problems::default());
+        if let Some(mut source) = opened.filter(|_| left > 0) {
+            look::look_elsewhere(&mut looks, &mut source, &archive.writing(), &mut left);
+        }
+    }
     let Some(roles) = roles::roles(&looks, archive.pattern.is_some()) else {
-        let (found, remedy) = why_no_channel(&looks);
+        let (found, remedy) = why_no_channel(&looks, &archive.unread);
         return Err(if problems.is_empty() { nothing(&found, remedy) } else { problems.into_vec() });
     };
     let first = archive.mapping(&file, &roles, HeldOut::Trajectories, false);
@@ -148,7 +161,7 @@ fn no_header(header: &[String], archive: &Archive) -> Option<(String, &'static s
 }
 
 /// Why no column can be a channel, and what to do.
-fn why_no_channel(looks: &[Look]) -> (String, &'static str) {
+fn why_no_channel(looks: &[Look], unread: &[(String, String)]) -> (String, &'static str) {
     let rows = looks.iter().map(|look| look.numbers + look.stamps + look.texts).max().unwrap_or(0);
     let named = |is: &dyn Fn(&Look) -> bool| {
         let names: Vec<&str> = looks.iter().filter(|look| is(look)).map(|look| look.header.as_str()).collect();
@@ -156,6 +169,10 @@ fn why_no_channel(looks: &[Look]) -> (String, &'static str) {
     };
     if rows == 0 {
         return ("a header without rows".to_owned(), "name a file with measurements");
+    }
+    if let [(name, what), ..] = unread {
+        let found = format!("no column that can be a channel, and {} {what}, which is not read", shown(name));
+        return (found, "write that column as numbers or time stamps, or the samples as CSV");
     }
     if let [only] = looks {
         let found = format!("a single column {}", shown(&only.header));
@@ -180,15 +197,17 @@ fn why_no_channel(looks: &[Look]) -> (String, &'static str) {
     (format!("no column of numbers among {names}"), "name a file with measurements")
 }
 
-/// The first file in a folder that looks like a table.
-fn first_table(folder: &Path) -> Option<PathBuf> {
-    let mut files: Vec<_> = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+/// The files in a folder that look like tables, in the order of their names.
+fn tables_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.sort();
     let is_table = |ending: &str| {
         let known = ["csv", "tsv", "txt", "gz", "zst", "parquet", "h5", "hdf5", "hdf", "nc", "nc4", "mat"];
         known.contains(&ending)
     };
-    files.into_iter().find(|file| file.extension().and_then(|ending| ending.to_str()).is_some_and(is_table))
+    files.retain(|file| file.extension().and_then(|ending| ending.to_str()).is_some_and(is_table));
+    files
 }
 
 /// What a PEtab problem has that its mapping could not say, and what to do.
@@ -227,6 +246,8 @@ struct Archive {
     directory: PathBuf,
     pattern: Option<String>,
     conditions: Option<String>,
+    /// Columns that are not read, and what they are.
+    unread: Vec<(String, String)>,
     delimiter: String,
     decimal_comma: bool,
     comment: bool,
@@ -238,6 +259,7 @@ impl Default for Archive {
             directory: Default::default(),
             pattern: None,
             conditions: None,
+            unread: Vec::new(),
             delimiter: ",".to_owned(),
             decimal_comma: false,
             comment: false,

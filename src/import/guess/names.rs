@@ -18,12 +18,15 @@ pub(super) const TIMES: &[&str] = &[
     "ts",
     "elapsed",
     "elapsedtime",
+    "zeit",
 ];
 
 pub(super) const ENVIRONMENTS: &[&str] = &[
     "environment",
     "env",
     "environmentid",
+    // Of groups in groups of HDF5 files, as import names them.
+    "group1",
     "id",
     "subject",
     "subjectid",
@@ -84,6 +87,7 @@ pub(super) const TRAJECTORIES: &[&str] = &[
     "cycle",
     "occ",
     "occasion",
+    "group2",
 ];
 
 /// Columns that name the channel of a row, from those that name a quantity to those that may name a place or a system.
@@ -154,8 +158,31 @@ pub(super) const VAGUE_VALUES: &[&str] = &["y", "count", "result", "amount"];
 pub(super) const UNITS: &[&str] = &["unit", "units", "uom", "lbstresu"];
 
 /// Columns that number rows.
-pub(super) const ROW_NUMBERS: &[&str] =
-    &["", "unnamed:0", "index", "idx", "row", "rowid", "record", "no", "nr", "number", "id", "sample", "point"];
+pub(super) const ROW_NUMBERS: &[&str] = &[
+    "",
+    "unnamed:0",
+    "index",
+    "idx",
+    "row",
+    "rowid",
+    "rowname",
+    "rownames",
+    "rownum",
+    "rownumber",
+    "record",
+    "recordno",
+    "obs",
+    "observation",
+    "seq",
+    "sequence",
+    "datapoint",
+    "no",
+    "nr",
+    "number",
+    "id",
+    "sample",
+    "point",
+];
 
 /// Columns that say how far a row is to be trusted.
 pub(super) const FLAGS: &[&str] =
@@ -166,6 +193,9 @@ pub(super) const EVENT: &str = "evid";
 pub(super) const AMOUNT: &str = "amt";
 /// Amounts that are those of doses if nothing is measured in their rows.
 pub(super) const AMOUNTS: &[&str] = &[AMOUNT, "amount", "dose", "doseamount", "dosage"];
+/// Words for amounts that are given at once, and for what is given over a time.
+const GIVEN: &[&str] = &["dose", "bolus", "dosage", "amt"];
+const OVER_TIME: &[&str] = &["rate", "infusion", "level", "flow", "speed"];
 /// What else tables of doses say of them.
 pub(super) const OF_DOSES: &[&str] =
     &["cmt", "adm", "mdv", "rate", "ii", "addl", "ss", "cens", "limit", "blq", "dur", "duration", "tinf", "evid"];
@@ -323,6 +353,17 @@ pub(super) fn named(name: &str) -> Named {
     } else {
         Named::Other
     }
+}
+
+/// Whether a name is that of an amount given at once.
+pub(super) fn is_dose(name: &str) -> bool {
+    let words = words(name);
+    has(&words, GIVEN) && !has(&words, OVER_TIME)
+}
+
+/// Whether a word of the name is a time.
+pub(super) fn speaks_of_time(name: &str) -> bool {
+    has(&words(name), TIMES)
 }
 
 /// Whether a word of the name is a quantity.

@@ -1,8 +1,11 @@
 //! What each column of a table is: by its name first, then by how it hangs together with others.
 
 use super::doses::{Doses, doses};
-use super::look::{Look, are_kept};
-use super::names::{CHANNELS, ENVIRONMENTS, FLAGS, OF_DOSES, ROW_NUMBERS, TIMES, TRAJECTORIES, UNITS, VALUES};
+use super::look::{Elsewhere, Look, are_kept};
+use super::names::{
+    CHANNELS, ENVIRONMENTS, FLAGS, Named, OF_DOSES, ROW_NUMBERS, TIMES, TRAJECTORIES, UNITS, VALUES, is_quantity,
+    named, speaks_of_time,
+};
 use super::rows::{distinct, repeated, tell};
 use super::stacked::{Stacked, names_of_channels, stacked, units};
 use crate::import::unit::Unit;
@@ -71,15 +74,20 @@ pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
                     || looks.iter().all(|other| !other.is_called(TIMES) || other.values.len() < 2))
         })
         .or_else(|| free.take(|look| look.stamps > look.numbers && look.values.len() > 1))
+        .or_else(|| free.take(|look| speaks_of_time(&look.name) && look.rises(&rows) && !numbers_rows(look)))
+        .or_else(|| free.take(|look| look.unit_is_of_time() && look.rises(&rows)))
         .or_else(|| {
             free.take(|look| {
-                look.is_number() && !look.is_called(ENVIRONMENTS) && !is_measured(look) && !numbers_rows(look)
+                let is_other = look.is_called(ENVIRONMENTS) || is_measured(look) || is_quantity(&look.name);
+                look.rises(&rows) && named(&look.name) == Named::Other && !is_other && !numbers_rows(look)
             })
-        })
-        .or_else(|| free.take(|look| look.is_number() && numbers_rows(look)))
-        .or_else(|| free.take(|look| look.is_number() && !look.is_called(ENVIRONMENTS)));
-    while let Some(number) = free.take(numbers_rows) {
-        left.push((number, ", a number of each row".to_owned()));
+        });
+    while let Some(number) = free.take(|look| numbers_rows(look) || time.is_some() && look.counts_from_the_first()) {
+        let why = match time {
+            Some(_) => ", a number of each row",
+            None => ", a number of each row and no time: only if samples are evenly spaced, make it the `time`",
+        };
+        left.push((number, why.to_owned()));
     }
     let channels = names_of_channels(&free, &[], false, &rows);
     let is_unit = |look: &Look| {
@@ -139,7 +147,8 @@ pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
     let is_covariate = |look: &Look| keeps(&environment, look);
     let ids: Vec<&Look> = environment.iter().copied().chain(trajectory).collect();
     let is_setting = |look: &Look| trajectory.is_some() && keeps(&ids, look);
-    let is_channel = |look: &Look| look.is_number() && look.values.len() > 1 && distinct(look, &rows) > 1;
+    let varies = |look: &Look| look.values.len() > 1 && distinct(look, &rows) > 1;
+    let is_channel = |look: &Look| look.is_number() && (varies(look) || look.elsewhere == Elsewhere::Varies);
     let wide: Vec<&Look> = match stacked {
         Some(_) => Vec::new(),
         None => {
@@ -157,7 +166,10 @@ pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
         let is_unit = stacked.is_some() && look.is_called(UNITS);
         let has_units = stacked.as_ref().is_some_and(|stacked| !stacked.units.is_empty());
         let why = match look {
-            look if look.values.len() <= 1 => ", always the same".to_owned(),
+            look if look.elsewhere == Elsewhere::Other => {
+                ", the same within each file: a parameter of [import.side_table]?".to_owned()
+            }
+            look if look.values.len() <= 1 && look.elsewhere == Elsewhere::Same => ", always the same".to_owned(),
             _ if is_unit && has_units => ", whose units are those of the channels below".to_owned(),
             _ if is_unit => {
                 ": a channel has values in DIFFERENT UNITS, which are taken alike: convert them first".to_owned()

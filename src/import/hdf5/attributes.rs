@@ -136,14 +136,6 @@ impl Reader<'_> {
         {
             return Err(format!("with `_Unsigned` = {}", shown(&other)));
         }
-        if let Some(class) = self.text("MATLAB_class")? {
-            if self.attribute("MATLAB_object_decode").is_some() || class == "char" {
-                return Err(format!("of the MATLAB class {class}"));
-            }
-            if self.attribute("MATLAB_empty").is_some() {
-                return Err("that is empty in MATLAB".to_owned());
-            }
-        }
         Ok(())
     }
 
@@ -247,13 +239,19 @@ impl Reader<'_> {
 }
 
 /// Whether a variable only stands for an axis of others.
-pub(super) fn is_bare_dimension(variable: &Dataset) -> bool {
-    const NAME: &[u8] = b"This is a netCDF dimension but not a netCDF variable";
-    let name = variable.attr("NAME").ok().filter(|name| name.size() == 1);
-    let is_text = |name: &Attribute| {
-        let kind = name.dtype().and_then(|kind| kind.to_descriptor());
-        kind.is_ok_and(|kind| matches!(kind, TypeDescriptor::FixedAscii(length) if length <= LONGEST_TEXT))
-    };
-    let texts = name.filter(is_text).and_then(|name| name.read_raw::<FixedAscii<LONGEST_TEXT>>().ok());
-    texts.is_some_and(|texts| texts[0].as_bytes().starts_with(NAME))
+pub(super) fn is_bare_dimension(path: &Path, variable: &Dataset) -> bool {
+    const NAME: &str = "This is a netCDF dimension but not a netCDF variable";
+    let name = Reader { path, variable, kind: &TypeDescriptor::Boolean }.text("NAME");
+    name.is_ok_and(|name| name.is_some_and(|name| name.starts_with(NAME)))
+}
+
+/// What a variable of MATLAB is that holds no numbers as they are.
+pub(super) fn of_matlab(path: &Path, variable: &Dataset) -> Option<String> {
+    let reader = Reader { path, variable, kind: &TypeDescriptor::Boolean };
+    let class = reader.text("MATLAB_class").ok()??;
+    let holds_others = reader.attribute("MATLAB_object_decode").is_some() || ["char", "cell"].contains(&class.as_str());
+    match holds_others {
+        true => Some(format!("of the MATLAB class {class}")),
+        false => reader.attribute("MATLAB_empty").map(|_| "that is empty in MATLAB".to_owned()),
+    }
 }

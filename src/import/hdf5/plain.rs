@@ -16,7 +16,7 @@ use std::path::Path;
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5_metno::{Dataset, File, Group};
 
-use super::attributes::is_bare_dimension;
+use super::attributes::{is_bare_dimension, of_matlab};
 use super::values::{Axis, Member, Values};
 use super::{COPY, Columns, EXPORT, LONGEST_TEXT, MOST_CHANNELS, Table, Tables, Variable, names};
 use crate::import::columns::Refusal;
@@ -59,8 +59,9 @@ type Groups = BTreeMap<String, Vec<Part>>;
 
 pub(super) fn tables(path: &Path, file: &File) -> Result<Tables, Refusal> {
     let root = file.as_group().map_err(|error| (error.to_string(), COPY))?;
-    let (mut groups, mut left) = (Groups::new(), Columns::default());
-    collect(&root, "", 0, &mut groups, &mut left);
+    let mut found = Found { path, groups: Groups::new(), left: Columns::default() };
+    found.collect(&root, "", 0);
+    let Found { groups, left, .. } = found;
     let found = match together(&groups)? {
         true => of_groups(path, groups, left)?,
         false => of_file(path, groups, left)?,
@@ -73,56 +74,76 @@ pub(super) fn tables(path: &Path, file: &File) -> Result<Tables, Refusal> {
     Ok(found)
 }
 
-/// Every variable in a group and those within it.
-fn collect(group: &Group, path: &str, depth: usize, groups: &mut Groups, left: &mut Columns) {
-    // What MATLAB and PyTables keep for themselves.
-    let is_hidden = |name: &String| name.starts_with('#') || name.starts_with("_i_");
-    for name in names(group).into_iter().filter(|name| !is_hidden(name)) {
-        let place = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
-        if let Ok(variable) = group.dataset(&name) {
-            if is_bare_dimension(&variable) {
-                continue;
-            }
-            match variable.dtype().and_then(|kind| kind.to_descriptor()) {
-                Ok(TypeDescriptor::Compound(kind)) => {
-                    for field in kind.fields {
-                        let member = (field.name.clone(), variable.clone(), field.ty);
-                        members(member, &place, groups, left);
-                    }
-                }
-                _ => groups.entry(path.to_owned()).or_default().push(Part { name, variable, member: None }),
-            }
-        } else if let (Ok(inner), true) = (group.group(&name), depth < DEEPEST) {
-            collect(&inner, &place, depth + 1, groups, left);
-        }
-    }
+/// What a file holds.
+struct Found<'a> {
+    path: &'a Path,
+    groups: Groups,
+    left: Columns,
 }
 
-/// Adds a member of the table at `place`, with the widest type of its kind.
-fn members(
-    (name, variable, kind): (String, Dataset, TypeDescriptor),
-    place: &str,
-    groups: &mut Groups,
-    left: &mut Columns,
-) {
-    let widest = |kind: &TypeDescriptor| match kind {
-        TypeDescriptor::Integer(_) => Some(TypeDescriptor::Integer(IntSize::U8)),
-        TypeDescriptor::Unsigned(_) => Some(TypeDescriptor::Unsigned(IntSize::U8)),
-        TypeDescriptor::Float(_) => Some(TypeDescriptor::Float(FloatSize::U8)),
-        _ => None,
-    };
-    let read = match &kind {
-        TypeDescriptor::FixedAscii(length) | TypeDescriptor::FixedUnicode(length) if *length <= LONGEST_TEXT => {
-            Some(kind.clone())
+impl Found<'_> {
+    /// Adds every variable in a group and those within it.
+    fn collect(&mut self, group: &Group, place: &str, depth: usize) {
+        // What MATLAB and PyTables keep for themselves.
+        let is_hidden = |name: &String| name.starts_with('#') || name.starts_with("_i_");
+        for name in names(group).into_iter().filter(|name| !is_hidden(name)) {
+            let inside = if place.is_empty() { name.clone() } else { format!("{place}/{name}") };
+            match group.dataset(&name) {
+                Ok(variable) => self.variable(name, variable, place, &inside),
+                Err(_) if depth < DEEPEST => {
+                    if let Ok(inner) = group.group(&name) {
+                        self.collect(&inner, &inside, depth + 1);
+                    }
+                }
+                Err(_) => {}
+            }
         }
-        TypeDescriptor::FixedArray(of, count) if *count <= MOST_CHANNELS => {
-            widest(of).map(|of| TypeDescriptor::FixedArray(Box::new(of), *count))
+    }
+
+    /// Adds the variable that stands at `inside`, in the group at `place`.
+    fn variable(&mut self, name: String, variable: Dataset, place: &str, inside: &str) {
+        if is_bare_dimension(self.path, &variable) {
+            return;
         }
-        kind => widest(kind),
-    };
-    match read {
-        Some(read) => groups.entry(place.to_owned()).or_default().push(Part { name, variable, member: Some(read) }),
-        None => left.leave(&name, format!("of the type {kind} in a table")),
+        if let Some(what) = of_matlab(self.path, &variable) {
+            self.left.leave(inside, what);
+            return;
+        }
+        match variable.dtype().and_then(|kind| kind.to_descriptor()) {
+            Ok(TypeDescriptor::Compound(kind)) => {
+                for field in kind.fields {
+                    self.member(field.name, variable.clone(), &field.ty, inside);
+                }
+            }
+            _ => self.put(place, Part { name, variable, member: None }),
+        }
+    }
+
+    /// Adds a member of the table at `place`, to be read as the widest type of its kind.
+    fn member(&mut self, name: String, variable: Dataset, kind: &TypeDescriptor, place: &str) {
+        let widest = |kind: &TypeDescriptor| match kind {
+            TypeDescriptor::Integer(_) => Some(TypeDescriptor::Integer(IntSize::U8)),
+            TypeDescriptor::Unsigned(_) => Some(TypeDescriptor::Unsigned(IntSize::U8)),
+            TypeDescriptor::Float(_) => Some(TypeDescriptor::Float(FloatSize::U8)),
+            _ => None,
+        };
+        let read = match kind {
+            TypeDescriptor::FixedAscii(length) | TypeDescriptor::FixedUnicode(length) if *length <= LONGEST_TEXT => {
+                Some(kind.clone())
+            }
+            TypeDescriptor::FixedArray(of, count) if *count <= MOST_CHANNELS => {
+                widest(of).map(|of| TypeDescriptor::FixedArray(Box::new(of), *count))
+            }
+            kind => widest(kind),
+        };
+        match read {
+            Some(read) => self.put(place, Part { name, variable, member: Some(read) }),
+            None => self.left.leave(&name, format!("of the type {kind} in a table")),
+        }
+    }
+
+    fn put(&mut self, place: &str, part: Part) {
+        self.groups.entry(place.to_owned()).or_default().push(part);
     }
 }
 
@@ -148,8 +169,13 @@ fn together(groups: &Groups) -> Result<bool, Refusal> {
     Err((format!("groups of different variables and lengths: {}, {}", listed(first), listed(other)), SAME))
 }
 
-/// How many samples there are: as many as most variables have.
+/// How many samples there are: as many as there are times, else as most variables have.
 fn samples<'a>(parts: impl Iterator<Item = &'a Part> + Clone) -> Result<usize, Refusal> {
+    let is_time = |part: &&Part| ["t", "time"].contains(&part.name.to_lowercase().as_str());
+    let times: BTreeSet<usize> = parts.clone().filter(is_time).filter_map(Part::length).collect();
+    if let [only] = *times.into_iter().collect::<Vec<_>>() {
+        return Ok(only);
+    }
     let mut counts: BTreeMap<usize, (usize, &str)> = BTreeMap::new();
     for part in parts.clone() {
         if let Some(length) = part.length().filter(|&length| length != 1) {
@@ -252,7 +278,7 @@ impl Columns {
             (Some(1), _) if samples > 1 => (vec![Axis::At(0); shape.len()], 1),
             (Some(_), &[axis, ..]) => (along(axis, 0), 1),
             (Some(length), _) => {
-                self.leave(name, format!("of {length} values, where most have {samples}"));
+                self.leave(name, format!("of {length} values, where there are {samples} samples"));
                 return Ok(());
             }
             (None, &[axis]) if shape.len() == 2 && shape[1 - axis] <= MOST_CHANNELS && part.is_of_numbers() => {
