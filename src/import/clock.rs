@@ -10,6 +10,9 @@ use super::elapsed::{Format, elapsed, has_date, is_short};
 use super::settings::{Origin, Settings, Table};
 use super::unit::{Conversion, Unit};
 
+/// Nanoseconds.
+const HOUR: f64 = 3.6e12;
+
 /// A time as an integer that orders as time does: nanoseconds since the beginning of 1970 (UTC), or the bits of a number put in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment(i64);
@@ -97,6 +100,12 @@ impl Clock {
     /// A time that was taken for hours and minutes, and may be one of minutes and seconds.
     pub fn short(&self) -> Option<&str> {
         self.short.as_deref()
+    }
+
+    /// Whether a time that falls is that of a clock which passed midnight.
+    pub fn passed_midnight(&self, before: Moment, after: Moment) -> bool {
+        let hours = |moment: Moment| moment.number() * self.unit.unwrap_or(1.0) / HOUR;
+        self.reads_elapsed() && hours(before) < 24.0 && hours(before) - hours(after) > 12.0
     }
 
     /// Whether times are no plain numbers, and the dataset's unit is none of time.
@@ -243,7 +252,7 @@ mod tests {
             let flaw = if format.is_some() { Flaw::UnreadableElapsed } else { Flaw::UnreadableStamp };
             assert_eq!(moments[0], Err(flaw));
             let last = clock.time(moments[3].unwrap(), moments[1].unwrap());
-            assert_eq!((last, moments[1] < moments[2], clock.short()), (26.5, true, None));
+            assert_eq!((last, moments[1].unwrap() < moments[2].unwrap(), clock.short()), (26.5, true, None));
         }
         let mut clock = clock(None, None);
         assert!(clock.moment(Cell::from_text("1:30"), &Writing::default(), Conversion::NONE).is_ok());

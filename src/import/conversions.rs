@@ -30,7 +30,7 @@ impl<'a> Units<'a> {
         let (name, unit) = split_header(&self.source.header[column]);
         let (what, place) = match (unit, self.source.stated_unit(column)) {
             (Some(own), Some(other)) => {
-                self.agree(column, key, other, own, "as in its name");
+                self.agree(column, key, (other, "that the file states"), (own, "as in its name"));
                 ("header", "in the header")
             }
             (None, Some(_)) => ("attribute", "as the file states it"),
@@ -48,17 +48,17 @@ impl<'a> Units<'a> {
         };
         let place = format!("in the name {}", shown(&channel.column));
         if let Some(header) = self.source.unit(values) {
-            self.agree(values, key, header, own, &format!("as {place}"));
+            self.agree(values, key, (header, "in the header"), (own, &format!("as {place}")));
         }
         self.compare(&Named { column: names, name, unit, what: "name", place }, key, &channel.unit, stated)
     }
 
-    /// Reports a unit of a column's header that is another than its own.
-    fn agree(&mut self, column: usize, key: &str, header: &str, own: &str, place: &str) {
-        if let (Some(a), Some(b)) = (Unit::parse(own), Unit::parse(header))
+    /// Reports a unit of a column that is another than its own, each with where it stands.
+    fn agree(&mut self, column: usize, key: &str, (other, there): (&str, &str), (own, place): (&str, &str)) {
+        if let (Some(a), Some(b)) = (Unit::parse(own), Unit::parse(other))
             && a.to(b) != Some(Conversion::NONE)
         {
-            let found = format!("the unit {} in the header", shown(header));
+            let found = format!("the unit {} {there}", shown(other));
             let expected = format!("{} {place}", shown(own));
             let problem = Problem::new(Kind::Unit, found, expected, "correct the one that is wrong").setting(key);
             self.problems.push(self.source.at_header(column, problem));

@@ -113,7 +113,8 @@ impl Series {
     fn order(&mut self, rules: &Rules<'_>, report: &mut impl FnMut(Problem)) {
         let falls: Vec<usize> = (1..self.moments.len()).filter(|&i| self.moments[i] < self.moments[i - 1]).collect();
         let Some(&first) = falls.first() else { return };
-        if rules.disorder == Disorder::Error {
+        let is_clock = falls.iter().all(|&i| rules.clock.passed_midnight(self.moments[i - 1], self.moments[i]));
+        if rules.disorder == Disorder::Error || is_clock {
             let [before, after] = [first - 1, first].map(|i| rules.clock.shown(self.moments[i]));
             let more = match falls.len() {
                 1 => String::new(),

@@ -115,7 +115,24 @@ const COUNTED: [&str; 18] = [
 
 /// Temperatures with a zero of their own, which stand alone: scale and offset in kelvin.
 const TEMPERATURES: [(&[&str], f64, f64); 2] = [
-    (&["degC", "°C", "℃", "celsius", "Celsius", "deg_C", "degreeC"], 1.0, 273.15),
+    (
+        &[
+            "degC",
+            "°C",
+            "℃",
+            "celsius",
+            "Celsius",
+            "deg_C",
+            "degreeC",
+            "degree_C",
+            "degree_Celsius",
+            "degrees_Celsius",
+            "degree_celsius",
+            "degrees_celsius",
+        ],
+        1.0,
+        273.15,
+    ),
     (&["degF", "°F", "℉", "fahrenheit", "Fahrenheit", "deg_F", "degreeF"], 5.0 / 9.0, 459.67 * 5.0 / 9.0),
 ];
 

@@ -171,7 +171,7 @@ fn what_is_said_otherwise_is_refused_by_name() {
         write(file, "clean", &[2], &[1.0, 2.0]);
         fixed(&put(file, "level (m)", &[1.0, 2.0]), "units", "cm");
     });
-    assert!(twice.report().contains("found the unit \"cm\" in the header; expected \"m\" as in its name"));
+    assert!(twice.report().contains("found the unit \"cm\" that the file states; expected \"m\" as in its name"));
 }
 
 #[test]
@@ -199,8 +199,7 @@ fn fields_of_a_parquet_file_have_units() {
     });
     let elapsed: ArrayRef = Arc::new(DurationMillisecondArray::from(vec![0, 1_800_000, 3_600_000]));
     let level: ArrayRef = Arc::new(Float64Array::from(vec![100.0, 50.0, 25.0]));
-    let of_level = Field::new("level", level.data_type().clone(), false)
-        .with_metadata([("unit".to_owned(), "cm".to_owned())].into());
+    let of_level = Field::new("level", level.data_type().clone(), false).with_metadata([("unit", "cm")]);
     let fields = vec![Field::new("elapsed", elapsed.data_type().clone(), false), of_level];
     let schema = Arc::new(Schema::new(fields));
     let file = fs::File::create(archive.root.path().join("archive/tanks.parquet")).unwrap();

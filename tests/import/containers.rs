@@ -33,6 +33,16 @@ fn groups_are_environments() {
     let flat = archive(|file| groups(file, &[("tanks/a", 2), ("tanks/b", 3)]))
         .change(|settings| settings.table.environment = one("group"));
     assert_eq!(ids(&flat), ["a/1 [0.0, 10.0]", "b/1 [1.0, 11.0, 21.0]"]);
+    let described = archive(|file| {
+        groups(file, &[("a", 2), ("b", 3), ("c", 1)]);
+        write(&file.create_group("about").unwrap(), "mass", &[1], &[7.0]);
+    });
+    let described = described.change(|settings| settings.table.environment = one("group"));
+    assert!(
+        described.check().iter().all(|problem| problem.found.contains("a single sample")),
+        "{:?}",
+        described.check()
+    );
     let nested = archive(|file| groups(file, &[("a/1", 2), ("a/2", 2), ("b/1", 3)])).change(|settings| {
         settings.table.environment = one("group.1");
         settings.table.trajectory = one("group.2");
@@ -139,4 +149,20 @@ fn archive_with(archive: &Archive, column: &str) -> String {
     let mut settings = archive.settings.clone();
     settings.channels[0].column = column.into();
     import::check(&settings, archive.root.path()).iter().map(Problem::to_string).collect()
+}
+
+#[test]
+fn a_coordinate_tells_trajectories_apart() {
+    for (shape, levels) in [([2, 3], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), ([3, 2], [1.0, 4.0, 2.0, 5.0, 3.0, 6.0])] {
+        let archive = archive(|file| {
+            write(file, "time", &[3], &[0.0, 1.0, 2.0]);
+            write(file, "level", &shape, &levels);
+            write(file, "tank", &[2], &[7.0, 9.0]);
+            let class = FixedAscii::<16>::from_ascii("DIMENSION_SCALE").unwrap();
+            let tank = file.dataset("tank").unwrap();
+            tank.new_attr::<FixedAscii<16>>().create("CLASS").unwrap().write_scalar(&class).unwrap();
+        });
+        let archive = archive.change(|settings| settings.table.environment = one("tank"));
+        assert_eq!(ids(&archive), ["7/1 [1.0, 2.0, 3.0]", "9/1 [4.0, 5.0, 6.0]"]);
+    }
 }

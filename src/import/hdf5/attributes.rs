@@ -1,7 +1,7 @@
 //! What the attributes of a variable say of its values, by the conventions of netCDF.
 //!
 //! A stored number `q` is missing if it is `_FillValue`, one of `missing_value`, or outside `valid_range` (`valid_min`, `valid_max`); else it
-//! stands for `scale_factor q + add_offset`, in `units`. Limits that are no integers beside integers that are scaled are limits of what these
+//! stands for `scale_factor q + add_offset`, in `units` (or `unit`). Limits that are no integers beside integers that are scaled are limits of what these
 //! stand for. `UNIT since DATE` makes times of numbers, of UTC if `DATE` does not say its zone.
 //!
 //! Source: NetCDF Users Guide, appendix A; CF Conventions 1.11, sections 3.1, 4.4 and 8.1.
@@ -104,7 +104,11 @@ struct Reader<'a> {
 pub(super) fn attributes(path: &Path, variable: &Dataset, kind: &TypeDescriptor) -> Result<Attributes, String> {
     let reader = Reader { path, variable, kind };
     reader.refuse_what_is_not_read()?;
-    let unit = reader.text("units")?.map(|unit| unit.trim().to_owned()).filter(|unit| !unit.is_empty());
+    let unit = reader
+        .text("units")?
+        .or(reader.text("unit")?)
+        .map(|unit| unit.trim().to_owned())
+        .filter(|unit| !unit.is_empty());
     let calendar = reader.text("calendar")?;
     let since = unit.as_deref().map(|unit| Since::parse(unit, calendar.as_deref())).transpose()?.flatten();
     let mut missing =
@@ -243,6 +247,12 @@ pub(super) fn is_bare_dimension(path: &Path, variable: &Dataset) -> bool {
     const NAME: &str = "This is a netCDF dimension but not a netCDF variable";
     let name = Reader { path, variable, kind: &TypeDescriptor::Boolean }.text("NAME");
     name.is_ok_and(|name| name.is_some_and(|name| name.starts_with(NAME)))
+}
+
+/// Whether a variable has the values of an axis of others.
+pub(super) fn is_coordinate(path: &Path, variable: &Dataset) -> bool {
+    let class = Reader { path, variable, kind: &TypeDescriptor::Boolean }.text("CLASS");
+    class.is_ok_and(|class| class.is_some_and(|class| class == "DIMENSION_SCALE"))
 }
 
 /// What a variable of MATLAB is that holds no numbers as they are.

@@ -5,6 +5,7 @@
 //! | a variable `[T]`, or of a second axis of 1 | one, by its path |
 //! | numbers `[T, C]` or `[C, T]` | `name.0`, `name.1`, .. |
 //! | one number | one, the same in all rows |
+//! | `[B, T]` or `[T, B]` beside a coordinate `[B]` of netCDF | one, and the coordinate tells trajectories apart |
 //! | a table: a variable `[T]` of compound values | one a member, by its name |
 //! | several groups, or tables, of the same names | these names, and `group` (of groups in groups: `group.1`, `group.2`, ..) |
 //!
@@ -16,7 +17,7 @@ use std::path::Path;
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5_metno::{Dataset, File, Group};
 
-use super::attributes::{is_bare_dimension, of_matlab};
+use super::attributes::{is_bare_dimension, is_coordinate, of_matlab};
 use super::values::{Axis, Member, Values};
 use super::{COPY, Columns, EXPORT, LONGEST_TEXT, MOST_CHANNELS, Table, Tables, Variable, names};
 use crate::import::columns::Refusal;
@@ -147,13 +148,19 @@ impl Found<'_> {
     }
 }
 
+/// Whether a group has several values of a variable.
+fn is_sampled(parts: &[Part]) -> bool {
+    parts.iter().any(|part| part.length() != Some(1))
+}
+
+fn names_of(parts: &[Part]) -> BTreeSet<&str> {
+    parts.iter().map(|part| part.name.as_str()).collect()
+}
+
 /// Whether the groups of a file are of the same variables, each with samples of its own.
 fn together(groups: &Groups) -> Result<bool, Refusal> {
-    let sampled: Vec<(&String, BTreeSet<&str>)> = groups
-        .iter()
-        .filter(|(_, parts)| parts.iter().any(|part| part.length() != Some(1)))
-        .map(|(group, parts)| (group, parts.iter().map(|part| part.name.as_str()).collect()))
-        .collect();
+    let sampled: Vec<(&String, BTreeSet<&str>)> =
+        groups.iter().filter(|(_, parts)| is_sampled(parts)).map(|(group, parts)| (group, names_of(parts))).collect();
     let [first, .., last] = sampled.as_slice() else { return Ok(false) };
     if first.1.len() > 1 && sampled.iter().all(|group| group.1 == first.1) {
         return Ok(true);
@@ -195,35 +202,53 @@ fn samples<'a>(parts: impl Iterator<Item = &'a Part> + Clone) -> Result<usize, R
     }
 }
 
+/// How many trajectories there are: as many as a coordinate beside that of the samples has values.
+fn rows<'a>(path: &Path, parts: impl Iterator<Item = &'a Part>, samples: usize) -> usize {
+    let coordinates = parts.filter(|part| part.length().is_some() && is_coordinate(path, &part.variable));
+    let others: BTreeSet<usize> = coordinates.filter_map(Part::length).filter(|&it| it != samples && it != 1).collect();
+    if let [only] = *others.into_iter().collect::<Vec<_>>() { only } else { 1 }
+}
+
 /// The columns of all variables, by their paths.
 fn of_file(path: &Path, groups: Groups, mut columns: Columns) -> Result<Tables, Refusal> {
     let samples = samples(groups.values().flatten())?;
+    let rows = rows(path, groups.values().flatten(), samples);
     let is_single = groups.len() == 1;
     for (group, parts) in groups {
         for part in parts {
             let is_bare = group.is_empty() || is_single && part.member.is_some();
             let name = if is_bare { part.name.clone() } else { format!("{group}/{}", part.name) };
-            columns.add_part(path, &name, part, samples)?;
+            columns.add_part(path, &name, part, rows, samples)?;
         }
     }
-    Ok(columns.table(1, samples, false))
+    Ok(columns.table(rows, samples, false))
 }
 
 /// A table of each group.
 fn of_groups(path: &Path, groups: Groups, left: Columns) -> Result<Tables, Refusal> {
     let (mut tables, mut unread) = (Vec::new(), left.unread);
+    let sampled = groups.values().find(|parts| is_sampled(parts)).map(|parts| names_of(parts)).unwrap_or_default();
+    let sampled: BTreeSet<String> = sampled.into_iter().map(str::to_owned).collect();
+    // A group may have a single sample; what is of other names describes the whole.
+    let is_alike = |parts: &[Part]| names_of(parts).into_iter().eq(sampled.iter().map(String::as_str));
+    let (groups, others): (Groups, Groups) = groups.into_iter().partition(|(_, parts)| is_alike(parts));
+    for (group, part) in others.iter().flat_map(|(group, parts)| parts.iter().map(move |part| (group, part))) {
+        let name = if group.is_empty() { part.name.clone() } else { format!("{group}/{}", part.name) };
+        unread.push((name, "beside the groups of samples".to_owned()));
+    }
     let places: Vec<Vec<&str>> = groups.keys().map(|group| group.split('/').collect()).collect();
     let shortest = places.iter().map(|place| place.len()).min().unwrap_or(0);
     let is_shared = |depth: &usize| places.iter().all(|place| place[*depth] == places[0][*depth]);
     let shared = (0..shortest.saturating_sub(1)).take_while(is_shared).count();
-    let levels = places.iter().map(|place| place.len() - shared).max().unwrap_or(1);
-    let is_even = places.iter().all(|place| place.len() - shared == levels);
-    let ids: Vec<Vec<String>> = places
+    // Tables of one name in groups are told apart by these.
+    let end = |place: &Vec<&str>, back: usize| place[place.len() - 1 - back].to_owned();
+    let is_end_shared = |back: &usize| places.iter().all(|place| end(place, *back) == end(&places[0], *back));
+    let ends = (0..shortest.saturating_sub(shared + 1)).take_while(is_end_shared).count();
+    let own: Vec<&[&str]> = places.iter().map(|place| &place[shared..place.len() - ends]).collect();
+    let is_even = own.iter().all(|ids| ids.len() == own[0].len());
+    let ids: Vec<Vec<String>> = own
         .iter()
-        .map(|place| match is_even {
-            true => place[shared..].iter().map(|&id| id.to_owned()).collect(),
-            false => vec![place[shared..].join("/")],
-        })
+        .map(|ids| if is_even { ids.iter().map(|&id| id.to_owned()).collect() } else { vec![ids.join("/")] })
         .collect();
     for (parts, ids) in groups.into_values().zip(ids) {
         let mut columns = Columns::default();
@@ -237,7 +262,7 @@ fn of_groups(path: &Path, groups: Groups, left: Columns) -> Result<Tables, Refus
         }
         for part in parts {
             let name = part.name.clone();
-            columns.add_part(path, &name, part, samples)?;
+            columns.add_part(path, &name, part, 1, samples)?;
         }
         unread.extend(columns.unread);
         tables.push(Table { columns: columns.read, rows: 1, samples, padded: false });
@@ -267,8 +292,8 @@ fn agree(tables: &mut [Table], unread: &mut Vec<(String, String)>) {
 }
 
 impl Columns {
-    /// Adds the columns of a part where there are so many samples.
-    fn add_part(&mut self, path: &Path, name: &str, part: Part, samples: usize) -> Result<(), Refusal> {
+    /// Adds the columns of a part where there are so many trajectories and samples.
+    fn add_part(&mut self, path: &Path, name: &str, part: Part, rows: usize, samples: usize) -> Result<(), Refusal> {
         let shape = part.variable.shape();
         let along = |sampled: usize, at: usize| -> Vec<Axis> {
             (0..shape.len()).map(|axis| if axis == sampled { Axis::Samples } else { Axis::At(at) }).collect()
@@ -277,9 +302,15 @@ impl Columns {
         let (axes, channels) = match (part.length(), sampled.as_slice()) {
             (Some(1), _) if samples > 1 => (vec![Axis::At(0); shape.len()], 1),
             (Some(_), &[axis, ..]) => (along(axis, 0), 1),
+            (Some(length), _) if length == rows => {
+                (shape.iter().map(|&it| if it == rows { Axis::Rows } else { Axis::At(0) }).collect(), 1)
+            }
             (Some(length), _) => {
                 self.leave(name, format!("of {length} values, where there are {samples} samples"));
                 return Ok(());
+            }
+            (None, &[axis]) if shape.len() == 2 && rows > 1 && shape[1 - axis] == rows => {
+                (if axis == 0 { vec![Axis::Samples, Axis::Rows] } else { vec![Axis::Rows, Axis::Samples] }, 1)
             }
             (None, &[axis]) if shape.len() == 2 && shape[1 - axis] <= MOST_CHANNELS && part.is_of_numbers() => {
                 (along(axis, 0), shape[1 - axis])

@@ -198,7 +198,9 @@ fn fixed_texts<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Result<Column, Fail
 fn spread<T: Clone>(values: Vec<T>, axes: &[Axis], rows: usize, samples: usize) -> Vec<T> {
     let all = rows * samples;
     match (axes.contains(&Axis::Rows), axes.contains(&Axis::Samples)) {
-        (true, true) => values,
+        // As they stand, or sample after sample.
+        (true, true) if axes.first() != Some(&Axis::Samples) => values,
+        (true, true) => (0..rows).flat_map(|row| values.iter().skip(row).step_by(rows).cloned()).collect(),
         (false, true) => values.iter().cycle().take(all.min(rows * values.len())).cloned().collect(),
         (true, false) => values.into_iter().flat_map(|value| std::iter::repeat_n(value, samples)).collect(),
         (false, false) => values.into_iter().take(1).flat_map(|value| std::iter::repeat_n(value, all)).collect(),

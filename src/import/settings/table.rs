@@ -10,7 +10,8 @@ use super::forms::{Condition, Names};
 /// The files with the trajectories.
 ///
 /// CSV is UTF-8 text: a header, then one row a sample; a byte-order mark, quoted cells, any line ends, gzip and zstd are read. Parquet and
-/// HDF5 files are told by their content.
+/// HDF5 files (netCDF-4 and MATLAB 7.3 too) are told by their content. A variable in a group has its path as name, or its own where that is the
+/// only one; groups of the same variables are told apart by a column `group`. Attributes of netCDF are obeyed.
 ///
 /// Rows of different trajectories may interleave in any order. Ids are taken as text (`1` and `1.0` differ), without
 /// blanks around them.
@@ -40,12 +41,13 @@ pub struct Table {
     /// environment if neither this nor `{trajectory}` says otherwise.
     #[serde(default)]
     pub trajectory: Names,
-    /// Column of the sample times, with or without the unit that stands in its header: numbers, or time stamps (ISO 8601).
+    /// Column of the sample times, with or without the unit that stands in its header: numbers, elapsed times
+    /// (`26:30:00`, `1 days 02:30:00`, `PT26H30M`), or time stamps (ISO 8601).
     pub time: String,
     /// Unit of the numbers in the column of times, where its header does not say it and it is not `import.time_unit`.
     #[serde(default)]
     pub time_column_unit: Option<String>,
-    /// How time stamps are written that are not ISO 8601, such as `%d.%m.%Y %H:%M:%S`.
+    /// How time stamps are written that are not ISO 8601, such as `%d.%m.%Y %H:%M:%S`; or elapsed times, of `%H`, `%M` and `%S` alone.
     #[serde(default)]
     pub time_format: Option<String>,
     /// Zone of time stamps that do not say theirs, such as `UTC` or `Europe/Paris`.
@@ -76,7 +78,7 @@ pub struct Table {
     /// Rows to keep: what a cell of a column must be. `rows.EVID = 0`, `rows.species = ["hare", "lynx"]`, `rows.flag = { not = "bad" }`.
     #[serde(default)]
     pub rows: BTreeMap<String, Condition>,
-    /// Spellings of a missing value of a channel, such as `NA` or `-999`, beside the empty cell. A number is met however it is written.
+    /// Spellings of a missing value of a channel, such as `NA` or `-999`, beside the empty cell and fill values of netCDF. A number is met however it is written.
     #[serde(default)]
     pub missing: Vec<String>,
     /// What to do where time falls within a trajectory.
