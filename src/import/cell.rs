@@ -265,7 +265,7 @@ fn thousands(text: &str) -> Option<Option<char>> {
 }
 
 /// Whether a cell is a bound of a value, or a usual word for one.
-fn is_censored(text: &str) -> bool {
+pub(super) fn is_censored(text: &str) -> bool {
     let letters: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     text.starts_with(BOUNDS) || BEYOND.contains(&letters.as_str())
 }

@@ -292,7 +292,7 @@ impl Source {
                     Ok(record) => {
                         let found = format!("{} cells", record.len());
                         let expected = format!("{}, as in the header", header.len());
-                        let remedy = "check the row for a missing or stray delimiter or quote";
+                        let remedy = "check the row for a missing or stray delimiter or quote, or a number with the delimiter in it";
                         let problem = Problem::new(Kind::RaggedRow, found, expected, remedy);
                         problems.push(problem.file(path).line(record.line));
                     }

@@ -80,6 +80,20 @@ fn a_log_without_a_time_says_so() {
     }
 }
 
+/// Numbers with separators of thousands are no markers of missing values; bounds are, which is said.
+#[test]
+fn numbers_that_are_written_otherwise_are_not_missing() {
+    let table = |cell: &str| {
+        rows("time;level", |t| if t == 5 { format!("{t};{cell}\n") } else { format!("{t};{}.5\n", reading(t, 3)) })
+    };
+    let text = guess(&table("1,234.5"));
+    assert!(text.starts_with("# To be filled in") && text.contains("remove the separators of thousands"), "{text}");
+    assert!(!text.contains("missing ="), "{text}");
+    let (bounded, text) = settings(&table("<0.5"));
+    assert_eq!(bounded.table.missing, ["<0.5"]);
+    assert!(text.contains("# unsure: bounds of values (censoring) are not read"), "{text}");
+}
+
 /// Amounts that are given at once are no level that is held until the next.
 #[test]
 fn a_column_of_doses_is_no_held_level() {
@@ -102,7 +116,10 @@ fn doses_without_an_interval_are_not_repeated() {
     for id in 1..=3 {
         for t in 0..8 {
             let (interval, state) = if t == 0 { (24, 1) } else { (0, if t % 2 == 0 { 99 } else { 1 }) };
-            table += &format!("{id},{t},1,100,{interval},{state},{t},.\n{id},{t}.5,0,.,.,.,.,{}\n", reading(t, id));
+            table += &format!(
+                "{id},{t},1,100,{interval},{state},{t},.\n{id},{t}.5,0,.,.,.,.,{}\n{id},{t}.7,0,.,.,.,.,1\n",
+                reading(t, id)
+            );
         }
     }
     let text = guess(&table);

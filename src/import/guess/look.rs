@@ -79,9 +79,12 @@ impl Look {
         self.is_called(ROW_NUMBERS) && self.counts(begins_anew)
     }
 
-    /// Whether it counts the rows from 0 or 1, whatever it is called.
+    /// Whether it counts the rows from 0 or 1, whatever it is called, and enough of them that it is no chance.
     pub fn counts_from_the_first(&self) -> bool {
-        self.numbers_of_rows.first().is_some_and(|first| [0.0, 1.0].contains(first)) && self.counts(false)
+        const ENOUGH: usize = 10;
+        self.numbers_of_rows.len() >= ENOUGH
+            && self.numbers_of_rows.first().is_some_and(|first| [0.0, 1.0].contains(first))
+            && self.counts(false)
     }
 
     /// Whether each row has the next whole number, or begins with the first anew.

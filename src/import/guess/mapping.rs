@@ -12,6 +12,7 @@ use super::rows::Course;
 use super::stacked::Stacked;
 use super::times::{Split, Times};
 use super::toml::{Toml, identifier, key, list, number};
+use crate::import::cell::{Cell, Flaw, is_censored};
 use crate::import::files::SourceFile;
 use crate::import::unit::split_header;
 
@@ -124,7 +125,17 @@ impl Archive {
             text.pair("value", &value.header, "");
         }
         let values = wide.iter().copied().chain(stacked.as_ref().map(|stacked| stacked.value));
-        let markers: BTreeSet<&String> = values.flat_map(|look| &look.strange).collect();
+        // A number that is written otherwise is not missing: `paramill check` says what to do.
+        let writing = self.writing();
+        let is_number = |text: &str| {
+            let number = writing.number(Cell::from_text(text));
+            matches!(number, Err(Flaw::Thousands(_) | Flaw::DecimalComma | Flaw::DecimalPoint))
+        };
+        let strange = values.flat_map(|look| &look.strange);
+        let markers: BTreeSet<&String> = strange.filter(|text| !is_number(text)).collect();
+        if markers.iter().any(|text| is_censored(text)) {
+            text.line("# unsure: bounds of values (censoring) are not read; as `missing` they count as not measured, which is no bound");
+        }
         if !markers.is_empty() {
             text.line(&format!(
                 "missing = {}    # not numbers; empty cells are missing anyway",

@@ -298,8 +298,10 @@ impl Archive {
                 break;
             }
         }
-        let is_split =
-            |cell: &str| Writing::new(".", &[]).number(Cell::from_text(cell.trim())) == Err(Flaw::DecimalComma);
+        let is_split = |cell: &str| {
+            let number = Writing::new(".", &[]).number(Cell::from_text(cell.trim()));
+            matches!(number, Err(Flaw::DecimalComma | Flaw::Thousands(Some(','))))
+        };
         self.decimal_comma = match self.delimiter.as_str() {
             "," => false,
             "whitespace" => lines.iter().any(|line| line.split_whitespace().any(is_split)),

@@ -82,7 +82,11 @@ pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
                 look.rises(&rows) && named(&look.name) == Named::Other && !is_other && !numbers_rows(look)
             })
         });
-    while let Some(number) = free.take(|look| numbers_rows(look) || time.is_some() && look.counts_from_the_first()) {
+    loop {
+        // What is called otherwise is one only beside something else to measure.
+        let is_beside = time.is_some() && free.0.iter().filter(|look| look.is_number()).count() > 1;
+        let is_count = |look: &Look| numbers_rows(look) || is_beside && look.counts_from_the_first();
+        let Some(number) = free.take(is_count) else { break };
         let why = match time {
             Some(_) => ", a number of each row",
             None => ", a number of each row and no time: only if samples are evenly spaced, make it the `time`",

@@ -184,9 +184,13 @@ fn samples<'a>(parts: impl Iterator<Item = &'a Part> + Clone) -> Result<usize, R
         return Ok(only);
     }
     let mut counts: BTreeMap<usize, (usize, &str)> = BTreeMap::new();
+    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
     for part in parts.clone() {
-        if let Some(length) = part.length().filter(|&length| length != 1) {
-            counts.entry(length).or_insert((0, &part.name)).0 += 1;
+        let Some(length) = part.length().filter(|&length| length != 1) else { continue };
+        counts.entry(length).or_insert((0, &part.name)).0 += 1;
+        let first = *named.entry(&part.name).or_insert(length);
+        if first != length {
+            return Err((format!("variables `{}` of {first} and of {length} values", part.name), SAME));
         }
     }
     let mut ordered: Vec<(usize, (usize, &str))> = counts.into_iter().collect();
