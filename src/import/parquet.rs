@@ -140,7 +140,7 @@ fn unit(field: &FieldRef) -> Option<String> {
         DataType::Duration(unit) => Some(unit_of_time(unit).to_owned()),
         _ => ["units", "unit"]
             .iter()
-            .find_map(|key| field.metadata().get(*key).cloned())
+            .find_map(|key| field.metadata().get(key).cloned())
             .filter(|it| !it.trim().is_empty()),
     }
 }

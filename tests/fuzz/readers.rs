@@ -9,7 +9,7 @@ use arrow_array::{
     ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
 };
 use hdf5_metno as hdf5;
-use hdf5_metno::types::VarLenUnicode;
+use hdf5_metno::types::{FixedAscii, VarLenUnicode};
 use paramill::dataset::{Dataset, Store, verify};
 use paramill::import::{self, Settings};
 use paramill::pipeline::{self, Locations, Plan};
@@ -226,6 +226,32 @@ fn text(text: &str) -> VarLenUnicode {
     text.parse().unwrap()
 }
 
+/// A row of a table.
+#[derive(Clone, hdf5::H5Type)]
+#[repr(C)]
+struct Sample {
+    t: f64,
+    x: f32,
+    y: i64,
+    id: FixedAscii<4>,
+}
+
+/// Variables with attributes as netCDF has them.
+fn described_group(group: &hdf5::Group, count: usize) {
+    let numbers: Vec<f64> = (0..count).map(|t| t as f64).collect();
+    let time = group.new_dataset_builder().with_data(&numbers).create("t").unwrap();
+    let since = FixedAscii::<32>::from_ascii("minutes since 2020-01-01 00:00").unwrap();
+    time.new_attr::<FixedAscii<32>>().create("units").unwrap().write_scalar(&since).unwrap();
+    time.new_attr::<VarLenUnicode>().create("calendar").unwrap().write_scalar(&text("standard")).unwrap();
+    let x = group.new_dataset_builder().with_data(&numbers).create("x").unwrap();
+    x.new_attr::<VarLenUnicode>().shape([1]).create("units").unwrap().write_raw(&[text("cm")]).unwrap();
+    let packed: Vec<i16> = (0..count).map(|t| t as i16).collect();
+    let y = group.new_dataset_builder().with_data(&packed).create("y").unwrap();
+    for (name, value) in [("scale_factor", 0.1), ("add_offset", 1.0), ("_FillValue", 2.0), ("valid_max", 9.0)] {
+        y.new_attr::<f64>().create(name).unwrap().write_scalar(&value).unwrap();
+    }
+}
+
 /// Files of each layout, of old and new formats.
 fn hdf5_files() -> Vec<(Settings, Vec<u8>)> {
     let root = tempfile::tempdir().unwrap();
@@ -270,6 +296,20 @@ fn hdf5_files() -> Vec<(Settings, Vec<u8>)> {
             channel.column = format!("tensor.{c}");
         }
         add(pde_bench);
+
+        let file = create();
+        for (name, count) in [("a", 3), ("b", 2)] {
+            described_group(&file.create_group(name).unwrap(), count);
+        }
+        drop(file);
+        add(settings("environment = 'group'"));
+
+        let file = create();
+        let sample = |t: u8| Sample { t: t.into(), x: t.into(), y: 1 << t, id: FixedAscii::from_ascii("a").unwrap() };
+        let samples: Vec<Sample> = (0..4).map(sample).collect();
+        file.new_dataset_builder().chunk(2).deflate(1).with_data(&samples).create("table").unwrap();
+        drop(file);
+        add(settings("environment = 'id'"));
     }
     for rows in [ragged(), shared_grid(2)] {
         let directory = root.path().join("set");

@@ -106,6 +106,15 @@ fn elapsed_times_are_hours_minutes_and_seconds() {
     assert_eq!(imported[0].1.times, [1380.0, 1441.0, 1500.0]);
     let note = "found \"23:00\"; expected hours, minutes and seconds; it is read as hours and minutes";
     assert!(notes.iter().any(|text| text.contains(note)), "{notes:?}");
+    let log = (0..12).fold("Time,level\n".to_owned(), |log, t| log + &format!("{}:30:00,{}\n", 20 + t, t * t % 7));
+    let guess = {
+        let archive = Archive::new().with("log.csv", log);
+        import::guess(&archive.root.path().join("archive/log.csv")).unwrap()
+    };
+    assert!(
+        guess.contains("time_unit = \"h\"    # elapsed times are converted") && !guess.contains("time_zone"),
+        "{guess}"
+    );
     // A clock that passes midnight falls.
     let said = elapsed(["23:00:00", "23:59:30", "00:30:00"]).change(all).report();
     assert!(said.contains("where a clock passed midnight, write the date too"), "{said}");

@@ -110,6 +110,11 @@ impl Look {
         self.numbers_of_rows.iter().all(|number| number.is_nan() || number.fract() == 0.0)
     }
 
+    /// Whether its times are of hours, minutes and seconds.
+    pub fn is_elapsed(&self) -> bool {
+        self.values.iter().next().is_some_and(|text| elapsed(text).is_some())
+    }
+
     /// Whether its unit is one of time.
     pub fn unit_is_of_time(&self) -> bool {
         let of_time = |unit: &String| Unit::parse(unit)?.to(Unit::parse("s")?);

@@ -116,7 +116,7 @@ impl Archive {
                 false => text.line(&format!("# split_gap = {gap:?}    # if records were interrupted: {why}")),
             }
         }
-        if time.is_some_and(|time| time.stamps > 0) {
+        if time.is_some_and(|time| time.stamps > 0 && !time.is_elapsed()) {
             text.pair("time_zone", "UTC", "of time stamps that do not say theirs");
         }
         if let Some(Stacked { channel, value, .. }) = stacked {

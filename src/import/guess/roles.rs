@@ -1,7 +1,7 @@
 //! What each column of a table is: by its name first, then by how it hangs together with others.
 
 use super::doses::{Doses, doses};
-use super::look::{Elsewhere, Look, are_kept};
+use super::look::{Elsewhere, Look, ROWS, are_kept};
 use super::names::{
     CHANNELS, ENVIRONMENTS, FLAGS, Named, OF_DOSES, ROW_NUMBERS, TIMES, TRAJECTORIES, UNITS, VALUES, is_quantity,
     named, speaks_of_time,
@@ -165,6 +165,7 @@ pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
     for look in &wide {
         free.take_this(look);
     }
+    let is_cut = looks.iter().any(|look| look.numbers + look.stamps + look.texts >= ROWS);
     let told: Vec<&Look> = ids.iter().copied().chain(stacked.as_ref().map(|stacked| stacked.channel)).collect();
     for look in free.0.iter().copied().chain(doses.iter().flat_map(|doses| unread(doses))).chain(unit) {
         let is_unit = stacked.is_some() && look.is_called(UNITS);
@@ -173,7 +174,10 @@ pub(super) fn roles(looks: &[Look], is_named: bool) -> Option<Roles<'_>> {
             look if look.elsewhere == Elsewhere::Other => {
                 ", the same within each file: a parameter of [import.side_table]?".to_owned()
             }
-            look if look.values.len() <= 1 && look.elsewhere == Elsewhere::Same => ", always the same".to_owned(),
+            look if look.values.len() <= 1 && look.elsewhere == Elsewhere::Same => match is_cut {
+                true => ", the same in all rows that were looked at, which are not all".to_owned(),
+                false => ", always the same".to_owned(),
+            },
             _ if is_unit && has_units => ", whose units are those of the channels below".to_owned(),
             _ if is_unit => {
                 ": a channel has values in DIFFERENT UNITS, which are taken alike: convert them first".to_owned()

@@ -69,6 +69,10 @@ impl Times {
         let lasting = pieces.map(|piece| piece[piece.len() - 1] - piece[0]).filter(|&duration| duration > 0.0);
         let (unit, why) = match said {
             Some(said) => (said, "as in the header"),
+            None if time.is_elapsed() => (
+                suited(lasting.collect()),
+                "elapsed times are converted to it; a unit near the system's own time scale trains best",
+            ),
             None if are_stamps => (
                 suited(lasting.collect()),
                 "time stamps are converted to it; a unit near the system's own time scale trains best",

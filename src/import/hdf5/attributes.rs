@@ -162,9 +162,8 @@ impl Reader<'_> {
             let kind = self.attribute(name).and_then(|it| it.dtype().ok()?.to_descriptor().ok());
             kind.is_some_and(|kind| !is_integer(&kind))
         };
-        let is_of_values = is_scaled
-            && is_integer(self.kind)
-            && ["valid_range", "valid_min", "valid_max"].iter().any(|name| is_of_numbers(name));
+        let is_of_values =
+            is_scaled && is_integer(self.kind) && ["valid_range", "valid_min", "valid_max"].iter().any(is_of_numbers);
         Ok((range, is_of_values))
     }
 

@@ -65,7 +65,7 @@ fn parts(unit: &str) -> Option<(f64, (Date, i128))> {
     let small = unit.to_lowercase();
     let (unit, date) = small.split_once(" since ")?;
     let nanoseconds = Unit::parse(unit)?.to(Unit::parse("ns")?)?.apply(1.0);
-    (nanoseconds >= 1.0 && nanoseconds <= WEEK).then_some((nanoseconds, instant(date.trim())?))
+    (1.0..=WEEK).contains(&nanoseconds).then_some((nanoseconds, instant(date.trim())?))
 }
 
 /// The day of a date, and nanoseconds from the beginning of 1970 (UTC) to it.
