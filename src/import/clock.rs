@@ -133,6 +133,14 @@ impl Clock {
         }
     }
 
+    /// The moment so long before another, in the dataset's unit.
+    pub fn before(&self, moment: Moment, duration: f64) -> Moment {
+        match self.stamps {
+            Some(true) => Moment(moment.0.saturating_sub((duration * self.unit.unwrap_or(1.0)).round() as i64)),
+            _ => Moment::of_number(moment.number() - duration),
+        }
+    }
+
     /// A time in the dataset's unit, where the first sample of its trajectory is at `first`.
     pub fn time(&self, moment: Moment, first: Moment) -> f64 {
         match (self.stamps, self.origin) {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use super::equal_times::Ties;
 use super::series::Changes;
 use super::settings::Settings;
 use crate::dataset::Treatment;
@@ -29,6 +30,10 @@ pub(super) struct Counts {
     pub events: Vec<u64>,
     /// Events of each such input before or after the observed states of their trajectory, which act on nothing.
     pub idle: Vec<u64>,
+    /// Samples at the time of an event.
+    pub ties: Ties,
+    /// Trajectories that begin at an event, before their first observed state.
+    pub led: u64,
     /// Files in which a column was converted from one unit to another.
     pub conversions: Conversions,
 }
@@ -73,6 +78,8 @@ impl Counts {
             interpolated,
             events,
             idle,
+            ties,
+            led,
             conversions: _,
         } = other;
         let of_channels = [
@@ -85,6 +92,8 @@ impl Counts {
         for (sum, count) in of_channels.into_iter().flat_map(|(sums, counts)| sums.iter_mut().zip(counts)) {
             *sum += count;
         }
+        self.ties.add(ties);
+        self.led += led;
         self.outside += outside;
         self.driven += driven;
         self.rows += rows;
@@ -124,6 +133,9 @@ impl Counts {
             let became = format!("of input {} before or after the observed states: without effect", input.name);
             say("idle_events", Some(&input.name), *count, "event", &became);
         }
+        let taken = format!("at the time of an event, {} of them taken as after it", self.ties.after);
+        say("at_events", None, self.ties.samples, "sample", &taken);
+        say("led", None, self.led, "trajectory", "begun at an event before the first observed state");
         let kept = "without any observed state kept for the inputs";
         say("input_samples", None, self.driven, "sample", kept);
         let beyond = "before the first or after the last observed state left out";
@@ -137,5 +149,9 @@ impl Counts {
 }
 
 pub(super) fn many(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    match (count, what.strip_suffix('y')) {
+        (1, _) => format!("1 {what}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        _ => format!("{count} {what}s"),
+    }
 }

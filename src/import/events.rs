@@ -19,7 +19,6 @@ use super::conversions::Units;
 use super::counts::Counts;
 use super::files::SourceFile;
 use super::inputs::Signal;
-use super::petab::Unread;
 use super::problem::{Kind, Problem, Problems, listing};
 use super::series::Place;
 use super::settings::{Condition, EventInput, Settings, Shape};
@@ -63,6 +62,25 @@ impl EventColumns {
     }
 }
 
+/// An event that acts in a trajectory, at a time in the dataset's unit.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub time: f64,
+    pub amount: f64,
+    pub moment: Moment,
+    /// Where its row stands, if that is a file of the table.
+    pub place: Option<Place>,
+    /// Where its pulse begins: at its time, or before it where the pulse ends there.
+    pub begins: f64,
+}
+
+impl Event {
+    /// Where its pulse of some duration ends.
+    fn ends(&self, duration: f64) -> f64 {
+        if self.begins < self.time { self.time } else { self.time + duration }
+    }
+}
+
 /// The events of all trajectories: a part of a track for each input.
 pub(super) struct Events {
     store: Store,
@@ -103,86 +121,6 @@ impl Events {
         is_event
     }
 
-    /// Reads the files of events.
-    pub fn read_files(
-        &mut self,
-        settings: &Settings,
-        directory: &Path,
-        clock: &mut Clock,
-        counts: &mut Counts,
-        warnings: &mut Vec<Problem>,
-        problems: &mut Problems,
-    ) -> Option<Vec<Parent>> {
-        let mut parents = Some(Vec::new());
-        for (index, event) in settings.events.iter().enumerate() {
-            let Some(name) = &event.file else { continue };
-            let parent = self.read_file(settings, index, &directory.join(name), clock, counts, warnings, problems);
-            match (&mut parents, parent) {
-                (Some(parents), Some(sha256)) => parents.push(Parent { name: name.clone(), sha256 }),
-                _ => parents = None,
-            }
-        }
-        parents
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "what is read with and what it is read into")]
-    fn read_file(
-        &mut self,
-        settings: &Settings,
-        index: usize,
-        path: &Path,
-        clock: &mut Clock,
-        counts: &mut Counts,
-        warnings: &mut Vec<Problem>,
-        problems: &mut Problems,
-    ) -> Option<String> {
-        let (event, table) = (&settings.events[index], &settings.table);
-        let key = format!("import.events[{index}]");
-        let name = event.file.clone()?;
-        let file = SourceFile { name, path: path.to_owned(), environment: None, trajectory: None };
-        let syntax = syntax(event.delimiter.as_ref().unwrap_or(&table.delimiter), table.comment.as_deref())?;
-        let mut source = Source::open(&file, &format!("{key}.file"), syntax, problems)?;
-        let mut units = Units { source: &source, warnings, conversions: &mut counts.conversions, problems };
-        let mut complete = true;
-        let mut find = |part: &str, name: &String, units: &mut Units<'_>| {
-            let column = source.column(&format!("{key}.{part}"), name, units.problems);
-            complete &= column.is_some();
-            column
-        };
-        let ids = if event.environment.0.is_empty() { &table.environment } else { &event.environment };
-        let environment = ids.0.iter().filter_map(|name| find("environment", name, &mut units)).collect();
-        let trajectory = event.trajectory.0.iter().filter_map(|name| find("trajectory", name, &mut units)).collect();
-        let time = find("time", event.time.as_ref().unwrap_or(&table.time), &mut units);
-        let stated = table.time_column_unit.as_deref();
-        let time = time.map(|time| (time, units.conversion(time, "import.time_unit", &settings.time_unit, stated)));
-        let (events, found) = EventColumns::find(settings, index, &mut units);
-        if !(complete && found) {
-            return None;
-        }
-        let columns = TableColumns {
-            environment,
-            trajectory,
-            time,
-            channels: Vec::new(),
-            channel: None,
-            value: None,
-            conditions: Vec::new(),
-            event: None,
-            events: vec![(index, events)],
-            petab: Unread::default(),
-            complete,
-            file_environment: String::new(),
-            file_trajectory: String::new(),
-        };
-        let writing = Writing::new(&table.decimal, &[]);
-        let header = source.header.clone();
-        source.rows(&Interrupt::new(), problems, |row, problems| {
-            let reader = RowReader { file: &file, header: &header, row, columns: &columns, writing: &writing };
-            self.take(&reader, 0, clock, counts, problems);
-        });
-        sha256_of_file(path).ok()
-    }
-
     /// Reports a temporary file that could not be written.
     pub fn check(&mut self, problems: &mut Problems) {
         self.store.check(problems);
@@ -209,27 +147,105 @@ impl Events {
         Some(problem).filter(|_| !names.is_empty())
     }
 
-    /// Times and amounts of the events of each input that act in a trajectory, in order; `time` tells a moment in the dataset's unit.
+    /// The events of each input that act in a trajectory, in order; `time` tells a moment in the dataset's unit.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
     pub fn of(
         &self,
+        settings: &Settings,
         environment: &str,
         trajectory: &str,
         time: impl Fn(Moment) -> f64,
-    ) -> io::Result<Vec<Vec<(f64, f64)>>> {
+    ) -> io::Result<Vec<Vec<Event>>> {
         let mut events = vec![Vec::new(); self.inputs];
         for id in [trajectory, ""] {
             let Some(track) = self.store.find(environment, id) else { continue };
-            for (events, rows) in events.iter_mut().zip(self.store.rows(track)?) {
-                events.extend(rows.moments.iter().map(|&moment| time(moment)).zip(rows.states));
+            for ((events, rows), input) in events.iter_mut().zip(self.store.rows(track)?).zip(&settings.events) {
+                let rows = rows.moments.into_iter().zip(rows.states).zip(rows.places);
+                events.extend(rows.map(|((moment, amount), place)| {
+                    let (time, place) = (time(moment), Some(place).filter(|_| input.file.is_none()));
+                    Event { time, amount, moment, place, begins: time }
+                }));
             }
         }
         for events in &mut events {
-            events.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            events.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.amount.total_cmp(&b.amount)));
         }
         Ok(events)
+    }
+}
+
+/// The files of events' own.
+pub(super) struct EventFiles<'a> {
+    pub settings: &'a Settings,
+    pub directory: &'a Path,
+    pub interrupt: &'a Interrupt,
+}
+
+impl EventFiles<'_> {
+    /// Reads them all; `None` where a file or a column is lacking, or a request to stop cut it short.
+    pub fn read(
+        &self,
+        events: &mut Events,
+        clock: &mut Clock,
+        counts: &mut Counts,
+        warnings: &mut Vec<Problem>,
+        problems: &mut Problems,
+    ) -> Option<Vec<Parent>> {
+        let mut parents = Some(Vec::new());
+        for index in (0..self.settings.events.len()).filter(|&index| self.settings.events[index].file.is_some()) {
+            let parent = self.read_one(index, events, clock, counts, warnings, problems);
+            match (&mut parents, parent) {
+                (Some(parents), Some(parent)) => parents.push(parent),
+                _ => parents = None,
+            }
+        }
+        parents
+    }
+
+    fn read_one(
+        &self,
+        index: usize,
+        events: &mut Events,
+        clock: &mut Clock,
+        counts: &mut Counts,
+        warnings: &mut Vec<Problem>,
+        problems: &mut Problems,
+    ) -> Option<Parent> {
+        let EventFiles { settings, directory, interrupt } = *self;
+        let (event, table) = (&settings.events[index], &settings.table);
+        let key = format!("import.events[{index}]");
+        let name = event.file.clone()?;
+        let file = SourceFile { path: directory.join(&name), name, environment: None, trajectory: None };
+        let syntax = syntax(event.delimiter.as_ref().unwrap_or(&table.delimiter), table.comment.as_deref())?;
+        let mut source = Source::open(&file, &format!("{key}.file"), syntax, problems)?;
+        let mut units = Units { source: &source, warnings, conversions: &mut counts.conversions, problems };
+        let mut complete = true;
+        let mut find = |part: &str, name: &String, units: &mut Units<'_>| {
+            let column = source.column(&format!("{key}.{part}"), name, units.problems);
+            complete &= column.is_some();
+            column
+        };
+        let ids = if event.environment.0.is_empty() { &table.environment } else { &event.environment };
+        let environment = ids.0.iter().filter_map(|name| find("environment", name, &mut units)).collect();
+        let trajectory = event.trajectory.0.iter().filter_map(|name| find("trajectory", name, &mut units)).collect();
+        let time = find("time", event.time.as_ref().unwrap_or(&table.time), &mut units);
+        let stated = table.time_column_unit.as_deref();
+        let time = time.map(|time| (time, units.conversion(time, "import.time_unit", &settings.time_unit, stated)));
+        let (found, is_whole) = EventColumns::find(settings, index, &mut units);
+        if !(complete && is_whole) {
+            return None;
+        }
+        let columns =
+            TableColumns { environment, trajectory, time, events: vec![(index, found)], ..Default::default() };
+        let writing = Writing::new(&table.decimal, &[]);
+        let header = source.header.clone();
+        let finished = source.rows(interrupt, problems, |row, problems| {
+            let reader = RowReader { file: &file, header: &header, row, columns: &columns, writing: &writing };
+            events.take(&reader, 0, clock, counts, problems);
+        });
+        file.parent(sha256_of_file(&file.path), problems).filter(|_| finished)
     }
 }
 
@@ -239,12 +255,12 @@ impl Events {
 /// For each input that is not known at its beginning, or whose pulses are too brief.
 pub(super) fn signals(
     settings: &Settings,
-    events: &[Vec<(f64, f64)>],
+    events: &[Vec<Event>],
     span: (f64, f64),
     times: &[f64],
     whose: &str,
 ) -> Result<Vec<Signal>, Vec<Problem>> {
-    let (mut signals, mut problems) = (Vec::new(), Vec::new());
+    let (lead, mut signals, mut problems) = (lead(settings, events), Vec::new(), Vec::new());
     for (index, (input, events)) in settings.events.iter().zip(events).enumerate() {
         match input.shape {
             Shape::Cumulative => signals.push(cumulative(events)),
@@ -252,7 +268,7 @@ pub(super) fn signals(
                 Ok(signal) => signals.push(signal),
                 Err(time) => problems.push(too_brief(index, input.duration.unwrap_or(1.0), time, whose)),
             },
-            Shape::Since => match since(input, &settings.time_unit, events, span, times) {
+            Shape::Since => match since(input, &settings.time_unit, events, span, times, lead) {
                 Some(signal) => signals.push(signal),
                 None => problems.push(unknown_before(index, events, span, whose)),
             },
@@ -261,25 +277,34 @@ pub(super) fn signals(
     if problems.is_empty() { Ok(signals) } else { Err(problems) }
 }
 
-/// How many events of each input end before the `span` in which states were observed, or begin behind it: they act on nothing.
+/// How many events of each input end before the `span` of their trajectory, or begin behind it: they act on nothing.
 pub(super) fn idle<'a>(
     settings: &'a Settings,
-    events: &'a [Vec<(f64, f64)>],
+    events: &'a [Vec<Event>],
     span: (f64, f64),
 ) -> impl Iterator<Item = u64> + use<'a> {
     settings.events.iter().zip(events).map(move |(input, events)| {
-        let ends = |time: f64| match input.shape {
-            Shape::Pulse => time + input.duration.unwrap_or(1.0),
+        let ends = |event: &Event| match input.shape {
+            Shape::Pulse => event.ends(input.duration.unwrap_or(1.0)),
             // What was given before counts, and so does when.
             Shape::Cumulative | Shape::Since => f64::INFINITY,
         };
-        events.iter().filter(|(time, _)| ends(*time) <= span.0 || *time > span.1).count() as u64
+        events.iter().filter(|event| ends(event) <= span.0 || event.time > span.1).count() as u64
     })
 }
 
-fn unknown_before(index: usize, events: &[(f64, f64)], span: (f64, f64), whose: &str) -> Problem {
+/// Where the first event begins to act; nowhere if an input would not be known there.
+pub(super) fn lead(settings: &Settings, events: &[Vec<Event>]) -> Option<f64> {
+    let lead = events.iter().flatten().map(|event| event.begins).reduce(f64::min)?;
+    let is_known = |(input, events): (&EventInput, &Vec<Event>)| {
+        input.shape != Shape::Since || input.before.is_some() || events.first().is_some_and(|event| event.time <= lead)
+    };
+    Some(lead).filter(|_| settings.events.iter().zip(events).all(is_known))
+}
+
+fn unknown_before(index: usize, events: &[Event], span: (f64, f64), whose: &str) -> Problem {
     let found = match events.first() {
-        Some(event) => format!("the first event of {whose} at time {}", event.0),
+        Some(event) => format!("the first event of {whose} at time {}", event.time),
         None => format!("no event of {whose}"),
     };
     let expected = format!("one no later than its first observed state, at time {}", span.0);
@@ -301,33 +326,35 @@ fn held(first: f64, samples: impl Iterator<Item = (f64, f64)>) -> Signal {
     signal
 }
 
-fn cumulative(events: &[(f64, f64)]) -> Signal {
+fn cumulative(events: &[Event]) -> Signal {
     let mut sum = 0.0;
     held(
         0.0,
-        events.iter().map(|&(time, amount)| {
-            sum += amount;
-            (time, sum)
+        events.iter().map(|event| {
+            sum += event.amount;
+            (event.time, sum)
         }),
     )
 }
 
+/// Of events in the order in which their pulses begin, and so end.
+///
 /// # Errors
 /// The time of an event that is over where it begins, as times have no digits for its duration.
-fn pulse(events: &[(f64, f64)], duration: f64) -> Result<Signal, f64> {
-    let end = |time: f64| time + duration;
-    if let Some((time, _)) = events.iter().find(|(time, _)| end(*time) <= *time) {
-        return Err(*time);
+fn pulse(events: &[Event], duration: f64) -> Result<Signal, f64> {
+    let end = |event: &Event| event.ends(duration);
+    if let Some(event) = events.iter().find(|event| end(event) <= event.begins) {
+        return Err(event.time);
     }
-    let mut edges: Vec<f64> = events.iter().flat_map(|event| [event.0, end(event.0)]).collect();
+    let mut edges: Vec<f64> = events.iter().flat_map(|event| [event.begins, end(event)]).collect();
     edges.sort_by(f64::total_cmp);
     edges.dedup();
     let (mut ended, mut begun) = (0, 0);
     let samples = edges.into_iter().map(|edge| {
-        begun += events[begun..].iter().take_while(|event| event.0 <= edge).count();
-        ended += events[ended..].iter().take_while(|event| end(event.0) <= edge).count();
+        begun += events[begun..].iter().take_while(|event| event.begins <= edge).count();
+        ended += events[ended..].iter().take_while(|event| end(event) <= edge).count();
         // Summed anew, so that nothing is left of what has ended; over the duration as it was rounded, so that the whole amount is given.
-        let rates = events[ended..begun].iter().map(|&(time, amount)| amount / (end(time) - time));
+        let rates = events[ended..begun].iter().map(|event| event.amount / (end(event) - event.begins));
         (edge, rates.fold(0.0, |sum, rate| sum + rate))
     });
     Ok(held(0.0, samples))
@@ -340,17 +367,18 @@ fn too_brief(index: usize, duration: f64, time: f64, whose: &str) -> Problem {
     problem.setting(format!("import.events[{index}].duration"))
 }
 
-/// `None` if it is not known at the start of the span.
+/// `None` if it is not known at the start of the span; the trajectory may begin at `lead` before it.
 fn since(
     input: &EventInput,
     time_unit: &str,
-    events: &[(f64, f64)],
+    events: &[Event],
     span: (f64, f64),
     times: &[f64],
+    lead: Option<f64>,
 ) -> Option<Signal> {
     let conversion = Unit::parse(time_unit).and_then(|from| from.to(Unit::parse(&input.unit)?));
     let conversion = conversion.unwrap_or(Conversion::NONE);
-    if input.before.is_none() && events.first().is_none_or(|event| event.0 > span.0) {
+    if input.before.is_none() && events.first().is_none_or(|event| event.time > span.0) {
         return None;
     }
     let value = |time: f64, last: Option<f64>| match last {
@@ -363,11 +391,12 @@ fn since(
         signal.values.push(value);
     };
     let mut last = None;
-    for time in events.iter().map(|event| event.0) {
+    for time in events.iter().map(|event| event.time) {
         if last == Some(time) {
             continue;
         }
         let sample = times[..times.partition_point(|&sample| sample < time)].last().copied();
+        let sample = sample.or(lead.filter(|&lead| lead < time));
         if let Some(before) = sample.into_iter().chain(last).reduce(f64::max) {
             let falls = (time - FALL * (time - before)).min(time.next_down());
             if value(falls, last) != 0.0 && last.is_none_or(|last| falls > last) {

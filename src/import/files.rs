@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::problem::{Kind, Problem, Problems, shown, suggestion};
 use super::settings::Names;
+use crate::dataset::Parent;
 
 const ENVIRONMENT: &str = "{environment}";
 const TRAJECTORY: &str = "{trajectory}";
@@ -31,6 +33,16 @@ impl SourceFile {
             stem = shorter;
         }
         if stem.is_empty() { name } else { stem }
+    }
+
+    /// The file as what a dataset was made of, by its digest; reports one that could not be read.
+    pub fn parent(&self, digest: io::Result<String>, problems: &mut Problems) -> Option<Parent> {
+        let report = |error: io::Error| {
+            let found = format!("a file that cannot be read: {error}");
+            Problem::new(Kind::UnreadableFile, found, "a table", "make it readable").file(&self.path)
+        };
+        let sha256 = digest.map_err(|error| problems.push(report(error))).ok()?;
+        Some(Parent { name: self.name.clone(), sha256 })
     }
 }
 

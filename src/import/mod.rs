@@ -15,6 +15,7 @@ mod clock;
 mod columns;
 mod conversions;
 mod counts;
+mod equal_times;
 mod events;
 mod files;
 mod guess;
@@ -42,8 +43,8 @@ mod validate;
 pub use guess::guess;
 pub use problem::{Kind, LISTED, Problem};
 pub use settings::{
-    Channel, Condition, Disorder, Duplicates, EventInput, Layout, Names, Origin, Parameter, Role, Selection, Settings,
-    Shape, SideTable, Splits, Table,
+    Channel, Condition, Disorder, Duplicates, EqualTimes, EventInput, Layout, Names, Origin, Parameter, Role,
+    Selection, Settings, Shape, SideTable, Splits, Table,
 };
 
 pub use signals::{Known, Signals};
@@ -198,7 +199,7 @@ fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loade
     let known = settings
         .side_table
         .as_ref()
-        .and_then(|side| side_table::read(settings, side, &directory, environments.as_ref(), &mut problems));
+        .and_then(|side| side_table::read(settings, side, &directory, environments.as_ref(), interrupt, &mut problems));
     let assignment = table.as_ref().map(|table| {
         let ids = table.environments.iter().map(|(environment, trajectories)| {
             (environment.as_str(), trajectories.keys().map(String::as_str).collect())

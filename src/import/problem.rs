@@ -46,6 +46,8 @@ pub enum Kind {
     Unit,
     /// A row that is a dose or another event.
     EventRow,
+    /// A sample and an event of the very same time, of which nothing says which came first.
+    EqualTimes,
     /// An input that is not known where states were observed.
     InputSpan,
     /// Something that a PEtab problem says and that is not read.

@@ -101,12 +101,13 @@ impl Series {
         self.places.push(place);
     }
 
-    /// The first time at which one of the first `channels` was observed, else the first of all.
-    pub fn first_observed(&self, channels: usize) -> Option<Moment> {
+    /// Times and places of the samples in which one of the first `states` channels of a trajectory was observed; the series is one of its
+    /// `parts`, of one channel each, or its only part, of all.
+    pub fn observed(&self, part: usize, parts: usize, states: usize) -> impl Iterator<Item = (Moment, Place)> {
+        let own = if parts == 1 { states } else { usize::from(part < states) };
         let width = self.states.len() / self.moments.len().max(1);
-        let mut states = self.states.chunks_exact(width.max(1));
-        let first = states.position(|state| state[..channels].iter().any(|value| !value.is_nan()));
-        self.moments.get(first.unwrap_or(0)).copied()
+        let is_observed = move |&i: &usize| self.states[i * width..][..own].iter().any(|value| !value.is_nan());
+        (0..self.moments.len()).filter(is_observed).map(|i| (self.moments[i], self.places[i]))
     }
 
     /// Puts the samples in the order of time, those of one time in the order of the files.
@@ -177,6 +178,14 @@ impl Series {
             }
         }
     }
+}
+
+/// The first time of `parts`, side by side those of the trajectory, at which one of the first `states` channels was observed; else the first of
+/// all.
+pub(super) fn first_observed(parts: &[Series], states: usize) -> Option<Moment> {
+    let times = parts.iter().enumerate().flat_map(|(part, series)| series.observed(part, parts.len(), states));
+    let all = || parts.iter().flat_map(|series| series.moments.iter().copied()).min();
+    times.map(|(moment, _)| moment).min().or_else(all)
 }
 
 /// Brings `parts`, whose channels side by side are those of the trajectory, onto one grid of increasing times; samples

@@ -22,12 +22,14 @@ pub(super) struct Known {
     pub warnings: Vec<Problem>,
 }
 
-/// Reads the side table; `environments` are those of the main table, `None` if it could not be read.
+/// Reads the side table; `environments` are those of the main table, `None` if it could not be read. `None` if a request to stop cut it
+/// short.
 pub(super) fn read(
     settings: &Settings,
     side: &SideTable,
     directory: &Path,
     environments: Option<&BTreeSet<&str>>,
+    interrupt: &Interrupt,
     problems: &mut Problems,
 ) -> Option<Known> {
     let syntax = syntax(&side.delimiter, None)?;
@@ -57,7 +59,7 @@ pub(super) fn read(
     let mut lines = BTreeMap::new();
     let mut keys = BTreeSet::new();
     let mut parameters = BTreeMap::new();
-    source.rows(&Interrupt::new(), problems, |row, problems| {
+    let finished = source.rows(interrupt, problems, |row, problems| {
         if !conditions.iter().all(|(column, condition)| writing.meets(condition, row.cell(*column))) {
             return;
         }
@@ -76,6 +78,9 @@ pub(super) fn read(
         parameters.insert(environment, cells.parameters(&formulas, problems));
     });
 
+    if !finished {
+        return None;
+    }
     for (name, environment) in &side.rename {
         let at = |problem: Problem| problem.setting(format!("import.side_table.rename.{name}"));
         if !keys.contains(name) {
@@ -94,7 +99,7 @@ pub(super) fn read(
         }
     }
     let warnings = environments.map_or_else(Vec::new, |environments| unmatched(&source, environments, &lines));
-    let parent = Parent { name: file.name, sha256: sha256_of_file(&file.path).ok()? };
+    let parent = file.parent(sha256_of_file(&file.path), problems)?;
     Some(Known { parameters, parent, warnings })
 }
 

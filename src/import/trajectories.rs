@@ -7,7 +7,7 @@ use std::path::Path;
 use super::cell::Writing;
 use super::clock::Clock;
 use super::counts::Counts;
-use super::events::Events;
+use super::events::{EventFiles, Events};
 use super::files::{self, SourceFile};
 use super::petab;
 use super::pieces::{Pieces, Samples, Tracks};
@@ -100,18 +100,14 @@ pub(super) fn read(
             scope.spawn(|_| digest = sha256_of_file(&file.path));
             finished &= reading.file(index, file, &mut source, &columns, interrupt, problems);
         });
-        match digest {
-            Ok(sha256) => parents.push(Parent { name: file.name.clone(), sha256 }),
-            Err(error) => {
-                let found = format!("a file that cannot be read: {error}");
-                problems
-                    .push(Problem::new(Kind::UnreadableFile, found, "a table", "make it readable").file(&file.path));
-                complete = false;
-            }
+        match file.parent(digest, problems) {
+            Some(parent) => parents.push(parent),
+            None => complete = false,
         }
     }
     let Reading { mut clock, names, mut store, mut events, mut counts, filled, .. } = reading;
-    match events.read_files(settings, directory, &mut clock, &mut counts, &mut warnings, problems) {
+    let event_files = EventFiles { settings, directory, interrupt };
+    match event_files.read(&mut events, &mut clock, &mut counts, &mut warnings, problems) {
         Some(files) => parents.extend(files),
         None => complete = false,
     }
@@ -145,6 +141,8 @@ pub(super) fn read(
     }
     let tracks = Tracks { settings, files: &files, clock: &clock, events: &events };
     let environments = tracks.pieces(&store, &mut counts, problems);
+    problems.extend(counts.ties.problem());
+    warnings.extend(counts.ties.warning());
     warnings.extend(events.unmatched(&store));
     warnings.extend(petab::ignored(&filled, &files));
     let stopped = !finished;
