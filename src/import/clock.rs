@@ -26,6 +26,11 @@ impl Moment {
         Moment(bits as i64)
     }
 
+    /// Nanoseconds from another to it, where both are time stamps.
+    pub fn after(self, other: Moment) -> i64 {
+        self.0.saturating_sub(other.0)
+    }
+
     fn number(self) -> f64 {
         f64::from_bits(in_order(self.0) as u64)
     }

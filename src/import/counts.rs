@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::equal_times::Ties;
-use super::series::Changes;
+use super::problem::{Kind, Problem};
+use super::series::{Changes, SET_BACK};
 use super::settings::Settings;
 use crate::dataset::Treatment;
 
@@ -18,6 +19,8 @@ pub(super) struct Counts {
     pub observed: Vec<u64>,
     pub missing: Vec<u64>,
     pub changes: Changes,
+    /// Trajectories in which values were merged over an hour that the clock seems to have shown twice.
+    pub set_back: Named,
     /// Places at which a trajectory was cut, and single samples that were left over.
     pub cuts: u64,
     pub single: u64,
@@ -80,6 +83,7 @@ impl Counts {
             idle,
             ties,
             led,
+            set_back,
             conversions: _,
         } = other;
         let of_channels = [
@@ -94,13 +98,28 @@ impl Counts {
         }
         self.ties.add(ties);
         self.led += led;
+        self.set_back.add(set_back);
         self.outside += outside;
         self.driven += driven;
         self.rows += rows;
         self.unselected += unselected;
-        self.changes.add(*changes);
+        self.changes.add(changes);
         self.cuts += cuts;
         self.single += single;
+    }
+
+    /// Warns of rows that were merged because a clock was set back.
+    pub fn set_back(&self) -> Option<Problem> {
+        let Named { count, first } = &self.set_back;
+        let more = if *count > 1 {
+            format!(", and the like in {} more", many(*count - 1, "trajectory"))
+        } else {
+            String::new()
+        };
+        let found = format!("{}{more}, that differ and were merged", first.as_ref()?);
+        let remedy = format!("{SET_BACK}: merged, two hours are one and all later times an hour early");
+        let expected = "hours that the clock shows once";
+        Some(Problem::new(Kind::DuplicateTime, found, expected, remedy).setting("import.table.duplicates"))
     }
 
     /// What was done, and how often.
@@ -145,6 +164,26 @@ impl Counts {
         say("cut", None, self.cuts, "place", "at which a trajectory was cut, by `split_gap` or `split_length`");
         say("left_alone", None, self.single, "sample", "left alone by such a cut and dropped");
         report
+    }
+}
+
+/// A count, and in words the first that was counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Named {
+    pub count: u64,
+    pub first: Option<String>,
+}
+
+impl Named {
+    pub fn count(&mut self, first: impl FnOnce() -> String) {
+        self.count += 1;
+        self.first.get_or_insert_with(first);
+    }
+
+    /// Adds what another has counted later.
+    pub fn add(&mut self, other: &Named) {
+        self.count += other.count;
+        self.first = self.first.take().or_else(|| other.first.clone());
     }
 }
 

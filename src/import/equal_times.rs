@@ -12,6 +12,7 @@
 //! the time since. Of samples before and after an event, those before move to `t - D`.
 
 use super::clock::{Clock, Moment};
+use super::counts::{Named, many};
 use super::events::Event;
 use super::problem::{Kind, Problem, Problems};
 use super::series::{Place, Series};
@@ -36,25 +37,6 @@ pub(super) struct Ties {
     pub doubtful: Named,
 }
 
-/// A count, and in words the first that was counted.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Named {
-    pub count: u64,
-    pub first: Option<String>,
-}
-
-impl Named {
-    fn count(&mut self, first: impl FnOnce() -> String) {
-        self.count += 1;
-        self.first.get_or_insert_with(first);
-    }
-
-    fn add(&mut self, other: &Named) {
-        self.count += other.count;
-        self.first = self.first.take().or_else(|| other.first.clone());
-    }
-}
-
 impl Ties {
     /// Adds what another has counted.
     pub fn add(&mut self, other: &Ties) {
@@ -67,7 +49,7 @@ impl Ties {
     /// That the settings do not say which came first, where nothing else does.
     pub fn problem(&self) -> Option<Problem> {
         let Named { count, first } = &self.unknown;
-        let found = format!("{} ({})", super::counts::many(*count, "sample"), first.as_ref()?);
+        let found = format!("{} ({})", many(*count, "sample"), first.as_ref()?);
         let found = format!("{found} at the very time of a brief pulse, and nothing that says which came first");
         let remedy = "write `at_equal_times = \"sample-first\"` or \"event-first\" in [import]";
         let expected = "the setting where rows of one file do not say it in the order of time";
@@ -77,7 +59,7 @@ impl Ties {
     /// Warns of samples that were taken as before a pulse whose row stands before theirs.
     pub fn warning(&self) -> Option<Problem> {
         let Named { count, first } = &self.doubtful;
-        let found = format!("{} ({}) at which a pulse begins", super::counts::many(*count, "sample"), first.as_ref()?);
+        let found = format!("{} ({}) at which a pulse begins", many(*count, "sample"), first.as_ref()?);
         let found =
             format!("{found} whose row stands first, and that is too long to stand for an amount given at once");
         let expected = "a duration of at most a fiftieth of the time to the nearest other sample, where the sample sees the whole amount";

@@ -19,6 +19,7 @@ use super::conversions::Units;
 use super::counts::Counts;
 use super::files::SourceFile;
 use super::inputs::Signal;
+use super::marks::{Marked, Unread, find_of_events};
 use super::problem::{Kind, Problem, Problems, listing};
 use super::series::Place;
 use super::settings::{Condition, EventInput, Settings, Shape};
@@ -26,6 +27,7 @@ use super::source::{Source, syntax};
 use super::store::Store;
 use super::table::{RowReader, TableColumns};
 use super::unit::{Conversion, Unit};
+use super::unmet::Unmet;
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
 use crate::progress::Interrupt;
@@ -38,6 +40,8 @@ const FALL: f64 = 1e-6;
 pub(super) struct EventColumns {
     pub amount: Option<(usize, Conversion)>,
     pub conditions: Vec<(usize, Condition)>,
+    /// Columns that change what these events mean and are not read.
+    pub marks: Marked,
 }
 
 impl EventColumns {
@@ -58,7 +62,10 @@ impl EventColumns {
         let wanted = event.amount_unit(&settings.time_unit);
         let stated = event.column_unit.as_deref();
         let amount = amount.map(|amount| (amount, units.conversion(amount, &key, &wanted, stated)));
-        (EventColumns { amount, conditions }, complete)
+        let read: Vec<usize> =
+            amount.iter().map(|it| it.0).chain(conditions.iter().map(|condition: &(usize, _)| condition.0)).collect();
+        let marks = find_of_events(&units.source.header, &read);
+        (EventColumns { amount, conditions, marks }, complete)
     }
 }
 
@@ -84,17 +91,21 @@ impl Event {
 /// The events of all trajectories: a part of a track for each input.
 pub(super) struct Events {
     store: Store,
-    inputs: usize,
+    /// Values of the conditions of each input that no row has.
+    unmet: Vec<Unmet>,
+    unread: Unread,
 }
 
 impl Events {
     pub fn new(settings: &Settings) -> Self {
-        Events { store: Store::new(1), inputs: settings.events.len() }
+        let unmet = settings.events.iter().map(|event| Unmet::new(&event.rows)).collect();
+        Events { store: Store::new(1), unmet, unread: Unread::default() }
     }
 
     /// Takes a row as an event of every input of which it is one; whether there is any.
     pub fn take(
         &mut self,
+        settings: &Settings,
         reader: &RowReader<'_>,
         file: usize,
         clock: &mut Clock,
@@ -103,17 +114,20 @@ impl Events {
     ) -> bool {
         let mut is_event = false;
         for (index, event) in &reader.columns.events {
+            let columns = event.conditions.iter().map(|condition| condition.0);
+            self.unmet[*index].see(reader.row, columns, reader.writing);
             if !event.conditions.iter().all(|(column, it)| reader.writing.meets(it, reader.row.cell(*column))) {
                 continue;
             }
             is_event = true;
             counts.events[*index] += 1;
+            self.unread.event(reader, &event.marks, &settings.events[*index], event.amount.map(|amount| amount.0));
             let amount = match event.amount {
                 Some((column, conversion)) => reader.amount(column, conversion, problems),
                 None => Some(0.0),
             };
             let time = reader.time(clock, problems);
-            let track = self.store.track(reader, self.inputs, problems);
+            let track = self.store.track(reader, self.unmet.len(), problems);
             if let (Some(amount), Some(time), Some(track)) = (amount, time, track) {
                 self.store.push(track, *index, time, &[amount], Place::new(file, reader.row.line));
             }
@@ -124,6 +138,19 @@ impl Events {
     /// Reports a temporary file that could not be written.
     pub fn check(&mut self, problems: &mut Problems) {
         self.store.check(problems);
+    }
+
+    /// Whether the row's record has had an event.
+    pub fn knows(&mut self, reader: &RowReader<'_>) -> bool {
+        self.store.known(reader, None).is_some()
+    }
+
+    /// Warns of what the conditions name and no row has, and of columns that are not read.
+    pub fn warnings(&mut self, settings: &Settings) -> Vec<Problem> {
+        let events = settings.events.iter().zip(&self.unmet).enumerate();
+        let unmet =
+            events.flat_map(|(i, (event, unmet))| unmet.warnings(&format!("import.events[{i}].rows"), &event.rows));
+        unmet.chain(std::mem::take(&mut self.unread).warnings()).collect()
     }
 
     /// Warns of events that act nowhere.
@@ -158,7 +185,7 @@ impl Events {
         trajectory: &str,
         time: impl Fn(Moment) -> f64,
     ) -> io::Result<Vec<Vec<Event>>> {
-        let mut events = vec![Vec::new(); self.inputs];
+        let mut events = vec![Vec::new(); settings.events.len()];
         for id in [trajectory, ""] {
             let Some(track) = self.store.find(environment, id) else { continue };
             for ((events, rows), input) in events.iter_mut().zip(self.store.rows(track)?).zip(&settings.events) {
@@ -243,7 +270,7 @@ impl EventFiles<'_> {
         let header = source.header.clone();
         let finished = source.rows(interrupt, problems, |row, problems| {
             let reader = RowReader { file: &file, header: &header, row, columns: &columns, writing: &writing };
-            events.take(&reader, 0, clock, counts, problems);
+            events.take(settings, &reader, 0, clock, counts, problems);
         });
         file.parent(sha256_of_file(&file.path), problems).filter(|_| finished)
     }

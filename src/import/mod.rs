@@ -22,6 +22,7 @@ mod guess;
 mod hdf5;
 mod held;
 mod inputs;
+mod marks;
 mod parquet;
 mod petab;
 mod pieces;
@@ -38,6 +39,7 @@ mod store;
 mod table;
 mod trajectories;
 mod unit;
+mod unmet;
 mod validate;
 
 pub use guess::guess;

@@ -9,13 +9,13 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::clock::{Clock, Moment};
-use super::counts::Counts;
+use super::counts::{Counts, many};
 use super::equal_times::Record;
 use super::events::{Events, idle, lead, signals};
 use super::files::SourceFile;
 use super::inputs::drive;
 use super::problem::{Kind, Problem, Problems, shown};
-use super::series::{Place, Rules, Series, first_observed, gather};
+use super::series::{Place, Rules, Series, first_observed, gather, shown_twice};
 use super::settings::Settings;
 use super::splits::{LAST, end_share};
 use super::store::{Store, Track, unusable};
@@ -121,7 +121,9 @@ impl Tracks<'_> {
     ) -> io::Result<Samples> {
         let channels: Vec<&str> = self.settings.sampled().map(|(_, channel)| channel.name.as_str()).collect();
         let (disorder, duplicates) = (self.settings.table.disorder, self.settings.table.duplicates);
-        let rules = Rules { disorder, duplicates, whose, channels: &channels, clock: self.clock, files: self.files };
+        let (clock, files) = (self.clock, self.files);
+        let local = clock.reads_stamps() && self.settings.table.time_zone.is_some();
+        let rules = Rules { disorder, duplicates, whose, channels: &channels, clock, local, files };
         let mut rows = store.rows(track)?;
         let first = first_observed(&rows, self.settings.states().count());
         let Track { environment, trajectory, .. } = &store.tracks[track];
@@ -133,7 +135,13 @@ impl Tracks<'_> {
             record.settle(&mut counts.ties, problems);
         }
         let (series, changes) = gather(rows, &rules, &mut |problem| problems.push(problem));
-        counts.changes.add(changes);
+        counts.changes.add(&changes);
+        if let (true, [begin, .., end]) = (local, series.moments.as_slice())
+            && let Some((from, to, times)) = shown_twice(changes.differing, (*begin, *end))
+        {
+            let [from, to] = [from, to].map(|moment| clock.shown(moment));
+            counts.set_back.count(|| format!("rows of {} from {from} to {to} in {whose}", many(times as u64, "time")));
+        }
         let samples = timed(series, first, &rules, problems);
         let made = |span, times: &[f64]| signals(self.settings, &events, span, times, whose);
         let driven = drive(samples, self.settings, lead(self.settings, &events), made, whose, counts);

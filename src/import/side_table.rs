@@ -8,6 +8,7 @@ use super::files::SourceFile;
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
 use super::settings::{Settings, SideTable};
 use super::source::{Row, Source, syntax};
+use super::unmet::Unmet;
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
 use crate::progress::Interrupt;
@@ -53,6 +54,7 @@ pub(super) fn read(
         let column = source.column(&format!("import.side_table.rows.{name}"), name, problems);
         conditions.extend(column.map(|column| (column, condition)));
     }
+    let mut unmet = Unmet::new(&side.rows);
     let key = source.column("import.side_table.key", &side.key, problems)?;
     let (header, path) = (source.header.clone(), file.path.clone());
 
@@ -60,6 +62,7 @@ pub(super) fn read(
     let mut keys = BTreeSet::new();
     let mut parameters = BTreeMap::new();
     let finished = source.rows(interrupt, problems, |row, problems| {
+        unmet.see(row, conditions.iter().map(|condition| condition.0), &writing);
         if !conditions.iter().all(|(column, condition)| writing.meets(condition, row.cell(*column))) {
             return;
         }
@@ -98,7 +101,8 @@ pub(super) fn read(
             problems.push(at(Problem::new(Kind::UnknownEnvironment, found, "an environment of the table", remedy)));
         }
     }
-    let warnings = environments.map_or_else(Vec::new, |environments| unmatched(&source, environments, &lines));
+    let mut warnings = environments.map_or_else(Vec::new, |environments| unmatched(&source, environments, &lines));
+    warnings.extend(unmet.warnings("import.side_table.rows", &side.rows));
     let parent = file.parent(sha256_of_file(&file.path), problems)?;
     Some(Known { parameters, parent, warnings })
 }

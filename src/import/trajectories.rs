@@ -9,6 +9,7 @@ use super::clock::Clock;
 use super::counts::Counts;
 use super::events::{EventFiles, Events};
 use super::files::{self, SourceFile};
+use super::marks::Unread;
 use super::petab;
 use super::pieces::{Pieces, Samples, Tracks};
 use super::plain::Plain;
@@ -18,6 +19,7 @@ use super::settings::{Layout, Settings};
 use super::source::{Source, syntax};
 use super::store::Store;
 use super::table::{ChannelNames, RowReader, TableColumns};
+use super::unmet::Unmet;
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
 use crate::progress::Interrupt;
@@ -84,6 +86,8 @@ pub(super) fn read(
         state: Vec::new(),
         counts: Counts::new(settings),
         filled: BTreeSet::new(),
+        unmet: Unmet::new(&table.rows),
+        unread: Unread::default(),
     };
     let (mut complete, mut finished) = (!files.is_empty(), true);
     let (mut parents, mut warnings) = (Vec::new(), Vec::new());
@@ -105,7 +109,7 @@ pub(super) fn read(
             None => complete = false,
         }
     }
-    let Reading { mut clock, names, mut store, mut events, mut counts, filled, .. } = reading;
+    let Reading { mut clock, names, mut store, mut events, mut counts, filled, unmet, unread, .. } = reading;
     let event_files = EventFiles { settings, directory, interrupt };
     match event_files.read(&mut events, &mut clock, &mut counts, &mut warnings, problems) {
         Some(files) => parents.extend(files),
@@ -142,7 +146,11 @@ pub(super) fn read(
     let tracks = Tracks { settings, files: &files, clock: &clock, events: &events };
     let environments = tracks.pieces(&store, &mut counts, problems);
     problems.extend(counts.ties.problem());
+    warnings.extend(unmet.warnings("import.table.rows", &table.rows));
+    warnings.extend(unread.warnings());
+    warnings.extend(events.warnings(settings));
     warnings.extend(counts.ties.warning());
+    warnings.extend(counts.set_back());
     warnings.extend(events.unmatched(&store));
     warnings.extend(petab::ignored(&filled, &files));
     let stopped = !finished;
@@ -164,6 +172,10 @@ struct Reading<'a> {
     counts: Counts,
     /// Columns of a PEtab problem that are not read and that rows fill in.
     filled: BTreeSet<String>,
+    /// Values of the table's conditions that no row has.
+    unmet: Unmet,
+    /// Columns that change what rows mean and are not read.
+    unread: Unread,
 }
 
 impl Reading<'_> {
@@ -192,7 +204,12 @@ impl Reading<'_> {
 
     /// Reads a row of whatever kind.
     fn row(&mut self, file: usize, reader: &RowReader<'_>, problems: &mut Problems) {
-        if self.events.take(reader, file, &mut self.clock, &mut self.counts, problems) {
+        let columns = reader.columns;
+        self.unmet.see(reader.row, columns.conditions.iter().map(|condition| condition.0), self.writing);
+        if !columns.of_resets.is_empty() && (self.store.known(reader, None).is_some() || self.events.knows(reader)) {
+            self.unread.later(reader, &columns.of_resets);
+        }
+        if self.events.take(self.settings, reader, file, &mut self.clock, &mut self.counts, problems) {
             return;
         }
         if !reader.is_selected() {
@@ -220,6 +237,8 @@ impl Reading<'_> {
                 channel.is_some() && !self.state.is_empty()
             }
         };
+        let is_observed = self.state.iter().any(|value| !value.is_nan());
+        self.unread.sample(reader, &columns.of_samples, is_observed);
         let Some(track) = self.store.track(reader, self.parts, problems) else { return };
         match time {
             Some(time) if usable => self.store.push(track, channel.unwrap_or(0), time, &self.state, place),

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use super::look::{Look, MARKERS};
 use super::names::{AMOUNT, AMOUNTS, EVENT, OF_DOSES, TIMES, VALUES};
 use super::rows::distinct;
+use crate::import::marks::{Mark, of_events};
 
 /// Ways of giving a dose that become inputs of their own at most.
 const MOST_ROUTES: usize = 4;
@@ -144,15 +145,13 @@ pub(super) fn doses<'a>(looks: &'a [Look]) -> Option<Doses<'a>> {
             duration,
         }
     });
-    for (names, what) in [
-        (&["addl"][..], "doses to come after that of the row"),
-        (&["ss"], "a steady state of repeated doses before that of the row"),
-    ] {
-        if let Some(column) = find(names) {
+    for mark in ["addl", "ss"].into_iter().filter_map(of_events) {
+        if let Some(column) = find(mark.names) {
             let count = given_rows.iter().filter(|&&row| is_set(column, row)).count();
             if count > 0 {
                 let name = &column.header;
-                notes.push(format!("{name:?} of {count} rows means {what}: NOT READ, write a row for each dose"));
+                let Mark { means, remedy, .. } = mark;
+                notes.push(format!("{name:?} of {count} rows means {means}: NOT READ, {remedy}"));
             }
         }
     }
