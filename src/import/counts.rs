@@ -19,6 +19,8 @@ pub(super) struct Counts {
     pub observed: Vec<u64>,
     pub missing: Vec<u64>,
     pub changes: Changes,
+    /// Values of one channel and time that differ and were merged.
+    pub differing: Named,
     /// Trajectories in which values were merged over an hour that the clock seems to have shown twice.
     pub set_back: Named,
     /// Places at which a trajectory was cut, and single samples that were left over.
@@ -83,6 +85,7 @@ impl Counts {
             idle,
             ties,
             led,
+            differing,
             set_back,
             conversions: _,
         } = other;
@@ -98,6 +101,7 @@ impl Counts {
         }
         self.ties.add(ties);
         self.led += led;
+        self.differing.add(differing);
         self.set_back.add(set_back);
         self.outside += outside;
         self.driven += driven;
@@ -160,7 +164,11 @@ impl Counts {
         let beyond = "before the first or after the last observed state left out";
         say("outside", None, self.outside, "sample", beyond);
         say("dropped", None, self.changes.emptied, "sample", "without any observed cell dropped");
-        say("merged", None, self.changes.merged, "value", "merged with another of the same channel and time");
+        let mut merged = "merged with another of the same channel and time".to_owned();
+        if let Named { count, first: Some(first) } = &self.differing {
+            merged += &format!(", which differ at {}, first at {first}", many(*count, "place"));
+        }
+        say("merged", None, self.changes.merged, "value", &merged);
         say("cut", None, self.cuts, "place", "at which a trajectory was cut, by `split_gap` or `split_length`");
         say("left_alone", None, self.single, "sample", "left alone by such a cut and dropped");
         report

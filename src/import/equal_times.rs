@@ -33,7 +33,7 @@ pub(super) struct Ties {
     pub after: u64,
     /// Those of which nothing says whether they came first, with the first of them in words.
     pub unknown: Named,
-    /// Samples behind the row of a longer pulse of their time, which may have been meant for a brief one.
+    /// Samples behind the event of a longer pulse of their time, which may have been meant for a brief one.
     pub doubtful: Named,
 }
 
@@ -52,7 +52,7 @@ impl Ties {
         let found = format!("{} ({})", many(*count, "sample"), first.as_ref()?);
         let found = format!("{found} at the very time of a brief pulse, and nothing that says which came first");
         let remedy = "write `at_equal_times = \"sample-first\"` or \"event-first\" in [import]";
-        let expected = "the setting where rows of one file do not say it in the order of time";
+        let expected = "this setting where rows of one file, in the order of time, do not say it";
         Some(Problem::new(Kind::EqualTimes, found, expected, remedy).setting("import.at_equal_times"))
     }
 
@@ -60,8 +60,7 @@ impl Ties {
     pub fn warning(&self) -> Option<Problem> {
         let Named { count, first } = &self.doubtful;
         let found = format!("{} ({}) at which a pulse begins", many(*count, "sample"), first.as_ref()?);
-        let found =
-            format!("{found} whose row stands first, and that is too long to stand for an amount given at once");
+        let found = format!("{found} that comes first, and is too long to stand for an amount given at once");
         let expected = "a duration of at most a fiftieth of the time to the nearest other sample, where the sample sees the whole amount";
         let remedy = "nothing of it has acted at the sample, as is right for an infusion (`at_equal_times = \"sample-first\"` says so); \
                       else shorten `duration`";
@@ -88,7 +87,7 @@ pub(super) struct Record<'a> {
     pub whose: &'a str,
     /// Its rows, part by part.
     pub rows: &'a mut [Series],
-    /// Its events of each input.
+    /// Its events of each input, in order.
     pub events: &'a mut [Vec<Event>],
 }
 
@@ -185,9 +184,11 @@ impl Record<'_> {
     fn pulses(&self, moment: Moment) -> Vec<(usize, usize)> {
         let mut pulses = Vec::new();
         for (input, events) in self.events.iter().enumerate() {
-            let acts = |event: &Event| event.moment == moment && event.amount != 0.0;
             if self.settings.events[input].shape == Shape::Pulse {
-                pulses.extend((0..events.len()).filter(|&k| acts(&events[k])).map(|k| (input, k)));
+                let first = events.partition_point(|event| event.moment < moment);
+                let of_time = events[first..].iter().take_while(|event| event.moment == moment);
+                let acting = (first..).zip(of_time).filter(|(_, event)| event.amount != 0.0);
+                pulses.extend(acting.map(|(k, _)| (input, k)));
             }
         }
         pulses

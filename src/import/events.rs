@@ -19,7 +19,7 @@ use super::conversions::Units;
 use super::counts::Counts;
 use super::files::SourceFile;
 use super::inputs::Signal;
-use super::marks::{Marked, Unread, find_of_events};
+use super::marks::{Marked, UnreadMarks, find_of_events};
 use super::problem::{Kind, Problem, Problems, listing};
 use super::series::Place;
 use super::settings::{Condition, EventInput, Settings, Shape};
@@ -93,13 +93,13 @@ pub(super) struct Events {
     store: Store,
     /// Values of the conditions of each input that no row has.
     unmet: Vec<Unmet>,
-    unread: Unread,
+    unread: UnreadMarks,
 }
 
 impl Events {
     pub fn new(settings: &Settings) -> Self {
         let unmet = settings.events.iter().map(|event| Unmet::new(&event.rows)).collect();
-        Events { store: Store::new(1), unmet, unread: Unread::default() }
+        Events { store: Store::new(1), unmet, unread: UnreadMarks::default() }
     }
 
     /// Takes a row as an event of every input of which it is one; whether there is any.

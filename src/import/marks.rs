@@ -80,7 +80,7 @@ pub(super) const MARKS: &[Mark] = &[
         remedy: "tell them apart by `rows` of a section of [[import.events]] for each",
     },
     Mark {
-        names: &["cens", "blq", "bloq"],
+        names: &["cens", "censored", "blq", "bloq", "blqfl", "blqflag"],
         what: What::OfSamples,
         means: "a bound in place of a measurement",
         remedy: "leave such rows out by `rows` of [import.table]",
@@ -88,7 +88,7 @@ pub(super) const MARKS: &[Mark] = &[
     Mark {
         names: &["mdv"],
         what: What::OfSamples,
-        means: "no measurement",
+        means: "a mark of no measurement",
         remedy: "leave such rows out by `rows` of [import.table]",
     },
     Mark {
@@ -156,9 +156,9 @@ struct Tally {
 
 /// Cells that matter of columns that are not read.
 #[derive(Default)]
-pub(super) struct Unread(BTreeMap<(Option<usize>, String), Tally>);
+pub(super) struct UnreadMarks(BTreeMap<(Option<usize>, String), Tally>);
 
-impl Unread {
+impl UnreadMarks {
     /// Takes note of a row that is an event of an input, its amount in a column.
     pub fn event(&mut self, reader: &RowReader<'_>, marks: &Marked, input: &EventInput, amount: Option<usize>) {
         for &(mark, column) in marks {
@@ -209,7 +209,7 @@ impl Unread {
         let is_way = matches!(MARKS[mark].what, What::WayOfEvents | What::WayOfSamples);
         if is_way && cell != Cell::Missing || !is_way && is_set(reader.writing, cell) {
             let tally = self.count(reader, Some(mark), column);
-            if is_way && tally.values.len() < LISTED {
+            if is_way && tally.values.len() < VALUES {
                 tally.values.insert(cell.text().into_owned());
             }
         }
@@ -225,28 +225,27 @@ impl Unread {
 
     /// Warns of each column.
     pub fn warnings(self) -> impl Iterator<Item = Problem> {
-        let expected = "nothing of the kind where a mapping does not read it";
+        let expected = "a mapping that reads the column, or no such cells in it";
         self.0.into_iter().filter_map(move |((mark, _), Tally { rows, at, values })| {
-            let Some(mark) = mark else {
-                let found = format!("a measurement in {} taken as events, which is not read", many(rows, "row"));
-                let (found, expected) = (found, expected.to_owned());
-                return Some(Problem { found, expected, remedy: "write it into a row of its own".to_owned(), ..at });
+            let rows = many(rows, "row");
+            let (found, remedy) = match mark.map(|mark| &MARKS[mark]) {
+                None => (format!("a measurement in {rows} taken as events"), "write it into a row of its own"),
+                Some(Mark { what, means, remedy, .. }) => {
+                    let values: Vec<String> = values.into_iter().collect();
+                    let of = match what {
+                        What::WayOfEvents | What::WayOfSamples if values.len() < 2 => return None,
+                        What::WayOfEvents => format!(" ({}) in {rows} taken as events", listing(&values)),
+                        What::WayOfSamples => format!(" ({}) in {rows} taken as measurements", listing(&values)),
+                        What::OfSamples => format!(" in {rows} taken as measurements"),
+                        What::Doses => format!(" in {rows} taken as samples"),
+                        What::Resets => format!(" in {rows}"),
+                        What::OfEvents | What::Duration | What::Rate => format!(" in {rows} taken as events"),
+                    };
+                    (format!("{means}{of}"), *remedy)
+                }
             };
-            let Mark { what, means, remedy, .. } = &MARKS[mark];
-            let values: Vec<String> = values.into_iter().collect();
-            let of = match what {
-                What::OfSamples | What::WayOfSamples => " of measurements",
-                What::Doses => " taken as samples",
-                What::Resets => "",
-                _ => " of events",
-            };
-            let are = match what {
-                What::WayOfEvents | What::WayOfSamples if values.len() < 2 => return None,
-                What::WayOfEvents | What::WayOfSamples => format!(" ({})", listing(&values)),
-                _ => String::new(),
-            };
-            let found = format!("{means}{are} in {}{of}, which is not read", many(rows, "row"));
-            Some(Problem { found, expected: expected.to_owned(), remedy: (*remedy).to_owned(), ..at })
+            let found = format!("{found}, which the mapping does not read");
+            Some(Problem { found, expected: expected.to_owned(), remedy: remedy.to_owned(), ..at })
         })
     }
 }
@@ -254,7 +253,7 @@ impl Unread {
 /// Durations that differ by no more, relative to their size, are the same.
 const SAME: f64 = 1e-6;
 /// Different cells that are kept.
-const LISTED: usize = 16;
+const VALUES: usize = 16;
 
 /// Whether a cell says yes: a number that is not 0, or a word.
 fn is_set(writing: &Writing, cell: Cell<'_>) -> bool {

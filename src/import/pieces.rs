@@ -136,6 +136,9 @@ impl Tracks<'_> {
         }
         let (series, changes) = gather(rows, &rules, &mut |problem| problems.push(problem));
         counts.changes.add(&changes);
+        for &moment in &changes.differing {
+            counts.differing.count(|| format!("time {} of {whose}", clock.shown(moment)));
+        }
         if let (true, [begin, .., end]) = (local, series.moments.as_slice())
             && let Some((from, to, times)) = shown_twice(changes.differing, (*begin, *end))
         {

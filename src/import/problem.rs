@@ -205,19 +205,21 @@ impl Listed {
     /// The problem with a count of the others and where the first of them are.
     fn into_problem(self) -> Problem {
         let Listed { mut problem, more, places } = self;
-        let place = |(file, line): &(Option<PathBuf>, Option<u64>)| match (file, line) {
-            (Some(file), line) if Some(file) != problem.file.as_ref() => {
-                Some(line.map_or(file.display().to_string(), |line| format!("{}:{line}", file.display())))
-            }
-            (_, line) => line.map(|line| format!("line {line}")),
-        };
-        let named: Vec<String> = places.iter().filter_map(place).collect();
-        let on = if more > named.len() { ", ..." } else { "" };
-        match (more, named.is_empty()) {
-            (0, _) => {}
-            (_, true) => problem.found += &format!(" ({more} more like it)"),
-            (_, false) => problem.found += &format!(" ({more} more like it: {}{on})", named.join(", ")),
+        if more == 0 {
+            return problem;
         }
+        let of_file = |(file, line): &(Option<PathBuf>, Option<u64>)| line.filter(|_| *file == problem.file);
+        let lines: Vec<String> = places.iter().filter_map(of_file).map(|line| line.to_string()).collect();
+        let elsewhere = places.iter().filter(|(file, _)| *file != problem.file).filter_map(|(file, line)| {
+            let file = file.as_ref()?.display();
+            Some(line.map_or(file.to_string(), |line| format!("{file}:{line}")))
+        });
+        let lines = (!lines.is_empty())
+            .then(|| format!("line{} {}", if lines.len() == 1 { "" } else { "s" }, lines.join(", ")));
+        let mut named: Vec<String> = lines.into_iter().chain(elsewhere).collect();
+        named.extend((more > places.len()).then(|| "...".to_owned()));
+        let at = if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) };
+        problem.found += &format!(" ({more} more like it{at})");
         problem
     }
 }

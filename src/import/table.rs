@@ -115,7 +115,6 @@ impl TableColumns {
         read.extend(time.map(|time| time.0).into_iter().chain(channel).chain(value));
         read.extend(channels.iter().filter_map(|channel: &(Option<usize>, _)| channel.0));
         read.extend(conditions.iter().map(|condition: &(usize, _)| condition.0));
-        let is_event = |name: &&String| name.eq_ignore_ascii_case("EVID");
         TableColumns {
             environment,
             trajectory,
@@ -124,11 +123,7 @@ impl TableColumns {
             channel,
             value,
             conditions,
-            event: source
-                .header
-                .iter()
-                .find(is_event)
-                .and_then(|name| source.header.iter().position(|other| other == name)),
+            event: source.header.iter().position(|name| name.eq_ignore_ascii_case("EVID")),
             events,
             petab: Unread::find(settings, &source.header),
             of_samples: find_of_samples(&source.header, &read),

@@ -9,7 +9,7 @@ use super::clock::Clock;
 use super::counts::Counts;
 use super::events::{EventFiles, Events};
 use super::files::{self, SourceFile};
-use super::marks::Unread;
+use super::marks::UnreadMarks;
 use super::petab;
 use super::pieces::{Pieces, Samples, Tracks};
 use super::plain::Plain;
@@ -87,7 +87,7 @@ pub(super) fn read(
         counts: Counts::new(settings),
         filled: BTreeSet::new(),
         unmet: Unmet::new(&table.rows),
-        unread: Unread::default(),
+        unread: UnreadMarks::default(),
     };
     let (mut complete, mut finished) = (!files.is_empty(), true);
     let (mut parents, mut warnings) = (Vec::new(), Vec::new());
@@ -175,7 +175,7 @@ struct Reading<'a> {
     /// Values of the table's conditions that no row has.
     unmet: Unmet,
     /// Columns that change what rows mean and are not read.
-    unread: Unread,
+    unread: UnreadMarks,
 }
 
 impl Reading<'_> {
