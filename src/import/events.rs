@@ -438,3 +438,32 @@ fn since(
     }
     Some(signal)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: &str = "dataset = 'd'\ndirectory = '.'\ntime_unit = 's'\ntable = { file = 'f', environment = 'id', time = 't' }\n\
+                            channels = []\nsplits = {}\nevents = [{ name = 'u', unit = 's', shape = 'since', file = 'events.csv' }]";
+
+    #[test]
+    fn a_request_to_stop_is_seen_in_a_file_of_events() {
+        let settings: Settings = toml::from_str(SETTINGS).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let rows: String = (0..40_000).map(|row| format!("a,{row}\n")).collect();
+        std::fs::write(directory.path().join("events.csv"), format!("id,t\n{rows}")).unwrap();
+        let read = |interrupt: &Interrupt| {
+            let (mut events, mut counts) = (Events::new(&settings), Counts::new(&settings));
+            let (mut clock, mut warnings, mut problems) = (Clock::new(&settings), Vec::new(), Problems::default());
+            let files = EventFiles { settings: &settings, directory: directory.path(), interrupt };
+            let parents = files.read(&mut events, &mut clock, &mut counts, &mut warnings, &mut problems);
+            assert!(problems.is_empty());
+            (parents.is_some(), counts.events[0])
+        };
+        let interrupt = Interrupt::new();
+        assert_eq!(read(&interrupt), (true, 40_000));
+        interrupt.request(2);
+        let (finished, rows) = read(&interrupt);
+        assert!(!finished && rows < 40_000, "{rows}");
+    }
+}

@@ -241,4 +241,13 @@ mod tests {
         };
         assert_eq!(["a/tank.1.csv.gz", "x.parquet", ".csv"].map(stem), ["tank.1", "x", ".csv"]);
     }
+
+    #[test]
+    fn a_file_that_cannot_be_digested_is_reported() {
+        let file = SourceFile { name: "a.csv".into(), path: "a.csv".into(), environment: None, trajectory: None };
+        let mut problems = Problems::default();
+        assert!(file.parent(Ok("0".to_owned()), &mut problems).is_some() && problems.is_empty());
+        assert!(file.parent(Err(io::Error::other("gone")), &mut problems).is_none());
+        assert_eq!(problems.into_vec()[0].found, "a file that cannot be read: gone");
+    }
 }
