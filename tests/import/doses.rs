@@ -70,6 +70,11 @@ fn a_sample_sees_a_dose_whose_row_stands_first() {
         assert_eq!(course(&doses(table, &says("sample-first"))), before());
     }
     assert_eq!(course(&doses(DOSE, &says("rows"))), after());
+    let stamps = |table: &str| {
+        (0..4).fold(table.to_owned(), |it, t| it.replace(&format!("a,{t},"), &format!("a,2021-01-01T0{t}:00Z,")))
+    };
+    assert_eq!(course(&doses(&stamps(DOSE), BOLUS)), after());
+    assert_eq!(course(&doses(&stamps(&sample_first), BOLUS)), before());
 }
 
 #[test]
