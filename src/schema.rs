@@ -258,6 +258,14 @@ impl Trajectory {
         start_of(&self.states, self.len())
     }
 
+    /// The trajectory without the samples before its first observed state, at which inputs alone are known: equations that say the state there
+    /// can follow them, a model cannot.
+    pub fn from_observed(mut self) -> Self {
+        let is_observed = |&t: &usize| self.state(t).iter().any(|value| !value.is_nan());
+        self.start_at((0..self.len()).find(is_observed).unwrap_or(0));
+        self
+    }
+
     /// The trajectory without the samples before its [`Trajectory::start`], if it has one.
     pub fn from_start(mut self) -> Option<Self> {
         self.start_at(self.start()?);

@@ -18,6 +18,8 @@ mod attributes;
 mod columns;
 #[path = "import/containers.rs"]
 mod containers;
+#[path = "import/doses.rs"]
+mod doses;
 #[path = "import/forms.rs"]
 mod forms;
 #[path = "import/fuzz.rs"]
@@ -365,10 +367,13 @@ fn bad_cells() {
     insta::assert_snapshot!("cell_id", Archive::new().replace("b,1,0", ",1,0").report());
     let every_problem = Archive::new().replace("a,1,0.3", "a,1,x").replace("b,2,0,5,0", "b,2,0,y,z");
     insta::assert_snapshot!("every_problem", every_problem.report());
-    let many = format!("{TANKS}{}", "a,3,x,1,1\n".repeat(70));
-    let problems = Archive::new().with("tanks.csv", many).check();
+    let many: String = (0..70).map(|i| format!("a,3,x{i},1,1\n")).collect();
+    let problems = Archive::new().with("tanks.csv", format!("{TANKS}{many}")).check();
     assert_eq!(problems.len(), import::LISTED + 1);
     assert_eq!(problems[import::LISTED].found, "20 more problems of this kind");
+    let problems = Archive::new().with("tanks.csv", format!("{TANKS}{}", "a,3,x,1,1\n".repeat(70))).check();
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0].found, "\"x\" (69 more like it: lines 16, 17, 18, 19, 20, ...)");
 }
 
 #[test]

@@ -142,7 +142,8 @@ impl Flaw {
                 (Kind::TimeStamp, "a time stamp with its offset from UTC", remedy)
             }
             Flaw::Ambiguous => {
-                let remedy = "write it with its offset from UTC: clocks were changed around it";
+                let remedy = "clocks were changed around it: write it with its offset from UTC; if the logger keeps one offset all year, set \
+                              `import.table.time_zone` to it, such as \"UTC\", or \"Etc/GMT-1\" for an hour ahead of UTC";
                 (Kind::TimeStamp, "a local time that came once", remedy)
             }
             Flaw::Distant => {

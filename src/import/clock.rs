@@ -30,6 +30,11 @@ impl Moment {
         Moment(bits as i64)
     }
 
+    /// Nanoseconds from another to it, where both are time stamps.
+    pub fn after(self, other: Moment) -> i64 {
+        self.0.saturating_sub(other.0)
+    }
+
     fn number(self) -> f64 {
         f64::from_bits(in_order(self.0) as u64)
     }
@@ -190,6 +195,14 @@ impl Clock {
         match self.kind {
             Some(Kind::Stamps) => Cell::Instant(moment.0).text().into_owned(),
             _ => moment.number().to_string(),
+        }
+    }
+
+    /// The moment so long before another, in the dataset's unit.
+    pub fn before(&self, moment: Moment, duration: f64) -> Moment {
+        match self.kind {
+            Some(Kind::Stamps) => Moment(moment.0.saturating_sub((duration * self.unit.unwrap_or(1.0)).round() as i64)),
+            _ => Moment::of_number(moment.number() - duration),
         }
     }
 

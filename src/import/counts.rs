@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::series::Changes;
+use super::equal_times::Ties;
+use super::problem::{Kind, Problem};
+use super::series::{Changes, SET_BACK};
 use super::settings::Settings;
 use crate::dataset::Treatment;
 
@@ -17,6 +19,10 @@ pub(super) struct Counts {
     pub observed: Vec<u64>,
     pub missing: Vec<u64>,
     pub changes: Changes,
+    /// Values of one channel and time that differ and were merged.
+    pub differing: Named,
+    /// Trajectories in which values were merged over an hour that the clock seems to have shown twice.
+    pub set_back: Named,
     /// Places at which a trajectory was cut, and single samples that were left over.
     pub cuts: u64,
     pub single: u64,
@@ -29,6 +35,10 @@ pub(super) struct Counts {
     pub events: Vec<u64>,
     /// Events of each such input before or after the observed states of their trajectory, which act on nothing.
     pub idle: Vec<u64>,
+    /// Samples at the time of an event.
+    pub ties: Ties,
+    /// Trajectories that begin at an event, before their first observed state.
+    pub led: u64,
     /// Files in which a column was converted from one unit to another.
     pub conversions: Conversions,
 }
@@ -73,6 +83,10 @@ impl Counts {
             interpolated,
             events,
             idle,
+            ties,
+            led,
+            differing,
+            set_back,
             conversions: _,
         } = other;
         let of_channels = [
@@ -85,13 +99,31 @@ impl Counts {
         for (sum, count) in of_channels.into_iter().flat_map(|(sums, counts)| sums.iter_mut().zip(counts)) {
             *sum += count;
         }
+        self.ties.add(ties);
+        self.led += led;
+        self.differing.add(differing);
+        self.set_back.add(set_back);
         self.outside += outside;
         self.driven += driven;
         self.rows += rows;
         self.unselected += unselected;
-        self.changes.add(*changes);
+        self.changes.add(changes);
         self.cuts += cuts;
         self.single += single;
+    }
+
+    /// Warns of rows that were merged because a clock was set back.
+    pub fn set_back(&self) -> Option<Problem> {
+        let Named { count, first } = &self.set_back;
+        let more = if *count > 1 {
+            format!(", and the like in {} more", many(*count - 1, "trajectory"))
+        } else {
+            String::new()
+        };
+        let found = format!("{}{more}, that differ and were merged", first.as_ref()?);
+        let remedy = format!("{SET_BACK}: merged, two hours are one and all later times an hour early");
+        let expected = "hours that the clock shows once";
+        Some(Problem::new(Kind::DuplicateTime, found, expected, remedy).setting("import.table.duplicates"))
     }
 
     /// What was done, and how often.
@@ -124,18 +156,49 @@ impl Counts {
             let became = format!("of input {} before or after the observed states: without effect", input.name);
             say("idle_events", Some(&input.name), *count, "event", &became);
         }
+        let taken = format!("at the time of an event, {} of them taken as after it", self.ties.after);
+        say("at_events", None, self.ties.samples, "sample", &taken);
+        say("led", None, self.led, "trajectory", "begun at an event before the first observed state");
         let kept = "without any observed state kept for the inputs";
         say("input_samples", None, self.driven, "sample", kept);
         let beyond = "before the first or after the last observed state left out";
         say("outside", None, self.outside, "sample", beyond);
         say("dropped", None, self.changes.emptied, "sample", "without any observed cell dropped");
-        say("merged", None, self.changes.merged, "value", "merged with another of the same channel and time");
+        let mut merged = "merged with another of the same channel and time".to_owned();
+        if let Named { count, first: Some(first) } = &self.differing {
+            merged += &format!(", which differ at {}, first at {first}", many(*count, "place"));
+        }
+        say("merged", None, self.changes.merged, "value", &merged);
         say("cut", None, self.cuts, "place", "at which a trajectory was cut, by `split_gap` or `split_length`");
         say("left_alone", None, self.single, "sample", "left alone by such a cut and dropped");
         report
     }
 }
 
+/// A count, and in words the first that was counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Named {
+    pub count: u64,
+    pub first: Option<String>,
+}
+
+impl Named {
+    pub fn count(&mut self, first: impl FnOnce() -> String) {
+        self.count += 1;
+        self.first.get_or_insert_with(first);
+    }
+
+    /// Adds what another has counted later.
+    pub fn add(&mut self, other: &Named) {
+        self.count += other.count;
+        self.first = self.first.take().or_else(|| other.first.clone());
+    }
+}
+
 pub(super) fn many(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    match (count, what.strip_suffix('y')) {
+        (1, _) => format!("1 {what}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        _ => format!("{count} {what}s"),
+    }
 }

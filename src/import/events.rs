@@ -19,7 +19,7 @@ use super::conversions::Units;
 use super::counts::Counts;
 use super::files::SourceFile;
 use super::inputs::Signal;
-use super::petab::Unread;
+use super::marks::{Marked, UnreadMarks, find_of_events};
 use super::problem::{Kind, Problem, Problems, listing};
 use super::series::Place;
 use super::settings::{Condition, EventInput, Settings, Shape};
@@ -27,6 +27,7 @@ use super::source::{Source, syntax};
 use super::store::Store;
 use super::table::{RowReader, TableColumns};
 use super::unit::{Conversion, Unit};
+use super::unmet::Unmet;
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
 use crate::progress::Interrupt;
@@ -39,6 +40,8 @@ const FALL: f64 = 1e-6;
 pub(super) struct EventColumns {
     pub amount: Option<(usize, Conversion)>,
     pub conditions: Vec<(usize, Condition)>,
+    /// Columns that change what these events mean and are not read.
+    pub marks: Marked,
 }
 
 impl EventColumns {
@@ -59,24 +62,50 @@ impl EventColumns {
         let wanted = event.amount_unit(&settings.time_unit);
         let stated = event.column_unit.as_deref();
         let amount = amount.map(|amount| (amount, units.conversion(amount, &key, &wanted, stated)));
-        (EventColumns { amount, conditions }, complete)
+        let read: Vec<usize> =
+            amount.iter().map(|it| it.0).chain(conditions.iter().map(|condition: &(usize, _)| condition.0)).collect();
+        let marks = find_of_events(&units.source.header, &read);
+        (EventColumns { amount, conditions, marks }, complete)
+    }
+}
+
+/// An event that acts in a trajectory, at a time in the dataset's unit.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub time: f64,
+    pub amount: f64,
+    pub moment: Moment,
+    /// Where its row stands, if that is a file of the table.
+    pub place: Option<Place>,
+    /// Where its pulse begins: at its time, or before it where the pulse ends there.
+    pub begins: f64,
+}
+
+impl Event {
+    /// Where its pulse of some duration ends.
+    fn ends(&self, duration: f64) -> f64 {
+        if self.begins < self.time { self.time } else { self.time + duration }
     }
 }
 
 /// The events of all trajectories: a part of a track for each input.
 pub(super) struct Events {
     store: Store,
-    inputs: usize,
+    /// Values of the conditions of each input that no row has.
+    unmet: Vec<Unmet>,
+    unread: UnreadMarks,
 }
 
 impl Events {
     pub fn new(settings: &Settings) -> Self {
-        Events { store: Store::new(1), inputs: settings.events.len() }
+        let unmet = settings.events.iter().map(|event| Unmet::new(&event.rows)).collect();
+        Events { store: Store::new(1), unmet, unread: UnreadMarks::default() }
     }
 
     /// Takes a row as an event of every input of which it is one; whether there is any.
     pub fn take(
         &mut self,
+        settings: &Settings,
         reader: &RowReader<'_>,
         file: usize,
         clock: &mut Clock,
@@ -85,17 +114,20 @@ impl Events {
     ) -> bool {
         let mut is_event = false;
         for (index, event) in &reader.columns.events {
+            let columns = event.conditions.iter().map(|condition| condition.0);
+            self.unmet[*index].see(reader.row, columns, reader.writing);
             if !event.conditions.iter().all(|(column, it)| reader.writing.meets(it, reader.row.cell(*column))) {
                 continue;
             }
             is_event = true;
             counts.events[*index] += 1;
+            self.unread.event(reader, &event.marks, &settings.events[*index], event.amount.map(|amount| amount.0));
             let amount = match event.amount {
                 Some((column, conversion)) => reader.amount(column, conversion, problems),
                 None => Some(0.0),
             };
             let time = reader.time(clock, problems);
-            let track = self.store.track(reader, self.inputs, problems);
+            let track = self.store.track(reader, self.unmet.len(), problems);
             if let (Some(amount), Some(time), Some(track)) = (amount, time, track) {
                 self.store.push(track, *index, time, &[amount], Place::new(file, reader.row.line));
             }
@@ -103,89 +135,22 @@ impl Events {
         is_event
     }
 
-    /// Reads the files of events.
-    pub fn read_files(
-        &mut self,
-        settings: &Settings,
-        directory: &Path,
-        clock: &mut Clock,
-        counts: &mut Counts,
-        warnings: &mut Vec<Problem>,
-        problems: &mut Problems,
-    ) -> Option<Vec<Parent>> {
-        let mut parents = Some(Vec::new());
-        for (index, event) in settings.events.iter().enumerate() {
-            let Some(name) = &event.file else { continue };
-            let parent = self.read_file(settings, index, &directory.join(name), clock, counts, warnings, problems);
-            match (&mut parents, parent) {
-                (Some(parents), Some(sha256)) => parents.push(Parent { name: name.clone(), sha256 }),
-                _ => parents = None,
-            }
-        }
-        parents
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "what is read with and what it is read into")]
-    fn read_file(
-        &mut self,
-        settings: &Settings,
-        index: usize,
-        path: &Path,
-        clock: &mut Clock,
-        counts: &mut Counts,
-        warnings: &mut Vec<Problem>,
-        problems: &mut Problems,
-    ) -> Option<String> {
-        let (event, table) = (&settings.events[index], &settings.table);
-        let key = format!("import.events[{index}]");
-        let name = event.file.clone()?;
-        let file = SourceFile { name, path: path.to_owned(), environment: None, trajectory: None };
-        let syntax = syntax(event.delimiter.as_ref().unwrap_or(&table.delimiter), table.comment.as_deref())?;
-        let mut source = Source::open(&file, &format!("{key}.file"), syntax, problems)?;
-        let mut units = Units { source: &source, warnings, conversions: &mut counts.conversions, problems };
-        let mut complete = true;
-        let mut find = |part: &str, name: &String, units: &mut Units<'_>| {
-            let column = source.column(&format!("{key}.{part}"), name, units.problems);
-            complete &= column.is_some();
-            column
-        };
-        let ids = if event.environment.0.is_empty() { &table.environment } else { &event.environment };
-        let environment = ids.0.iter().filter_map(|name| find("environment", name, &mut units)).collect();
-        let trajectory = event.trajectory.0.iter().filter_map(|name| find("trajectory", name, &mut units)).collect();
-        let time = find("time", event.time.as_ref().unwrap_or(&table.time), &mut units);
-        let stated = table.time_column_unit.as_deref();
-        let time = time.map(|time| (time, units.conversion(time, "import.time_unit", &settings.time_unit, stated)));
-        let (events, found) = EventColumns::find(settings, index, &mut units);
-        if !(complete && found) {
-            return None;
-        }
-        let columns = TableColumns {
-            environment,
-            trajectory,
-            time,
-            channels: Vec::new(),
-            channel: None,
-            value: None,
-            conditions: Vec::new(),
-            event: None,
-            events: vec![(index, events)],
-            petab: Unread::default(),
-            complete,
-            file_environment: String::new(),
-            file_trajectory: String::new(),
-        };
-        let writing = Writing::new(&table.decimal, &[]);
-        let header = source.header.clone();
-        source.rows(&Interrupt::new(), problems, |row, problems| {
-            let reader = RowReader { file: &file, header: &header, row, columns: &columns, writing: &writing };
-            self.take(&reader, 0, clock, counts, problems);
-        });
-        sha256_of_file(path).ok()
-    }
-
     /// Reports a temporary file that could not be written.
     pub fn check(&mut self, problems: &mut Problems) {
         self.store.check(problems);
+    }
+
+    /// Whether the row's record has had an event.
+    pub fn knows(&mut self, reader: &RowReader<'_>) -> bool {
+        self.store.known(reader, None).is_some()
+    }
+
+    /// Warns of what the conditions name and no row has, and of columns that are not read.
+    pub fn warnings(&mut self, settings: &Settings) -> Vec<Problem> {
+        let events = settings.events.iter().zip(&self.unmet).enumerate();
+        let unmet =
+            events.flat_map(|(i, (event, unmet))| unmet.warnings(&format!("import.events[{i}].rows"), &event.rows));
+        unmet.chain(std::mem::take(&mut self.unread).warnings()).collect()
     }
 
     /// Warns of events that act nowhere.
@@ -209,27 +174,105 @@ impl Events {
         Some(problem).filter(|_| !names.is_empty())
     }
 
-    /// Times and amounts of the events of each input that act in a trajectory, in order; `time` tells a moment in the dataset's unit.
+    /// The events of each input that act in a trajectory, in order; `time` tells a moment in the dataset's unit.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
     pub fn of(
         &self,
+        settings: &Settings,
         environment: &str,
         trajectory: &str,
         time: impl Fn(Moment) -> f64,
-    ) -> io::Result<Vec<Vec<(f64, f64)>>> {
-        let mut events = vec![Vec::new(); self.inputs];
+    ) -> io::Result<Vec<Vec<Event>>> {
+        let mut events = vec![Vec::new(); settings.events.len()];
         for id in [trajectory, ""] {
             let Some(track) = self.store.find(environment, id) else { continue };
-            for (events, rows) in events.iter_mut().zip(self.store.rows(track)?) {
-                events.extend(rows.moments.iter().map(|&moment| time(moment)).zip(rows.states));
+            for ((events, rows), input) in events.iter_mut().zip(self.store.rows(track)?).zip(&settings.events) {
+                let rows = rows.moments.into_iter().zip(rows.states).zip(rows.places);
+                events.extend(rows.map(|((moment, amount), place)| {
+                    let (time, place) = (time(moment), Some(place).filter(|_| input.file.is_none()));
+                    Event { time, amount, moment, place, begins: time }
+                }));
             }
         }
         for events in &mut events {
-            events.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            events.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.amount.total_cmp(&b.amount)));
         }
         Ok(events)
+    }
+}
+
+/// The files of events' own.
+pub(super) struct EventFiles<'a> {
+    pub settings: &'a Settings,
+    pub directory: &'a Path,
+    pub interrupt: &'a Interrupt,
+}
+
+impl EventFiles<'_> {
+    /// Reads them all; `None` where a file or a column is lacking, or a request to stop cut it short.
+    pub fn read(
+        &self,
+        events: &mut Events,
+        clock: &mut Clock,
+        counts: &mut Counts,
+        warnings: &mut Vec<Problem>,
+        problems: &mut Problems,
+    ) -> Option<Vec<Parent>> {
+        let mut parents = Some(Vec::new());
+        for index in (0..self.settings.events.len()).filter(|&index| self.settings.events[index].file.is_some()) {
+            let parent = self.read_one(index, events, clock, counts, warnings, problems);
+            match (&mut parents, parent) {
+                (Some(parents), Some(parent)) => parents.push(parent),
+                _ => parents = None,
+            }
+        }
+        parents
+    }
+
+    fn read_one(
+        &self,
+        index: usize,
+        events: &mut Events,
+        clock: &mut Clock,
+        counts: &mut Counts,
+        warnings: &mut Vec<Problem>,
+        problems: &mut Problems,
+    ) -> Option<Parent> {
+        let EventFiles { settings, directory, interrupt } = *self;
+        let (event, table) = (&settings.events[index], &settings.table);
+        let key = format!("import.events[{index}]");
+        let name = event.file.clone()?;
+        let file = SourceFile { path: directory.join(&name), name, environment: None, trajectory: None };
+        let syntax = syntax(event.delimiter.as_ref().unwrap_or(&table.delimiter), table.comment.as_deref())?;
+        let mut source = Source::open(&file, &format!("{key}.file"), syntax, problems)?;
+        let mut units = Units { source: &source, warnings, conversions: &mut counts.conversions, problems };
+        let mut complete = true;
+        let mut find = |part: &str, name: &String, units: &mut Units<'_>| {
+            let column = source.column(&format!("{key}.{part}"), name, units.problems);
+            complete &= column.is_some();
+            column
+        };
+        let ids = if event.environment.0.is_empty() { &table.environment } else { &event.environment };
+        let environment = ids.0.iter().filter_map(|name| find("environment", name, &mut units)).collect();
+        let trajectory = event.trajectory.0.iter().filter_map(|name| find("trajectory", name, &mut units)).collect();
+        let time = find("time", event.time.as_ref().unwrap_or(&table.time), &mut units);
+        let stated = table.time_column_unit.as_deref();
+        let time = time.map(|time| (time, units.conversion(time, "import.time_unit", &settings.time_unit, stated)));
+        let (found, is_whole) = EventColumns::find(settings, index, &mut units);
+        if !(complete && is_whole) {
+            return None;
+        }
+        let columns =
+            TableColumns { environment, trajectory, time, events: vec![(index, found)], ..Default::default() };
+        let writing = Writing::new(&table.decimal, &[]);
+        let header = source.header.clone();
+        let finished = source.rows(interrupt, problems, |row, problems| {
+            let reader = RowReader { file: &file, header: &header, row, columns: &columns, writing: &writing };
+            events.take(settings, &reader, 0, clock, counts, problems);
+        });
+        file.parent(sha256_of_file(&file.path), problems).filter(|_| finished)
     }
 }
 
@@ -239,12 +282,12 @@ impl Events {
 /// For each input that is not known at its beginning, or whose pulses are too brief.
 pub(super) fn signals(
     settings: &Settings,
-    events: &[Vec<(f64, f64)>],
+    events: &[Vec<Event>],
     span: (f64, f64),
     times: &[f64],
     whose: &str,
 ) -> Result<Vec<Signal>, Vec<Problem>> {
-    let (mut signals, mut problems) = (Vec::new(), Vec::new());
+    let (lead, mut signals, mut problems) = (lead(settings, events), Vec::new(), Vec::new());
     for (index, (input, events)) in settings.events.iter().zip(events).enumerate() {
         match input.shape {
             Shape::Cumulative => signals.push(cumulative(events)),
@@ -252,7 +295,7 @@ pub(super) fn signals(
                 Ok(signal) => signals.push(signal),
                 Err(time) => problems.push(too_brief(index, input.duration.unwrap_or(1.0), time, whose)),
             },
-            Shape::Since => match since(input, &settings.time_unit, events, span, times) {
+            Shape::Since => match since(input, &settings.time_unit, events, span, times, lead) {
                 Some(signal) => signals.push(signal),
                 None => problems.push(unknown_before(index, events, span, whose)),
             },
@@ -261,25 +304,34 @@ pub(super) fn signals(
     if problems.is_empty() { Ok(signals) } else { Err(problems) }
 }
 
-/// How many events of each input end before the `span` in which states were observed, or begin behind it: they act on nothing.
+/// How many events of each input end before the `span` of their trajectory, or begin behind it: they act on nothing.
 pub(super) fn idle<'a>(
     settings: &'a Settings,
-    events: &'a [Vec<(f64, f64)>],
+    events: &'a [Vec<Event>],
     span: (f64, f64),
 ) -> impl Iterator<Item = u64> + use<'a> {
     settings.events.iter().zip(events).map(move |(input, events)| {
-        let ends = |time: f64| match input.shape {
-            Shape::Pulse => time + input.duration.unwrap_or(1.0),
+        let ends = |event: &Event| match input.shape {
+            Shape::Pulse => event.ends(input.duration.unwrap_or(1.0)),
             // What was given before counts, and so does when.
             Shape::Cumulative | Shape::Since => f64::INFINITY,
         };
-        events.iter().filter(|(time, _)| ends(*time) <= span.0 || *time > span.1).count() as u64
+        events.iter().filter(|event| ends(event) <= span.0 || event.time > span.1).count() as u64
     })
 }
 
-fn unknown_before(index: usize, events: &[(f64, f64)], span: (f64, f64), whose: &str) -> Problem {
+/// Where the first event begins to act; nowhere if an input would not be known there.
+pub(super) fn lead(settings: &Settings, events: &[Vec<Event>]) -> Option<f64> {
+    let lead = events.iter().flatten().map(|event| event.begins).reduce(f64::min)?;
+    let is_known = |(input, events): (&EventInput, &Vec<Event>)| {
+        input.shape != Shape::Since || input.before.is_some() || events.first().is_some_and(|event| event.time <= lead)
+    };
+    Some(lead).filter(|_| settings.events.iter().zip(events).all(is_known))
+}
+
+fn unknown_before(index: usize, events: &[Event], span: (f64, f64), whose: &str) -> Problem {
     let found = match events.first() {
-        Some(event) => format!("the first event of {whose} at time {}", event.0),
+        Some(event) => format!("the first event of {whose} at time {}", event.time),
         None => format!("no event of {whose}"),
     };
     let expected = format!("one no later than its first observed state, at time {}", span.0);
@@ -301,33 +353,35 @@ fn held(first: f64, samples: impl Iterator<Item = (f64, f64)>) -> Signal {
     signal
 }
 
-fn cumulative(events: &[(f64, f64)]) -> Signal {
+fn cumulative(events: &[Event]) -> Signal {
     let mut sum = 0.0;
     held(
         0.0,
-        events.iter().map(|&(time, amount)| {
-            sum += amount;
-            (time, sum)
+        events.iter().map(|event| {
+            sum += event.amount;
+            (event.time, sum)
         }),
     )
 }
 
+/// Of events in the order in which their pulses begin, and so end.
+///
 /// # Errors
 /// The time of an event that is over where it begins, as times have no digits for its duration.
-fn pulse(events: &[(f64, f64)], duration: f64) -> Result<Signal, f64> {
-    let end = |time: f64| time + duration;
-    if let Some((time, _)) = events.iter().find(|(time, _)| end(*time) <= *time) {
-        return Err(*time);
+fn pulse(events: &[Event], duration: f64) -> Result<Signal, f64> {
+    let end = |event: &Event| event.ends(duration);
+    if let Some(event) = events.iter().find(|event| end(event) <= event.begins) {
+        return Err(event.time);
     }
-    let mut edges: Vec<f64> = events.iter().flat_map(|event| [event.0, end(event.0)]).collect();
+    let mut edges: Vec<f64> = events.iter().flat_map(|event| [event.begins, end(event)]).collect();
     edges.sort_by(f64::total_cmp);
     edges.dedup();
     let (mut ended, mut begun) = (0, 0);
     let samples = edges.into_iter().map(|edge| {
-        begun += events[begun..].iter().take_while(|event| event.0 <= edge).count();
-        ended += events[ended..].iter().take_while(|event| end(event.0) <= edge).count();
+        begun += events[begun..].iter().take_while(|event| event.begins <= edge).count();
+        ended += events[ended..].iter().take_while(|event| end(event) <= edge).count();
         // Summed anew, so that nothing is left of what has ended; over the duration as it was rounded, so that the whole amount is given.
-        let rates = events[ended..begun].iter().map(|&(time, amount)| amount / (end(time) - time));
+        let rates = events[ended..begun].iter().map(|event| event.amount / (end(event) - event.begins));
         (edge, rates.fold(0.0, |sum, rate| sum + rate))
     });
     Ok(held(0.0, samples))
@@ -340,17 +394,18 @@ fn too_brief(index: usize, duration: f64, time: f64, whose: &str) -> Problem {
     problem.setting(format!("import.events[{index}].duration"))
 }
 
-/// `None` if it is not known at the start of the span.
+/// `None` if it is not known at the start of the span; the trajectory may begin at `lead` before it.
 fn since(
     input: &EventInput,
     time_unit: &str,
-    events: &[(f64, f64)],
+    events: &[Event],
     span: (f64, f64),
     times: &[f64],
+    lead: Option<f64>,
 ) -> Option<Signal> {
     let conversion = Unit::parse(time_unit).and_then(|from| from.to(Unit::parse(&input.unit)?));
     let conversion = conversion.unwrap_or(Conversion::NONE);
-    if input.before.is_none() && events.first().is_none_or(|event| event.0 > span.0) {
+    if input.before.is_none() && events.first().is_none_or(|event| event.time > span.0) {
         return None;
     }
     let value = |time: f64, last: Option<f64>| match last {
@@ -363,11 +418,12 @@ fn since(
         signal.values.push(value);
     };
     let mut last = None;
-    for time in events.iter().map(|event| event.0) {
+    for time in events.iter().map(|event| event.time) {
         if last == Some(time) {
             continue;
         }
         let sample = times[..times.partition_point(|&sample| sample < time)].last().copied();
+        let sample = sample.or(lead.filter(|&lead| lead < time));
         if let Some(before) = sample.into_iter().chain(last).reduce(f64::max) {
             let falls = (time - FALL * (time - before)).min(time.next_down());
             if value(falls, last) != 0.0 && last.is_none_or(|last| falls > last) {
@@ -381,4 +437,33 @@ fn since(
         push(span.1, value(span.1, last));
     }
     Some(signal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: &str = "dataset = 'd'\ndirectory = '.'\ntime_unit = 's'\ntable = { file = 'f', environment = 'id', time = 't' }\n\
+                            channels = []\nsplits = {}\nevents = [{ name = 'u', unit = 's', shape = 'since', file = 'events.csv' }]";
+
+    #[test]
+    fn a_request_to_stop_is_seen_in_a_file_of_events() {
+        let settings: Settings = toml::from_str(SETTINGS).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let rows: String = (0..40_000).map(|row| format!("a,{row}\n")).collect();
+        std::fs::write(directory.path().join("events.csv"), format!("id,t\n{rows}")).unwrap();
+        let read = |interrupt: &Interrupt| {
+            let (mut events, mut counts) = (Events::new(&settings), Counts::new(&settings));
+            let (mut clock, mut warnings, mut problems) = (Clock::new(&settings), Vec::new(), Problems::default());
+            let files = EventFiles { settings: &settings, directory: directory.path(), interrupt };
+            let parents = files.read(&mut events, &mut clock, &mut counts, &mut warnings, &mut problems);
+            assert!(problems.is_empty());
+            (parents.is_some(), counts.events[0])
+        };
+        let interrupt = Interrupt::new();
+        assert_eq!(read(&interrupt), (true, 40_000));
+        interrupt.request(2);
+        let (finished, rows) = read(&interrupt);
+        assert!(!finished && rows < 40_000, "{rows}");
+    }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::problem::{Kind, Problem, Problems, shown, suggestion};
 use super::settings::Names;
+use crate::dataset::Parent;
 
 const ENVIRONMENT: &str = "{environment}";
 const TRAJECTORY: &str = "{trajectory}";
@@ -34,6 +36,16 @@ impl SourceFile {
             stem = shorter;
         }
         if stem.is_empty() { name } else { stem }
+    }
+
+    /// The file as what a dataset was made of, by its digest; reports one that could not be read.
+    pub fn parent(&self, digest: io::Result<String>, problems: &mut Problems) -> Option<Parent> {
+        let report = |error: io::Error| {
+            let found = format!("a file that cannot be read: {error}");
+            Problem::new(Kind::UnreadableFile, found, "a table", "make it readable").file(&self.path)
+        };
+        let sha256 = digest.map_err(|error| problems.push(report(error))).ok()?;
+        Some(Parent { name: self.name.clone(), sha256 })
     }
 }
 
@@ -231,5 +243,14 @@ mod tests {
             file.stem().to_owned()
         };
         assert_eq!(["a/tank.1.csv.gz", "x.parquet", ".csv"].map(stem), ["tank.1", "x", ".csv"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_digested_is_reported() {
+        let file = SourceFile { name: "a.csv".into(), path: "a.csv".into(), environment: None, trajectory: None };
+        let mut problems = Problems::default();
+        assert!(file.parent(Ok("0".to_owned()), &mut problems).is_some() && problems.is_empty());
+        assert!(file.parent(Err(io::Error::other("gone")), &mut problems).is_none());
+        assert_eq!(problems.into_vec()[0].found, "a file that cannot be read: gone");
     }
 }

@@ -1,6 +1,7 @@
 //! Inputs on the time grid of their trajectory.
 //!
-//! The grid holds every time, from the first observed state to the last, at which a state or an input was sampled or an input changes. At a
+//! The grid holds every time, from the first observed state to the last, at which a state or an input was sampled or an input changes; it
+//! begins at the record's first event where that lies before, for equations that know the state there. At a
 //! time `t` between its samples at `t_n` and `t_{n+1}` an input is `u_n` (hold) or `(1 - s) u_n + s u_{n+1}` with
 //! `s = (t - t_n) / (t_{n+1} - t_n)` (linear). Before its first sample and after its last it keeps the nearest value, and may do so for as
 //! long as the longest of its intervals: that much is taken for known between two samples as well.
@@ -37,13 +38,15 @@ impl Signal {
 }
 
 /// The trajectory, of `samples` whose states are followed by the inputs among the channels, on the grid.
-/// `events` gives the other inputs, where states were observed between two times and all samples are at others.
+/// `events` gives the other inputs, where states were observed between two times and all samples are at others; the first of them acts
+/// from `lead` on.
 ///
 /// # Errors
 /// What is not known of an input, with the sample beside which it is not.
 pub(super) fn drive(
     samples: Samples,
     settings: &Settings,
+    lead: Option<f64>,
     events: impl FnOnce((f64, f64), &[f64]) -> Result<Vec<Signal>, Vec<Problem>>,
     whose: &str,
     counts: &mut Counts,
@@ -87,6 +90,15 @@ pub(super) fn drive(
     if !problems.is_empty() {
         return Err(problems);
     }
+    // Where all inputs are known from the first event on, so is the trajectory driven.
+    let is_known = |lead: f64| {
+        let mut of_channels = settings.driving().zip(&signals);
+        of_channels.all(|((_, channel), signal)| too_short(channel, &signal.times, (lead, span.1), whose).is_none())
+    };
+    let lead = lead.filter(|&lead| first.is_some() && lead < span.0 && is_known(lead));
+    counts.led += u64::from(lead.is_some());
+    let span = (lead.unwrap_or(span.0), span.1);
+    let rows = times.partition_point(|&time| time < span.0).min(rows.start)..rows.end;
 
     // Where an input changes at no sample's time, the sample before says where it stands.
     let mut grid: Vec<(f64, Option<usize>)> = rows.clone().map(|t| (times[t], Some(t))).collect();

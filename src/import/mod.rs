@@ -16,12 +16,14 @@ mod columns;
 mod conversions;
 mod counts;
 mod elapsed;
+mod equal_times;
 mod events;
 mod files;
 mod guess;
 mod hdf5;
 mod held;
 mod inputs;
+mod marks;
 mod parquet;
 mod petab;
 mod pieces;
@@ -38,13 +40,14 @@ mod store;
 mod table;
 mod trajectories;
 mod unit;
+mod unmet;
 mod validate;
 
 pub use guess::guess;
 pub use problem::{Kind, LISTED, Problem};
 pub use settings::{
-    Channel, Condition, Disorder, Duplicates, EventInput, Layout, Names, Origin, Parameter, Role, Selection, Settings,
-    Shape, SideTable, Splits, Table,
+    Channel, Condition, Disorder, Duplicates, EqualTimes, EventInput, Layout, Names, Origin, Parameter, Role,
+    Selection, Settings, Shape, SideTable, Splits, Table,
 };
 
 pub use signals::{Known, Signals};
@@ -199,7 +202,7 @@ fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loade
     let known = settings
         .side_table
         .as_ref()
-        .and_then(|side| side_table::read(settings, side, &directory, environments.as_ref(), &mut problems));
+        .and_then(|side| side_table::read(settings, side, &directory, environments.as_ref(), interrupt, &mut problems));
     let assignment = table.as_ref().map(|table| {
         let ids = table.environments.iter().map(|(environment, trajectories)| {
             (environment.as_str(), trajectories.keys().map(String::as_str).collect())

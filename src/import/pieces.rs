@@ -9,12 +9,13 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::clock::{Clock, Moment};
-use super::counts::Counts;
-use super::events::{Events, idle, signals};
+use super::counts::{Counts, many};
+use super::equal_times::Record;
+use super::events::{Events, idle, lead, signals};
 use super::files::SourceFile;
 use super::inputs::drive;
 use super::problem::{Kind, Problem, Problems, shown};
-use super::series::{Place, Rules, Series, gather};
+use super::series::{Place, Rules, Series, first_observed, gather, shown_twice};
 use super::settings::Settings;
 use super::splits::{LAST, end_share};
 use super::store::{Store, Track, unusable};
@@ -120,22 +121,39 @@ impl Tracks<'_> {
     ) -> io::Result<Samples> {
         let channels: Vec<&str> = self.settings.sampled().map(|(_, channel)| channel.name.as_str()).collect();
         let (disorder, duplicates) = (self.settings.table.disorder, self.settings.table.duplicates);
-        let rules = Rules { disorder, duplicates, whose, channels: &channels, clock: self.clock, files: self.files };
-        let (series, changes) = gather(store.rows(track)?, &rules, &mut |problem| problems.push(problem));
-        counts.changes.add(changes);
-        let states = self.settings.states().count();
-        let first = series.first_observed(states);
-        let samples = timed(series, first, &rules, problems);
+        let (clock, files) = (self.clock, self.files);
+        let local = clock.reads_stamps() && self.settings.table.time_zone.is_some();
+        let rules = Rules { disorder, duplicates, whose, channels: &channels, clock, local, files };
+        let mut rows = store.rows(track)?;
+        let first = first_observed(&rows, self.settings.states().count());
         let Track { environment, trajectory, .. } = &store.tracks[track];
-        let events =
-            self.events.of(environment, trajectory, |moment| self.clock.time(moment, first.unwrap_or(moment)))?;
-        let mut without_effect = Vec::new();
-        let made = |span, times: &[f64]| {
-            without_effect.extend(idle(self.settings, &events, span));
-            signals(self.settings, &events, span, times, whose)
-        };
-        let driven = drive(samples, self.settings, made, whose, counts);
-        counts.idle.iter_mut().zip(&without_effect).for_each(|(sum, count)| *sum += count);
+        let time = |moment| self.clock.time(moment, first.unwrap_or(moment));
+        let mut events = self.events.of(self.settings, environment, trajectory, time)?;
+        if let Some(first) = first {
+            let (rows, events) = (rows.as_mut_slice(), events.as_mut_slice());
+            let record = Record { settings: self.settings, clock: self.clock, first, whose, rows, events };
+            record.settle(&mut counts.ties, problems);
+        }
+        let (series, changes) = gather(rows, &rules, &mut |problem| problems.push(problem));
+        counts.changes.add(&changes);
+        for &moment in &changes.differing {
+            counts.differing.count(|| format!("time {} of {whose}", clock.shown(moment)));
+        }
+        if let (true, [begin, .., end]) = (local, series.moments.as_slice())
+            && let Some((from, to, times)) = shown_twice(changes.differing, (*begin, *end))
+        {
+            let [from, to] = [from, to].map(|moment| clock.shown(moment));
+            counts.set_back.count(|| format!("rows of {} from {from} to {to} in {whose}", many(times as u64, "time")));
+        }
+        let samples = timed(series, first, &rules, problems);
+        let made = |span, times: &[f64]| signals(self.settings, &events, span, times, whose);
+        let driven = drive(samples, self.settings, lead(self.settings, &events), made, whose, counts);
+        if let Ok(Samples { times, .. }) = &driven
+            && let [begin, .., end] | [begin @ end] = times[..]
+        {
+            let idle = idle(self.settings, &events, (begin, end));
+            counts.idle.iter_mut().zip(idle).for_each(|(sum, count)| *sum += count);
+        }
         Ok(match driven {
             Ok(samples) => samples,
             Err(found) => {
@@ -211,7 +229,11 @@ impl Tracks<'_> {
         let cuts = cut(&times, table.split_gap, table.split_length, &mut counts);
         let piece = |range: Range<usize>| match range.is_empty() {
             true => Piece::of(position, &samples, 0..0),
-            false => Piece::of(position, &samples, position_of(range.start)..position_of(range.end - 1) + 1),
+            false => {
+                // What leads to the first observed state belongs to it.
+                let start = if range.start == 0 { 0 } else { position_of(range.start) };
+                Piece::of(position, &samples, start..position_of(range.end - 1) + 1)
+            }
         };
         if usable && cuts.is_empty() {
             let within = table.split_gap.into_iter().chain(table.split_length).reduce(f64::min);

@@ -1,16 +1,16 @@
 //! What is wrong with an import, and where.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Problems of one kind in one place that are listed before the rest is only counted.
 pub const LISTED: usize = 50;
-/// The same of rows of events: one knows by the first that they are not declared.
-const LISTED_EVENTS: usize = 3;
+/// Places of problems that say the same that are named beside the first.
+const NAMED: usize = 5;
 
 /// The kinds of problems; a kind is counted and listed on its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A setting has an impossible value, or contradicts another.
     Setting,
@@ -46,6 +46,10 @@ pub enum Kind {
     Unit,
     /// A row that is a dose or another event.
     EventRow,
+    /// A sample and an event of the very same time, of which nothing says which came first.
+    EqualTimes,
+    /// A column that changes what rows mean, and that the mapping does not read.
+    UnreadColumn,
     /// An input that is not known where states were observed.
     InputSpan,
     /// Something that a PEtab problem says and that is not read.
@@ -161,26 +165,90 @@ impl fmt::Display for Problem {
 }
 
 impl Kind {
-    /// How many of it are listed in one place.
-    fn listed(self) -> usize {
-        if self == Kind::EventRow { LISTED_EVENTS } else { LISTED }
+    /// Whether one setting mends all problems of it that expect the same, whatever was found.
+    fn is_of_one_setting(self) -> bool {
+        matches!(self, Kind::EventRow | Kind::TimeStamp | Kind::UnsupportedNumber)
     }
 }
 
-/// Problems as they are found; lists [`LISTED`] of a kind in a column, and counts the rest.
+/// Problems as they are found: those that say the same of several places are one, [`LISTED`] of a kind in a column are listed, and the rest is
+/// counted.
 #[derive(Default)]
 pub(super) struct Problems {
-    listed: Vec<Problem>,
+    listed: Vec<Listed>,
+    /// Positions among the listed, by what they say.
+    said: HashMap<Said, usize>,
     counts: BTreeMap<(Kind, Option<PathBuf>, Option<usize>), usize>,
+}
+
+/// What a problem says, wherever it was found.
+#[derive(PartialEq, Eq, Hash)]
+struct Said {
+    kind: Kind,
+    setting: Option<String>,
+    column: Option<(usize, String)>,
+    /// Empty where it does not matter.
+    found: String,
+    expected: String,
+    remedy: String,
+}
+
+/// A problem, and other places of which the same is to be said.
+struct Listed {
+    problem: Problem,
+    more: usize,
+    /// The first of them.
+    places: Vec<(Option<PathBuf>, Option<u64>)>,
+}
+
+impl Listed {
+    /// The problem with a count of the others and where the first of them are.
+    fn into_problem(self) -> Problem {
+        let Listed { mut problem, more, places } = self;
+        if more == 0 {
+            return problem;
+        }
+        let of_file = |(file, line): &(Option<PathBuf>, Option<u64>)| line.filter(|_| *file == problem.file);
+        let lines: Vec<String> = places.iter().filter_map(of_file).map(|line| line.to_string()).collect();
+        let elsewhere = places.iter().filter(|(file, _)| *file != problem.file).filter_map(|(file, line)| {
+            let file = file.as_ref()?.display();
+            Some(line.map_or(file.to_string(), |line| format!("{file}:{line}")))
+        });
+        let lines = (!lines.is_empty())
+            .then(|| format!("line{} {}", if lines.len() == 1 { "" } else { "s" }, lines.join(", ")));
+        let mut named: Vec<String> = lines.into_iter().chain(elsewhere).collect();
+        named.extend((more > places.len()).then(|| "...".to_owned()));
+        let at = if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) };
+        problem.found += &format!(" ({more} more like it{at})");
+        problem
+    }
 }
 
 impl Problems {
     pub(super) fn push(&mut self, problem: Problem) {
-        let place = (problem.kind, problem.file.clone(), problem.column.as_ref().map(|column| column.0));
+        self.add(Listed { problem, more: 0, places: Vec::new() });
+    }
+
+    fn add(&mut self, listed: Listed) {
+        let Problem { kind, setting, column, found, expected, remedy, .. } = &listed.problem;
+        let found = if kind.is_of_one_setting() { String::new() } else { found.clone() };
+        let (setting, column) = (setting.clone(), column.clone());
+        let said = Said { kind: *kind, setting, column, found, expected: expected.clone(), remedy: remedy.clone() };
+        if let Some(&first) = self.said.get(&said) {
+            let first = &mut self.listed[first];
+            first.more += 1 + listed.more;
+            let places = [(listed.problem.file, listed.problem.line)].into_iter().chain(listed.places);
+            first.places.extend(places.take(NAMED - first.places.len()));
+            return;
+        }
+        let place = (*kind, listed.problem.file.clone(), listed.problem.column.as_ref().map(|column| column.0));
         let count = self.counts.entry(place).or_default();
         *count += 1;
-        if *count <= problem.kind.listed() {
-            self.listed.push(problem);
+        if *count <= LISTED {
+            self.said.insert(said, self.listed.len());
+            self.listed.push(listed);
+        } else {
+            *count += listed.more;
         }
     }
 
@@ -195,9 +263,9 @@ impl Problems {
 
     /// Takes over what others found later.
     pub(super) fn append(&mut self, later: Problems) {
-        self.extend(later.listed);
+        later.listed.into_iter().for_each(|listed| self.add(listed));
         for (place, count) in later.counts {
-            let unlisted = count.saturating_sub(place.0.listed());
+            let unlisted = count.saturating_sub(LISTED);
             *self.counts.entry(place).or_default() += unlisted;
         }
     }
@@ -208,9 +276,9 @@ impl Problems {
 
     /// The listed problems in the order they were found, each list that was cut short ended by a count of the rest.
     pub(super) fn into_vec(self) -> Vec<Problem> {
-        let mut problems = self.listed;
+        let mut problems: Vec<Problem> = self.listed.into_iter().map(Listed::into_problem).collect();
         for ((kind, file, column), count) in self.counts {
-            if count <= kind.listed() {
+            if count <= LISTED {
                 continue;
             }
             let same = |problem: &Problem| {
@@ -219,7 +287,7 @@ impl Problems {
             if let Some(last) = problems.iter().rposition(same) {
                 let rest = Problem {
                     line: None,
-                    found: format!("{} more problems of this kind", count - kind.listed()),
+                    found: format!("{} more problems of this kind", count - LISTED),
                     ..problems[last].clone()
                 };
                 problems.insert(last + 1, rest);

@@ -53,16 +53,19 @@ pub(super) struct Series {
 }
 
 /// What gathering did beside ordering samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     /// Values that went into the mean with another, or gave way to one.
     pub merged: u64,
     /// Samples without any observed cell, which were left out.
     pub emptied: u64,
+    /// Times of a trajectory at which values that differ were merged.
+    pub differing: Vec<Moment>,
 }
 
 impl Changes {
-    pub fn add(&mut self, other: Changes) {
+    /// Adds what another trajectory's has counted; times are those of one.
+    pub fn add(&mut self, other: &Changes) {
         self.merged += other.merged;
         self.emptied += other.emptied;
     }
@@ -77,6 +80,8 @@ pub(super) struct Rules<'a> {
     /// Names of the channels `[C]`.
     pub channels: &'a [&'a str],
     pub clock: &'a Clock,
+    /// Whether times are stamps that do not say their offset from UTC.
+    pub local: bool,
     pub files: &'a [SourceFile],
 }
 
@@ -101,12 +106,13 @@ impl Series {
         self.places.push(place);
     }
 
-    /// The first time at which one of the first `channels` was observed, else the first of all.
-    pub fn first_observed(&self, channels: usize) -> Option<Moment> {
+    /// Times and places of the samples in which one of the first `states` channels of a trajectory was observed; the series is one of its
+    /// `parts`, of one channel each, or its only part, of all.
+    pub fn observed(&self, part: usize, parts: usize, states: usize) -> impl Iterator<Item = (Moment, Place)> {
+        let own = if parts == 1 { states } else { usize::from(part < states) };
         let width = self.states.len() / self.moments.len().max(1);
-        let mut states = self.states.chunks_exact(width.max(1));
-        let first = states.position(|state| state[..channels].iter().any(|value| !value.is_nan()));
-        self.moments.get(first.unwrap_or(0)).copied()
+        let is_observed = move |&i: &usize| self.states[i * width..][..own].iter().any(|value| !value.is_nan());
+        (0..self.moments.len()).filter(is_observed).map(|i| (self.moments[i], self.places[i]))
     }
 
     /// Puts the samples in the order of time, those of one time in the order of the files.
@@ -122,12 +128,17 @@ impl Series {
             };
             let line = rules.line(self.places[first - 1], self.places[first]);
             let found = format!("time {after} after time {before} of {line} in {}{more}", rules.whose);
-            let remedy = match rules.clock.reads_elapsed() {
+            let mut remedy = match rules.clock.reads_elapsed() {
                 true => {
                     "correct the ids or sort the rows; where a clock passed midnight, write the date too, or hours that go on beyond 24"
                 }
                 false => "correct the ids or sort the rows, or set `import.table.disorder = \"sort\"`",
-            };
+            }
+            .to_owned();
+            let is_set_back = |&i: &usize| self.moments[i - 1].after(self.moments[i]) <= HOUR;
+            if rules.local && falls.iter().all(is_set_back) {
+                remedy = format!("{SET_BACK}; else {remedy}");
+            }
             let problem = Problem::new(Kind::UnsortedTime, found, "increasing times in a trajectory", remedy);
             report(rules.at(self.places[first], problem));
         }
@@ -158,6 +169,7 @@ impl Series {
         let mut values: Vec<f64> =
             [first, second].into_iter().chain(observed).map(|i| self.states[i * channels + c]).collect();
         changes.merged += values.len() as u64 - 1;
+        changes.differing.extend(values.iter().any(|&value| value != values[0]).then_some(moment));
         match rules.duplicates {
             Duplicates::Error => {
                 let places = [self.places[first], self.places[second]];
@@ -168,8 +180,12 @@ impl Series {
                     shown(name),
                     rules.line(before, after)
                 );
-                let remedy = "remove one of the two rows, tell their trajectories apart by an id, or set \
-                              `import.table.duplicates` to `mean`, `first` or `last`";
+                let mut remedy = "remove one of the two rows, tell their trajectories apart by an id, or set \
+                                  `import.table.duplicates` to `mean`, `first` or `last`"
+                    .to_owned();
+                if rules.local {
+                    remedy = format!("{SET_BACK}; else {remedy}");
+                }
                 let problem = Problem::new(Kind::DuplicateTime, found, "each time once in a trajectory", remedy);
                 report(rules.at(after, problem));
                 values[0]
@@ -183,6 +199,14 @@ impl Series {
             }
         }
     }
+}
+
+/// The first time of `parts`, side by side those of the trajectory, at which one of the first `states` channels was observed; else the first of
+/// all.
+pub(super) fn first_observed(parts: &[Series], states: usize) -> Option<Moment> {
+    let times = parts.iter().enumerate().flat_map(|(part, series)| series.observed(part, parts.len(), states));
+    let all = || parts.iter().flat_map(|series| series.moments.iter().copied()).min();
+    times.map(|(moment, _)| moment).min().or_else(all)
 }
 
 /// Brings `parts`, whose channels side by side are those of the trajectory, onto one grid of increasing times; samples
@@ -239,6 +263,26 @@ pub(super) fn gather(mut parts: Vec<Series>, rules: &Rules<'_>, report: &mut imp
     (gathered, changes)
 }
 
+/// The first and last of the times at which rows `differ`, and how many they are, if there are no others than hours that a clock set back has
+/// shown twice: within an hour each, and seldom.
+pub(super) fn shown_twice(mut differ: Vec<Moment>, span: (Moment, Moment)) -> Option<(Moment, Moment, usize)> {
+    differ.sort_unstable();
+    differ.dedup();
+    let (first, last) = (*differ.first()?, *differ.last()?);
+    let hours: Vec<&[Moment]> = differ.chunk_by(|earlier, later| later.after(*earlier) < HOUR).collect();
+    let is_an_hour = hours.iter().all(|hour| hour[hour.len() - 1].after(hour[0]) < HOUR);
+    let seldom = hours.len() as i64 <= 1 + span.1.after(span.0) / (SEASON * HOUR);
+    (is_an_hour && seldom).then_some((first, last, differ.len()))
+}
+
+/// What to do where a clock was set back.
+pub(super) const SET_BACK: &str =
+    "where the clock was set back an hour, write the times with their offsets from UTC (`+01:00`), or in UTC";
+/// Nanoseconds.
+const HOUR: i64 = 3_600_000_000_000;
+/// Hours between two times at which clocks are set back, at least.
+const SEASON: i64 = 2400;
+
 #[cfg(test)]
 mod tests {
     use super::super::cell::{Cell, Writing};
@@ -269,7 +313,15 @@ mod tests {
     fn gathered(parts: Vec<Series>, duplicates: Duplicates) -> (Vec<f64>, Vec<f64>, u64, usize) {
         let file = SourceFile { name: "f".into(), path: "f".into(), environment: None, trajectory: None };
         let (channels, clock, files) = (&["a", "b"], clock(), [file]);
-        let rules = Rules { disorder: Disorder::Sort, duplicates, whose: "it", channels, clock: &clock, files: &files };
+        let rules = Rules {
+            disorder: Disorder::Sort,
+            duplicates,
+            whose: "it",
+            channels,
+            clock: &clock,
+            local: false,
+            files: &files,
+        };
         let mut problems = 0;
         let (series, changes) = gather(parts, &rules, &mut |_| problems += 1);
         let first = moment(0.0);

@@ -8,6 +8,7 @@ use super::files::SourceFile;
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
 use super::settings::{Settings, SideTable};
 use super::source::{Row, Source, syntax};
+use super::unmet::Unmet;
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
 use crate::progress::Interrupt;
@@ -22,12 +23,14 @@ pub(super) struct Known {
     pub warnings: Vec<Problem>,
 }
 
-/// Reads the side table; `environments` are those of the main table, `None` if it could not be read.
+/// Reads the side table; `environments` are those of the main table, `None` if it could not be read. `None` if a request to stop cut it
+/// short.
 pub(super) fn read(
     settings: &Settings,
     side: &SideTable,
     directory: &Path,
     environments: Option<&BTreeSet<&str>>,
+    interrupt: &Interrupt,
     problems: &mut Problems,
 ) -> Option<Known> {
     let syntax = syntax(&side.delimiter, None)?;
@@ -51,13 +54,15 @@ pub(super) fn read(
         let column = source.column(&format!("import.side_table.rows.{name}"), name, problems);
         conditions.extend(column.map(|column| (column, condition)));
     }
+    let mut unmet = Unmet::new(&side.rows);
     let key = source.column("import.side_table.key", &side.key, problems)?;
     let (header, path) = (source.header.clone(), file.path.clone());
 
     let mut lines = BTreeMap::new();
     let mut keys = BTreeSet::new();
     let mut parameters = BTreeMap::new();
-    source.rows(&Interrupt::new(), problems, |row, problems| {
+    let finished = source.rows(interrupt, problems, |row, problems| {
+        unmet.see(row, conditions.iter().map(|condition| condition.0), &writing);
         if !conditions.iter().all(|(column, condition)| writing.meets(condition, row.cell(*column))) {
             return;
         }
@@ -76,6 +81,9 @@ pub(super) fn read(
         parameters.insert(environment, cells.parameters(&formulas, problems));
     });
 
+    if !finished {
+        return None;
+    }
     for (name, environment) in &side.rename {
         let at = |problem: Problem| problem.setting(format!("import.side_table.rename.{name}"));
         if !keys.contains(name) {
@@ -93,8 +101,9 @@ pub(super) fn read(
             problems.push(at(Problem::new(Kind::UnknownEnvironment, found, "an environment of the table", remedy)));
         }
     }
-    let warnings = environments.map_or_else(Vec::new, |environments| unmatched(&source, environments, &lines));
-    let parent = Parent { name: file.name, sha256: sha256_of_file(&file.path).ok()? };
+    let mut warnings = environments.map_or_else(Vec::new, |environments| unmatched(&source, environments, &lines));
+    warnings.extend(unmet.warnings("import.side_table.rows", &side.rows));
+    let parent = file.parent(sha256_of_file(&file.path), problems)?;
     Some(Known { parameters, parent, warnings })
 }
 

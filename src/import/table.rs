@@ -8,6 +8,7 @@ use super::conversions::Units;
 use super::counts::Conversions;
 use super::events::EventColumns;
 use super::files::SourceFile;
+use super::marks::{Marked, find_of_resets, find_of_samples};
 use super::petab::Unread;
 use super::problem::{Kind, Problem, Problems, shown, suggestion};
 use super::settings::{Condition, Layout, Names, Settings};
@@ -35,6 +36,9 @@ pub(super) struct TableColumns {
     /// Of the inputs that events make whose rows stand here.
     pub events: Vec<(usize, EventColumns)>,
     pub petab: Unread,
+    /// Columns that change what measurements mean and are not read, and those of resets.
+    pub of_samples: Marked,
+    pub of_resets: Marked,
     /// Whether every column was found.
     pub complete: bool,
     /// Ids where no column tells.
@@ -107,7 +111,10 @@ impl TableColumns {
             (None, Some(_)) => settings.dataset.clone(),
             (None, None) => file.stem().to_owned(),
         };
-        let is_event = |name: &&String| name.eq_ignore_ascii_case("EVID");
+        let mut read: Vec<usize> = environment.iter().chain(&trajectory).copied().collect();
+        read.extend(time.map(|time| time.0).into_iter().chain(channel).chain(value));
+        read.extend(channels.iter().filter_map(|channel: &(Option<usize>, _)| channel.0));
+        read.extend(conditions.iter().map(|condition: &(usize, _)| condition.0));
         TableColumns {
             environment,
             trajectory,
@@ -116,13 +123,11 @@ impl TableColumns {
             channel,
             value,
             conditions,
-            event: source
-                .header
-                .iter()
-                .find(is_event)
-                .and_then(|name| source.header.iter().position(|other| other == name)),
+            event: source.header.iter().position(|name| name.eq_ignore_ascii_case("EVID")),
             events,
             petab: Unread::find(settings, &source.header),
+            of_samples: find_of_samples(&source.header, &read),
+            of_resets: find_of_resets(&source.header),
             complete,
             file_environment: environments_in_file,
             file_trajectory: file.trajectory.clone().unwrap_or_else(|| "1".to_owned()),
@@ -131,7 +136,8 @@ impl TableColumns {
 
     /// Whether no column says which rows are left out.
     pub fn keeps_every_row(&self) -> bool {
-        self.conditions.is_empty() && self.event.is_none() && self.events.is_empty() && self.petab.is_empty()
+        let is_read_alone = self.petab.is_empty() && self.of_samples.is_empty() && self.of_resets.is_empty();
+        is_read_alone && self.conditions.is_empty() && self.event.is_none() && self.events.is_empty()
     }
 }
 

@@ -7,8 +7,9 @@ use std::path::Path;
 use super::cell::Writing;
 use super::clock::Clock;
 use super::counts::Counts;
-use super::events::Events;
+use super::events::{EventFiles, Events};
 use super::files::{self, SourceFile};
+use super::marks::UnreadMarks;
 use super::petab;
 use super::pieces::{Pieces, Samples, Tracks};
 use super::plain::Plain;
@@ -18,6 +19,7 @@ use super::settings::{Layout, Settings};
 use super::source::{Source, syntax};
 use super::store::Store;
 use super::table::{ChannelNames, RowReader, TableColumns};
+use super::unmet::Unmet;
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
 use crate::progress::Interrupt;
@@ -84,6 +86,8 @@ pub(super) fn read(
         state: Vec::new(),
         counts: Counts::new(settings),
         filled: BTreeSet::new(),
+        unmet: Unmet::new(&table.rows),
+        unread: UnreadMarks::default(),
     };
     let (mut complete, mut finished) = (!files.is_empty(), true);
     let (mut parents, mut warnings) = (Vec::new(), Vec::new());
@@ -100,18 +104,14 @@ pub(super) fn read(
             scope.spawn(|_| digest = sha256_of_file(&file.path));
             finished &= reading.file(index, file, &mut source, &columns, interrupt, problems);
         });
-        match digest {
-            Ok(sha256) => parents.push(Parent { name: file.name.clone(), sha256 }),
-            Err(error) => {
-                let found = format!("a file that cannot be read: {error}");
-                problems
-                    .push(Problem::new(Kind::UnreadableFile, found, "a table", "make it readable").file(&file.path));
-                complete = false;
-            }
+        match file.parent(digest, problems) {
+            Some(parent) => parents.push(parent),
+            None => complete = false,
         }
     }
-    let Reading { mut clock, names, mut store, mut events, mut counts, filled, .. } = reading;
-    match events.read_files(settings, directory, &mut clock, &mut counts, &mut warnings, problems) {
+    let Reading { mut clock, names, mut store, mut events, mut counts, filled, unmet, unread, .. } = reading;
+    let event_files = EventFiles { settings, directory, interrupt };
+    match event_files.read(&mut events, &mut clock, &mut counts, &mut warnings, problems) {
         Some(files) => parents.extend(files),
         None => complete = false,
     }
@@ -146,6 +146,12 @@ pub(super) fn read(
     }
     let tracks = Tracks { settings, files: &files, clock: &clock, events: &events };
     let environments = tracks.pieces(&store, &mut counts, problems);
+    problems.extend(counts.ties.problem());
+    warnings.extend(unmet.warnings("import.table.rows", &table.rows));
+    warnings.extend(unread.warnings());
+    warnings.extend(events.warnings(settings));
+    warnings.extend(counts.ties.warning());
+    warnings.extend(counts.set_back());
     warnings.extend(events.unmatched(&store));
     warnings.extend(petab::ignored(&filled, &files));
     if let Some(short) = clock.short() {
@@ -172,6 +178,10 @@ struct Reading<'a> {
     counts: Counts,
     /// Columns of a PEtab problem that are not read and that rows fill in.
     filled: BTreeSet<String>,
+    /// Values of the table's conditions that no row has.
+    unmet: Unmet,
+    /// Columns that change what rows mean and are not read.
+    unread: UnreadMarks,
 }
 
 impl Reading<'_> {
@@ -200,7 +210,12 @@ impl Reading<'_> {
 
     /// Reads a row of whatever kind.
     fn row(&mut self, file: usize, reader: &RowReader<'_>, problems: &mut Problems) {
-        if self.events.take(reader, file, &mut self.clock, &mut self.counts, problems) {
+        let columns = reader.columns;
+        self.unmet.see(reader.row, columns.conditions.iter().map(|condition| condition.0), self.writing);
+        if !columns.of_resets.is_empty() && (self.store.known(reader, None).is_some() || self.events.knows(reader)) {
+            self.unread.later(reader, &columns.of_resets);
+        }
+        if self.events.take(self.settings, reader, file, &mut self.clock, &mut self.counts, problems) {
             return;
         }
         if !reader.is_selected() {
@@ -228,6 +243,8 @@ impl Reading<'_> {
                 channel.is_some() && !self.state.is_empty()
             }
         };
+        let is_observed = self.state.iter().any(|value| !value.is_nan());
+        self.unread.sample(reader, &columns.of_samples, is_observed);
         let Some(track) = self.store.track(reader, self.parts, problems) else { return };
         match time {
             Some(time) if usable => self.store.push(track, channel.unwrap_or(0), time, &self.state, place),

@@ -1,4 +1,5 @@
-//! The scale of each input: `(u - centre) / scale`, `centre` its mean over the samples of the training split and `scale` its deviation.
+//! The scale of each input: `(u - centre) / scale`, `centre` its mean over the samples of the training split, from the first observed states
+//! on, and `scale` its deviation.
 //!
 //! Inputs are scaled whatever is said of channels: no rollout is compared with them, and a network sees them beside the state. Of one that is
 //! constant but for rounding nothing is learned: its scale is its own size, or one if that is more, so that another value moves little.
@@ -6,7 +7,7 @@
 use super::moments::Moments;
 use crate::checkpoint::{ChannelScale, InputScale};
 use crate::dataset::{Dataset, Error};
-use crate::schema::Split;
+use crate::schema::{Split, Trajectory};
 
 /// Reads the training split in one streaming pass, if there are inputs. Values too large for their spread to be a number give a scale that is
 /// not finite.
@@ -20,10 +21,12 @@ pub fn input_scales(dataset: &Dataset) -> Result<Vec<InputScale>, Error> {
     }
     let mut all = vec![(Moments::default(), f64::INFINITY, f64::NEG_INFINITY); inputs];
     for batch in dataset.stream(Split::Train)? {
-        for sample in batch?.iter().flat_map(|trajectory| trajectory.inputs.chunks_exact(inputs)) {
-            for ((moments, least, greatest), value) in all.iter_mut().zip(sample) {
-                moments.add(*value);
-                (*least, *greatest) = (least.min(*value), greatest.max(*value));
+        for trajectory in batch?.into_iter().map(Trajectory::from_observed) {
+            for sample in trajectory.inputs.chunks_exact(inputs) {
+                for ((moments, least, greatest), value) in all.iter_mut().zip(sample) {
+                    moments.add(*value);
+                    (*least, *greatest) = (least.min(*value), greatest.max(*value));
+                }
             }
         }
     }

@@ -281,6 +281,42 @@ fn a_model_of_other_inputs_is_refused_by_name_and_unit() {
     assert!(text.contains("trained on channels x [m], v [m s-1], inputs force [N] (linear)"), "{text}");
 }
 
+/// Samples of inputs alone before the first observed states, as events make them, are for equations that know the state there.
+#[test]
+fn what_leads_to_the_first_observed_state_changes_nothing_learned() {
+    let root = tempfile::tempdir().unwrap();
+    let Learned { dataset, model } = &*DRIVEN;
+    let led = |split: Split| {
+        let mut rows = dataset.read(split).unwrap();
+        for row in &mut rows {
+            let first = row.times[0];
+            row.times.splice(0..0, [first - 9.0, first - 4.0]);
+            row.inputs.splice(0..0, [40.0, 1.0, 293.15, 0.0, 0.0, 293.15]);
+            row.states.splice(0..0, [f64::NAN; 4]);
+        }
+        (split, rows)
+    };
+    let splits = [Split::Train, Split::Validation, Split::Adapt, Split::AdaptTest].map(led);
+    write(&root.path().join("set"), dataset.manifest().clone(), &splits);
+    let later = Dataset::open(&root.path().join("set")).unwrap();
+    for initial_state in [InitialState::Observed, InitialState::Estimated] {
+        let settings = Settings { initial_state: Some(initial_state), ..Settings::default() };
+        let rows = |dataset: &Dataset, name: &str| {
+            let rows = estimate_with(&settings, dataset, model, &root.path().join(name), Split::Adapt);
+            format!("{rows:?}") // NaN is equal to nothing, but reads alike
+        };
+        let name = format!("{initial_state:?}");
+        assert_eq!(rows(&later, &format!("later-{name}")), rows(dataset, &name));
+        let start = |dataset: &Dataset| {
+            estimate::context_of_environment(&settings, NATIVE, dataset, model, "e1", None).unwrap().1
+        };
+        assert_eq!(start(&later), start(dataset));
+    }
+    let brief = train_settings(&SETTINGS.replace("steps = 300", "steps = 3").replace("steps = 15 }", "steps = 1 }"));
+    let shared = |dataset: &Dataset, name: &str| trained(&brief, dataset, &root.path().join(name)).unwrap().shared;
+    assert!(shared(&later, "model-later") == shared(dataset, "model"));
+}
+
 #[test]
 fn inputs_that_are_read_from_disk_train_the_same() {
     let root = tempfile::tempdir().unwrap();

@@ -219,7 +219,10 @@ fn rows_of_doses() {
     insta::assert_snapshot!("doses", guess(&table));
     let (of_event, _) = settings(&table);
     let reference = read(&table);
-    assert!(reference.contains("inputs: [100.0, 100.0, 100.0, 100.0, 100.0, 205.0, 205.0, 205.0]"), "{reference}");
+    assert!(
+        reference.contains("inputs: [100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 205.0, 205.0, 205.0]"),
+        "{reference}"
+    );
     assert_eq!(of_event.events[0].shape, Shape::Cumulative);
     // However a table says that a row has no dose, or no reading.
     for table in [

@@ -160,8 +160,10 @@ fn events_beyond_the_observed_states_are_counted() {
     let (_, trajectories, notes) = doses_in(&format!("{rows}a,0,1,.,0\n"), &pulse)
         .change(|settings| settings.table.disorder = Disorder::Sort)
         .import();
-    assert_eq!(trajectories[0].1.inputs, [0.0, 240.0, 320.0, 80.0, 80.0, 0.0, 0.0]);
-    let idle = "2 events of input dose before or after the observed states: without effect".to_owned();
+    // It begins where the first acts.
+    assert_eq!(trajectories[0].1.times[..3], [-2.0, -0.75, 0.0]);
+    assert_eq!(trajectories[0].1.inputs, [400.0, 0.0, 0.0, 240.0, 320.0, 80.0, 80.0, 0.0, 0.0]);
+    let idle = "1 event of input dose before or after the observed states: without effect".to_owned();
     assert!(notes.contains(&idle), "{notes:?}");
     // What was given before counts.
     let cumulative = event("shape = 'cumulative'\ncolumn = 'amount'");

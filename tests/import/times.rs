@@ -131,3 +131,54 @@ fn elapsed_times_are_hours_minutes_and_seconds() {
     let said = elapsed(["23:00:00", "24:00:30", "1500"]).change(all).report();
     assert!(said.contains("all numbers, all elapsed times or all time stamps"), "{said}");
 }
+
+#[test]
+fn a_missing_setting_is_one_line() {
+    let row = |minute: usize| format!("2021-06-01 00:{:02}:00,{minute}\n", minute % 60);
+    let table: String = (0..60).map(row).collect();
+    let archive = |name: &str| format!("t,level\n{table}").replace(",5\n", if name == "a" { ",BQL\n" } else { ",5\n" });
+    let archive = Archive::new()
+        .with("a.csv", archive("a").replace(",7\n", ",BQL\n"))
+        .with("b.csv", archive("b"))
+        .change(|all| {
+            let settings = "dataset = 'stamps'\ndirectory = 'archive'\ntime_unit = 's'\n\
+                        table = { file = ['a.csv', 'b.csv'], time = 't' }\n\
+                        channels = [{ column = 'level', name = 'level', unit = 'm' }]\nsplits.adapt = ['*']";
+            *all = toml::from_str(settings).unwrap();
+        });
+    insta::assert_snapshot!("no_zone_of_many", archive.report());
+}
+
+#[test]
+fn an_hour_that_the_clock_shows_twice_is_named() {
+    let row = |minute: i32| format!("2021-10-31 {:02}:{:02}:00,{minute}\n", minute / 60, minute % 60);
+    let [first, second]: [Vec<String>; 2] =
+        [(0, 180), (120, 300)].map(|(from, to)| (from..to).step_by(20).map(row).collect());
+    let zone = |zone: &'static str| {
+        move |all: &mut Settings| {
+            let settings = "dataset = 'stamps'\ndirectory = 'archive'\ntime_unit = 's'\n\
+                            table = { file = 'a.csv', time = 't', time_zone = 'UTC' }\n\
+                            channels = [{ column = 'level', name = 'level', unit = 'm' }]\nsplits.adapt = ['*']";
+            *all = toml::from_str(settings).unwrap();
+            all.table.time_zone = Some(zone.to_owned());
+        }
+    };
+    let table = format!("t,level\n{}{}", first.concat(), second.concat().replace(":00,1", ":00,9"));
+    let archive = Archive::new().with("a.csv", &table).change(zone("UTC"));
+    insta::assert_snapshot!("set_back_as_errors", archive.report());
+    let archive = archive.change(|settings| {
+        (settings.table.disorder, settings.table.duplicates) = (Disorder::Sort, Duplicates::Mean);
+    });
+    let notes = archive.import().2;
+    insta::assert_snapshot!("notes_set_back", notes.join("\n"));
+    // Rows that stand twice say the same, and are no hour.
+    let twice =
+        Archive::new().with("a.csv", format!("t,level\n{}{}", first.concat(), first.concat())).change(zone("UTC"));
+    let notes = twice
+        .change(|settings| {
+            (settings.table.disorder, settings.table.duplicates) = (Disorder::Sort, Duplicates::Mean);
+        })
+        .import()
+        .2;
+    assert!(!notes.iter().any(|note| note.contains("set back")), "{notes:?}");
+}

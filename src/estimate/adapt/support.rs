@@ -13,13 +13,13 @@ pub struct Support {
 }
 
 impl Support {
-    /// Takes `trajectories` to the `units` of a model. Where initial states are observed, each starts at its first complete
-    /// sample, and those that have none that another sample follows are left out.
+    /// Takes `trajectories` to the `units` of a model. Each starts at its first observed state; where initial states are
+    /// observed, at its first complete sample, and those that have none that another sample follows are left out.
     pub fn new(trajectories: impl IntoIterator<Item = Trajectory>, units: &Units, initial_state: InitialState) -> Self {
         let trajectories = trajectories.into_iter();
         let mut trajectories: Vec<Trajectory> = match initial_state {
             InitialState::Observed => trajectories.filter_map(Trajectory::from_start).collect(),
-            InitialState::Estimated => trajectories.collect(),
+            InitialState::Estimated => trajectories.map(Trajectory::from_observed).collect(),
         };
         trajectories.iter_mut().for_each(|trajectory| units.scale(trajectory));
         Support { trajectories }

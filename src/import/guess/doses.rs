@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use super::look::{Look, MARKERS};
 use super::names::{AMOUNT, AMOUNTS, EVENT, OF_DOSES, TIMES, VALUES, is_dose, is_quantity};
 use super::rows::distinct;
+use crate::import::marks::{Mark, of_events};
 
 /// Ways of giving a dose that become inputs of their own at most.
 const MOST_ROUTES: usize = 4;
@@ -150,16 +151,16 @@ pub(super) fn doses<'a>(looks: &'a [Look]) -> Option<Doses<'a>> {
     // Both repeat a dose at an interval, and say nothing without one; `SS` has no other codes.
     let interval = find(&["ii"]);
     let codes = [1.0, 2.0, 3.0];
-    for (name, means, what) in [
-        ("addl", &(|number: f64| number > 0.0) as &dyn Fn(f64) -> bool, "doses to come after that of the row"),
-        ("ss", &|number| codes.contains(&number), "a steady state of repeated doses before that of the row"),
-    ] {
-        if let Some(column) = find(&[name]) {
+    let marks =
+        [("addl", &(|number: f64| number > 0.0) as &dyn Fn(f64) -> bool), ("ss", &|number| codes.contains(&number))];
+    for (mark, counts) in marks.into_iter().filter_map(|(name, counts)| Some((of_events(name)?, counts))) {
+        if let Some(column) = find(mark.names) {
             let repeats = |row: usize| interval.is_none_or(|interval| is_set(interval, row));
-            let count = given_rows.iter().filter(|&&row| means(number(column, row)) && repeats(row)).count();
+            let count = given_rows.iter().filter(|&&row| counts(number(column, row)) && repeats(row)).count();
             if count > 0 {
                 let name = &column.header;
-                notes.push(format!("{name:?} of {count} rows means {what}: NOT READ, write a row for each dose"));
+                let Mark { means, remedy, .. } = mark;
+                notes.push(format!("{name:?} of {count} rows means {means}: NOT READ, {remedy}"));
             }
         }
     }

@@ -24,6 +24,7 @@ mod toml;
 
 use look::Look;
 use mapping::HeldOut;
+pub(super) use names::plain;
 
 /// An `[import]` section, with comments, that reads the file at `path`, or all files of one kind in the folder at `path`.
 ///

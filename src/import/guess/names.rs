@@ -312,7 +312,7 @@ pub(super) enum Named {
 }
 
 /// A name in small letters without `_`, `-`, `.` and blanks.
-pub(super) fn plain(name: &str) -> String {
+pub(in crate::import) fn plain(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-' | '.' | ' ')).flat_map(char::to_lowercase).collect()
 }
 

@@ -66,6 +66,22 @@ pub struct EventInput {
     pub time: Option<String>,
 }
 
+/// Which came first of a sample and an event of the very same time.
+///
+/// It matters where a pulse stands for an amount given at once: where its `duration` is at most a fiftieth of the time between the sample
+/// and the nearest other one of the record. Then a sample after the event sees the whole amount: the pulse ends at its time, where else it
+/// begins. Of a longer pulse nothing has acted at that time, whichever came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EqualTimes {
+    /// That whose row stands first in the file. Of two samples before and after an event, the first moves to where the pulse begins.
+    Rows,
+    /// The sample, which sees nothing of the event.
+    SampleFirst,
+    /// The event, of which the sample sees all.
+    EventFirst,
+}
+
 /// What events make of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

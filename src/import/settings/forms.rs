@@ -66,6 +66,15 @@ pub enum Condition {
     Not { not: Vec<String> },
 }
 
+impl Condition {
+    /// The values that it names.
+    pub(in crate::import) fn values(&self) -> &[String] {
+        match self {
+            Condition::Is(values) | Condition::Not { not: values } => values,
+        }
+    }
+}
+
 /// A string or a number, as its text.
 struct Value(String);
 

@@ -11,7 +11,7 @@ mod events;
 mod forms;
 mod table;
 
-pub use events::{EventInput, Shape};
+pub use events::{EqualTimes, EventInput, Shape};
 pub use forms::{Condition, Names};
 pub use table::{Disorder, Duplicates, Layout, Origin, Table};
 use table::{comma, point};
@@ -72,6 +72,10 @@ pub struct Settings {
     /// Doses, feeds and switchings, as inputs behind those among the channels.
     #[serde(default)]
     pub events: Vec<EventInput>,
+    /// Which came first where a sample and an event of one record have the very same time, and the event is a brief pulse: only then does
+    /// it matter. `rows` if this is not said and the rows of both stand in one file, in the order of time; else it must be said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_equal_times: Option<EqualTimes>,
     /// What is known of each environment besides its trajectories.
     #[serde(default)]
     pub side_table: Option<SideTable>,
