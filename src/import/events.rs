@@ -24,7 +24,7 @@ use super::problem::{Kind, Problem, Problems, listing};
 use super::series::Place;
 use super::settings::{Condition, EventInput, Settings, Shape};
 use super::source::{Source, syntax};
-use super::store::Store;
+use super::store::{Store, Track};
 use super::table::{RowReader, TableColumns};
 use super::unit::{Conversion, Unit};
 use crate::dataset::Parent;
@@ -71,7 +71,7 @@ pub(super) struct Events {
 
 impl Events {
     pub fn new(settings: &Settings) -> Self {
-        Events { store: Store::new(1), inputs: settings.events.len() }
+        Events { store: Store::new(settings.events.len(), 1), inputs: settings.events.len() }
     }
 
     /// Takes a row as an event of every input of which it is one; whether there is any.
@@ -95,12 +95,17 @@ impl Events {
                 None => Some(0.0),
             };
             let time = reader.time(clock, problems);
-            let track = self.store.track(reader, self.inputs, problems);
+            let track = self.store.track(reader, problems);
             if let (Some(amount), Some(time), Some(track)) = (amount, time, track) {
                 self.store.push(track, *index, time, &[amount], Place::new(file, reader.row.line));
             }
         }
         is_event
+    }
+
+    /// The tracks that have events so far.
+    pub fn tracks(&self) -> &[Track] {
+        &self.store.tracks
     }
 
     /// Reads the files of events.
@@ -190,16 +195,16 @@ impl Events {
 
     /// Warns of events that act nowhere.
     pub fn unmatched(&self, store: &Store) -> Option<Problem> {
-        let environments: BTreeSet<&str> = store.tracks.iter().map(|track| track.environment.as_str()).collect();
+        let environments: BTreeSet<&str> = store.tracks.iter().map(Track::environment).collect();
         let acts = |environment: &str, trajectory: &str| match trajectory.is_empty() {
             true => environments.contains(environment),
             false => store.find(environment, trajectory).is_some(),
         };
-        let tracks = self.store.tracks.iter().filter(|track| !acts(&track.environment, &track.trajectory));
+        let tracks = self.store.tracks.iter().filter(|track| !acts(track.environment(), track.trajectory()));
         let names: BTreeSet<String> = tracks
-            .map(|track| match track.trajectory.as_str() {
-                "" => track.environment.clone(),
-                trajectory => format!("{}/{trajectory}", track.environment),
+            .map(|track| match track.trajectory() {
+                "" => track.environment().to_owned(),
+                trajectory => format!("{}/{trajectory}", track.environment()),
             })
             .collect();
         let names: Vec<&String> = names.iter().collect();
@@ -219,18 +224,23 @@ impl Events {
         trajectory: &str,
         time: impl Fn(Moment) -> f64,
     ) -> io::Result<Vec<Vec<(f64, f64)>>> {
-        let mut events = vec![Vec::new(); self.inputs];
+        let mut events: Vec<Vec<(f64, f64, u64)>> = vec![Vec::new(); self.inputs];
         for id in [trajectory, ""] {
             let Some(track) = self.store.find(environment, id) else { continue };
             for (events, rows) in events.iter_mut().zip(self.store.rows(track)?) {
-                events.extend(rows.moments.iter().map(|&moment| time(moment)).zip(rows.states));
+                let row = |(i, &moment): (usize, &Moment)| (time(moment), rows.states[i], rows.copies(i));
+                events.extend(rows.moments.iter().enumerate().map(row));
             }
         }
-        for events in &mut events {
-            events.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        }
-        Ok(events)
+        Ok(events.into_iter().map(together).collect())
     }
+}
+
+/// Events `(time, amount, copies)` as times and amounts in order; equal ones are one of all their amounts.
+fn together(mut events: Vec<(f64, f64, u64)>) -> Vec<(f64, f64)> {
+    events.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let equal = events.chunk_by(|a, b| a.0 == b.0 && a.1 == b.1);
+    equal.map(|all| (all[0].0, all[0].1 * all.iter().map(|it| it.2).sum::<u64>() as f64)).collect()
 }
 
 /// The inputs that the events of a trajectory make; its states were observed within `span`, and it has samples at `times`.

@@ -1,7 +1,9 @@
 //! The tables of samples, wide or long, to trajectories in the order of their ids and of time.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use super::cell::Writing;
@@ -10,7 +12,7 @@ use super::counts::Counts;
 use super::events::Events;
 use super::files::{self, SourceFile};
 use super::petab;
-use super::pieces::{Pieces, Samples, Tracks};
+use super::pieces::{Piece, Samples, Tracks};
 use super::plain::Plain;
 use super::problem::{Kind, Problem, Problems, shown};
 use super::series::Place;
@@ -24,7 +26,7 @@ use crate::progress::Interrupt;
 
 /// Every trajectory of the tables.
 pub(super) struct Trajectories {
-    pub environments: Pieces,
+    pub pieces: Vec<Piece>,
     /// The files they stand in.
     pub files: Vec<SourceFile>,
     pub parents: Vec<Parent>,
@@ -41,19 +43,51 @@ pub(super) struct Trajectories {
 }
 
 impl Trajectories {
+    /// The id of the environment of a trajectory.
+    pub fn environment(&self, piece: usize) -> &str {
+        self.store.tracks[self.pieces[piece].track].environment()
+    }
+
+    /// The id of a trajectory.
+    pub fn id(&self, piece: usize) -> Cow<'_, str> {
+        let piece = &self.pieces[piece];
+        piece.id(&self.store.tracks[piece.track])
+    }
+
+    /// The trajectories of one environment after the other.
+    pub fn environments(&self) -> Vec<Range<usize>> {
+        let environment = |piece: &Piece| self.store.tracks[piece.track].environment();
+        let mut end = 0;
+        let of_one = |pieces: &[Piece]| {
+            let start = end;
+            end += pieces.len();
+            start..end
+        };
+        self.pieces.chunk_by(|a, b| environment(a) == environment(b)).map(of_one).collect()
+    }
+
     /// The samples of a trajectory.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn samples(&mut self, settings: &Settings, environment: &str, trajectory: &str) -> io::Result<Samples> {
-        let piece = &self.environments[environment][trajectory];
-        if self.last.as_ref().is_none_or(|last| last.0 != piece.track) {
-            let tracks = Tracks { settings, files: &self.files, clock: &self.clock, events: &self.events };
-            // What could be said of it has been said when it was made.
-            let (mut counts, mut problems) = (Counts::new(settings), Problems::default());
-            self.last = Some((piece.track, tracks.gather(&self.store, piece.track, "", &mut counts, &mut problems)?));
+    pub fn samples(&mut self, settings: &Settings, piece: usize) -> io::Result<Samples> {
+        let Piece { track, samples, .. } = &self.pieces[piece];
+        let last = self.last.take().filter(|last| last.0 == *track);
+        let all = match last {
+            Some((_, all)) => all,
+            None => {
+                let tracks = Tracks { settings, files: &self.files, clock: &self.clock, events: &self.events };
+                // What could be said of it has been said when it was made.
+                let (mut counts, mut problems) = (Counts::new(settings), Problems::default());
+                tracks.gather(&self.store, *track, "", &mut counts, &mut problems)?
+            }
+        };
+        if *samples == (0..all.times.len()) {
+            return Ok(all); // a long one does not stand in memory twice
         }
-        Ok(self.last.as_ref().map(|last| last.1.part(piece.samples.clone())).unwrap_or_default())
+        let part = all.part(samples.clone());
+        self.last = Some((*track, all));
+        Ok(part)
     }
 }
 
@@ -78,9 +112,8 @@ pub(super) fn read(
         writing: &writing,
         clock: Clock::new(settings),
         names: ChannelNames::new(settings),
-        store: Store::new(width),
+        store: Store::new(parts, width),
         events: Events::new(settings),
-        parts,
         state: Vec::new(),
         counts: Counts::new(settings),
         filled: BTreeSet::new(),
@@ -111,6 +144,7 @@ pub(super) fn read(
         }
     }
     let Reading { mut clock, names, mut store, mut events, mut counts, filled, .. } = reading;
+    store.add_environments(events.tracks());
     match events.read_files(settings, directory, &mut clock, &mut counts, &mut warnings, problems) {
         Some(files) => parents.extend(files),
         None => complete = false,
@@ -144,11 +178,12 @@ pub(super) fn read(
         return None;
     }
     let tracks = Tracks { settings, files: &files, clock: &clock, events: &events };
-    let environments = tracks.pieces(&store, &mut counts, problems);
+    let pieces = tracks.pieces(&store, &mut counts, problems);
     warnings.extend(events.unmatched(&store));
+    store.forget_ids();
     warnings.extend(petab::ignored(&filled, &files));
     let stopped = !finished;
-    Some(Trajectories { environments, files, parents, stopped, counts, warnings, store, events, clock, last: None })
+    Some(Trajectories { pieces, files, parents, stopped, counts, warnings, store, events, clock, last: None })
 }
 
 /// All that outlasts one file.
@@ -159,8 +194,6 @@ struct Reading<'a> {
     names: ChannelNames,
     store: Store,
     events: Events,
-    /// Parts of a track: one of all channels, or one a channel.
-    parts: usize,
     /// Scratch.
     state: Vec<f64>,
     counts: Counts,
@@ -222,7 +255,7 @@ impl Reading<'_> {
                 channel.is_some() && !self.state.is_empty()
             }
         };
-        let Some(track) = self.store.track(reader, self.parts, problems) else { return };
+        let Some(track) = self.store.track(reader, problems) else { return };
         match time {
             Some(time) if usable => self.store.push(track, channel.unwrap_or(0), time, &self.state, place),
             _ => self.store.tracks[track].broken = true,

@@ -19,7 +19,7 @@ impl Support {
         let trajectories = trajectories.into_iter();
         let mut trajectories: Vec<Trajectory> = match initial_state {
             InitialState::Observed => trajectories.filter_map(Trajectory::from_start).collect(),
-            InitialState::Estimated => trajectories.collect(),
+            InitialState::Estimated => trajectories.filter(|trajectory| !trajectory.is_empty()).collect(),
         };
         trajectories.iter_mut().for_each(|trajectory| units.scale(trajectory));
         Support { trajectories }
