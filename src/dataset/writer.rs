@@ -156,7 +156,7 @@ impl Writer {
         if is_long {
             self.write_shard(std::slice::from_ref(trajectory), is_long)?;
         }
-        if is_new && population != Population::Grid {
+        if is_new && population != Population::Grid && !trajectory.parameters.is_empty() {
             self.environments.insert((population, trajectory.environment.clone()), trajectory.parameters.clone());
         }
         Ok(())

@@ -200,7 +200,7 @@ fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loade
     });
     let mut left_out = Vec::new();
     let assignment = table.as_ref().map(|table| {
-        let assignment = splits::assign(&settings.splits, table, &mut left_out, &mut problems);
+        let assignment = splits::assign(settings, table, &mut left_out, &mut problems);
         splits::check_repeated(&assignment, table, &mut problems);
         assignment
     });

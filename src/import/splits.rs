@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
-use super::settings::{Selection, Splits};
+use super::settings::{Selection, Settings, Splits};
 use super::trajectories::Trajectories;
 use crate::random::Stream;
 use crate::schema::Split;
@@ -14,11 +14,12 @@ pub(super) type Assignment = BTreeMap<Split, Vec<usize>>;
 
 /// Assigns every trajectory; those that have too few samples to train are left out, with a warning.
 pub(super) fn assign(
-    splits: &Splits,
+    settings: &Settings,
     table: &Trajectories,
     warnings: &mut Vec<Problem>,
     problems: &mut Problems,
 ) -> Assignment {
+    let splits = &settings.splits;
     let all = splits.estimates_all();
     let environments = table.environments();
     let id = |of_one: &Range<usize>| table.environment(of_one.start);
@@ -35,19 +36,31 @@ pub(super) fn assign(
         environments.into_iter().partition(|of_one| all || adapt.contains(id(of_one)));
     let has_training = !training.is_empty();
 
-    let mut chooser = Chooser { splits, table, assignment: Assignment::new(), problems };
+    let cut = match (settings.table.split_gap, settings.table.split_length) {
+        (Some(_), _) => Some("split_gap"),
+        (None, Some(_)) => Some("split_length"),
+        (None, None) => None,
+    };
+    let mut chooser = Chooser { splits, table, cut, assignment: Assignment::new(), problems };
     if !all {
         let held_out = [(Split::Validation, &splits.validation), (Split::Test, &splits.test)];
         let (training, short) = chooser.long_enough(training);
         if training.is_empty() && chooser.problems.is_empty() {
-            let found: Vec<Problem> = short.iter().map(|&piece| chooser.too_short(&[piece])).collect();
+            let remedy = "remove it: it shows no motion, and nothing is left to train on";
+            let found: Vec<Problem> = short.iter().map(|&piece| chooser.too_short(&[piece], remedy)).collect();
             chooser.problems.extend(found);
         } else if !short.is_empty() {
-            warnings.push(chooser.too_short(&short));
+            let remedy = "they are left out of training, as they show no motion; name their environments in \
+                          `import.splits.adapt` to have them among the estimates";
+            warnings.push(chooser.too_short(&short, remedy));
         }
         chooser.choose(&training, Split::Train, &held_out);
     }
     let new: Vec<Vec<usize>> = new.into_iter().map(Iterator::collect).collect();
+    if !new.is_empty() && !new.iter().flatten().any(|&piece| chooser.is_long_enough(piece, Split::Train)) {
+        let short: Vec<usize> = new.iter().flatten().copied().collect();
+        warnings.push(chooser.too_short(&short, "no environment can be estimated: give them more samples"));
+    }
     chooser.choose(&new, Split::Adapt, &[(Split::AdaptTest, &splits.adapt_test)]);
     if !has_training && !all {
         let problem = Problem::new(
@@ -103,6 +116,8 @@ pub(super) fn check_repeated(assignment: &Assignment, table: &Trajectories, prob
 struct Chooser<'a> {
     splits: &'a Splits,
     table: &'a Trajectories,
+    /// The setting by which trajectories are cut.
+    cut: Option<&'static str>,
     assignment: Assignment,
     problems: &'a mut Problems,
 }
@@ -124,19 +139,19 @@ impl Chooser<'_> {
         (all, short)
     }
 
-    /// Says of trajectories that they have too few samples to train.
-    fn too_short(&self, short: &[usize]) -> Problem {
+    /// Says of trajectories that they have too few samples, and what to do.
+    fn too_short(&self, short: &[usize], remedy: &str) -> Problem {
         let name = |&piece: &usize| format!("{} of {}", self.table.id(piece), self.table.environment(piece));
-        let names: Vec<String> = short.iter().map(name).collect();
+        let names = listing(&short.iter().map(name).collect::<Vec<_>>());
         let found = match short {
-            [one] if self.table.pieces[*one].samples.is_empty() => {
-                format!("no sample of trajectory {}", listing(&names))
-            }
-            [_] => format!("a single sample of trajectory {}", listing(&names)),
-            _ => format!("{} trajectories of one sample or none: {}", short.len(), listing(&names)),
+            [one] if self.table.pieces[*one].samples.is_empty() => format!("no sample of trajectory {names}"),
+            [_] => format!("a single sample of trajectory {names}"),
+            _ => format!("{} trajectories of one sample or none: {names}", short.len()),
         };
-        let remedy = "they are left out of training: they show no motion; to have them in the table of estimates, name their environments in \
-                      `import.splits.adapt`";
+        let remedy = match self.cut {
+            Some(key) => format!("{remedy}, or choose a longer `import.table.{key}`"),
+            None => remedy.to_owned(),
+        };
         let problem = Problem::new(Kind::ShortTrajectory, found, "at least two samples", remedy);
         match short.first().and_then(|&piece| self.table.pieces[piece].first) {
             Some(place) => problem.file(&self.table.files[place.file()].path).line(place.line()),

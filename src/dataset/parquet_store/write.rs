@@ -20,6 +20,9 @@ use crate::dataset::layout::TIME;
 use crate::dataset::{Error, Manifest};
 use crate::schema::{FormatVersion, Split, Trajectory};
 
+/// Of Zstandard.
+pub(super) const LEVEL: i32 = 3;
+
 /// A row group is closed once it holds this many doubles (8 MiB before compression).
 const ROW_GROUP_VALUES: usize = 1 << 20;
 
@@ -65,7 +68,7 @@ pub(super) fn properties(schema: &Schema, split: Split) -> parquet::errors::Resu
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key.to_owned(), value)).collect();
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("paramill version ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(LEVEL)?))
         .set_max_row_group_row_count(None)
         .set_key_value_metadata(Some(metadata));
     // Channels are noise to a dictionary; times are often one grid, which a dictionary stores once.
