@@ -220,7 +220,9 @@ mod tests {
         let [target, link] = ["elsewhere/result", "link"].map(|name| root.path().join(name));
         std::os::unix::fs::symlink("elsewhere/result", &link).unwrap();
         let nowhere = [Directory::create(&link).err(), Directory::resume(&link).err(), write_file(&link, b"").err()];
-        nowhere.map(|error| assert!(error.unwrap().to_string().contains("leads nowhere")));
+        for error in nowhere {
+            assert!(error.unwrap().to_string().contains("leads nowhere"));
+        }
         for content in ["first", "second"] {
             fs::create_dir_all(&target).unwrap();
             let directory = Directory::create(&link).unwrap();
@@ -241,7 +243,9 @@ mod tests {
     fn only_what_nobody_works_on_is_abandoned() {
         let root = tempfile::tempdir().unwrap();
         let [left, other] = [".paramill-left", "other"].map(|name| root.path().join(name));
-        [&left, &other].map(|path| fs::create_dir(path).unwrap());
+        for path in [&left, &other] {
+            fs::create_dir(path).unwrap();
+        }
         fs::write(root.path().join(".paramill-file"), "").unwrap();
         let alive = Directory::create(&root.path().join("result")).unwrap();
         assert_eq!(abandoned(root.path()).collect::<Vec<_>>(), [left]);

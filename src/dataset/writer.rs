@@ -236,8 +236,7 @@ impl Writer {
             fs::write(&path, &image).map_err(Error::io(&path))?;
             Ok(FileEntry { path: hdf5.clone(), bytes: image.len() as u64, sha256: sha256(&image) })
         };
-        let (table, image) =
-            if is_long { (write_table(), write_image()) } else { rayon::join(write_table, write_image) };
+        let (table, image) = rayon::join(write_table, write_image);
         let finished = FinishedShard {
             description: self.description.clone().unwrap_or_default(),
             summary: open.summary.clone(),

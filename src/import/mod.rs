@@ -116,7 +116,8 @@ pub struct Startless {
 /// # Errors
 /// Every problem in the files, and those of the settings that only the files show.
 pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> {
-    let Loaded { table, parameters, assignment, warnings, .. } = load(settings, base, &Interrupt::new())?;
+    let Loaded { mut table, parameters, assignment, warnings, .. } = load(settings, base, &Interrupt::new())?;
+    table.forget_samples();
     let (mut environments, mut without_start) = (BTreeMap::new(), BTreeMap::new());
     for (split, pieces) in assignment {
         let (mut of_split, mut startless) = (BTreeMap::new(), BTreeMap::new());

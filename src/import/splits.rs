@@ -41,14 +41,14 @@ pub(super) fn assign(
         (None, Some(_)) => Some("split_length"),
         (None, None) => None,
     };
-    let mut chooser = Chooser { splits, table, cut, assignment: Assignment::new(), problems };
+    let is_whole = problems.is_empty();
+    let mut chooser = Chooser { splits, table, cut, is_whole, assignment: Assignment::new(), problems };
     if !all {
         let held_out = [(Split::Validation, &splits.validation), (Split::Test, &splits.test)];
         let (training, short) = chooser.long_enough(training);
-        if training.is_empty() && chooser.problems.is_empty() {
-            let remedy = "remove it: it shows no motion, and nothing is left to train on";
-            let found: Vec<Problem> = short.iter().map(|&piece| chooser.too_short(&[piece], remedy)).collect();
-            chooser.problems.extend(found);
+        if training.is_empty() && !short.is_empty() {
+            let found = chooser.too_short(&short, "nothing is left to train on: give them more samples");
+            chooser.problems.push(found);
         } else if !short.is_empty() {
             let remedy = "they are left out of training, as they show no motion; name their environments in \
                           `import.splits.adapt` to have them among the estimates";
@@ -57,7 +57,10 @@ pub(super) fn assign(
         chooser.choose(&training, Split::Train, &held_out);
     }
     let new: Vec<Vec<usize>> = new.into_iter().map(Iterator::collect).collect();
-    if !new.is_empty() && !new.iter().flatten().any(|&piece| chooser.is_long_enough(piece, Split::Train)) {
+    if chooser.is_whole
+        && !new.is_empty()
+        && !new.iter().flatten().any(|&piece| chooser.is_long_enough(piece, Split::Train))
+    {
         let short: Vec<usize> = new.iter().flatten().copied().collect();
         warnings.push(chooser.too_short(&short, "no environment can be estimated: give them more samples"));
     }
@@ -73,6 +76,9 @@ pub(super) fn assign(
     }
     chooser.assignment
 }
+
+/// Trajectories named in one line.
+const NAMED: usize = 12;
 
 /// Ends the id of a trajectory's end that was cut off.
 pub(super) const LAST: &str = ".last";
@@ -118,13 +124,15 @@ struct Chooser<'a> {
     table: &'a Trajectories,
     /// The setting by which trajectories are cut.
     cut: Option<&'static str>,
+    /// Whether no row was left out because of a problem: what follows from one is not reported.
+    is_whole: bool,
     assignment: Assignment,
     problems: &'a mut Problems,
 }
 
 impl Chooser<'_> {
     fn is_long_enough(&self, piece: usize, split: Split) -> bool {
-        self.table.pieces[piece].samples.len() >= split.fewest_samples()
+        !self.is_whole || self.table.pieces[piece].samples.len() >= split.fewest_samples()
     }
 
     /// The trajectories of each environment that can train, and those that cannot.
@@ -142,7 +150,8 @@ impl Chooser<'_> {
     /// Says of trajectories that they have too few samples, and what to do.
     fn too_short(&self, short: &[usize], remedy: &str) -> Problem {
         let name = |&piece: &usize| format!("{} of {}", self.table.id(piece), self.table.environment(piece));
-        let names = listing(&short.iter().map(name).collect::<Vec<_>>());
+        let more = if short.len() > NAMED { ", .." } else { "" };
+        let names = listing(&short.iter().take(NAMED).map(name).collect::<Vec<_>>()) + more;
         let found = match short {
             [one] if self.table.pieces[*one].samples.is_empty() => format!("no sample of trajectory {names}"),
             [_] => format!("a single sample of trajectory {names}"),

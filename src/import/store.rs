@@ -235,6 +235,11 @@ impl Store {
         self.parts[track * self.parts_per_track..][..self.parts_per_track].iter().map(rows).collect()
     }
 
+    /// Gives all rows back.
+    pub fn forget_rows(&mut self) {
+        (self.parts, self.file) = (Vec::new(), None);
+    }
+
     /// Gives back what only reading takes: tracks are found by their ids no longer.
     pub fn forget_ids(&mut self) {
         self.positions = HashMap::new();

@@ -66,6 +66,11 @@ impl Trajectories {
         self.pieces.chunk_by(|a, b| environment(a) == environment(b)).map(of_one).collect()
     }
 
+    /// Gives the memory of all samples back; their ids and counts stay.
+    pub fn forget_samples(&mut self) {
+        self.store.forget_rows();
+    }
+
     /// The samples of a trajectory.
     ///
     /// # Errors
