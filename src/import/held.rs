@@ -82,6 +82,9 @@ impl Held {
         state: impl Fn(usize, usize) -> f64,
         first: Place,
     ) {
+        if rows == 0 {
+            return;
+        }
         let (before, wide) = (self.rows.len(), width + 1);
         self.rows.resize(before + rows * wide, 0);
         self.rows[before..].iter_mut().step_by(wide).enumerate().for_each(|(i, number)| *number = moment(i).bits());
@@ -100,9 +103,7 @@ impl Held {
             let values = self.rows[before + c + 1..].iter_mut().step_by(wide);
             values.enumerate().for_each(|(i, value)| *value = state(c, i).to_bits());
         }
-        if rows > 0 {
-            self.places.push(first.bits(), rows as u64);
-        }
+        self.places.push(first.bits(), rows as u64);
     }
 
     fn repeats(&self) -> &[[u64; REPEAT]] {
