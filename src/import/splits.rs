@@ -179,7 +179,7 @@ impl Chooser<'_> {
             let mut left = trajectories.clone();
             for &(split, selection) in held_out {
                 let chosen = self.chosen(split, selection, &left, trajectories.len());
-                left.retain(|piece| !chosen.contains(piece));
+                left.retain(|piece| chosen.binary_search(piece).is_err());
                 if !chosen.is_empty() {
                     self.assignment.entry(split).or_default().extend(chosen);
                 }
@@ -248,7 +248,7 @@ impl Chooser<'_> {
         mistaken
     }
 
-    /// Trajectories of one environment for one split, out of those `left` of its `count`.
+    /// Trajectories of one environment for one split, in order, out of those `left` of its `count`.
     fn chosen(&self, split: Split, selection: &Selection, left: &[usize], count: usize) -> Vec<usize> {
         let Chooser { splits, table, .. } = self;
         let able = left.iter().copied().filter(|&piece| self.is_long_enough(piece, split));

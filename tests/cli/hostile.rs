@@ -113,7 +113,7 @@ fn what_a_terminal_would_obey_is_written_out() {
     let bad = "\u{1b}[31m\u{202e}\u{9b}";
     let root = vials(&VIALS.replace("vials.csv", "bad.csv"));
     let table = fs::read_to_string(root.path().join("archive/vials.csv")).unwrap();
-    fs::write(root.path().join("archive/bad.csv"), table.replace("\ny,0", &format!("\ny\u{202e}z,0"))).unwrap();
+    fs::write(root.path().join("archive/bad.csv"), table.replace("\ny,0", "\ny\u{202e}z,0")).unwrap();
     fs::write(root.path().join("archive/head.csv"), format!("vial,t,\"a{bad}\nerror: forged\"\nx,0,1\n")).unwrap();
     let is_clean = |output: &Output| {
         let both = format!("{}{}", stdout(output), stderr(output));
