@@ -1,7 +1,8 @@
 //! Files and directories that are complete or absent, whenever the process dies.
 //!
 //! Everything is written to a temporary sibling, synced, and renamed over its final name. An existing directory is
-//! exchanged with the new one in a single rename, so a reader finds the old one or the new one and never neither.
+//! exchanged with the new one in a single rename, so a reader finds the old one or the new one and never neither. Where a symbolic link
+//! stands, what it leads to is replaced, and the link stays.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -25,6 +26,7 @@ pub(crate) fn unwritten(error: impl std::fmt::Display) -> io::Error {
 /// # Errors
 /// Any error of creating, writing, syncing or renaming; `path` is then unchanged.
 pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = &followed(path)?;
     let parent = parent_of(path);
     fs::create_dir_all(parent)?;
     let mut file = tempfile::Builder::new()
@@ -41,8 +43,8 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub struct Directory {
     path: PathBuf,
     target: PathBuf,
-    /// Held while this process works on a directory that others could go on with.
-    _lock: Option<File>,
+    /// Held while this process works on the directory: others may go on with it, or remove it, once it is dead.
+    _lock: File,
     stays: bool,
 }
 
@@ -52,13 +54,21 @@ impl Directory {
     /// # Errors
     /// If the parent cannot be created or written to.
     pub fn create(target: &Path) -> io::Result<Self> {
-        let parent = parent_of(target);
+        let target = followed(target)?;
+        let parent = parent_of(&target);
         fs::create_dir_all(parent)?;
-        let temporary = tempfile::Builder::new()
-            .prefix(TEMPORARY_PREFIX)
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .tempdir_in(parent)?;
-        Ok(Directory { path: temporary.keep(), target: target.to_owned(), _lock: None, stays: false })
+        loop {
+            let temporary = tempfile::Builder::new()
+                .prefix(TEMPORARY_PREFIX)
+                .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
+                .tempdir_in(parent)?;
+            let lock = File::open(temporary.path())?;
+            // Until it is locked it looks as if nobody worked on it.
+            let is_ours = !matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) && temporary.path().is_dir();
+            if is_ours {
+                return Ok(Directory { path: temporary.keep(), target, _lock: lock, stays: false });
+            }
+        }
     }
 
     /// Goes on with what an earlier process left of the directory that will become `target`, because it was killed or kept it; an empty
@@ -67,15 +77,16 @@ impl Directory {
     /// # Errors
     /// If another process works on it, or the parent cannot be created or written to.
     pub fn resume(target: &Path) -> io::Result<Self> {
+        let target = followed(target)?;
         let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let path = parent_of(target).join(format!(".{name}.unfinished"));
+        let path = parent_of(&target).join(format!(".{name}.unfinished"));
         fs::create_dir_all(&path)?;
         let lock = File::open(&path)?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => io::Error::other("another process is making this directory"),
             TryLockError::Error(error) => error,
         })?;
-        Ok(Directory { path, target: target.to_owned(), _lock: Some(lock), stays: false })
+        Ok(Directory { path, target, _lock: lock, stays: false })
     }
 
     /// Where to write meanwhile.
@@ -115,6 +126,28 @@ impl Drop for Directory {
             let _ = fs::remove_dir_all(&self.path);
         }
     }
+}
+
+/// The temporary directories in `directory` whose makers are dead.
+pub fn abandoned(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_temporary = |entry: &fs::DirEntry| {
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        is_directory && entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX)
+    };
+    let left = entries.filter(is_temporary).map(|entry| entry.path());
+    left.filter(|path| File::open(path).is_ok_and(|directory| directory.try_lock().is_ok()))
+}
+
+/// `target`, or what a symbolic link there leads to.
+fn followed(target: &Path) -> io::Result<PathBuf> {
+    if !target.is_symlink() {
+        return Ok(target.to_owned());
+    }
+    target.canonicalize().map_err(|error| {
+        let remedy = "remove it, or make what it leads to";
+        io::Error::new(error.kind(), format!("a symbolic link that leads nowhere ({error}); {remedy}"))
+    })
 }
 
 fn parent_of(path: &Path) -> &Path {
@@ -179,6 +212,44 @@ mod tests {
         assert_eq!(fs::read_to_string(directory.path().join("file")).unwrap(), "half");
         drop(directory);
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_link_leads_to_is_replaced_and_the_link_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let [target, link] = ["elsewhere/result", "link"].map(|name| root.path().join(name));
+        std::os::unix::fs::symlink("elsewhere/result", &link).unwrap();
+        let nowhere = [Directory::create(&link).err(), Directory::resume(&link).err(), write_file(&link, b"").err()];
+        for error in nowhere {
+            assert!(error.unwrap().to_string().contains("leads nowhere"));
+        }
+        for content in ["first", "second"] {
+            fs::create_dir_all(&target).unwrap();
+            let directory = Directory::create(&link).unwrap();
+            fs::write(directory.path().join("file"), content).unwrap();
+            directory.publish().unwrap();
+            assert_eq!(fs::read_to_string(target.join("file")).unwrap(), content);
+        }
+        write_file(&root.path().join("elsewhere/file"), b"one").unwrap();
+        let to_file = root.path().join("to file");
+        std::os::unix::fs::symlink("elsewhere/file", &to_file).unwrap();
+        write_file(&to_file, b"two").unwrap();
+        assert_eq!(fs::read(root.path().join("elsewhere/file")).unwrap(), b"two");
+        assert!(link.is_symlink() && to_file.is_symlink());
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn only_what_nobody_works_on_is_abandoned() {
+        let root = tempfile::tempdir().unwrap();
+        let [left, other] = [".paramill-left", "other"].map(|name| root.path().join(name));
+        for path in [&left, &other] {
+            fs::create_dir(path).unwrap();
+        }
+        fs::write(root.path().join(".paramill-file"), "").unwrap();
+        let alive = Directory::create(&root.path().join("result")).unwrap();
+        assert_eq!(abandoned(root.path()).collect::<Vec<_>>(), [left]);
+        drop(alive);
     }
 
     #[test]

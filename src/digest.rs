@@ -1,10 +1,11 @@
 //! SHA-256 in lower-case hex: the identity of everything on disk.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
+
+use crate::regular;
 
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 20;
@@ -17,9 +18,9 @@ pub fn sha256(bytes: &[u8]) -> String {
 /// Of the content of a file, read block by block.
 ///
 /// # Errors
-/// If the file cannot be read.
+/// If the file cannot be read, or is no regular one.
 pub fn sha256_of_file(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = regular::open(path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; BLOCK];
     loop {

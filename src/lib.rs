@@ -5,6 +5,8 @@
 
 pub mod schema;
 pub mod progress;
+pub mod printable;
+pub mod regular;
 pub mod atomic;
 pub mod digest;
 pub mod random;

@@ -183,6 +183,14 @@ impl Split {
             Split::Grid => "grid",
         }
     }
+
+    /// Samples of a trajectory at least: what is only estimated may have too few, or none, for whoever estimates says so.
+    pub fn fewest_samples(self) -> usize {
+        match self {
+            Split::Adapt | Split::Grid => 0,
+            Split::Train | Split::Validation | Split::Test | Split::AdaptTest => 2,
+        }
+    }
 }
 
 impl fmt::Display for Split {

@@ -9,6 +9,9 @@ use paramill::pipeline::{Locations, Plan, published};
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "cli/hostile.rs"]
+mod hostile;
+
 const PIPELINE: &str = r#"description = "two pairs"
 seed = 3
 

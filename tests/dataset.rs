@@ -12,6 +12,8 @@ mod hostile;
 mod inputs;
 #[path = "dataset/missing.rs"]
 mod missing;
+#[path = "dataset/sizes.rs"]
+mod sizes;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,13 +61,17 @@ fn assert_same(found: &[Trajectory], expected: &[Trajectory]) {
 }
 
 fn conforms(manifest: Manifest, rows: &[Trajectory]) {
+    conforms_as(Split::Train, manifest, rows);
+}
+
+fn conforms_as(split: Split, manifest: Manifest, rows: &[Trajectory]) {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("set");
-    let written = write(&directory, manifest, &[(Split::Train, rows.to_vec())]);
+    let written = write(&directory, manifest, &[(split, rows.to_vec())]);
     assert_eq!(verify(&directory), Vec::<String>::new());
     let dataset = Dataset::open(&directory).unwrap();
     assert_eq!(dataset.manifest(), &written);
-    assert_same(&dataset.read(Split::Train).unwrap(), rows);
+    assert_same(&dataset.read(split).unwrap(), rows);
     let index: Vec<_> = rows
         .iter()
         .map(|row| IndexEntry {
@@ -75,17 +81,17 @@ fn conforms(manifest: Manifest, rows: &[Trajectory]) {
             samples: row.len(),
         })
         .collect();
-    assert_eq!(dataset.index(Split::Train).unwrap(), index);
+    assert_eq!(dataset.index(split).unwrap(), index);
     for store in STORES {
         for batch in [1, 2, 3, rows.len(), usize::MAX] {
-            let batches = streamed(&dataset, Split::Train, store, batch).unwrap();
+            let batches = streamed(&dataset, split, store, batch).unwrap();
             assert!(batches.iter().rev().skip(1).all(|rows| rows.len() == batch), "{store:?}, {batch}");
             assert_same(&batches.concat(), rows);
         }
     }
     let picked: Vec<usize> = (0..rows.len()).rev().chain([0, rows.len() / 2, 0]).collect();
     let expected: Vec<_> = picked.iter().map(|row| rows[*row].clone()).collect();
-    assert_same(&dataset.read_rows(Split::Train, &picked).unwrap(), &expected);
+    assert_same(&dataset.read_rows(split, &picked).unwrap(), &expected);
 }
 
 #[test]

@@ -30,6 +30,8 @@ mod guess;
 mod guess_roles;
 #[path = "import/inputs.rs"]
 mod inputs;
+#[path = "import/short.rs"]
+mod short;
 #[path = "import/signals.rs"]
 mod signals;
 #[path = "import/times.rs"]
@@ -380,7 +382,6 @@ fn bad_cells() {
 fn bad_times() {
     insta::assert_snapshot!("unsorted_time", Archive::new().replace("a,1,0.3", "a,1,1.3").report());
     insta::assert_snapshot!("duplicate_time", Archive::new().replace("a,1,0.3", "a,1,1.0").report());
-    insta::assert_snapshot!("one_point", Archive::new().replace("b,1,1,2,0\n", "").report());
 }
 
 #[test]

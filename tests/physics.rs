@@ -228,6 +228,8 @@ fn what_cannot_be_estimated_says_why_and_changes_no_other_row() {
         series("e no such equations", &random),
         series("f never observed", &[[f64::NAN; 2]; 5]),
         series("g tiny", &growing.iter().map(|state| state.map(|value| value * 1e-300)).collect::<Vec<_>>()),
+        series("h one sample", &[[1.0, 2.0]]),
+        series("i no sample", &[]),
     ];
     let mut all = good.clone();
     all.extend(strange);
@@ -246,6 +248,7 @@ fn what_cannot_be_estimated_says_why_and_changes_no_other_row() {
     assert!(row("d").parameters.iter().all(|it| it.value.is_nan()));
     assert_eq!(row("e").status, Status::NotConverged);
     assert_eq!(row("f").status, Status::NoData, "{}", row("f").reason);
+    assert_eq!((row("h").status, row("i").status), (Status::TooFewPoints, Status::NoData));
 
     let bounded = rows(&format!("{EXACT}\nbounds = {{ beta = {{ max = 0.6 }} }}"), &dataset, Split::Grid);
     for (bounded, free) in bounded.iter().zip(&alone) {

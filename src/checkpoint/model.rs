@@ -10,6 +10,7 @@ use crate::dataset::FileEntry;
 use crate::digest::sha256;
 use crate::engine::{Compute, ComputeError, Engine};
 use crate::models::Model;
+use crate::regular;
 use crate::rules::Rule;
 
 const MANIFEST_FILE: &str = "manifest.json";
@@ -154,7 +155,7 @@ pub fn verify(directory: &Path) -> Vec<String> {
 
 fn read_manifest(directory: &Path) -> Result<(Manifest, String), Error> {
     let path = directory.join(MANIFEST_FILE);
-    let bytes = fs::read(&path).map_err(io_error(&path))?;
+    let bytes = regular::read(&path).map_err(io_error(&path))?;
     let invalid = |found: String, expected: &str| {
         Err(Error::Invalid { path: path.clone(), found, expected: expected.to_owned() })
     };
@@ -212,7 +213,7 @@ fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<
             ),
         ));
     }
-    let bytes = fs::read(&path).map_err(io_error(&path))?;
+    let bytes = regular::read(&path).map_err(io_error(&path))?;
     let sha256 = sha256(&bytes);
     if sha256 != entry.sha256 {
         let expected = format!(

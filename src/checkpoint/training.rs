@@ -12,6 +12,7 @@ use super::tensors::{self, Array, Arrays};
 use super::{Error, LogRecord, io_error};
 use crate::atomic;
 use crate::digest::sha256;
+use crate::regular;
 
 const STATE_FILE: &str = "state.json";
 const ARRAYS_FILE: &str = "state.safetensors";
@@ -176,9 +177,9 @@ fn checkpoint_name(step: u64) -> String {
 
 fn read_checkpoint(directory: &Path, trained: usize) -> Result<TrainingState, Error> {
     let path = directory.join(STATE_FILE);
-    let header: Header = parse(&path, &fs::read(&path).map_err(io_error(&path))?)?;
+    let header: Header = parse(&path, &regular::read(&path).map_err(io_error(&path))?)?;
     let path = directory.join(ARRAYS_FILE);
-    let bytes = fs::read(&path).map_err(io_error(&path))?;
+    let bytes = regular::read(&path).map_err(io_error(&path))?;
     let sha256 = sha256(&bytes);
     if sha256 != header.arrays_sha256 {
         let expected = format!("sha256 {}; an earlier checkpoint is used if there is one", header.arrays_sha256);

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::arguments::Check;
+use super::kinds::recognise;
 use super::output::{complain, print, print_json};
 use super::show::read_manifest;
 use crate::pipeline::{Checked, Error, check as check_pipeline, check_directory, load_system};
@@ -58,6 +59,9 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
         let problems = lines.iter().map(|line| json!({ "file": shown, "message": line })).collect();
         finding(exit_code, problems, lines)
     };
+    if let Err(error) = recognise(path) {
+        return of_text(error.exit_code(), vec![error.to_string()]);
+    }
     if path.is_dir() {
         return match read_manifest(path).and_then(|manifest| check_directory(path, &manifest)) {
             Ok(lines) => of_text(3, lines),

@@ -12,8 +12,8 @@ use super::run::start_threads;
 use super::show::show_dataset;
 use super::signals;
 use super::terminal::{Style, Terminal};
-use crate::dataset::{self, Dataset, Difference, Manifest, diff, merge, seal, select};
-use crate::pipeline::Error;
+use crate::dataset::{self, Dataset, Difference, Manifest, diff, is_selected, merge, seal, select};
+use crate::pipeline::{Error, sweep_directories};
 use crate::{generate, progress};
 
 /// Names printed of one list.
@@ -41,8 +41,8 @@ pub fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error> {
 fn merge_all(command: &Merge, quiet: bool) -> Result<u8, Error> {
     refuse_existing(&command.to)?;
     let datasets = command.datasets.iter().map(|path| Dataset::open(path)).collect::<Result<Vec<_>, _>>()?;
-    let merged = observed(quiet, |run| merge(&datasets, &command.to, run))?;
-    print(&made(&merged, &command.to));
+    let merged = observed(quiet, &command.to, |run| merge(&datasets, &command.to, run))?;
+    print(&summary(&merged, &command.to));
     Ok(0)
 }
 
@@ -51,7 +51,11 @@ fn split(command: &SplitDataset, quiet: bool) -> Result<u8, Error> {
     let ids: BTreeSet<String> = command.environments.iter().cloned().collect();
     let sides = [(Some(&command.to), true), (command.rest.as_ref(), false)];
     let sides: Vec<_> = sides.into_iter().filter_map(|(path, inside)| Some((path?, inside))).collect();
-    sides.iter().try_for_each(|(path, _)| refuse_existing(path))?;
+    // One that was stopped between its two outputs goes on.
+    let made: Vec<bool> = sides.iter().map(|(path, inside)| is_selected(&dataset, &ids, *inside, path)).collect();
+    let goes_on = made.contains(&false);
+    let (done, sides): (Vec<_>, Vec<_>) = sides.into_iter().zip(made).partition(|(_, made)| goes_on && *made);
+    sides.iter().try_for_each(|((path, _), _)| refuse_existing(path))?;
     if command.rest.as_ref() == Some(&command.to) {
         return Err(Error::Usage(format!("--rest {}: is the place of --to; name another", command.to.display())));
     }
@@ -63,9 +67,12 @@ fn split(command: &SplitDataset, quiet: bool) -> Result<u8, Error> {
             return Err(Error::Usage(format!("--rest {rest}: no environment is left for it; leave --rest out")));
         }
     }
-    for (path, inside) in sides {
-        let selected = observed(quiet, |run| select(&dataset, &ids, inside, path, run))?;
-        print(&made(&selected, path));
+    for ((path, _), _) in done {
+        print(&format!("{}: is there already, made the same way\n", path.display()));
+    }
+    for ((path, inside), _) in sides {
+        let selected = observed(quiet, path, |run| select(&dataset, &ids, inside, path, run))?;
+        print(&summary(&selected, path));
     }
     Ok(0)
 }
@@ -73,23 +80,26 @@ fn split(command: &SplitDataset, quiet: bool) -> Result<u8, Error> {
 fn export(command: &Export, quiet: bool) -> Result<u8, Error> {
     refuse_existing(&command.to)?;
     let dataset = Dataset::open(&command.dataset)?;
-    observed(quiet, |run| dataset::export(&dataset, command.format, &command.to, run))?;
+    observed(quiet, &command.to, |run| dataset::export(&dataset, command.format, &command.to, run))?;
     let files: Vec<String> = dataset.manifest().splits.keys().map(|split| command.format.file_name(*split)).collect();
     print(&format!("{}: {}\n", command.to.display(), files.join(", ")));
     Ok(0)
 }
 
-/// Does `work` with its progress on the terminal, until it is done or a signal asks to stop.
-fn observed<T>(quiet: bool, work: impl FnOnce(&progress::Run) -> T) -> T {
+/// Does `work`, which makes `directory`, with its progress on the terminal, until it is done or a signal asks to stop.
+fn observed<T>(quiet: bool, directory: &Path, work: impl FnOnce(&progress::Run) -> T) -> T {
     signals::listen();
     let terminal = Terminal::new(Style::detect(quiet));
-    let done = work(&progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT });
+    let run = progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT };
+    let folder = directory.parent().filter(|folder| !folder.as_os_str().is_empty());
+    sweep_directories(folder.unwrap_or(Path::new(".")), &run);
+    let done = work(&run);
     terminal.close();
     done
 }
 
 /// What a new dataset holds, in a line.
-fn made(manifest: &Manifest, path: &Path) -> String {
+fn summary(manifest: &Manifest, path: &Path) -> String {
     let splits =
         manifest.splits.iter().map(|(split, summary)| format!("{split} {}", trajectories(summary.trajectories)));
     format!("{}: {}\n", path.display(), splits.collect::<Vec<_>>().join(", "))
@@ -151,7 +161,7 @@ fn regenerate(command: &Regenerate, quiet: bool) -> Result<u8, Error> {
     let original = Dataset::open(&command.dataset)?;
     refuse_existing(&command.to)?;
     start_threads(command.threads)?;
-    observed(quiet, |run| generate::regenerate(original.manifest(), &command.to, run))?;
+    observed(quiet, &command.to, |run| generate::regenerate(original.manifest(), &command.to, run))?;
     let again = Dataset::open(&command.to)?;
     let same = again.content_hash() == original.content_hash();
     if command.json {

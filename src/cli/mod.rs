@@ -5,6 +5,7 @@ mod check;
 mod dataset;
 mod import;
 mod inputs;
+mod kinds;
 mod list;
 mod output;
 mod predict;
@@ -30,6 +31,10 @@ pub fn main() -> ExitCode {
             let error = Error::Usage(error.to_string().trim_end().to_owned());
             output::print_json(&output::error_as_json(&error));
             return ExitCode::from(error.exit_code());
+        }
+        Err(error) if error.use_stderr() => {
+            output::complain(error.to_string().trim_end());
+            return ExitCode::from(2);
         }
         Err(error) => error.exit(),
     };

@@ -5,10 +5,20 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use crate::pipeline::Error;
+use crate::printable::{printable, printable_lines, printable_strings};
 
-/// Prints text to stdout as it is. Where that fails, says so and ends the process with exit code 1; a closed pipe is the
-/// reader's decision, and no failure.
+/// Prints text to stdout, what a terminal would obey in it written out. Where that fails, says so and ends the process with exit code 1; a
+/// closed pipe is the reader's decision, and no failure.
 pub fn print(text: &str) {
+    write(&printable_lines(text));
+}
+
+/// The same of TOML or JSON, which stay what they are.
+pub fn print_file(text: &str) {
+    write(&printable_strings(text));
+}
+
+fn write(text: &str) {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -23,12 +33,12 @@ pub fn print(text: &str) {
 
 /// Prints one JSON value and a newline to stdout.
 pub fn print_json(value: &Value) {
-    print(&format!("{value:#}\n"));
+    print_file(&format!("{value:#}\n"));
 }
 
-/// Prints a line to stderr.
+/// Prints a line to stderr, or several, what a terminal would obey in it written out.
 pub fn complain(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable_lines(line));
 }
 
 /// An error as the JSON object that stands in for the result.
@@ -49,13 +59,15 @@ pub fn error_as_json(error: &Error) -> Value {
 
 /// Rows as columns of equal width, two spaces apart; the first row is the header.
 pub fn table(rows: &[Vec<String>]) -> String {
+    let printable = |row: &Vec<String>| row.iter().map(|cell| printable(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(printable).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<_> = (0..columns).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
         text.push_str(cells.join("  ").trim_end());
         text.push('\n');

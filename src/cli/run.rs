@@ -1,7 +1,5 @@
 //! `paramill run`.
 
-use std::fs;
-
 use serde_json::{Value, json};
 
 use super::arguments::Run;
@@ -11,6 +9,7 @@ use super::terminal::{Style, Terminal};
 use crate::engine::{Compute, DeviceChoice};
 use crate::pipeline::{Action, Built, Decision, Error, Locations, Options, Plan, Stage, preview, run as run_plan};
 use crate::progress;
+use crate::regular;
 use crate::report::Summary;
 
 pub fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
@@ -96,7 +95,7 @@ fn read_summary(plan: &Plan) -> Option<Summary> {
     if !plan.has(Stage::Report) {
         return None;
     }
-    serde_json::from_slice(&fs::read(plan.report_directory().join("summary.json")).ok()?).ok()
+    serde_json::from_slice(&regular::read(&plan.report_directory().join("summary.json")).ok()?).ok()
 }
 
 fn figures(plan: &Plan, summary: &Summary) -> String {

@@ -8,11 +8,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::arguments::{Show, ShowDataset};
-use super::output::{complain, number, print, print_json, table};
+use super::kinds::recognise;
+use super::output::{complain, number, print, print_file, print_json, table};
 use crate::dataset::{Dataset, Manifest, Range, SplitSurvey, survey};
 use crate::digest::sha256_of_file;
 use crate::estimate::{self, ParameterEstimate};
 use crate::pipeline::{Error, Locations, Plan, load_system};
+use crate::regular;
 use crate::report::{MOST_TRAJECTORIES, draw_trajectories};
 use crate::schema::{Input, Quantity, Split, Trajectory};
 use crate::systems::{Equations, Values};
@@ -23,6 +25,7 @@ const MOST_ESTIMATES: usize = 50;
 const BAD_DATA: u8 = 3;
 
 pub fn show(command: &Show) -> Result<u8, Error> {
+    recognise(&command.path)?;
     if command.path.is_dir() {
         let manifest = read_manifest(&command.path)?;
         if command.json {
@@ -50,7 +53,7 @@ pub fn show(command: &Show) -> Result<u8, Error> {
         let settings = plan.effective_json();
         print_json(&json!({ "pipeline": plan.name, "stages": plan.stages(), "settings": settings }));
     } else {
-        print(&plan.effective_toml());
+        print_file(&plan.effective_toml());
     }
     Ok(0)
 }
@@ -127,7 +130,7 @@ pub fn read_manifest(directory: &Path) -> Result<Value, Error> {
             within()
         ),
     };
-    let bytes = fs::read(directory.join("manifest.json"))
+    let bytes = regular::read(&directory.join("manifest.json"))
         .map_err(|error| unrecognised(format!("a directory without a readable manifest.json ({error})")))?;
     let manifest: Value = serde_json::from_slice(&bytes)
         .map_err(|error| unrecognised(format!("a manifest.json that is not JSON ({error})")))?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
 use super::output::complain;
+use crate::printable::printable;
 use crate::progress::{Event, Observer};
 
 /// Time between two plain lines of one part.
@@ -86,7 +87,8 @@ impl Terminal {
                 Some(total) => ProgressBar::new(total),
                 None => ProgressBar::new_spinner(),
             };
-            let bar = self.bars.add(bar).with_style(bar_style(total.is_some(), unit)).with_prefix(what.clone());
+            let prefix = printable(&what).into_owned();
+            let bar = self.bars.add(bar).with_style(bar_style(total.is_some(), unit)).with_prefix(prefix);
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
@@ -105,7 +107,7 @@ impl Terminal {
         let (first, since) = *part.first.get_or_insert((done, Instant::now()));
         if let Some(bar) = &part.bar {
             bar.set_position(done);
-            bar.set_message(note.to_owned());
+            bar.set_message(printable(note).into_owned());
         } else if self.style == Style::Plain && part.last_line.elapsed() >= LINE_EVERY {
             part.last_line = Instant::now();
             let line = advance_line(&part.what, (first, done), part.total, part.unit, since.elapsed(), note);

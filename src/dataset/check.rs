@@ -3,8 +3,8 @@
 use super::Manifest;
 use crate::schema::{Input, Split, Trajectory};
 
-/// What is wrong with a trajectory of the dataset that `manifest` describes; a sentence each.
-pub(super) fn trajectory_problems(trajectory: &Trajectory, manifest: &Manifest) -> Vec<String> {
+/// What is wrong with a trajectory in `split` of the dataset that `manifest` describes; a sentence each.
+pub(super) fn trajectory_problems(trajectory: &Trajectory, manifest: &Manifest, split: Split) -> Vec<String> {
     let Manifest { channels, parameters, inputs, .. } = manifest;
     let mut problems = Vec::new();
     identifier_problem("environment", &trajectory.environment, &mut problems);
@@ -21,8 +21,8 @@ pub(super) fn trajectory_problems(trajectory: &Trajectory, manifest: &Manifest) 
             problems.push(format!("parameter `{}` is {value}; expected a finite number or none", parameter.name));
         }
     }
-    if trajectory.len() < 2 {
-        problems.push(format!("{} samples; expected at least 2", trajectory.len()));
+    if trajectory.len() < split.fewest_samples() {
+        problems.push(format!("{} samples; expected at least {}", trajectory.len(), split.fewest_samples()));
     }
     if let Some(t) = trajectory.times.iter().position(|time| !time.is_finite()) {
         problems.push(format!("time of sample {t} is {}; expected a finite number", trajectory.times[t]));
@@ -167,7 +167,7 @@ mod tests {
             states: vec![0.0, 1.0, f64::NAN, f64::NAN, f64::NEG_INFINITY, f64::NAN],
             inputs: vec![0.0, f64::NAN, f64::INFINITY],
         };
-        let problems = trajectory_problems(&trajectory, &manifest);
+        let problems = trajectory_problems(&trajectory, &manifest, Split::Train);
         for part in [
             "environment id is empty",
             "control character",
@@ -179,7 +179,7 @@ mod tests {
             assert!(problems.iter().any(|problem| problem.contains(part)), "{part}: {problems:?}");
         }
         assert_eq!(problems.len(), 6);
-        let none = trajectory_problems(&Trajectory { inputs: Vec::new(), ..trajectory }, &manifest);
+        let none = trajectory_problems(&Trajectory { inputs: Vec::new(), ..trajectory }, &manifest, Split::Train);
         assert!(none.iter().any(|problem| problem.starts_with("0 input values; expected 3")), "{none:?}");
     }
 

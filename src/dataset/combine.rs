@@ -112,21 +112,28 @@ pub fn select(
         problems.push(format!("no environment is {which}; expected at least one"));
     }
     Error::problems(dataset.directory(), problems)?;
-    let manifest = Manifest {
-        provenance: Provenance {
-            tool: tool(),
-            stage: "split".to_owned(),
-            configuration: json!({
-                "environments": ids,
-                "inside": inside,
-                "source": dataset.manifest().provenance,
-            }),
-            seed: dataset.manifest().provenance.seed,
-            parents: vec![parent(dataset)],
-        },
-        ..described(dataset.manifest(), directory)
-    };
-    copy(rows, manifest, directory, run)
+    let provenance = provenance_of_selection(dataset, ids, inside);
+    copy(rows, Manifest { provenance, ..described(dataset.manifest(), directory) }, directory, run)
+}
+
+/// Whether what stands at `directory` is what [`select`] would write there.
+pub fn is_selected(dataset: &Dataset, ids: &BTreeSet<String>, inside: bool, directory: &Path) -> bool {
+    let wanted = || provenance_of_selection(dataset, ids, inside);
+    Dataset::open(directory).is_ok_and(|found| found.manifest().provenance == wanted())
+}
+
+fn provenance_of_selection(dataset: &Dataset, ids: &BTreeSet<String>, inside: bool) -> Provenance {
+    Provenance {
+        tool: tool(),
+        stage: "split".to_owned(),
+        configuration: json!({
+            "environments": ids,
+            "inside": inside,
+            "source": dataset.manifest().provenance,
+        }),
+        seed: dataset.manifest().provenance.seed,
+        parents: vec![parent(dataset)],
+    }
 }
 
 /// The description of `source`, for a dataset that will stand at `directory` and has its name.

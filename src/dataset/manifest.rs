@@ -6,11 +6,10 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::trajectory_problems;
 use super::layout::{MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
 use super::{Error, Store, seal};
 use crate::digest::sha256;
-use crate::schema::{FormatVersion, Grid, GridAxis, Input, Quantity, Split, StateShape, Trajectory};
+use crate::schema::{FormatVersion, Grid, GridAxis, Input, Quantity, Split, StateShape};
 
 /// The `kind` of a dataset's manifest.
 pub(super) const KIND: &str = "dataset";
@@ -128,11 +127,6 @@ impl Manifest {
     /// Values of one sample: its state and its inputs.
     pub(super) fn sample_size(&self) -> usize {
         self.state_shape().size() + self.inputs.len()
-    }
-
-    /// What is wrong with a trajectory of this dataset; a sentence each.
-    pub(super) fn trajectory_problems(&self, trajectory: &Trajectory) -> Vec<String> {
-        trajectory_problems(trajectory, self)
     }
 
     /// Reads and checks the manifest of the dataset in `directory`; also returns the SHA-256 of its bytes.
@@ -323,9 +317,10 @@ impl SplitSummary {
                 "split `{split}` has {environments} environments for {trajectories} trajectories; expected from 1 to as many"
             ));
         }
-        if shortest < 2 || longest < shortest {
+        let fewest = split.fewest_samples();
+        if shortest < fewest || longest < shortest {
             problems.push(format!(
-                "split `{split}` has {shortest} to {longest} samples a trajectory; expected at least 2, the longest last"
+                "split `{split}` has {shortest} to {longest} samples a trajectory; expected at least {fewest}, the longest last"
             ));
         }
         let bounds = (shortest.checked_mul(trajectories), longest.checked_mul(trajectories));

@@ -22,6 +22,7 @@ mod seal;
 mod hdf5_store;
 mod parquet_store;
 mod kept;
+mod room;
 mod writer;
 mod reader;
 mod verify;
@@ -31,7 +32,7 @@ mod combine;
 mod survey;
 mod export;
 
-pub use combine::{merge, select};
+pub use combine::{is_selected, merge, select};
 pub use diff::{Difference, SplitDifference, changes, diff};
 pub use error::Error;
 pub use export::{ExportFormat, export};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::check::order_problem;
+use super::check::{order_problem, trajectory_problems};
 use super::hdf5_store::OpenSplit;
 use super::layout::{MANIFEST, file_problem};
 use super::{Error, Manifest, SplitSummary, Store, parquet_store};
@@ -258,7 +258,7 @@ impl Dataset {
     fn check(&self, split: Split, store: Store, trajectories: &[Trajectory]) -> Result<(), Error> {
         let none_missing = self.manifest.splits.get(&split).is_some_and(|summary| summary.missing == 0);
         for trajectory in trajectories {
-            let mut problems = self.manifest.trajectory_problems(trajectory);
+            let mut problems = trajectory_problems(trajectory, &self.manifest, split);
             let missing = if none_missing { trajectory.missing() } else { 0 };
             if missing > 0 {
                 problems.push(format!("{missing} missing cells; expected none as the manifest states"));

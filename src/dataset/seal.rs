@@ -11,6 +11,7 @@ use super::layout::{CARD, CROISSANT, MANIFEST, SUMS};
 use super::{Error, Manifest};
 use crate::atomic;
 use crate::digest::sha256;
+use crate::regular;
 
 /// Files that `SHA256SUMS` lists, in its order.
 const SEALED: [&str; 3] = [MANIFEST, CARD, CROISSANT];
@@ -123,5 +124,5 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, Error> {
     if size > GREATEST_SIZE {
         return Err(Error::invalid(path, format!("{size} bytes"), format!("{GREATEST_SIZE} at most")));
     }
-    fs::read(path).map_err(Error::io(path))
+    regular::read(path).map_err(Error::io(path))
 }

@@ -7,12 +7,13 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::check::{Population, order_problem, parameters_problem};
+use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
 use super::hdf5_store::OpenSplit;
 use super::layout::{CARD, CROISSANT, MANIFEST, SUMS, file_problem};
 use super::reader::{counts_problem, index_problems};
 use super::{Error, Manifest, SplitSummary, Store, parquet_store, seal};
 use crate::digest::sha256_of_file;
+use crate::regular;
 use crate::schema::{Split, Trajectory};
 
 /// Files that describe the dataset, which its manifest does not list.
@@ -34,7 +35,8 @@ pub fn verify(directory: &Path) -> Vec<String> {
         return of_sealed;
     }
     let path = directory.join(MANIFEST);
-    let manifest = match fs::read(&path).map_err(Error::io(&path)).and_then(|bytes| Manifest::parse(&path, &bytes)) {
+    let manifest = match regular::read(&path).map_err(Error::io(&path)).and_then(|bytes| Manifest::parse(&path, &bytes))
+    {
         Ok(manifest) => manifest,
         Err(error) => return vec![error.to_string()],
     };
@@ -143,7 +145,7 @@ impl Verification<'_> {
             if let (None, Some((open, hdf5))) = (read, open) {
                 let rows = open.index.len();
                 for start in (0..rows).step_by(BATCH) {
-                    if let Some(trajectories) = self.hdf5(hdf5, open, start..(start + BATCH).min(rows)) {
+                    if let Some(trajectories) = self.hdf5(split, hdf5, open, start..(start + BATCH).min(rows)) {
                         self.admit(split, parquet, &trajectories);
                     }
                 }
@@ -164,13 +166,13 @@ impl Verification<'_> {
     }
 
     /// Reads rows of the HDF5 copy and checks each by itself.
-    fn hdf5(&mut self, relative: &str, open: &OpenSplit, rows: Range<usize>) -> Option<Vec<Trajectory>> {
+    fn hdf5(&mut self, split: Split, relative: &str, open: &OpenSplit, rows: Range<usize>) -> Option<Vec<Trajectory>> {
         match open.padding_problems(rows.clone()).and_then(|problems| Ok((problems, open.read(rows)?))) {
             Ok((problems, trajectories)) => {
                 for problem in problems {
                     self.problem(relative, problem);
                 }
-                self.trajectories(relative, &trajectories);
+                self.trajectories(split, relative, &trajectories);
                 Some(trajectories)
             }
             Err(error) => {
@@ -205,10 +207,10 @@ impl Verification<'_> {
                     return None;
                 }
             };
-            self.trajectories(relative, &trajectories);
+            self.trajectories(split, relative, &trajectories);
             if let Some((open, hdf5)) = open {
                 let rows = start.min(open.index.len())..(start + trajectories.len()).min(open.index.len());
-                for (ours, theirs) in self.hdf5(hdf5, open, rows).iter().flatten().zip(&trajectories) {
+                for (ours, theirs) in self.hdf5(split, hdf5, open, rows).iter().flatten().zip(&trajectories) {
                     for difference in differences(ours, theirs, self.manifest) {
                         let place = place(theirs);
                         self.problem(relative, format!("{place}: {difference}; expected the same as in the HDF5 copy"));
@@ -233,9 +235,9 @@ impl Verification<'_> {
         Some(())
     }
 
-    fn trajectories(&mut self, relative: &str, trajectories: &[Trajectory]) {
+    fn trajectories(&mut self, split: Split, relative: &str, trajectories: &[Trajectory]) {
         for trajectory in trajectories {
-            for problem in self.manifest.trajectory_problems(trajectory) {
+            for problem in trajectory_problems(trajectory, self.manifest, split) {
                 self.problem(relative, format!("{}: {problem}", place(trajectory)));
             }
         }
@@ -244,13 +246,14 @@ impl Verification<'_> {
     /// Remembers trajectories for the checks that look across splits.
     fn admit(&mut self, split: Split, relative: &str, trajectories: &[Trajectory]) {
         for trajectory in trajectories {
-            let mut hasher = Sha256::new();
-            for value in trajectory.times.iter().chain(&trajectory.states).chain(&trajectory.inputs) {
-                hasher.update(value.to_bits().to_le_bytes());
+            if !trajectory.is_empty() {
+                let mut hasher = Sha256::new();
+                for value in trajectory.times.iter().chain(&trajectory.states).chain(&trajectory.inputs) {
+                    hasher.update(value.to_bits().to_le_bytes());
+                }
+                let place = (split, trajectory.environment.clone(), trajectory.trajectory.clone());
+                self.places.entry(hasher.finalize().into()).or_default().push(place);
             }
-            let place = (split, trajectory.environment.clone(), trajectory.trajectory.clone());
-            self.places.entry(hasher.finalize().into()).or_default().push(place);
-
             let environment = (Population::of(split), trajectory.environment.clone());
             let known = self
                 .environments

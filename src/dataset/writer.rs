@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::check::{Population, order_problem, parameters_problem};
+use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
 use super::kept::{self, FinishedShard, Kept, Shards};
 use super::layout::{CARD, CROISSANT, MANIFEST, data_file, file_entry};
 use super::manifest::KIND;
+use super::room::check_room;
 use super::{
     Error, FileEntry, IndexEntry, Manifest, SplitSummary, Store, card, croissant, hdf5_store, parquet_store, seal,
 };
@@ -19,7 +20,7 @@ use crate::schema::{FormatVersion, Split, Trajectory};
 ///
 /// The bytes depend on the manifest and the trajectories only. A large split is cut into shards of bounded size, whose
 /// trajectories are held in memory until the shard ends: its HDF5 file is built there, and its Parquet file says whether
-/// cells are missing.
+/// cells are missing. A trajectory that is longer than that is a shard of its own, written as it is given.
 pub struct Writer {
     target: PathBuf,
     directory: Directory,
@@ -114,7 +115,7 @@ impl Writer {
     /// # Errors
     /// If the trajectory breaks a rule of the format (every rule it breaks), or a file cannot be written.
     pub fn write(&mut self, split: Split, trajectory: &Trajectory) -> Result<(), Error> {
-        let mut problems = self.manifest.trajectory_problems(trajectory);
+        let mut problems = trajectory_problems(trajectory, &self.manifest, split);
         let previous = self.open.as_ref().filter(|open| open.split == split).and_then(|open| open.last.as_ref());
         problems.extend(order_problem(previous.map(IndexEntry::key), trajectory.key()));
         if self.finished.contains_key(&split) && self.open.as_ref().is_none_or(|open| open.split != split) {
@@ -142,14 +143,20 @@ impl Writer {
                 self.open = Some(OpenSplit { split, summary, rows, values: 0, last: None });
             }
         }
+        let is_long = values > SHARD_VALUES && self.manifest.grid.is_none();
         if let Some(open) = &mut self.open {
             let new_environment = open.last.as_ref().is_none_or(|last| last.environment != trajectory.environment);
             open.summary.add(new_environment, trajectory.len(), trajectory.missing());
-            open.values += values;
-            open.rows.push(trajectory.clone());
             open.last = Some(IndexEntry::of(trajectory));
+            if !is_long {
+                open.values += values;
+                open.rows.push(trajectory.clone());
+            }
         }
-        if is_new && population != Population::Grid {
+        if is_long {
+            self.write_shard(std::slice::from_ref(trajectory), is_long)?;
+        }
+        if is_new && population != Population::Grid && !trajectory.parameters.is_empty() {
             self.environments.insert((population, trajectory.environment.clone()), trajectory.parameters.clone());
         }
         Ok(())
@@ -191,17 +198,40 @@ impl Writer {
     /// Writes both copies of the current shard, if it has a trajectory.
     fn end_shard(&mut self) -> Result<(), Error> {
         let Some(open) = self.open.as_mut().filter(|open| !open.rows.is_empty()) else { return Ok(()) };
+        let mut rows = std::mem::take(&mut open.rows);
+        open.values = 0;
+        self.write_shard(&rows, false)?;
+        rows.clear();
+        if let Some(open) = &mut self.open {
+            open.rows = rows;
+        }
+        Ok(())
+    }
+
+    /// Writes both copies of a shard of these rows, the last of which are those that were given last; of a long one without a second copy
+    /// of it in memory.
+    fn write_shard(&mut self, rows: &[Trajectory], is_long: bool) -> Result<(), Error> {
+        let Some(open) = &self.open else { return Ok(()) };
         let Some(last) = open.last.clone() else { return Ok(()) };
         let directory = self.directory.path();
         let shards = self.finished.entry(open.split).or_default();
         let [data, hdf5] = ["data", "hdf5"].map(|folder| format!("{folder}/{}-{:05}.part", open.split, shards.len()));
-        let (manifest, split, rows) = (&self.manifest, open.split, &open.rows);
+        let (manifest, split) = (&self.manifest, open.split);
         let write_table = || {
-            parquet_store::write(&directory.join(&data), manifest, split, rows)?;
+            match rows {
+                [row] if is_long => parquet_store::write_long(&directory.join(&data), manifest, split, row)?,
+                rows => parquet_store::write(&directory.join(&data), manifest, split, rows)?,
+            }
             file_entry(directory, &data)
         };
         let write_image = || {
             let path = directory.join(&hdf5);
+            if let ([row], true) = (rows, is_long) {
+                let wanted = row.len() * (manifest.sample_size() + 1) * size_of::<f64>();
+                check_room(directory, &path, wanted as u64)?;
+                hdf5_store::write_long(&path, manifest, split, row).map_err(Error::unwritten(&path))?;
+                return file_entry(directory, &hdf5);
+            }
             let image = hdf5_store::image(manifest, split, rows).map_err(Error::hdf5(&path))?;
             fs::write(&path, &image).map_err(Error::io(&path))?;
             Ok(FileEntry { path: hdf5.clone(), bytes: image.len() as u64, sha256: sha256(&image) })
@@ -217,8 +247,6 @@ impl Writer {
             kept::record(directory, open.split, shards.len(), &finished)?;
         }
         shards.push(finished);
-        open.rows.clear();
-        open.values = 0;
         Ok(())
     }
 

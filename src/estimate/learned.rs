@@ -17,7 +17,7 @@ use crate::checkpoint::{StoredModel, Units};
 use crate::dataset::Dataset;
 use crate::engine::{Batch, Compute};
 use crate::progress::Run;
-use crate::schema::Split;
+use crate::schema::{Split, Trajectory};
 
 /// Fits contexts by a model and maps them to parameters.
 pub(super) struct Estimator<'a> {
@@ -67,7 +67,7 @@ impl<'a> Estimator<'a> {
         let mut environments = Vec::with_capacity(block.len());
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
-            environments.push((id, parameters));
+            environments.push((id, parameters, has_single_samples(&trajectories)));
             supports.push(Support::new(trajectories, &self.units, self.settings.initial_state()));
         }
         let adaptations = self.adapter.adapt(&supports);
@@ -75,7 +75,10 @@ impl<'a> Estimator<'a> {
             .into_par_iter()
             .zip(&supports)
             .zip(adaptations)
-            .map(|(((id, parameters), support), mut adaptation)| {
+            .map(|(((id, parameters, single), support), mut adaptation)| {
+                if single && adaptation.status == Status::NoData {
+                    adaptation.status = Status::TooFewPoints;
+                }
                 let test_mse = match self.held_out.get(&id) {
                     Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &adaptation.context)?,
                     _ => None,
@@ -225,4 +228,9 @@ impl<'a> Estimator<'a> {
         let batch = Batch::new(state.len(), between, &[held_out.segments()], (0, 0));
         error.add(&self.adapter.engine.predict(&weights, &batch), &batch, state);
     }
+}
+
+/// Whether something was observed, at samples that are the only ones of their trajectories.
+fn has_single_samples(trajectories: &[Trajectory]) -> bool {
+    trajectories.iter().all(|it| it.len() < 2) && trajectories.iter().any(|it| it.missing() < it.states.len())
 }

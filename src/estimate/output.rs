@@ -22,6 +22,7 @@ use crate::atomic;
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance};
 use crate::digest::{sha256, sha256_of_file};
+use crate::regular;
 use crate::schema::{FormatVersion, Quantity, Split};
 
 const MANIFEST_FILE: &str = "manifest.json";
@@ -54,7 +55,7 @@ impl Manifest {
     /// If it is missing or not the manifest of estimates.
     pub fn read(directory: &Path) -> Result<(Self, String), Error> {
         let path = directory.join(MANIFEST_FILE);
-        let bytes = fs::read(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
+        let bytes = regular::read(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
         let invalid = |found: String| Error::Invalid {
             path: path.clone(),
             found,
@@ -280,7 +281,7 @@ pub fn rows<'a>(
     split: Split,
 ) -> Result<impl Iterator<Item = Result<Row, Error>> + use<'a>, Error> {
     let path = check_digest(directory, manifest, &format!("{split}.parquet"))?;
-    let file = File::open(&path).map_err(|source| io_error(&path, source))?;
+    let file = regular::open(&path).map_err(|source| io_error(&path, source))?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(ParquetRecordBatchReaderBuilder::build);
     let reader = reader.map_err(|error| invalid(&path, error.to_string()))?;
     Ok(reader.flat_map(move |batch| {

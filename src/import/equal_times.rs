@@ -124,9 +124,6 @@ impl Record<'_> {
                 }
             }
         }
-        for events in self.events {
-            events.sort_by(|a, b| a.begins.total_cmp(&b.begins).then(a.amount.total_cmp(&b.amount)));
-        }
     }
 
     /// The times of pulses at which a state was observed, in order.
@@ -284,8 +281,8 @@ impl Record<'_> {
         let before: Vec<Place> =
             tie.samples.iter().zip(behind).filter(|(_, count)| **count == 0).map(|(&place, _)| place).collect();
         for series in self.rows.iter_mut().filter(|_| is_split) {
-            for (moment, place) in series.moments.iter_mut().zip(&series.places) {
-                if *moment == tie.moment && before.contains(place) {
+            for (moment, place) in series.moments.iter_mut().zip(series.places.iter()) {
+                if *moment == tie.moment && before.contains(&place) {
                     *moment = start;
                 }
             }

@@ -24,7 +24,7 @@ use super::problem::{Kind, Problem, Problems, listing};
 use super::series::Place;
 use super::settings::{Condition, EventInput, Settings, Shape};
 use super::source::{Source, syntax};
-use super::store::Store;
+use super::store::{Store, Track};
 use super::table::{RowReader, TableColumns};
 use super::unit::{Conversion, Unit};
 use super::unmet::Unmet;
@@ -74,6 +74,8 @@ impl EventColumns {
 pub(super) struct Event {
     pub time: f64,
     pub amount: f64,
+    /// Equal rows that it stands for.
+    pub copies: u64,
     pub moment: Moment,
     /// Where its row stands, if that is a file of the table.
     pub place: Option<Place>,
@@ -99,7 +101,7 @@ pub(super) struct Events {
 impl Events {
     pub fn new(settings: &Settings) -> Self {
         let unmet = settings.events.iter().map(|event| Unmet::new(&event.rows)).collect();
-        Events { store: Store::new(1), unmet, unread: UnreadMarks::default() }
+        Events { store: Store::new(settings.events.len(), 1), unmet, unread: UnreadMarks::default() }
     }
 
     /// Takes a row as an event of every input of which it is one; whether there is any.
@@ -127,12 +129,17 @@ impl Events {
                 None => Some(0.0),
             };
             let time = reader.time(clock, problems);
-            let track = self.store.track(reader, self.unmet.len(), problems);
+            let track = self.store.track(reader, problems);
             if let (Some(amount), Some(time), Some(track)) = (amount, time, track) {
                 self.store.push(track, *index, time, &[amount], Place::new(file, reader.row.line));
             }
         }
         is_event
+    }
+
+    /// The tracks that have events so far.
+    pub fn tracks(&self) -> &[Track] {
+        &self.store.tracks
     }
 
     /// Reports a temporary file that could not be written.
@@ -155,16 +162,16 @@ impl Events {
 
     /// Warns of events that act nowhere.
     pub fn unmatched(&self, store: &Store) -> Option<Problem> {
-        let environments: BTreeSet<&str> = store.tracks.iter().map(|track| track.environment.as_str()).collect();
+        let environments: BTreeSet<&str> = store.tracks.iter().map(Track::environment).collect();
         let acts = |environment: &str, trajectory: &str| match trajectory.is_empty() {
             true => environments.contains(environment),
             false => store.find(environment, trajectory).is_some(),
         };
-        let tracks = self.store.tracks.iter().filter(|track| !acts(&track.environment, &track.trajectory));
+        let tracks = self.store.tracks.iter().filter(|track| !acts(track.environment(), track.trajectory()));
         let names: BTreeSet<String> = tracks
-            .map(|track| match track.trajectory.as_str() {
-                "" => track.environment.clone(),
-                trajectory => format!("{}/{trajectory}", track.environment),
+            .map(|track| match track.trajectory() {
+                "" => track.environment().to_owned(),
+                trajectory => format!("{}/{trajectory}", track.environment()),
             })
             .collect();
         let names: Vec<&String> = names.iter().collect();
@@ -189,10 +196,10 @@ impl Events {
         for id in [trajectory, ""] {
             let Some(track) = self.store.find(environment, id) else { continue };
             for ((events, rows), input) in events.iter_mut().zip(self.store.rows(track)?).zip(&settings.events) {
-                let rows = rows.moments.into_iter().zip(rows.states).zip(rows.places);
-                events.extend(rows.map(|((moment, amount), place)| {
-                    let (time, place) = (time(moment), Some(place).filter(|_| input.file.is_none()));
-                    Event { time, amount, moment, place, begins: time }
+                events.extend(rows.moments.iter().enumerate().map(|(row, &moment)| {
+                    let (time, amount, copies) = (time(moment), rows.states[row], rows.copies(row));
+                    let place = rows.places.get(row).filter(|_| input.file.is_none());
+                    Event { time, amount, copies, moment, place, begins: time }
                 }));
             }
         }
@@ -201,6 +208,18 @@ impl Events {
         }
         Ok(events)
     }
+}
+
+/// Events in the order in which they begin to act; equal ones are one of all their amounts.
+pub(super) fn together(mut events: Vec<Event>) -> Vec<Event> {
+    events.sort_by(|a, b| a.begins.total_cmp(&b.begins).then(a.amount.total_cmp(&b.amount)));
+    let equal = events.chunk_by(|a, b| a.begins == b.begins && a.time == b.time && a.amount == b.amount);
+    let sum = |all: &[Event]| Event {
+        amount: all[0].amount * all.iter().map(|event| event.copies).sum::<u64>() as f64,
+        copies: 1,
+        ..all[0].clone()
+    };
+    equal.map(sum).collect()
 }
 
 /// The files of events' own.

@@ -5,77 +5,72 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
 use super::clock::Moment;
-use super::series::{Place, Series};
+use super::places::{RUN, Runs};
+use super::series::{Place, Repeats, Series};
 
 /// Bytes of a number.
 const NUMBER: usize = 8;
 
-/// Numbers of a run: see [`Runs`].
-const RUN: usize = 2;
+/// Numbers of a row that others repeat: its place, how many they are, and the place of their first.
+const REPEAT: usize = 3;
 
-/// Rows in the order in which they came.
+/// Numbers read from the file at a time, about.
+const BLOCK: usize = 1 << 16;
+
+/// Rows in the order in which they came. Those that are equal to the one before them are counted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
-    /// Bits of the times `[T]`.
-    moments: Vec<u64>,
-    /// States `[T, C]`, row-major.
-    states: Vec<f64>,
+    /// Row after row, the bits of its time and of its values.
+    rows: Vec<u64>,
     places: Runs,
+    #[expect(clippy::box_collection, reason = "mostly there are none, in a million parts")]
+    repeats: Option<Box<Vec<[u64; REPEAT]>>>,
 }
 
 /// Where rows of a part lie in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
     offset: u64,
-    samples: usize,
-    values: usize,
+    /// Numbers of the rows.
+    numbers: usize,
     runs: usize,
-}
-
-/// Numbers as runs of equal steps: the first, then the step in the upper half and the count in the lower. Rows mostly stand line after
-/// line, or every so many lines; any two that increase make a run, so that a row in no order takes a single number still.
-#[derive(Clone, Debug, Default)]
-struct Runs(Vec<[u64; RUN]>);
-
-const LOWER_HALF: u64 = u32::MAX as u64;
-
-impl Runs {
-    /// Appends so many numbers from `first` on, each greater by one than that before.
-    fn push(&mut self, first: u64, count: u64) {
-        if let Some([start, rest]) = self.0.last_mut() {
-            let (step, length) = (*rest >> 32, *rest & LOWER_HALF);
-            let step = if length == 1 && count == 1 { first.wrapping_sub(*start) } else { step };
-            let follows = step <= LOWER_HALF && start.wrapping_add(step.wrapping_mul(length)) == first;
-            if follows && (count == 1 || step == 1) && length + count <= LOWER_HALF {
-                *rest = step << 32 | (length + count);
-                return;
-            }
-        }
-        self.0.push([first, 1 << 32 | count]);
-    }
-
-    fn numbers(&self) -> impl Iterator<Item = u64> {
-        let number = |&[start, rest]: &[u64; RUN]| {
-            (0..rest & LOWER_HALF).map(move |i| start.wrapping_add((rest >> 32).wrapping_mul(i)))
-        };
-        self.0.iter().flat_map(number)
-    }
+    repeats: usize,
 }
 
 impl Held {
     /// How many numbers there is room for.
     pub fn capacity(&self) -> usize {
-        self.moments.capacity() + self.states.capacity() + RUN * self.places.0.capacity()
+        let repeats = self.repeats.as_ref().map_or(0, |repeats| repeats.capacity());
+        self.rows.capacity() + RUN * self.places.0.capacity() + REPEAT * repeats
     }
 
     pub fn is_empty(&self) -> bool {
-        self.moments.is_empty()
+        self.rows.is_empty()
+    }
+
+    /// How many rows of `width` values there are.
+    pub fn len(&self, width: usize) -> usize {
+        self.rows.len() / (width + 1)
     }
 
     pub fn push(&mut self, moment: Moment, state: &[f64], place: Place) {
-        self.moments.push(moment.bits());
-        self.states.extend_from_slice(state);
+        let row = || std::iter::once(moment.bits()).chain(state.iter().map(|value| value.to_bits()));
+        let last = self.rows.len().checked_sub(state.len() + 1).map(|start| &self.rows[start..]);
+        if last.is_some_and(|last| last.iter().copied().eq(row())) {
+            return self.repeat(place);
+        }
+        self.rows.extend(row());
         self.places.push(place.bits(), 1);
+    }
+
+    /// Counts a row that is equal to the last.
+    fn repeat(&mut self, place: Place) {
+        let Some(last) = self.places.last() else { return };
+        let repeats = self.repeats.get_or_insert_default();
+        match repeats.last_mut().filter(|[of, ..]| *of == last) {
+            Some([_, count, _]) => *count += 1,
+            None => repeats.push([last, 1, place.bits()]),
+        }
     }
 
     /// Appends so many rows of `width` values each, which stand line after line from `first` on.
@@ -87,16 +82,32 @@ impl Held {
         state: impl Fn(usize, usize) -> f64,
         first: Place,
     ) {
-        self.moments.extend((0..rows).map(|i| moment(i).bits()));
-        let before = self.states.len();
-        self.states.resize(before + rows * width, 0.0);
+        if rows == 0 {
+            return;
+        }
+        let (before, wide) = (self.rows.len(), width + 1);
+        self.rows.resize(before + rows * wide, 0);
+        self.rows[before..].iter_mut().step_by(wide).enumerate().for_each(|(i, number)| *number = moment(i).bits());
+        let mut times = self.rows[before.saturating_sub(wide)..].iter().step_by(wide);
+        let mut last = times.next();
+        if times.any(|time| last.replace(time) == Some(time)) {
+            self.rows.truncate(before);
+            let mut values = vec![0.0; width];
+            for i in 0..rows {
+                values.iter_mut().enumerate().for_each(|(c, value)| *value = state(c, i));
+                self.push(moment(i), &values, first.after(i as u64));
+            }
+            return;
+        }
         for c in 0..width {
-            let values = self.states[before + c..].iter_mut().step_by(width);
-            values.enumerate().for_each(|(i, value)| *value = state(c, i));
+            let values = self.rows[before + c + 1..].iter_mut().step_by(wide);
+            values.enumerate().for_each(|(i, value)| *value = state(c, i).to_bits());
         }
-        if rows > 0 {
-            self.places.push(first.bits(), rows as u64);
-        }
+        self.places.push(first.bits(), rows as u64);
+    }
+
+    fn repeats(&self) -> &[[u64; REPEAT]] {
+        self.repeats.as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// Writes the rows at `offset` of a file, which is where `writer` stands.
@@ -104,76 +115,71 @@ impl Held {
     /// # Errors
     /// If they cannot be written.
     pub fn write(&self, writer: &mut impl Write, offset: u64) -> io::Result<Written> {
-        writer.write_all(bytemuck::cast_slice(&self.moments))?;
-        writer.write_all(bytemuck::cast_slice(&self.states))?;
+        writer.write_all(bytemuck::cast_slice(&self.rows))?;
         writer.write_all(bytemuck::cast_slice(&self.places.0))?;
-        let (samples, values, runs) = (self.moments.len(), self.states.len(), self.places.0.len());
-        Ok(Written { offset, samples, values, runs })
+        writer.write_all(bytemuck::cast_slice(self.repeats()))?;
+        let (numbers, runs, repeats) = (self.rows.len(), self.places.0.len(), self.repeats().len());
+        Ok(Written { offset, numbers, runs, repeats })
     }
 
-    /// Appends the rows to a series.
-    pub fn append_to(&self, series: &mut Series) {
-        series.moments.extend(self.moments.iter().map(|&bits| Moment::from_bits(bits)));
-        series.states.extend_from_slice(&self.states);
-        series.places.extend(self.places.numbers().map(Place::from_bits));
+    /// Appends the rows, of `width` values each, to a series.
+    pub fn append_to(&self, series: &mut Series, width: usize) {
+        append_rows(series, &self.rows, width);
+        series.places.append(&self.places.0);
+        append_repeats(series, self.repeats());
     }
+}
+
+fn append_rows(series: &mut Series, rows: &[u64], width: usize) {
+    for row in rows.chunks_exact(width + 1) {
+        series.moments.push(Moment::from_bits(row[0]));
+        series.states.extend(row[1..].iter().map(|&bits| f64::from_bits(bits)));
+    }
+}
+
+fn append_repeats(series: &mut Series, repeats: &[[u64; REPEAT]]) {
+    let repeats = repeats
+        .iter()
+        .map(|&[of, count, first]| (Place::from_bits(of), Repeats { count, first: Place::from_bits(first) }));
+    series.repeats.extend(repeats);
 }
 
 impl Written {
     /// Where in the file the rows end.
     pub fn end(&self) -> u64 {
-        self.offset + ((self.samples + self.values + RUN * self.runs) * NUMBER) as u64
+        self.offset + ((self.numbers + RUN * self.runs + REPEAT * self.repeats) * NUMBER) as u64
     }
 
+    /// How many rows of `width` values there are.
+    pub fn len(&self, width: usize) -> usize {
+        self.numbers / (width + 1)
+    }
+
+    /// Appends the rows, of `width` values each, to a series.
+    ///
     /// # Errors
     /// If they cannot be read.
-    pub fn read(&self, file: &File) -> io::Result<Held> {
+    pub fn append_to(&self, series: &mut Series, width: usize, file: &File) -> io::Result<()> {
         let mut offset = self.offset;
         let mut read = |bytes: &mut [u8]| {
             file.read_exact_at(bytes, offset)?;
             offset += bytes.len() as u64;
             io::Result::Ok(())
         };
-        let Written { samples, values, runs, .. } = *self;
-        let (mut moments, mut states, mut places) = (vec![0; samples], vec![0.0; values], vec![[0; RUN]; runs]);
-        read(bytemuck::cast_slice_mut(&mut moments))?;
-        read(bytemuck::cast_slice_mut(&mut states))?;
-        read(bytemuck::cast_slice_mut(&mut places))?;
-        Ok(Held { moments, states, places: Runs(places) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn numbers_come_back_whatever_their_steps(
-            pushed in proptest::collection::vec((prop_oneof![0..9_u64, any::<u64>()], 1..4_u64), 0..40)
-        ) {
-            let mut runs = Runs::default();
-            let mut expected = Vec::new();
-            for (first, count) in pushed {
-                let first = first.min(u64::MAX - count);
-                runs.push(first, count);
-                expected.extend(first..first + count);
-            }
-            prop_assert_eq!(runs.numbers().collect::<Vec<_>>(), expected);
+        let most = (BLOCK / (width + 1)).max(1) * (width + 1);
+        let mut rows = vec![0; most.min(self.numbers)];
+        let mut left = self.numbers;
+        while left > 0 {
+            rows.truncate(left);
+            read(bytemuck::cast_slice_mut(&mut rows))?;
+            append_rows(series, &rows, width);
+            left -= rows.len();
         }
-    }
-
-    #[test]
-    fn equal_steps_are_one_run() {
-        let mut runs = Runs::default();
-        runs.push(3, 4);
-        runs.push(7, 1);
-        runs.push(8, 2);
-        assert_eq!(runs.0, [[3, 1 << 32 | 7]]);
-        let mut runs = Runs::default();
-        (0..9).for_each(|i| runs.push(5 + 3 * i, 1));
-        assert_eq!(runs.0, [[5, 3 << 32 | 9]]);
+        let (mut runs, mut repeats) = (vec![[0; RUN]; self.runs], vec![[0; REPEAT]; self.repeats]);
+        read(bytemuck::cast_slice_mut(&mut runs))?;
+        read(bytemuck::cast_slice_mut(&mut repeats))?;
+        series.places.append(&runs);
+        append_repeats(series, &repeats);
+        Ok(())
     }
 }

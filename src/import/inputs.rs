@@ -78,8 +78,8 @@ pub(super) fn drive(
         if let Some(problem) =
             too_short(channel, &signal.times, span, whose).filter(|_| first.is_some() || signal.times.is_empty())
         {
-            let place = known.last().map_or(places[rows.start], |&t| places[t]);
-            problems.push((problem.setting(format!("import.channels[{index}]")), Some(place)));
+            let place = places.get(known.last().map_or(rows.start, |&t| t));
+            problems.push((problem.setting(format!("import.channels[{index}]")), place));
         }
         signals.push(signal);
     }
@@ -111,11 +111,11 @@ pub(super) fn drive(
 
     counts.outside += (times.len() - rows.len()) as u64;
     let mut driven = Samples::default();
-    let mut place = places[rows.start];
+    let mut at = rows.start;
     for &(time, row) in &grid {
-        place = row.map_or(place, |t| places[t]);
+        at = row.unwrap_or(at);
         driven.times.push(time);
-        driven.places.push(place);
+        places.get(at).into_iter().for_each(|place| driven.places.push(place));
         match row {
             Some(t) => driven.states.extend_from_slice(&of_row(t)[..states]),
             None => driven.states.extend(std::iter::repeat_n(f64::NAN, states)),

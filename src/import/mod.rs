@@ -27,6 +27,7 @@ mod marks;
 mod parquet;
 mod petab;
 mod pieces;
+mod places;
 mod plain;
 mod problem;
 mod records;
@@ -119,23 +120,23 @@ pub struct Startless {
 /// # Errors
 /// Every problem in the files, and those of the settings that only the files show.
 pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> {
-    let Loaded { table, parameters, assignment, warnings, .. } = load(settings, base, &Interrupt::new())?;
-    let known = |environment: &String| {
-        let unknown = || vec![None; settings.parameters.len()];
-        (environment.clone(), parameters.get(environment).cloned().unwrap_or_else(unknown))
-    };
-    let of_split = |ids: &Vec<(String, String)>| ids.iter().map(|(environment, _)| known(environment)).collect();
-    let mut without_start: BTreeMap<Split, BTreeMap<String, Startless>> = BTreeMap::new();
-    for (&split, ids) in &assignment {
-        let of_split = without_start.entry(split).or_default();
-        for (environment, trajectory) in ids {
-            let found = of_split.entry(environment.clone()).or_default();
-            found.of += 1;
-            found.trajectories += usize::from(!table.environments[environment][trajectory].has_start);
+    let Loaded { mut table, parameters, assignment, warnings, .. } = load(settings, base, &Interrupt::new())?;
+    table.forget_samples();
+    let (mut environments, mut without_start) = (BTreeMap::new(), BTreeMap::new());
+    for (split, pieces) in assignment {
+        let (mut of_split, mut startless) = (BTreeMap::new(), BTreeMap::new());
+        for of_one in pieces.chunk_by(|&a, &b| table.environment(a) == table.environment(b)) {
+            let id = table.environment(of_one[0]);
+            let known = parameters.get(id).cloned().unwrap_or_else(|| vec![None; settings.parameters.len()]);
+            of_split.insert(id.to_owned(), known);
+            let trajectories = of_one.iter().filter(|&&piece| !table.pieces[piece].has_start).count();
+            if trajectories > 0 {
+                startless.insert(id.to_owned(), Startless { trajectories, of: of_one.len() });
+            }
         }
-        of_split.retain(|_, found| found.trajectories > 0);
+        environments.insert(split, of_split);
+        without_start.insert(split, startless);
     }
-    let environments = assignment.iter().map(|(&split, ids)| (split, of_split(ids))).collect();
     Ok(Survey { environments, without_start, warnings })
 }
 
@@ -197,17 +198,14 @@ fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loade
     let directory = base.join(&settings.directory);
     let mut problems = Problems::default();
     let table = trajectories::read(settings, &directory, interrupt, &mut problems);
-    let environments: Option<BTreeSet<&str>> =
-        table.as_ref().map(|table| table.environments.keys().map(String::as_str).collect());
-    let known = settings
-        .side_table
-        .as_ref()
-        .and_then(|side| side_table::read(settings, side, &directory, environments.as_ref(), interrupt, &mut problems));
+    let known = settings.side_table.as_ref().and_then(|side| {
+        let environments: Option<BTreeSet<&str>> =
+            table.as_ref().map(|table| (0..table.pieces.len()).map(|piece| table.environment(piece)).collect());
+        side_table::read(settings, side, &directory, environments.as_ref(), interrupt, &mut problems)
+    });
+    let mut left_out = Vec::new();
     let assignment = table.as_ref().map(|table| {
-        let ids = table.environments.iter().map(|(environment, trajectories)| {
-            (environment.as_str(), trajectories.keys().map(String::as_str).collect())
-        });
-        let assignment = splits::assign(&settings.splits, &ids.collect(), &mut problems);
+        let assignment = splits::assign(settings, table, &mut left_out, &mut problems);
         splits::check_repeated(&assignment, table, &mut problems);
         assignment
     });
@@ -215,6 +213,7 @@ fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loade
         (Some(mut table), Some(assignment)) if problems.is_empty() && !table.stopped => {
             let mut parents = std::mem::take(&mut table.parents);
             let mut warnings = std::mem::take(&mut table.warnings);
+            warnings.extend(left_out);
             let mut parameters = BTreeMap::new();
             if let Some(known) = known {
                 parents.push(known.parent);
@@ -235,18 +234,19 @@ fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, run: &Run) 
     let mut writer = Writer::create(directory, manifest(settings, loaded))?;
     let unknown = vec![None; settings.parameters.len()];
     let mut done = 0;
-    for (split, ids) in &loaded.assignment {
-        for (environment, trajectory) in ids {
+    for (split, pieces) in &loaded.assignment {
+        for &piece in pieces {
             if let Some(signal) = run.interrupt.requested() {
                 return Err(Error::Interrupted { signal });
             }
-            let samples = loaded.table.samples(settings, environment, trajectory);
+            let samples = loaded.table.samples(settings, piece);
             let Samples { times, states, inputs, .. } =
                 samples.map_err(|error| Error::Data(vec![store::unusable(&error)]))?;
+            let environment = loaded.table.environment(piece);
             let trajectory = Trajectory {
-                environment: environment.clone(),
-                trajectory: trajectory.clone(),
                 parameters: loaded.parameters.get(environment).unwrap_or(&unknown).clone(),
+                environment: environment.to_owned(),
+                trajectory: loaded.table.id(piece).into_owned(),
                 times,
                 states,
                 inputs,

@@ -1,7 +1,6 @@
 //! Rows of tracks to the trajectories of the dataset: in the order of time, cut at gaps, their ends cut off.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
@@ -11,9 +10,10 @@ use sha2::{Digest, Sha256};
 use super::clock::{Clock, Moment};
 use super::counts::{Counts, many};
 use super::equal_times::Record;
-use super::events::{Events, idle, lead, signals};
+use super::events::{Event, Events, idle, lead, signals, together};
 use super::files::SourceFile;
 use super::inputs::drive;
+use super::places::Places;
 use super::problem::{Kind, Problem, Problems, shown};
 use super::series::{Place, Rules, Series, first_observed, gather, shown_twice};
 use super::settings::Settings;
@@ -21,6 +21,8 @@ use super::splits::{LAST, end_share};
 use super::store::{Store, Track, unusable};
 use crate::schema::start_of;
 
+/// Tracks of which trajectories are made at a time.
+const TRACKS: usize = 1 << 12;
 /// Numbers whose bytes are digested at a time.
 const DIGESTED: usize = 1 << 10;
 
@@ -34,12 +36,16 @@ pub(super) struct Samples {
     /// Inputs `[T, U]`, row-major.
     pub inputs: Vec<f64>,
     /// Where each sample stands `[T]`.
-    pub places: Vec<Place>,
+    pub places: Places,
 }
 
 /// A trajectory of the dataset: some samples of a track. What they are is read again when it is written.
 pub(super) struct Piece {
     pub track: usize,
+    /// Its number among the pieces that the track was cut into; zero where it was not.
+    number: u32,
+    /// Whether it is an end that was cut off.
+    is_end: bool,
     pub samples: Range<usize>,
     /// Where its first sample stands.
     pub first: Option<Place>,
@@ -48,9 +54,6 @@ pub(super) struct Piece {
     /// Whether it has a complete sample that another follows, which a rollout starts from.
     pub has_start: bool,
 }
-
-/// By environment, then by trajectory.
-pub(super) type Pieces = BTreeMap<String, BTreeMap<String, Piece>>;
 
 /// What tracks are read with.
 pub(super) struct Tracks<'a> {
@@ -70,10 +73,10 @@ impl Samples {
         [of(&self.times), of(&self.states), of(&self.inputs)]
     }
 
-    /// Some of the samples.
+    /// Some of the samples, of which it is not said where they stand.
     pub fn part(&self, samples: Range<usize>) -> Samples {
-        let [times, states, inputs] = self.slices(samples.clone()).map(<[f64]>::to_vec);
-        Samples { times, states, inputs, places: self.places[samples].to_vec() }
+        let [times, states, inputs] = self.slices(samples).map(<[f64]>::to_vec);
+        Samples { times, states, inputs, places: Places::default() }
     }
 
     /// The samples at which a state was observed, where there are inputs that make samples of their own, and two such samples.
@@ -87,7 +90,7 @@ impl Samples {
 }
 
 impl Piece {
-    fn of(track: usize, all: &Samples, samples: Range<usize>) -> Self {
+    fn of(track: usize, all: &Samples, (number, is_end): (u32, bool), samples: Range<usize>) -> Self {
         let mut digest = Sha256::new();
         let mut bytes = Vec::new();
         for numbers in all.slices(samples.clone()).into_iter().flat_map(|values| values.chunks(DIGESTED)) {
@@ -98,10 +101,22 @@ impl Piece {
         let [times, states, _] = all.slices(samples.clone());
         Piece {
             track,
-            first: all.places.get(samples.start).copied(),
+            number,
+            is_end,
+            first: all.places.get(samples.start).filter(|_| !samples.is_empty()),
             has_start: start_of(states, times.len()).is_some(),
             samples,
             digest: digest.finalize().into(),
+        }
+    }
+
+    /// The id of the trajectory, of the track that it is a piece of.
+    pub fn id<'a>(&self, track: &'a Track) -> Cow<'a, str> {
+        let end = if self.is_end { LAST } else { "" };
+        match (self.number, end) {
+            (0, "") => track.trajectory().into(),
+            (0, end) => format!("{}{end}", track.trajectory()).into(),
+            (number, end) => format!("{}.{number}{end}", track.trajectory()).into(),
         }
     }
 }
@@ -126,14 +141,15 @@ impl Tracks<'_> {
         let rules = Rules { disorder, duplicates, whose, channels: &channels, clock, local, files };
         let mut rows = store.rows(track)?;
         let first = first_observed(&rows, self.settings.states().count());
-        let Track { environment, trajectory, .. } = &store.tracks[track];
+        let track = &store.tracks[track];
         let time = |moment| self.clock.time(moment, first.unwrap_or(moment));
-        let mut events = self.events.of(self.settings, environment, trajectory, time)?;
+        let mut events = self.events.of(self.settings, track.environment(), track.trajectory(), time)?;
         if let Some(first) = first {
             let (rows, events) = (rows.as_mut_slice(), events.as_mut_slice());
             let record = Record { settings: self.settings, clock: self.clock, first, whose, rows, events };
             record.settle(&mut counts.ties, problems);
         }
+        let events: Vec<Vec<Event>> = events.into_iter().map(together).collect();
         let (series, changes) = gather(rows, &rules, &mut |problem| problems.push(problem));
         counts.changes.add(&changes);
         for &moment in &changes.differing {
@@ -166,30 +182,37 @@ impl Tracks<'_> {
         })
     }
 
-    /// Makes the trajectories. What follows from a row that was left out is not reported.
-    pub fn pieces(&self, store: &Store, counts: &mut Counts, problems: &mut Problems) -> Pieces {
+    /// Makes the trajectories, in the order of their environments, then of their ids. What follows from a row that was left out is not
+    /// reported.
+    pub fn pieces(&self, store: &Store, counts: &mut Counts, problems: &mut Problems) -> Vec<Piece> {
         let Tracks { settings, files, .. } = *self;
         let whole = !problems.has(&[Kind::RaggedRow, Kind::InvalidId, Kind::UnknownChannel, Kind::InvalidText]);
         let any_broken = !whole || store.tracks.iter().any(|track| track.broken);
-        let mut environments = Pieces::new();
         let mut order: Vec<usize> = (0..store.tracks.len()).collect();
-        let ids = |i: usize| (&store.tracks[i].environment, &store.tracks[i].trajectory);
+        let ids = |i: usize| (store.tracks[i].environment(), store.tracks[i].trajectory());
         order.sort_by(|&a, &b| ids(a).cmp(&ids(b)));
-        let made: Vec<io::Result<Made>> = order.par_iter().map(|&track| self.made(store, track, whole)).collect();
-        for (track, made) in order.into_iter().zip(made) {
-            let made = match made {
-                Ok(made) => made,
+        let mut pieces = Vec::with_capacity(order.len());
+        for block in order.chunks(TRACKS) {
+            let made: io::Result<Vec<Made>> = block.par_iter().map(|&track| self.made(store, track)).collect();
+            match made {
+                Ok(made) => made.into_iter().for_each(|made| {
+                    counts.add(&made.counts);
+                    problems.append(made.problems);
+                    pieces.extend(made.pieces);
+                }),
                 Err(error) => {
                     problems.push(unusable(&error));
                     break;
                 }
-            };
-            counts.add(&made.counts);
-            problems.append(made.problems);
-            let of_environment = environments.entry(store.tracks[track].environment.clone()).or_default();
-            for (id, piece) in made.pieces {
-                if of_environment.insert(id.clone(), piece).is_some() {
-                    let whose = whose(&store.tracks[track]);
+            }
+        }
+        let track = |piece: &Piece| &store.tracks[piece.track];
+        for of_one in pieces.chunk_by_mut(|a, b| track(a).environment() == track(b).environment()) {
+            of_one.sort_by_cached_key(|piece| piece.id(track(piece)).into_owned());
+            for (first, second) in of_one.iter().zip(of_one.iter().skip(1)) {
+                let id = second.id(track(second));
+                if first.id(track(first)) == id {
+                    let whose = whose(track(if first.number + u32::from(first.is_end) > 0 { first } else { second }));
                     let found = format!("trajectory {} a second time: a piece of {whose} has its id", shown(&id));
                     let problem = Problem::new(Kind::InvalidId, found, "each id once", "rename the other trajectory");
                     problems.push(problem.setting("import.table"));
@@ -205,21 +228,17 @@ impl Tracks<'_> {
                 problems.push(problem.file(&files[0].path).setting(format!("import.channels[{index}].column")));
             }
         }
-        environments
+        pieces
     }
 
-    /// Makes the trajectories of one track; `whole` says that no row of any was left out.
-    fn made(&self, store: &Store, position: usize, whole: bool) -> io::Result<Made> {
-        let Tracks { settings, files, .. } = *self;
+    /// Makes the trajectories of one track.
+    fn made(&self, store: &Store, position: usize) -> io::Result<Made> {
+        let settings = self.settings;
         let (table, track) = (&settings.table, &store.tracks[position]);
         let whose = whose(track);
         let (mut problems, mut counts) = (Problems::default(), Counts::new(settings));
         let samples = self.gather(store, position, &whose, &mut counts, &mut problems)?;
         counts.add_states(&samples.states, !samples.inputs.is_empty());
-        let usable = whole && !track.broken && !problems.has(&[Kind::InputSpan]);
-        if usable {
-            problems.extend(too_short(&samples, &whose, files));
-        }
         let observed = samples.observed();
         let position_of = |i: usize| observed.as_ref().map_or(i, |observed| observed[i]);
         let times: Cow<'_, [f64]> = match &observed {
@@ -227,34 +246,23 @@ impl Tracks<'_> {
             None => samples.times.as_slice().into(),
         };
         let cuts = cut(&times, table.split_gap, table.split_length, &mut counts);
-        let piece = |range: Range<usize>| match range.is_empty() {
-            true => Piece::of(position, &samples, 0..0),
+        let piece = |place, range: Range<usize>| match range.is_empty() {
+            true => Piece::of(position, &samples, place, 0..0),
             false => {
                 // What leads to the first observed state belongs to it.
                 let start = if range.start == 0 { 0 } else { position_of(range.start) };
-                Piece::of(position, &samples, start..position_of(range.end - 1) + 1)
+                Piece::of(position, &samples, place, start..position_of(range.end - 1) + 1)
             }
         };
-        if usable && cuts.is_empty() {
-            let within = table.split_gap.into_iter().chain(table.split_length).reduce(f64::min);
-            let found = format!("no two samples of {whose} within {}", within.unwrap_or_default());
-            let (key, remedy) = match table.split_gap {
-                Some(_) => ("split_gap", "choose a longer gap"),
-                None => ("split_length", "choose a longer length"),
-            };
-            let problem = Problem::new(Kind::ShortTrajectory, found, "at least two samples", remedy);
-            problems.push(problem.setting(format!("import.table.{key}")));
-        }
         let mut pieces = Vec::new();
         let count = cuts.len();
-        let share = end_share(&settings.splits, &track.environment);
+        let share = end_share(&settings.splits, track.environment());
         for (number, range) in (1..).zip(cuts) {
-            let id = if count == 1 { track.trajectory.clone() } else { format!("{}.{number}", track.trajectory) };
+            let number = if count == 1 { 0 } else { number };
             let end = share.map_or(0, |share| ((share * range.len() as f64).ceil() as usize).max(2));
             let at = if range.len() >= end + 2 { range.end - end } else { range.end };
-            let of_end = (at < range.end).then(|| (id.clone() + LAST, piece(at..range.end)));
-            pieces.push((id, piece(range.start..at)));
-            pieces.extend(of_end);
+            pieces.push(piece((number, false), range.start..at));
+            pieces.extend((at < range.end).then(|| piece((number, true), at..range.end)));
         }
         Ok(Made { pieces, counts, problems })
     }
@@ -262,47 +270,32 @@ impl Tracks<'_> {
 
 /// What one track gives.
 struct Made {
-    /// By the ids of their trajectories.
-    pieces: Vec<(String, Piece)>,
+    pieces: Vec<Piece>,
     counts: Counts,
     problems: Problems,
 }
 
 /// Names a track in problems.
 fn whose(track: &Track) -> String {
-    format!("trajectory {} of environment {}", shown(&track.trajectory), shown(&track.environment))
-}
-
-/// The problem with a track of less than two samples.
-fn too_short(samples: &Samples, whose: &str, files: &[SourceFile]) -> Option<Problem> {
-    let found = match samples.times.len() {
-        0 => format!("no sample of {whose}: every cell is missing"),
-        1 => format!("a single sample of {whose}"),
-        _ => return None,
-    };
-    let remedy = "remove it: it shows no motion";
-    let problem = Problem::new(Kind::ShortTrajectory, found, "at least two samples", remedy);
-    Some(match samples.places.first() {
-        Some(place) => problem.file(&files[place.file()].path).line(place.line()),
-        None => problem,
-    })
+    format!("trajectory {} of environment {}", shown(track.trajectory()), shown(track.environment()))
 }
 
 /// The samples at times in the dataset's unit, which may be too coarse for them.
 fn timed(series: Series, first: Option<Moment>, rules: &Rules<'_>, problems: &mut Problems) -> Samples {
-    let Series { moments, states, places } = series;
-    let times: Vec<f64> = moments.iter().map(|&moment| rules.clock.time(moment, first.unwrap_or(moment))).collect();
-    if let Some(t) = (1..times.len()).find(|&t| moments[t - 1] < moments[t] && times[t - 1] >= times[t]) {
-        let [a, b] = [t - 1, t].map(|t| rules.clock.shown(moments[t]));
+    let Series { moments, states, places, .. } = series;
+    let time = |moment: Moment| rules.clock.time(moment, first.unwrap_or(moment));
+    let collide = |pair: &[Moment]| pair[0] < pair[1] && time(pair[0]) >= time(pair[1]);
+    if let Some(t) = moments.windows(2).position(collide) {
+        let [a, b] = [t, t + 1].map(|t| rules.clock.shown(moments[t]));
         let found = format!("times {a} and {b} of {}, which are the same number in the unit of time", rules.whose);
         let remedy = "set `import.table.origin = \"first\"`";
         let problem = Problem::new(Kind::DuplicateTime, found, "each time once in a trajectory", remedy);
-        problems.push(rules.at(places[t], problem));
+        problems.extend(places.get(t + 1).map(|place| rules.at(place, problem)));
     }
-    Samples { times, states, inputs: Vec::new(), places }
+    Samples { times: moments.into_iter().map(time).collect(), states, inputs: Vec::new(), places }
 }
 
-/// The samples between which no two are further apart than `gap`; single ones are left out.
+/// The samples between which no two are further apart than `gap`; single ones are left out, unless all are.
 fn cut(times: &[f64], gap: Option<f64>, length: Option<f64>, counts: &mut Counts) -> Vec<Range<usize>> {
     let (gap, length) = match (gap, length) {
         (None, None) => return std::iter::once(0..times.len()).collect(),
@@ -320,6 +313,9 @@ fn cut(times: &[f64], gap: Option<f64>, length: Option<f64>, counts: &mut Counts
     let ends = cuts.iter().copied().chain([times.len()]);
     let (pieces, single): (Vec<_>, Vec<_>) = starts.zip(ends).map(|(a, b)| a..b).partition(|piece| piece.len() >= 2);
     counts.cuts += cuts.len() as u64;
+    if pieces.is_empty() {
+        return single;
+    }
     counts.single += single.len() as u64;
     pieces
 }

@@ -1,8 +1,10 @@
 //! What is wrong with an import, and where.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
+use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
+
+use crate::printable::printable;
 
 /// Problems of one kind in one place that are listed before the rest is only counted.
 pub const LISTED: usize = 50;
@@ -145,22 +147,24 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = String::new();
         if let Some(file) = &self.file {
-            write!(f, "{}", file.display())?;
-            if let Some(line) = self.line {
-                write!(f, ":{line}")?;
+            write!(line, "{}", file.display())?;
+            if let Some(number) = self.line {
+                write!(line, ":{number}")?;
             }
             if let Some((number, name)) = &self.column {
-                write!(f, ", column {number} `{name}`")?;
+                write!(line, ", column {number} `{name}`")?;
             }
             if let Some(setting) = &self.setting {
-                write!(f, " ({setting})")?;
+                write!(line, " ({setting})")?;
             }
-            f.write_str(": ")?;
+            line.push_str(": ");
         } else if let Some(setting) = &self.setting {
-            write!(f, "{setting}: ")?;
+            write!(line, "{setting}: ")?;
         }
-        write!(f, "found {}; expected {}; {}", self.found, self.expected, self.remedy)
+        write!(line, "found {}; expected {}; {}", self.found, self.expected, self.remedy)?;
+        f.write_str(&printable(&line))
     }
 }
 

@@ -1,14 +1,16 @@
 //! The samples of one trajectory: cells in the order of time, on one grid of times, with NaN where a channel was not observed.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::clock::{Clock, Moment};
 use super::files::SourceFile;
+use super::places::Places;
 use super::problem::{Kind, Problem, shown};
 use super::settings::{Disorder, Duplicates};
 
 /// A line of one of the files; orders as the files do, then as the lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place(u64);
 
 /// Bits of a line's number; the others hold that of the file.
@@ -49,7 +51,17 @@ pub(super) struct Series {
     /// States `[T, C]`, row-major; NaN where a cell is missing.
     pub states: Vec<f64>,
     /// Where each sample stands `[T]`, to point at.
-    pub places: Vec<Place>,
+    pub places: Places,
+    /// Equal rows that followed a sample at once, by its place.
+    pub repeats: HashMap<Place, Repeats>,
+}
+
+/// Rows that are equal to the one before them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Repeats {
+    pub count: u64,
+    /// Where the first of them stands.
+    pub first: Place,
 }
 
 /// What gathering did beside ordering samples.
@@ -100,6 +112,21 @@ impl Rules<'_> {
 }
 
 impl Series {
+    /// With room for so many samples of `width` values.
+    pub fn with_capacity(count: usize, width: usize) -> Self {
+        let (moments, states) = (Vec::with_capacity(count), Vec::with_capacity(count * width));
+        Series { moments, states, ..Series::default() }
+    }
+
+    /// How many equal rows a sample stands for.
+    pub fn copies(&self, sample: usize) -> u64 {
+        1 + self.repeats_of(sample).map_or(0, |repeats| repeats.count)
+    }
+
+    fn repeats_of(&self, sample: usize) -> Option<Repeats> {
+        if self.repeats.is_empty() { None } else { self.repeats.get(&self.places.get(sample)?).copied() }
+    }
+
     pub fn push(&mut self, moment: Moment, state: &[f64], place: Place) {
         self.moments.push(moment);
         self.states.extend_from_slice(state);
@@ -112,7 +139,7 @@ impl Series {
         let own = if parts == 1 { states } else { usize::from(part < states) };
         let width = self.states.len() / self.moments.len().max(1);
         let is_observed = move |&i: &usize| self.states[i * width..][..own].iter().any(|value| !value.is_nan());
-        (0..self.moments.len()).filter(is_observed).map(|i| (self.moments[i], self.places[i]))
+        (0..self.moments.len()).filter(is_observed).filter_map(|i| Some((self.moments[i], self.places.get(i)?)))
     }
 
     /// Puts the samples in the order of time, those of one time in the order of the files.
@@ -126,21 +153,23 @@ impl Series {
                 1 => String::new(),
                 falls => format!(", and at {} more rows", falls - 1),
             };
-            let line = rules.line(self.places[first - 1], self.places[first]);
-            let found = format!("time {after} after time {before} of {line} in {}{more}", rules.whose);
-            let mut remedy = match rules.clock.reads_elapsed() {
-                true => {
-                    "correct the ids or sort the rows; where a clock passed midnight, write the date too, or hours that go on beyond 24"
+            if let (Some(place), Some(beside)) = (self.places.get(first - 1), self.places.get(first)) {
+                let line = rules.line(place, beside);
+                let found = format!("time {after} after time {before} of {line} in {}{more}", rules.whose);
+                let mut remedy = match rules.clock.reads_elapsed() {
+                    true => {
+                        "correct the ids or sort the rows; where a clock passed midnight, write the date too, or hours that go on beyond 24"
+                    }
+                    false => "correct the ids or sort the rows, or set `import.table.disorder = \"sort\"`",
                 }
-                false => "correct the ids or sort the rows, or set `import.table.disorder = \"sort\"`",
+                .to_owned();
+                let is_set_back = |&i: &usize| self.moments[i - 1].after(self.moments[i]) <= HOUR;
+                if rules.local && falls.iter().all(is_set_back) {
+                    remedy = format!("{SET_BACK}; else {remedy}");
+                }
+                let problem = Problem::new(Kind::UnsortedTime, found, "increasing times in a trajectory", remedy);
+                report(rules.at(beside, problem));
             }
-            .to_owned();
-            let is_set_back = |&i: &usize| self.moments[i - 1].after(self.moments[i]) <= HOUR;
-            if rules.local && falls.iter().all(is_set_back) {
-                remedy = format!("{SET_BACK}; else {remedy}");
-            }
-            let problem = Problem::new(Kind::UnsortedTime, found, "increasing times in a trajectory", remedy);
-            report(rules.at(self.places[first], problem));
         }
         let channels = self.states.len() / self.moments.len();
         let mut order: Vec<(Moment, usize)> = self.moments.iter().copied().zip(0..).collect();
@@ -148,7 +177,7 @@ impl Series {
         let order: Vec<usize> = order.into_iter().map(|(_, i)| i).collect();
         self.states = order.iter().flat_map(|&i| &self.states[i * channels..(i + 1) * channels]).copied().collect();
         self.moments = order.iter().map(|&i| self.moments[i]).collect();
-        self.places = order.iter().map(|&i| self.places[i]).collect();
+        self.places = order.iter().filter_map(|&i| self.places.get(i)).collect();
     }
 
     /// The value in `samples` of one time of channel `c` of this series' own; NaN if none has one.
@@ -165,15 +194,23 @@ impl Series {
         let moment = self.moments[samples.start];
         let mut observed = samples.filter(|&i| !self.states[i * channels + c].is_nan());
         let Some(first) = observed.next() else { return f64::NAN };
-        let Some(second) = observed.next() else { return self.states[first * channels + c] };
-        let mut values: Vec<f64> =
-            [first, second].into_iter().chain(observed).map(|i| self.states[i * channels + c]).collect();
-        changes.merged += values.len() as u64 - 1;
-        changes.differing.extend(values.iter().any(|&value| value != values[0]).then_some(moment));
+        let second = observed.next();
+        let again = self.repeats_of(first).map(|repeats| repeats.first).or_else(|| self.places.get(second?));
+        let (Some(place), Some(again)) = (self.places.get(first), again) else {
+            return self.states[first * channels + c];
+        };
+        // Each value, and how often it stands there.
+        let mut values: Vec<(f64, u64)> = std::iter::once(first)
+            .chain(second)
+            .chain(observed)
+            .map(|i| (self.states[i * channels + c], self.copies(i)))
+            .collect();
+        let count: u64 = values.iter().map(|(_, copies)| copies).sum();
+        changes.merged += count - 1;
+        changes.differing.extend(values.iter().any(|value| value.0 != values[0].0).then_some(moment));
         match rules.duplicates {
             Duplicates::Error => {
-                let places = [self.places[first], self.places[second]];
-                let (before, after) = (places[0].min(places[1]), places[0].max(places[1]));
+                let (before, after) = (place.min(again), place.max(again));
                 let (time, whose) = (rules.clock.shown(moment), rules.whose);
                 let found = format!(
                     "channel {} at time {time} a second time in {whose}, after {}",
@@ -188,14 +225,16 @@ impl Series {
                 }
                 let problem = Problem::new(Kind::DuplicateTime, found, "each time once in a trajectory", remedy);
                 report(rules.at(after, problem));
-                values[0]
+                values[0].0
             }
-            Duplicates::First => values[0],
-            Duplicates::Last => values[values.len() - 1],
+            Duplicates::First => values[0].0,
+            Duplicates::Last => values[values.len() - 1].0,
             Duplicates::Mean => {
-                // Summed in one order, whatever that of the rows.
-                values.sort_by(f64::total_cmp);
-                values.iter().sum::<f64>() / values.len() as f64
+                // Summed in one order, equal ones at once, whatever the order of the rows.
+                values.sort_by(|a, b| a.0.total_cmp(&b.0));
+                let equal = values.chunk_by(|a, b| a.0.to_bits() == b.0.to_bits());
+                let sum: f64 = equal.map(|all| all[0].0 * all.iter().map(|it| it.1).sum::<u64>() as f64).sum();
+                sum / count as f64
             }
         }
     }
@@ -220,6 +259,7 @@ pub(super) fn gather(mut parts: Vec<Series>, rules: &Rules<'_>, report: &mut imp
     let is_clean = |part: &Series| {
         let increasing = part.moments.is_sorted_by(|a, b| a < b);
         increasing
+            && part.repeats.is_empty()
             && part.states.chunks_exact(rules.channels.len()).all(|state| state.iter().any(|value| !value.is_nan()))
     };
     if parts.len() == 1 && is_clean(&parts[0]) {
@@ -227,7 +267,7 @@ pub(super) fn gather(mut parts: Vec<Series>, rules: &Rules<'_>, report: &mut imp
     }
     let mut union: Vec<(Moment, Place)> = Vec::new();
     for part in &parts {
-        union.extend(part.moments.iter().copied().zip(part.places.iter().copied()));
+        union.extend(part.moments.iter().copied().zip(part.places.iter()));
     }
     union.sort_unstable();
     union.dedup_by(|later, first| later.0 == first.0);

@@ -13,6 +13,7 @@ use super::records::{Delimiter, Flaw, Record, Records, Syntax};
 use super::unit::split_header;
 use super::{hdf5, parquet};
 use crate::progress::Interrupt;
+use crate::regular;
 
 /// Rows between two looks at the request to stop.
 const ROWS_BETWEEN_LOOKS: u64 = 1 << 14;
@@ -74,7 +75,11 @@ impl Source {
         let at = |problem: Problem| problem.file(path).setting(key);
         let unreadable = |error: io::Error| {
             let parent = path.parent().unwrap_or(path);
+            let special = regular::special(path);
             let (found, remedy) = match error.kind() {
+                _ if special.is_some() => {
+                    (special.unwrap_or_default().to_owned(), "name a regular file, or leave it out".to_owned())
+                }
                 io::ErrorKind::NotFound if parent.is_dir() => {
                     let from = if path.is_relative() {
                         "; `import.directory` is relative to the current directory"
@@ -95,7 +100,7 @@ impl Source {
             };
             Problem::new(Kind::UnreadableFile, found, "a table", remedy)
         };
-        let opened = File::open(path).and_then(|mut opened| {
+        let opened = regular::open(path).and_then(|mut opened| {
             let mut head = Vec::new();
             opened.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
             opened.rewind()?;
@@ -411,7 +416,7 @@ fn unsupported(head: &[u8]) -> Option<(&'static str, &'static str)> {
 
 /// The first bytes of a text file, decompressed; `None` if it is none, or cannot be read.
 pub(super) fn head(path: &Path) -> Option<String> {
-    let mut file = File::open(path).ok()?;
+    let mut file = regular::open(path).ok()?;
     let mut magic = Vec::new();
     file.by_ref().take(HEAD as u64).read_to_end(&mut magic).ok()?;
     file.rewind().ok()?;

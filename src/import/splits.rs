@@ -1,38 +1,71 @@
 //! Which trajectories go to which split.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
-use super::settings::{Selection, Splits};
+use super::settings::{Selection, Settings, Splits};
 use super::trajectories::Trajectories;
 use crate::random::Stream;
 use crate::schema::Split;
 
-/// Environment and trajectory ids of each split, in ascending order.
-pub(super) type Assignment = BTreeMap<Split, Vec<(String, String)>>;
+/// The trajectories of each split, by their positions, in ascending order.
+pub(super) type Assignment = BTreeMap<Split, Vec<usize>>;
 
-/// Assigns every trajectory; `trajectories` are the ids by environment.
-pub(super) fn assign(splits: &Splits, trajectories: &BTreeMap<&str, Vec<&str>>, problems: &mut Problems) -> Assignment {
+/// Assigns every trajectory; those that have too few samples to train are left out, with a warning.
+pub(super) fn assign(
+    settings: &Settings,
+    table: &Trajectories,
+    warnings: &mut Vec<Problem>,
+    problems: &mut Problems,
+) -> Assignment {
+    let splits = &settings.splits;
     let all = splits.estimates_all();
+    let environments = table.environments();
+    let id = |of_one: &Range<usize>| table.environment(of_one.start);
     for (index, environment) in splits.adapt.iter().enumerate().filter(|_| !all) {
-        if !trajectories.contains_key(environment.as_str()) {
+        if environments.binary_search_by(|of_one| id(of_one).cmp(environment)).is_err() {
             let found = format!("no environment {}", shown(environment));
-            let remedy = suggestion(environment, trajectories.keys().copied());
+            let remedy = suggestion(environment, environments.iter().map(id));
             let problem = Problem::new(Kind::UnknownEnvironment, found, "an environment of the table", remedy);
             problems.push(problem.setting(format!("import.splits.adapt[{index}]")));
         }
     }
     let adapt: BTreeSet<&str> = splits.adapt.iter().map(String::as_str).collect();
     let (new, training): (Vec<_>, Vec<_>) =
-        trajectories.iter().partition(|(environment, _)| all || adapt.contains(*environment));
+        environments.into_iter().partition(|of_one| all || adapt.contains(id(of_one)));
+    let has_training = !training.is_empty();
 
-    let mut chooser = Chooser { splits, assignment: Assignment::new(), problems };
-    let held_out = [(Split::Validation, &splits.validation), (Split::Test, &splits.test)];
+    let cut = match (settings.table.split_gap, settings.table.split_length) {
+        (Some(_), _) => Some("split_gap"),
+        (None, Some(_)) => Some("split_length"),
+        (None, None) => None,
+    };
+    let is_whole = problems.is_empty();
+    let mut chooser = Chooser { splits, table, cut, is_whole, assignment: Assignment::new(), problems };
     if !all {
+        let held_out = [(Split::Validation, &splits.validation), (Split::Test, &splits.test)];
+        let (training, short) = chooser.long_enough(training);
+        if training.is_empty() && !short.is_empty() {
+            let found = chooser.too_short(&short, "nothing is left to train on: give them more samples");
+            chooser.problems.push(found);
+        } else if !short.is_empty() {
+            let remedy = "they are left out of training, as they show no motion; name their environments in \
+                          `import.splits.adapt` to have them among the estimates";
+            warnings.push(chooser.too_short(&short, remedy));
+        }
         chooser.choose(&training, Split::Train, &held_out);
     }
+    let new: Vec<Vec<usize>> = new.into_iter().map(Iterator::collect).collect();
+    if chooser.is_whole
+        && !new.is_empty()
+        && !new.iter().flatten().any(|&piece| chooser.is_long_enough(piece, Split::Train))
+    {
+        let short: Vec<usize> = new.iter().flatten().copied().collect();
+        warnings.push(chooser.too_short(&short, "no environment can be estimated: give them more samples"));
+    }
     chooser.choose(&new, Split::Adapt, &[(Split::AdaptTest, &splits.adapt_test)]);
-    if training.is_empty() && !all {
+    if !has_training && !all {
         let problem = Problem::new(
             Kind::EmptySplit,
             "every environment of the table",
@@ -43,6 +76,9 @@ pub(super) fn assign(splits: &Splits, trajectories: &BTreeMap<&str, Vec<&str>>, 
     }
     chooser.assignment
 }
+
+/// Trajectories named in one line.
+const NAMED: usize = 12;
 
 /// Ends the id of a trajectory's end that was cut off.
 pub(super) const LAST: &str = ".last";
@@ -57,20 +93,23 @@ pub(super) fn end_share(splits: &Splits, environment: &str) -> Option<f64> {
 
 /// Reports samples that stand in two splits: what is learned from one would be judged on itself.
 pub(super) fn check_repeated(assignment: &Assignment, table: &Trajectories, problems: &mut Problems) {
-    let mut places: HashMap<[u8; 32], (Split, &str, &str)> = HashMap::new();
-    for (&split, ids) in assignment {
-        for (environment, trajectory) in ids {
-            let piece = &table.environments[environment][trajectory];
+    if assignment.len() < 2 {
+        return;
+    }
+    let mut places: HashMap<[u8; 32], (Split, usize)> = HashMap::new();
+    for (&split, pieces) in assignment {
+        for &position in pieces {
+            let piece = &table.pieces[position];
             let Some(place) = piece.first else { continue };
-            let first = *places.entry(piece.digest).or_insert((split, environment, trajectory));
+            let first = *places.entry(piece.digest).or_insert((split, position));
             if first.0 != split {
                 let found = format!(
                     "the samples of trajectory {} of environment {} in `{}` again as trajectory {} of environment {} in `{split}`",
-                    shown(first.2),
-                    shown(first.1),
+                    shown(&table.id(first.1)),
+                    shown(table.environment(first.1)),
                     first.0,
-                    shown(trajectory),
-                    shown(environment)
+                    shown(&table.id(position)),
+                    shown(table.environment(position))
                 );
                 let remedy = "remove one of the two, or put them into one split";
                 let problem = Problem::new(Kind::RepeatedSamples, found, "splits that share no samples", remedy);
@@ -82,30 +121,72 @@ pub(super) fn check_repeated(assignment: &Assignment, table: &Trajectories, prob
 
 struct Chooser<'a> {
     splits: &'a Splits,
+    table: &'a Trajectories,
+    /// The setting by which trajectories are cut.
+    cut: Option<&'static str>,
+    /// Whether no row was left out because of a problem: what follows from one is not reported.
+    is_whole: bool,
     assignment: Assignment,
     problems: &'a mut Problems,
 }
 
 impl Chooser<'_> {
+    fn is_long_enough(&self, piece: usize, split: Split) -> bool {
+        !self.is_whole || self.table.pieces[piece].samples.len() >= split.fewest_samples()
+    }
+
+    /// The trajectories of each environment that can train, and those that cannot.
+    fn long_enough(&self, environments: Vec<Range<usize>>) -> (Vec<Vec<usize>>, Vec<usize>) {
+        let mut short = Vec::new();
+        let mut long = |of_one: Range<usize>| {
+            let (long, rest): (Vec<_>, Vec<_>) = of_one.partition(|&piece| self.is_long_enough(piece, Split::Train));
+            short.extend(rest);
+            long
+        };
+        let all: Vec<Vec<usize>> = environments.into_iter().map(&mut long).filter(|long| !long.is_empty()).collect();
+        (all, short)
+    }
+
+    /// Says of trajectories that they have too few samples, and what to do.
+    fn too_short(&self, short: &[usize], remedy: &str) -> Problem {
+        let name = |&piece: &usize| format!("{} of {}", self.table.id(piece), self.table.environment(piece));
+        let more = if short.len() > NAMED { ", .." } else { "" };
+        let names = listing(&short.iter().take(NAMED).map(name).collect::<Vec<_>>()) + more;
+        let found = match short {
+            [one] if self.table.pieces[*one].samples.is_empty() => format!("no sample of trajectory {names}"),
+            [_] => format!("a single sample of trajectory {names}"),
+            _ => format!("{} trajectories of one sample or none: {names}", short.len()),
+        };
+        let remedy = match self.cut {
+            Some(key) => format!("{remedy}, or choose a longer `import.table.{key}`"),
+            None => remedy.to_owned(),
+        };
+        let problem = Problem::new(Kind::ShortTrajectory, found, "at least two samples", remedy);
+        match short.first().and_then(|&piece| self.table.pieces[piece].first) {
+            Some(place) => problem.file(&self.table.files[place.file()].path).line(place.line()),
+            None => problem.setting("import.splits"),
+        }
+    }
+
     /// Puts the trajectories of `environments` into the splits that hold some out, and what is left into `rest`.
-    fn choose(&mut self, environments: &[(&&str, &Vec<&str>)], rest: Split, held_out: &[(Split, &Selection)]) {
+    fn choose(&mut self, environments: &[Vec<usize>], rest: Split, held_out: &[(Split, &Selection)]) {
         if environments.is_empty() {
             return;
         }
         let mistaken = self.check_ids(environments, held_out);
         let mut exhausted = Vec::new();
-        for &(environment, trajectories) in environments {
-            let mut left: BTreeSet<&str> = trajectories.iter().copied().collect();
+        for trajectories in environments {
+            let mut left = trajectories.clone();
             for &(split, selection) in held_out {
-                for trajectory in self.chosen(split, selection, environment, &left, trajectories.len()) {
-                    left.remove(trajectory.as_str());
-                    self.assignment.entry(split).or_default().push(((*environment).to_owned(), trajectory));
+                let chosen = self.chosen(split, selection, &left, trajectories.len());
+                left.retain(|piece| chosen.binary_search(piece).is_err());
+                if !chosen.is_empty() {
+                    self.assignment.entry(split).or_default().extend(chosen);
                 }
             }
             if left.is_empty() {
-                exhausted.push(*environment);
+                exhausted.push(self.table.environment(trajectories[0]));
             }
-            let left = left.into_iter().map(|trajectory| ((*environment).to_owned(), trajectory.to_owned()));
             self.assignment.entry(rest).or_default().extend(left);
         }
         if !exhausted.is_empty() {
@@ -140,11 +221,11 @@ impl Chooser<'_> {
     }
 
     /// Reports ids that match nothing, and ids in two selections; returns the splits that have some.
-    fn check_ids(&mut self, environments: &[(&&str, &Vec<&str>)], held_out: &[(Split, &Selection)]) -> BTreeSet<Split> {
+    fn check_ids(&mut self, environments: &[Vec<usize>], held_out: &[(Split, &Selection)]) -> BTreeSet<Split> {
         let mut mistaken = BTreeSet::new();
         let mut owner: BTreeMap<&str, Split> = BTreeMap::new();
-        let plain: BTreeSet<&str> =
-            environments.iter().flat_map(|(_, trajectories)| trajectories.iter().copied()).collect();
+        let table = self.table;
+        let all = || environments.iter().flatten().map(|&piece| (table.environment(piece), table.id(piece)));
         for &(split, selection) in held_out {
             for (index, id) in selection.trajectories.iter().enumerate() {
                 let key = format!("import.splits.{split}.trajectories[{index}]");
@@ -153,11 +234,11 @@ impl Chooser<'_> {
                     let problem = Problem::new(Kind::Setting, found, "each trajectory once", "remove one of the two");
                     self.problems.push(problem.setting(key));
                     mistaken.insert(split);
-                } else if !environments.iter().any(|(e, trajectories)| trajectories.iter().any(|t| is_named(id, e, t)))
-                {
+                } else if !all().any(|(environment, trajectory)| is_named(id, environment, &trajectory)) {
                     let found = format!("no trajectory {} in the environments concerned", shown(id));
                     let expected = "the id of a trajectory, as `TRAJECTORY` or `ENVIRONMENT/TRAJECTORY`";
-                    let remedy = suggestion(id, plain.iter().copied());
+                    let plain: BTreeSet<_> = all().map(|(_, trajectory)| trajectory).collect();
+                    let remedy = suggestion(id, plain.iter().map(AsRef::as_ref));
                     let problem = Problem::new(Kind::UnknownTrajectory, found, expected, remedy);
                     self.problems.push(problem.setting(key));
                     mistaken.insert(split);
@@ -167,32 +248,27 @@ impl Chooser<'_> {
         mistaken
     }
 
-    /// Trajectories of one environment for one split, out of those `left` of its `count`.
-    fn chosen(
-        &self,
-        split: Split,
-        selection: &Selection,
-        environment: &str,
-        left: &BTreeSet<&str>,
-        count: usize,
-    ) -> Vec<String> {
+    /// Trajectories of one environment for one split, in order, out of those `left` of its `count`.
+    fn chosen(&self, split: Split, selection: &Selection, left: &[usize], count: usize) -> Vec<usize> {
+        let Chooser { splits, table, .. } = self;
+        let able = left.iter().copied().filter(|&piece| self.is_long_enough(piece, split));
         if selection.last.is_some() {
-            let ends = left.iter().filter(|trajectory| trajectory.ends_with(LAST));
-            return ends.map(|&trajectory| trajectory.to_owned()).collect();
+            return able.filter(|&piece| table.id(piece).ends_with(LAST)).collect();
         }
         let Some(fraction) = selection.fraction else {
-            let named =
-                |trajectory: &&&str| selection.trajectories.iter().any(|id| is_named(id, environment, trajectory));
-            return left.iter().filter(named).map(|&trajectory| trajectory.to_owned()).collect();
+            let named = |&piece: &usize| {
+                let (environment, trajectory) = (table.environment(piece), table.id(piece));
+                selection.trajectories.iter().any(|id| is_named(id, environment, &trajectory))
+            };
+            return able.filter(named).collect();
         };
-        let seed = self.splits.seed.unwrap_or_default();
+        let seed = splits.seed.unwrap_or_default();
         let wanted = ((fraction * count as f64) as usize).max(1).min(left.len().saturating_sub(1));
-        let mut drawn: Vec<(f64, &str)> =
-            left.iter().map(|&trajectory| (lot(seed, split, environment, trajectory), trajectory)).collect();
-        drawn.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(b.1)));
-        let mut chosen: Vec<String> =
-            drawn.into_iter().take(wanted).map(|(_, trajectory)| trajectory.to_owned()).collect();
-        chosen.sort();
+        let mut drawn: Vec<(f64, usize)> =
+            able.map(|piece| (lot(seed, split, table.environment(piece), &table.id(piece)), piece)).collect();
+        drawn.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut chosen: Vec<usize> = drawn.into_iter().take(wanted).map(|(_, piece)| piece).collect();
+        chosen.sort_unstable();
         chosen
     }
 }

@@ -1,8 +1,9 @@
 //! The rows of all trajectories: in memory up to a budget, beyond it in a temporary file.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::sync::Arc;
 
 use super::clock::Moment;
 use super::held::{Held, Written};
@@ -13,33 +14,50 @@ use super::table::{IDS_APART, RowReader};
 /// Numbers that there is room for in memory: 256 MiB.
 const BUDGET: usize = 1 << 25;
 
-/// What the rows of one trajectory have given so far.
+/// A trajectory of the table.
 pub(super) struct Track {
-    pub environment: String,
-    pub trajectory: String,
+    /// Both ids, with [`IDS_APART`] between them.
+    key: Arc<str>,
     /// Whether a row was left out because of a problem in it.
     pub broken: bool,
-    /// One part of all channels for a wide table, one a channel for a long one.
-    parts: Vec<Part>,
 }
 
-#[derive(Clone, Default)]
+impl Track {
+    fn ids(&self) -> (&str, &str) {
+        self.key.split_once(IDS_APART).unwrap_or((&self.key, ""))
+    }
+
+    pub fn environment(&self) -> &str {
+        self.ids().0
+    }
+
+    pub fn trajectory(&self) -> &str {
+        self.ids().1
+    }
+}
+
+/// What the rows of a part of a trajectory have given so far: all channels of a wide table, one channel of a long one.
+#[derive(Default)]
 struct Part {
     held: Held,
     /// Where those before them lie in the temporary file.
-    written: Vec<Written>,
+    #[expect(clippy::box_collection, reason = "mostly there are none, in a million parts")]
+    written: Option<Box<Vec<Written>>>,
 }
 
 /// Tracks by their ids; rows of one trajectory mostly follow one another.
 pub(super) struct Store {
     pub tracks: Vec<Track>,
+    /// Those of one track after the other.
+    parts: Vec<Part>,
+    parts_per_track: usize,
     /// Channels of a part.
     width: usize,
     budget: usize,
     held: usize,
     file: Option<File>,
     failure: Option<io::Error>,
-    positions: HashMap<String, usize>,
+    positions: HashMap<Arc<str>, u32>,
     key: String,
     last: (String, usize),
     recent: Vec<Option<(Raw, usize)>>,
@@ -60,10 +78,12 @@ fn slot(&([a, b], batch): &Raw) -> usize {
 }
 
 impl Store {
-    /// Of trajectories whose parts have `width` channels each.
-    pub fn new(width: usize) -> Self {
+    /// Of trajectories of so many parts, of `width` channels each.
+    pub fn new(parts_per_track: usize, width: usize) -> Self {
         Store {
             tracks: Vec::new(),
+            parts: Vec::new(),
+            parts_per_track,
             width,
             budget: BUDGET,
             held: 0,
@@ -76,29 +96,41 @@ impl Store {
         }
     }
 
-    /// The position of a row's track, of `parts` parts; `None` and a problem if its ids cannot be read.
-    pub fn track(&mut self, reader: &RowReader<'_>, parts: usize, problems: &mut Problems) -> Option<usize> {
+    /// The position of a row's track; `None` and a problem if its ids cannot be read.
+    pub fn track(&mut self, reader: &RowReader<'_>, problems: &mut Problems) -> Option<usize> {
         if self.tracks.is_empty() || !reader.has_ids(&self.last.0) {
             reader.ids(&mut self.key);
-            let position = match self.positions.get(&self.key) {
-                Some(&position) => position,
+            let position = match self.positions.get(self.key.as_str()) {
+                Some(&position) => position as usize,
                 None if !reader.check_ids(problems) => return None,
-                None => {
-                    let (environment, trajectory) = self.key.split_once(IDS_APART)?;
-                    self.tracks.push(Track {
-                        environment: environment.to_owned(),
-                        trajectory: trajectory.to_owned(),
-                        broken: false,
-                        parts: vec![Part::default(); parts],
-                    });
-                    self.positions.insert(self.key.clone(), self.tracks.len() - 1);
-                    self.tracks.len() - 1
-                }
+                None => self.add(self.key.as_str().into()),
             };
             self.last.0.clone_from(&self.key);
             self.last.1 = position;
         }
         Some(self.last.1)
+    }
+
+    /// A new track of these ids, without a row.
+    fn add(&mut self, key: Arc<str>) -> usize {
+        let position = self.tracks.len();
+        self.positions.insert(key.clone(), position as u32);
+        self.tracks.push(Track { key, broken: false });
+        self.parts.resize_with(self.parts.len() + self.parts_per_track, Part::default);
+        position
+    }
+
+    /// Adds the tracks of those environments of `others`, the first so many of another store, of which there is none, without a row.
+    pub fn add_environments(&mut self, others: &[Track]) {
+        if others.is_empty() {
+            return;
+        }
+        let known: HashSet<&str> = self.tracks.iter().map(Track::environment).collect();
+        let new: Vec<Arc<str>> =
+            others.iter().filter(|it| !known.contains(it.environment())).map(|it| it.key.clone()).collect();
+        new.into_iter().for_each(|key| {
+            self.add(key);
+        });
     }
 
     /// The position of a row's track, if there is one; `raw` stands for its ids and is kept.
@@ -108,7 +140,7 @@ impl Store {
             None if !self.tracks.is_empty() && reader.has_ids(&self.last.0) => self.last.1,
             None => {
                 reader.ids(&mut self.key);
-                *self.positions.get(&self.key)?
+                *self.positions.get(self.key.as_str())? as usize
             }
         };
         if let Some(raw) = raw {
@@ -126,7 +158,7 @@ impl Store {
 
     /// The position of the track of these ids, if there is one.
     pub fn find(&self, environment: &str, trajectory: &str) -> Option<usize> {
-        self.positions.get(&format!("{environment}{IDS_APART}{trajectory}")).copied()
+        self.positions.get(format!("{environment}{IDS_APART}{trajectory}").as_str()).map(|&position| position as usize)
     }
 
     /// Appends so many rows to a part of a track, which stand line after line from `first` on.
@@ -149,7 +181,7 @@ impl Store {
     }
 
     fn change(&mut self, track: usize, part: usize, append: impl FnOnce(&mut Held)) {
-        let held = &mut self.tracks[track].parts[part].held;
+        let held = &mut self.parts[track * self.parts_per_track + part].held;
         let before = held.capacity();
         append(held);
         self.held += held.capacity() - before;
@@ -170,12 +202,12 @@ impl Store {
         let Some(file) = &mut self.file else { return Ok(()) };
         let mut offset = file.seek(SeekFrom::End(0))?;
         let mut writer = BufWriter::with_capacity(1 << 20, file);
-        for part in self.tracks.iter_mut().flat_map(|track| &mut track.parts) {
+        for part in &mut self.parts {
             let held = std::mem::take(&mut part.held);
             if !held.is_empty() {
                 let written = held.write(&mut writer, offset)?;
                 offset = written.end();
-                part.written.push(written);
+                part.written.get_or_insert_default().push(written);
             }
         }
         self.held = 0;
@@ -187,21 +219,38 @@ impl Store {
     /// # Errors
     /// If the temporary file cannot be read.
     pub fn rows(&self, track: usize) -> io::Result<Vec<Series>> {
+        let width = self.width;
         let rows = |part: &Part| {
-            let mut series = Series::default();
+            let written = || part.written.iter().flat_map(|written| written.iter());
+            let count = written().map(|written| written.len(width)).sum::<usize>() + part.held.len(width);
+            let mut series = Series::with_capacity(count, width);
             if let Some(file) = &self.file {
-                for written in &part.written {
-                    written.read(file)?.append_to(&mut series);
+                for written in written() {
+                    written.append_to(&mut series, width, file)?;
                 }
             }
-            part.held.append_to(&mut series);
+            part.held.append_to(&mut series, width);
             Ok(series)
         };
-        self.tracks[track].parts.iter().map(rows).collect()
+        self.parts[track * self.parts_per_track..][..self.parts_per_track].iter().map(rows).collect()
     }
 
-    /// Reports a temporary file that could not be written.
+    /// Gives all rows back.
+    pub fn forget_rows(&mut self) {
+        (self.parts, self.file) = (Vec::new(), None);
+    }
+
+    /// Gives back what only reading takes: tracks are found by their ids no longer.
+    pub fn forget_ids(&mut self) {
+        self.positions = HashMap::new();
+        self.recent = Vec::new();
+    }
+
+    /// Ends the reading of rows, of which none stays in memory where the temporary file has most; reports one that could not be written.
     pub fn check(&mut self, problems: &mut Problems) {
+        if self.file.is_some() && self.failure.is_none() {
+            self.failure = self.write_out().err();
+        }
         if let Some(error) = self.failure.take() {
             problems.push(unusable(&error));
         }
@@ -217,19 +266,15 @@ pub(super) fn unusable(error: &io::Error) -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use super::super::series::Repeats;
     use super::*;
 
     #[test]
     fn rows_come_back_in_order_from_memory_and_file() {
-        let mut store = Store::new(2);
+        let mut store = Store::new(1, 2);
         store.budget = 150;
         for track in 0..3 {
-            store.tracks.push(Track {
-                environment: track.to_string(),
-                trajectory: "1".into(),
-                broken: false,
-                parts: vec![Part::default()],
-            });
+            store.add(format!("{track}{IDS_APART}1").into());
         }
         let row = |i: usize| (Moment::from_bits(i as u64), [i as f64, f64::NAN], Place::new(1, i as u64));
         for i in 0..50 {
@@ -241,9 +286,40 @@ mod tests {
             let [rows] = &store.rows(track).unwrap()[..] else { panic!("one part") };
             let expected: Vec<_> = (track..50).step_by(3).map(row).collect();
             assert_eq!(rows.moments, expected.iter().map(|row| row.0).collect::<Vec<Moment>>());
-            assert_eq!(rows.places, expected.iter().map(|row| row.2).collect::<Vec<_>>());
+            assert!(rows.places.iter().eq(expected.iter().map(|row| row.2)));
             assert_eq!(rows.states.len(), 2 * expected.len());
             assert!(rows.states.chunks(2).zip(&expected).all(|(state, row)| state[0] == row.1[0] && state[1].is_nan()));
+        }
+    }
+
+    #[test]
+    fn equal_rows_are_counted() {
+        let again: [(u64, &[f64]); 7] = [
+            (1, &[2.0, f64::NAN]),
+            (1, &[2.0, f64::NAN]),
+            (1, &[2.0, f64::NAN]),
+            (1, &[2.5, f64::NAN]),
+            (3, &[2.5, f64::NAN]),
+            (3, &[2.5, f64::NAN]),
+            (1, &[2.0, f64::NAN]),
+        ];
+        let place = |i: usize| Place::new(0, i as u64);
+        let at = |i: usize| Moment::from_bits(again[i].0);
+        for together in [0, 1, 4, again.len()] {
+            let mut store = Store::new(1, 2);
+            store.add("a".into());
+            store.budget = if together == 1 { 0 } else { BUDGET };
+            store.push_all(0, 0, together, at, |c, i| again[i].1[c], place(0));
+            (together..again.len()).for_each(|i| store.push(0, 0, at(i), again[i].1, place(i)));
+            let [rows] = &store.rows(0).unwrap()[..] else { panic!("one part") };
+            let copies: u64 = (0..rows.moments.len()).map(|i| rows.copies(i)).sum();
+            assert_eq!(copies, again.len() as u64, "{together}");
+            if together != 1 {
+                assert_eq!(rows.moments, [0, 3, 4, 6].map(at));
+                assert!(rows.places.iter().eq([0, 3, 4, 6].map(place)));
+                assert_eq!(rows.repeats[&place(0)], Repeats { count: 2, first: place(1) });
+                assert_eq!(rows.repeats[&place(4)], Repeats { count: 1, first: place(5) });
+            }
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The tables of samples, wide or long, to trajectories in the order of their ids and of time.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use super::cell::Writing;
@@ -11,7 +13,7 @@ use super::events::{EventFiles, Events};
 use super::files::{self, SourceFile};
 use super::marks::UnreadMarks;
 use super::petab;
-use super::pieces::{Pieces, Samples, Tracks};
+use super::pieces::{Piece, Samples, Tracks};
 use super::plain::Plain;
 use super::problem::{Kind, Problem, Problems, shown};
 use super::series::Place;
@@ -26,7 +28,7 @@ use crate::progress::Interrupt;
 
 /// Every trajectory of the tables.
 pub(super) struct Trajectories {
-    pub environments: Pieces,
+    pub pieces: Vec<Piece>,
     /// The files they stand in.
     pub files: Vec<SourceFile>,
     pub parents: Vec<Parent>,
@@ -43,19 +45,56 @@ pub(super) struct Trajectories {
 }
 
 impl Trajectories {
+    /// The id of the environment of a trajectory.
+    pub fn environment(&self, piece: usize) -> &str {
+        self.store.tracks[self.pieces[piece].track].environment()
+    }
+
+    /// The id of a trajectory.
+    pub fn id(&self, piece: usize) -> Cow<'_, str> {
+        let piece = &self.pieces[piece];
+        piece.id(&self.store.tracks[piece.track])
+    }
+
+    /// The trajectories of one environment after the other.
+    pub fn environments(&self) -> Vec<Range<usize>> {
+        let environment = |piece: &Piece| self.store.tracks[piece.track].environment();
+        let mut end = 0;
+        let of_one = |pieces: &[Piece]| {
+            let start = end;
+            end += pieces.len();
+            start..end
+        };
+        self.pieces.chunk_by(|a, b| environment(a) == environment(b)).map(of_one).collect()
+    }
+
+    /// Gives the memory of all samples back; their ids and counts stay.
+    pub fn forget_samples(&mut self) {
+        self.store.forget_rows();
+    }
+
     /// The samples of a trajectory.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn samples(&mut self, settings: &Settings, environment: &str, trajectory: &str) -> io::Result<Samples> {
-        let piece = &self.environments[environment][trajectory];
-        if self.last.as_ref().is_none_or(|last| last.0 != piece.track) {
-            let tracks = Tracks { settings, files: &self.files, clock: &self.clock, events: &self.events };
-            // What could be said of it has been said when it was made.
-            let (mut counts, mut problems) = (Counts::new(settings), Problems::default());
-            self.last = Some((piece.track, tracks.gather(&self.store, piece.track, "", &mut counts, &mut problems)?));
+    pub fn samples(&mut self, settings: &Settings, piece: usize) -> io::Result<Samples> {
+        let Piece { track, samples, .. } = &self.pieces[piece];
+        let last = self.last.take().filter(|last| last.0 == *track);
+        let all = match last {
+            Some((_, all)) => all,
+            None => {
+                let tracks = Tracks { settings, files: &self.files, clock: &self.clock, events: &self.events };
+                // What could be said of it has been said when it was made.
+                let (mut counts, mut problems) = (Counts::new(settings), Problems::default());
+                tracks.gather(&self.store, *track, "", &mut counts, &mut problems)?
+            }
+        };
+        if *samples == (0..all.times.len()) {
+            return Ok(all); // a long one does not stand in memory twice
         }
-        Ok(self.last.as_ref().map(|last| last.1.part(piece.samples.clone())).unwrap_or_default())
+        let part = all.part(samples.clone());
+        self.last = Some((*track, all));
+        Ok(part)
     }
 }
 
@@ -80,9 +119,8 @@ pub(super) fn read(
         writing: &writing,
         clock: Clock::new(settings),
         names: ChannelNames::new(settings),
-        store: Store::new(width),
+        store: Store::new(parts, width),
         events: Events::new(settings),
-        parts,
         state: Vec::new(),
         counts: Counts::new(settings),
         filled: BTreeSet::new(),
@@ -110,6 +148,7 @@ pub(super) fn read(
         }
     }
     let Reading { mut clock, names, mut store, mut events, mut counts, filled, unmet, unread, .. } = reading;
+    store.add_environments(events.tracks());
     let event_files = EventFiles { settings, directory, interrupt };
     match event_files.read(&mut events, &mut clock, &mut counts, &mut warnings, problems) {
         Some(files) => parents.extend(files),
@@ -145,7 +184,7 @@ pub(super) fn read(
         return None;
     }
     let tracks = Tracks { settings, files: &files, clock: &clock, events: &events };
-    let environments = tracks.pieces(&store, &mut counts, problems);
+    let pieces = tracks.pieces(&store, &mut counts, problems);
     problems.extend(counts.ties.problem());
     warnings.extend(unmet.warnings("import.table.rows", &table.rows));
     warnings.extend(unread.warnings());
@@ -153,6 +192,7 @@ pub(super) fn read(
     warnings.extend(counts.ties.warning());
     warnings.extend(counts.set_back());
     warnings.extend(events.unmatched(&store));
+    store.forget_ids();
     warnings.extend(petab::ignored(&filled, &files));
     if let Some(short) = clock.short() {
         let remedy = "it is read as hours and minutes; if it is not, set `import.table.time_format = \"%M:%S\"`";
@@ -160,7 +200,7 @@ pub(super) fn read(
         warnings.push(problem.file(&files[0].path).setting("import.table.time"));
     }
     let stopped = !finished;
-    Some(Trajectories { environments, files, parents, stopped, counts, warnings, store, events, clock, last: None })
+    Some(Trajectories { pieces, files, parents, stopped, counts, warnings, store, events, clock, last: None })
 }
 
 /// All that outlasts one file.
@@ -171,8 +211,6 @@ struct Reading<'a> {
     names: ChannelNames,
     store: Store,
     events: Events,
-    /// Parts of a track: one of all channels, or one a channel.
-    parts: usize,
     /// Scratch.
     state: Vec<f64>,
     counts: Counts,
@@ -245,7 +283,7 @@ impl Reading<'_> {
         };
         let is_observed = self.state.iter().any(|value| !value.is_nan());
         self.unread.sample(reader, &columns.of_samples, is_observed);
-        let Some(track) = self.store.track(reader, self.parts, problems) else { return };
+        let Some(track) = self.store.track(reader, problems) else { return };
         match time {
             Some(time) if usable => self.store.push(track, channel.unwrap_or(0), time, &self.state, place),
             _ => self.store.tracks[track].broken = true,

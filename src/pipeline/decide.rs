@@ -5,8 +5,6 @@
 //! the same ingredients is adopted, whoever made it; one that differs is replaced only if this pipeline made it, or by
 //! force.
 
-use std::fs;
-
 use serde_json::Value;
 
 use super::error::Error;
@@ -18,6 +16,7 @@ use super::stage::Stage;
 use super::stages::{Executor, Product};
 use crate::dataset::{Manifest, Parent};
 use crate::digest::sha256;
+use crate::regular;
 use crate::schema::FormatVersion;
 
 /// What decides the product of `stage` now. Products of `pending` stages are still to be made and may be missing.
@@ -49,7 +48,7 @@ pub fn ingredients(
             }
         }
         if stage.reads_records()
-            && let Ok(bytes) = fs::read(plan.record_path(parent))
+            && let Ok(bytes) = regular::read(&plan.record_path(parent))
         {
             parents.push(Parent { name: format!("the record of {parent}"), sha256: sha256(&bytes) });
         }
@@ -193,7 +192,7 @@ fn dataset_differences(manifest: &Manifest, ingredients: &Ingredients, configura
 }
 
 fn read_manifest(plan: &Plan) -> Result<Manifest, String> {
-    let bytes = fs::read(plan.dataset_directory.join("manifest.json"));
+    let bytes = regular::read(&plan.dataset_directory.join("manifest.json"));
     let bytes = bytes.map_err(|error| format!("a directory or file without a readable manifest.json ({error})"))?;
     let manifest: Manifest =
         serde_json::from_slice(&bytes).map_err(|error| format!("a manifest.json that is not a dataset's ({error})"))?;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::printable::printable;
+
 /// Where something was said.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
@@ -40,12 +42,10 @@ pub struct Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.place)?;
-        let named_by_place = matches!(&self.place, Place::Argument { key, .. } if *key == self.key);
-        if !self.key.is_empty() && !named_by_place {
-            write!(f, "{}: ", self.key)?;
-        }
-        write!(f, "found {}, expected {}; {}", self.found, self.expected, self.remedy)
+        let Diagnostic { place, key, found, expected, remedy } = self;
+        let named_by_place = matches!(place, Place::Argument { key: typed, .. } if typed == key);
+        let key = if key.is_empty() || named_by_place { String::new() } else { format!("{key}: ") };
+        f.write_str(&printable(&format!("{place}: {key}found {found}, expected {expected}; {remedy}")))
     }
 }
 

@@ -10,7 +10,9 @@ use serde_json::{Map, Number, Value};
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::diagnostic::{Diagnostic, Place};
+use super::lines::Lines;
 use super::nearest;
+use crate::regular;
 
 /// Where a key and its value stand.
 #[derive(Clone, Debug)]
@@ -55,7 +57,12 @@ impl Document {
             };
             return Err(whole("a directory".to_owned(), expected, remedy));
         }
-        let bytes = fs::read(path).map_err(|error| match error.kind() {
+        if let Some(special) = regular::special(path) {
+            let remedy =
+                "write it to a file, whose name names the run, and beside which others that it names are looked for";
+            return Err(whole(special.to_owned(), expected, remedy.to_owned()));
+        }
+        let bytes = regular::read(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => whole("no such file".to_owned(), expected, missing_file_remedy(path)),
             _ => whole(format!("a file that cannot be read ({error})"), expected, "make it readable".to_owned()),
         })?;
@@ -63,7 +70,7 @@ impl Document {
             let start = error.valid_up_to();
             let before = String::from_utf8_lossy(&bytes[..start]);
             vec![Diagnostic {
-                place: position(&file, &before, before.len()),
+                place: Lines::of(&before).position(&file, before.len()),
                 key: String::new(),
                 found: format!("the byte 0x{:02x}, which is not UTF-8", bytes[start]),
                 expected: "UTF-8 text".to_owned(),
@@ -84,9 +91,10 @@ impl Document {
     /// Every syntax error.
     pub fn parse(file: &str, text: &str) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
         let (table, errors) = DeTable::parse_recoverable(text);
+        let lines = Lines::of(text);
         if !errors.is_empty() {
             let diagnostics = errors.iter().map(|error| Diagnostic {
-                place: position(file, text, error.span().map_or(0, |span| span.start)),
+                place: lines.position(file, error.span().map_or(0, |span| span.start)),
                 key: String::new(),
                 found: format!("a syntax error ({})", one_line(error.message())),
                 expected: "TOML".to_owned(),
@@ -100,7 +108,7 @@ impl Document {
         let mut document =
             Document { file: file.to_owned(), root: Value::Null, said: BTreeMap::new(), refused: BTreeSet::new() };
         let mut problems = Vec::new();
-        let mut locate = |span: Range<usize>| position(file, text, span.start);
+        let mut locate = |span: Range<usize>| lines.position(file, span.start);
         document.root = document.table(&mut Vec::new(), table.get_ref(), &mut locate, &mut problems);
         Ok((document, problems))
     }
@@ -306,17 +314,6 @@ pub fn describe(value: &Value) -> String {
         }
         Value::String(text) => format!("the string \"{text}\""),
         scalar => scalar.to_string(),
-    }
-}
-
-/// Line and column of byte `offset`, both from one, columns in characters.
-fn position(file: &str, text: &str, offset: usize) -> Place {
-    let before = &text[..text.floor_char_boundary(offset)];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    Place::Position {
-        file: file.to_owned(),
-        line: before.matches('\n').count() + 1,
-        column: before[line_start..].chars().count() + 1,
     }
 }
 

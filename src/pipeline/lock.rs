@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
-use crate::atomic::TEMPORARY_PREFIX;
+use crate::atomic::{TEMPORARY_PREFIX, abandoned};
 use crate::progress::{Event, Run};
 
 /// A held lock.
@@ -110,6 +110,9 @@ impl DatasetWriting {
         let all = match Lock::exclusive(&path) {
             Ok(alone) => {
                 sweep(folder, run);
+                if let Some(elsewhere) = directory.canonicalize().ok().filter(|_| directory.is_symlink()) {
+                    sweep_directories(elsewhere.parent().unwrap_or(&elsewhere), run);
+                }
                 alone.downgrade()?
             }
             Err(Error::Locked { .. }) => Lock::shared(&path)?,
@@ -134,20 +137,27 @@ pub fn dataset_reading(directory: &Path) -> Result<Option<Lock>, Error> {
     }
 }
 
-/// Removes temporary siblings in `directory`, whose lock we hold: whoever made them is dead.
+/// Removes temporary siblings in `directory`, whose lock we hold: whoever made a file there is dead.
 pub fn sweep(directory: &Path, run: &Run<'_>) {
+    sweep_directories(directory, run);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if !entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX) {
-            continue;
+        let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX);
+        if is_temporary && !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            tell(&entry.path(), fs::remove_file(entry.path()), run);
         }
-        let path = entry.path();
-        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let removed = if is_directory { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        run.emit(match removed {
-            Ok(()) => Event::Note(format!("removed {}, left by a run that died", path.display())),
-            Err(error) => Event::Warn(format!("{}: left by a run that died; remove it ({error})", path.display())),
-        });
     }
+}
+
+/// Removes temporary directories in `directory` whose makers are dead, which can be told of them one by one.
+pub fn sweep_directories(directory: &Path, run: &Run<'_>) {
+    abandoned(directory).for_each(|path| tell(&path, fs::remove_dir_all(&path), run));
+}
+
+fn tell(path: &Path, removed: io::Result<()>, run: &Run<'_>) {
+    run.emit(match removed {
+        Ok(()) => Event::Note(format!("removed {}, left by a run that died", path.display())),
+        Err(error) => Event::Warn(format!("{}: left by a run that died; remove it ({error})", path.display())),
+    });
 }
 
 fn dataset_lock(directory: &Path) -> PathBuf {

@@ -2,7 +2,6 @@
 //!
 //! The product is published before its record is written, so a crash between the two only repeats work.
 
-use std::fs;
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::fingerprint::Ingredients;
 use crate::atomic;
+use crate::regular;
 
 /// How a stage ran, and what it made from what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ pub struct Record {
 impl Record {
     /// Reads a record; `None` where there is none, or none that this version can read: the stage then runs again.
     pub fn read(path: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(path).ok()?).ok()
+        serde_json::from_slice(&regular::read(path).ok()?).ok()
     }
 
     /// Writes the record, atomically.

@@ -19,6 +19,7 @@ use crate::dataset::{self, Dataset, FileEntry, Parent};
 use crate::digest::{sha256, sha256_of_file};
 use crate::engine::{Compute, device_name};
 use crate::progress::Run;
+use crate::regular;
 use crate::{estimate, generate, import, report, train};
 
 /// What a stage left behind.
@@ -211,7 +212,7 @@ fn directory_without(directory: &Path, left_out: Option<&str>) -> Result<Option<
     let manifest = directory.join("manifest.json");
     let product =
         |sha256: String, damage: Option<String>| Ok(Some(Product { path: directory.to_owned(), sha256, damage }));
-    let bytes = match fs::read(&manifest) {
+    let bytes = match regular::read(&manifest) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound || error.kind() == io::ErrorKind::NotADirectory => {
             return product(String::new(), Some("has no manifest.json".to_owned()));
@@ -241,7 +242,7 @@ fn directory_without(directory: &Path, left_out: Option<&str>) -> Result<Option<
 fn model_product(directory: &Path) -> Result<Option<Product>, Error> {
     let Some(whole) = directory_without(directory, Some(MAP_FILE))? else { return Ok(None) };
     let manifest = directory.join("manifest.json");
-    let Ok(mut value) = serde_json::from_slice::<Value>(&fs::read(&manifest).unwrap_or_default()) else {
+    let Ok(mut value) = serde_json::from_slice::<Value>(&regular::read(&manifest).unwrap_or_default()) else {
         return Ok(Some(whole));
     };
     if let Some(files) = value.get_mut("files").and_then(Value::as_array_mut) {
@@ -256,7 +257,7 @@ fn map_product(directory: &Path) -> Result<Option<Product>, Error> {
         return Ok(None);
     }
     let path = directory.join(MAP_FILE);
-    let bytes = if exists(&path)? { fs::read(&path).map_err(Error::io(&path))? } else { Vec::new() };
+    let bytes = if exists(&path)? { regular::read(&path).map_err(Error::io(&path))? } else { Vec::new() };
     Ok(Some(Product { path, sha256: sha256(&bytes), damage: None }))
 }
 
@@ -277,7 +278,7 @@ fn list(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) -> R
         if path.is_dir() {
             list(root, &path, into)?;
         } else {
-            let bytes = fs::read(&path).map_err(Error::io(&path))?;
+            let bytes = regular::read(&path).map_err(Error::io(&path))?;
             let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
             into.insert(name, sha256(&bytes));
         }

@@ -1,6 +1,5 @@
 //! Systems in files of their own: read in place of their path, so that everything after sees equations alone.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -9,6 +8,7 @@ use super::diagnostic::{Diagnostic, Place};
 use super::document::Document;
 use super::plan::whole_numbers;
 use super::validate;
+use crate::regular;
 use crate::systems::Equations;
 
 /// Where a pipeline names a system.
@@ -29,7 +29,7 @@ pub fn embed(document: &mut Document, pipeline: &Path) -> Result<Vec<Diagnostic>
             continue;
         };
         let path = pipeline.parent().unwrap_or(Path::new("")).join(name);
-        let text = fs::read_to_string(&path).map_err(|error| {
+        let text = regular::read_to_string(&path).map_err(|error| {
             vec![Diagnostic {
                 place: document.value_place(&key),
                 key: key.join("."),

@@ -1,9 +1,9 @@
 //! Estimation from trajectories with missing cells.
 
-use paramill::estimate::Status;
+use paramill::estimate::{InitialState, Settings, Status};
 use paramill::schema::{Split, Trajectory};
 
-use super::{TRAINED, Trained, grid, resting, rows};
+use super::{TRAINED, Trained, estimate_with, grid, resting, rows};
 
 /// The trajectory with every third cell missing but for the first sample.
 fn holed(trajectory: &Trajectory) -> Trajectory {
@@ -63,4 +63,43 @@ fn environments_with_too_little_say_so_and_change_no_other_row() {
     assert_eq!((found[3].status, found[3].points), (Status::TooFewPoints, 1));
     assert_eq!(found[3].reason, "1 observed values for 2 context dimensions");
     assert!(found[4].context == found[5].context && found[4].status == Status::Ok);
+}
+
+#[test]
+fn environments_of_one_sample_or_none_say_so_and_change_no_other_row() {
+    let Trained { dataset, model, .. } = &*TRAINED;
+    let root = tempfile::tempdir().unwrap();
+    let good: Vec<Trajectory> = dataset.read(Split::Grid).unwrap().into_iter().take(4).collect();
+    let mut all = good.clone();
+    let mut half = resting("2 half", 1, [1.0, 2.0]);
+    half.states[0] = f64::NAN;
+    all.extend([resting("0 none", 0, [1.0; 2]), resting("1 one", 1, [1.0, 2.0]), half]);
+    all.push(resting("3 unobserved", 1, [f64::NAN; 2]));
+    // A good environment with two more trajectories, of one sample and of none.
+    all.extend([1, 0].map(|count| {
+        let more = resting(&good[0].environment, count, [1.0, 2.0]);
+        Trajectory { trajectory: format!("more {count}"), parameters: good[0].parameters.clone(), ..more }
+    }));
+    for initial_state in [InitialState::Observed, InitialState::Estimated] {
+        let settings = Settings { initial_state: Some(initial_state), ..Settings::default() };
+        let of = |name: &str, trajectories: Vec<Trajectory>| {
+            let dataset = grid(root.path(), name, dataset.manifest(), trajectories);
+            estimate_with(
+                &settings,
+                &dataset,
+                model,
+                &root.path().join(format!("{name} {initial_state:?}")),
+                Split::Grid,
+            )
+        };
+        let (alone, found) = (of("alone", good.clone()), of("with", all.clone()));
+        let statuses: Vec<Status> = found[..4].iter().map(|row| row.status).collect();
+        assert_eq!(statuses, [Status::NoData, Status::TooFewPoints, Status::TooFewPoints, Status::NoData]);
+        assert!(found[..4].iter().all(|row| !row.reason.is_empty() && row.context.iter().all(|xi| xi.is_nan())));
+        assert_eq!(found[5..], alone[1..]);
+        let (with, without) = (&found[4], &alone[0]);
+        for (with, without) in with.parameters.iter().zip(&without.parameters) {
+            approx::assert_relative_eq!(with.value, without.value, max_relative = 1e-6);
+        }
+    }
 }

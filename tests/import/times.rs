@@ -75,8 +75,6 @@ fn trajectories_are_cut_at_gaps() {
     assert_eq!(times[..2], [vec![0.0, 0.3, 5.0], vec![5.5, 9.0]]);
     let nothing = Archive::new().change(|settings| settings.table.split_length = Some(0.1));
     insta::assert_snapshot!("length_too_short", nothing.report());
-    let nothing = Archive::new().change(|settings| settings.table.split_gap = Some(0.1));
-    insta::assert_snapshot!("gap_too_short", nothing.report());
 }
 
 /// A cycler's clock, which goes on beyond 24 hours.

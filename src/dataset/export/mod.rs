@@ -1,9 +1,9 @@
 //! A dataset in the formats of others: one file a split, streamed a few trajectories at a time.
 
-use std::fs;
 use std::path::Path;
 
 use super::copying::{Copying, batch_length};
+use super::room::check_room;
 use super::{Dataset, Error, SplitSummary, Store};
 use crate::atomic;
 use crate::progress::Run;
@@ -90,15 +90,4 @@ pub fn export(dataset: &Dataset, format: ExportFormat, directory: &Path, run: &R
 fn uncompressed(summary: &SplitSummary, size: usize) -> u64 {
     let values = summary.trajectories.saturating_mul(summary.longest).saturating_mul(size + 1);
     (values as u64).saturating_mul(size_of::<f64>() as u64)
-}
-
-/// libhdf5 aborts the process where a disk is full: there must be room before it writes.
-fn check_room(place: &Path, directory: &Path, wanted: u64) -> Result<(), Error> {
-    let place = fs::File::open(place).map_err(Error::io(directory))?;
-    let disk = rustix::fs::fstatvfs(place).map_err(|error| Error::io(directory)(error.into()))?;
-    let room = disk.f_bavail.saturating_mul(disk.f_frsize);
-    match wanted <= room {
-        true => Ok(()),
-        false => Err(Error::invalid(directory, format!("room for {room} bytes"), format!("room for {wanted} bytes"))),
-    }
 }

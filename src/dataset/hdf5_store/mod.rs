@@ -1,6 +1,6 @@
 //! The HDF5 copy: one file a split, in the netCDF-4 data model, so that xarray opens it with either of its engines.
 //!
-//! Symbols: `B` trajectories of the split, `T` samples of the longest of them. Variables, all in the root group:
+//! Symbols: `B` trajectories of the split, `T` samples of the longest of them (one where none has any). Variables, all in the root group:
 //!
 //! | variable | shape | type |
 //! |---|---|---|
@@ -25,7 +25,7 @@ pub(crate) use reach::reach_problems;
 pub(super) use read::OpenSplit;
 pub(crate) use texts::Texts;
 pub(super) use the_well::GROUPS;
-pub(super) use write::{SplitVariables, builder, chunk, image, string, text, write_rows};
+pub(super) use write::{SplitVariables, builder, chunk, image, string, text, write_long, write_rows};
 
 /// Root attribute that states the format version.
 const FORMAT_ATTRIBUTE: &str = "paramill_format";

@@ -9,6 +9,7 @@ use ndarray::IxDyn;
 
 use super::reach::reach_problems;
 use super::texts::Texts;
+use super::write::stored_length;
 use crate::dataset::layout::{ENVIRONMENT_ID, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
 use crate::dataset::{Error, IndexEntry, Manifest};
 use crate::schema::{Split, StateShape, Trajectory};
@@ -52,11 +53,11 @@ impl OpenSplit {
 
         let summary = manifest.splits.get(&split).cloned().unwrap_or_default();
         let (rows, longest) = match manifest.shards(split) {
-            1 => (summary.trajectories, summary.longest),
+            1 => (summary.trajectories, stored_length(summary.longest)),
             _ => {
                 let along = if file.link_exists(SAMPLE) { SAMPLE } else { TIME };
                 let length = |name, most: usize| variables.length(name).unwrap_or(0).min(most);
-                (length(TRAJECTORY, summary.trajectories), length(along, summary.longest))
+                (length(TRAJECTORY, summary.trajectories), length(along, stored_length(summary.longest)))
             }
         };
         let float = TypeDescriptor::Float(FloatSize::U8);
@@ -117,7 +118,7 @@ impl OpenSplit {
     /// The trajectories of these rows, as they stand in the file; the rows are within the index.
     pub(in crate::dataset) fn read(&self, rows: Range<usize>) -> Result<Vec<Trajectory>, Error> {
         let entries = &self.index[rows.clone()];
-        let longest = entries.iter().map(|entry| entry.samples).max().unwrap_or(0);
+        let longest = stored_length(entries.iter().map(|entry| entry.samples).max().unwrap_or(0));
         let slab = |variable: &Dataset| {
             variable.read_slice_2d::<f64, _>((rows.clone(), 0..longest)).map_err(Error::hdf5(&self.path))
         };
@@ -263,7 +264,7 @@ impl Variables<'_> {
             .enumerate()
             .map(|(row, ((environment, trajectory), &count))| {
                 let samples = usize::try_from(count).ok().filter(|count| *count <= longest).unwrap_or_else(|| {
-                    problems.push(format!("`{SAMPLE_COUNT}` of row {row} is {count}; expected from 2 to {longest}"));
+                    problems.push(format!("`{SAMPLE_COUNT}` of row {row} is {count}; expected from 0 to {longest}"));
                     0
                 });
                 let parameters =

@@ -4,6 +4,7 @@
 
 use std::ffi::{CString, c_char, c_int};
 use std::ops::Range;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +16,7 @@ use hdf5_metno::{
 };
 use hdf5_metno_sys::h5f::H5Fget_file_image;
 use hdf5_metno_sys::h5i::hid_t;
-use ndarray::{Array1, Array2, ArrayD};
+use ndarray::{Array1, Array2, ArrayD, ArrayView1};
 
 use super::{FORMAT_ATTRIBUTE, the_well};
 use crate::dataset::layout::{ENVIRONMENT_ID, POINT, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
@@ -24,6 +25,8 @@ use crate::schema::{FormatVersion, Input, Quantity, Split, StateShape, Trajector
 
 /// Values of a chunk of a `[B, T]` variable, at most (128 KiB).
 const CHUNK_VALUES: usize = 1 << 14;
+/// Values written at a time, at most but for one chunk of samples (16 MiB).
+const WRITTEN_VALUES: usize = 1 << 21;
 /// Deflate level: beyond it, noisy doubles only cost time.
 const DEFLATE: u8 = 4;
 
@@ -43,16 +46,33 @@ pub(in crate::dataset) fn image(manifest: &Manifest, split: Split, rows: &[Traje
         .with_fapl(|plist| plist.core_filebacked(false))
         .with_fcpl(|plist| plist.link_creation_order(LinkCreationOrder::Indexed).obj_track_times(false))
         .create(name)?;
-    text(&file, FORMAT_ATTRIBUTE, &FormatVersion::CURRENT.to_string())?;
-    let first = rows.first().map_or(&[][..], |row| &row.times);
-    let shared = rows.iter().all(|row| same_bits(&row.times, first)).then_some(first);
-    let index: Vec<IndexEntry> = rows.iter().map(IndexEntry::of).collect();
-    SplitVariables::lay_out(&file, manifest, split, &index, shared, true)?.append(rows)?;
-    if shared.is_some() {
-        the_well::add(&file, manifest, rows.len())?;
-    }
+    fill(&file, manifest, split, rows)?;
     file.flush()?;
     bytes_of(&file)
+}
+
+/// Writes the file at `path` that [`image`] would be of the `row` alone, which need not stand in memory a second time.
+pub(in crate::dataset) fn write_long(path: &Path, manifest: &Manifest, split: Split, row: &Trajectory) -> Result<()> {
+    // Nobody else knows the file yet, and a child of the process would keep the lock for as long as it lives.
+    let file = FileBuilder::new()
+        .with_fapl(|plist| plist.file_locking(false))
+        .with_fcpl(|plist| plist.link_creation_order(LinkCreationOrder::Indexed).obj_track_times(false))
+        .create(path)?;
+    fill(&file, manifest, split, std::slice::from_ref(row))?;
+    file.flush()
+}
+
+/// Writes all that the file of `rows` holds.
+fn fill(file: &File, manifest: &Manifest, split: Split, rows: &[Trajectory]) -> Result<()> {
+    text(file, FORMAT_ATTRIBUTE, &FormatVersion::CURRENT.to_string())?;
+    let first = rows.first().map_or(&[][..], |row| &row.times);
+    let shared = rows.iter().all(|row| same_bits(&row.times, first)).then_some(first).filter(|first| !first.is_empty());
+    let index: Vec<IndexEntry> = rows.iter().map(IndexEntry::of).collect();
+    SplitVariables::lay_out(file, manifest, split, &index, shared, true)?.append(rows)?;
+    if shared.is_some() {
+        the_well::add(file, manifest, rows.len())?;
+    }
+    Ok(())
 }
 
 /// The variables of a split in a file: laid out at once, filled row after row.
@@ -80,17 +100,17 @@ impl SplitVariables {
         on_point: bool,
     ) -> Result<Self> {
         root_attributes(file, manifest, split)?;
-        let longest = index.iter().map(|row| row.samples).max().unwrap_or(0);
-        let trajectory = Scale::new(file, TRAJECTORY, &counting(index.len()))?;
+        let longest = stored_length(index.iter().map(|row| row.samples).max().unwrap_or(0));
+        let trajectory = Scale::new(file, TRAJECTORY, counting(index.len()).view())?;
         text(&trajectory.dataset, "long_name", "row of the trajectory")?;
         let (along, times) = match shared {
             Some(times) => {
-                let time = Scale::new(file, TIME, &Array1::from(times.to_vec()))?;
+                let time = Scale::new(file, TIME, ArrayView1::from(times))?;
                 describe(&time.dataset, &Quantity::new(TIME, &manifest.time_unit, "time"))?;
                 (time, None)
             }
             None => {
-                let sample = Scale::new(file, SAMPLE, &counting(longest))?;
+                let sample = Scale::new(file, SAMPLE, counting(longest).view())?;
                 text(&sample.dataset, "long_name", "number of the sample in its trajectory")?;
                 let times = variable(file, TIME, &[index.len(), longest], &[&trajectory, &sample])?;
                 describe(&times, &Quantity::new(TIME, &manifest.time_unit, "time of the sample"))?;
@@ -119,14 +139,14 @@ impl SplitVariables {
         let mut scales = vec![trajectory, along];
         for axis in manifest.grid.iter().flat_map(|grid| &grid.axes) {
             let places = Array1::from_iter((0..axis.count).map(|i| i as f64 * axis.spacing));
-            let scale = Scale::new(file, &axis.name, &places)?;
+            let scale = Scale::new(file, &axis.name, places.view())?;
             describe(&scale.dataset, &Quantity::new(&axis.name, &axis.unit, "place on the axis; periodic"))?;
             scales.push(scale);
         }
         let state = manifest.state_shape();
         let mut shape: Vec<usize> = [index.len(), longest].into_iter().chain(state.space.iter().copied()).collect();
         if on_point && shared.is_some() && manifest.grid.is_none() {
-            let point = Scale::new(file, POINT, &Array1::from_elem(1, 0.0))?;
+            let point = Scale::new(file, POINT, ArrayView1::from(&[0.0]))?;
             describe(&point.dataset, &Quantity::new(POINT, "1", "the state has no space"))?;
             scales.push(point);
             shape.push(1);
@@ -152,31 +172,56 @@ impl SplitVariables {
     pub(in crate::dataset) fn append(&mut self, rows: &[Trajectory]) -> Result<()> {
         let place = self.filled..self.filled + rows.len();
         if let Some(variable) = &self.times {
-            let times = Array2::from_shape_fn((rows.len(), self.longest), |(b, t)| {
-                rows[b].times.get(t).copied().unwrap_or(f64::NAN)
-            });
-            write_rows(variable, place.clone(), times.into_raw_vec_and_offset().0)?;
+            self.write(variable, &place, |samples| {
+                let time = |(b, t): (usize, usize)| rows[b].times.get(samples.start + t).copied().unwrap_or(f64::NAN);
+                Array2::from_shape_fn((rows.len(), samples.len()), time).into_raw_vec_and_offset().0
+            })?;
         }
         for (c, variable) in self.channels.iter().enumerate() {
-            write_rows(variable, place.clone(), padded_fields(rows, self.longest, &self.state, c))?;
+            self.write(variable, &place, |samples| padded_fields(rows, samples, &self.state, c))?;
         }
         for (u, variable) in self.inputs.iter().enumerate() {
-            let values = Array2::from_shape_fn((rows.len(), self.longest), |(b, t)| {
-                if t < rows[b].len() { rows[b].input(t)[u] } else { f64::NAN }
-            });
-            write_rows(variable, place.clone(), values.into_raw_vec_and_offset().0)?;
+            self.write(variable, &place, |samples| {
+                let input = |(b, t): (usize, usize)| {
+                    let t = samples.start + t;
+                    if t < rows[b].len() { rows[b].input(t)[u] } else { f64::NAN }
+                };
+                Array2::from_shape_fn((rows.len(), samples.len()), input).into_raw_vec_and_offset().0
+            })?;
         }
         self.filled = place.end;
         Ok(())
     }
+
+    /// Writes these rows of a variable, whole chunks of some samples at a time, of which `values` gives all values.
+    fn write(&self, variable: &Dataset, rows: &Range<usize>, values: impl Fn(Range<usize>) -> Vec<f64>) -> Result<()> {
+        let shape = variable.shape();
+        let of_sample = rows.len() * shape[2..].iter().product::<usize>();
+        let of_chunk = chunk(&shape)[1];
+        let together = (WRITTEN_VALUES / (of_sample * of_chunk).max(1)).max(1) * of_chunk;
+        for first in (0..self.longest).step_by(together) {
+            let samples = first..(first + together).min(self.longest);
+            write_samples(variable, rows.clone(), samples.clone(), values(samples))?;
+        }
+        Ok(())
+    }
+}
+
+/// Samples that a variable has room for where the longest trajectory has `longest`: no axis is empty.
+pub(super) fn stored_length(longest: usize) -> usize {
+    longest.max(1)
 }
 
 /// Writes `values` as these rows of a variable.
 pub(in crate::dataset) fn write_rows(variable: &Dataset, rows: Range<usize>, values: Vec<f64>) -> Result<()> {
+    write_samples(variable, rows, 0..variable.shape()[1], values)
+}
+
+fn write_samples(variable: &Dataset, rows: Range<usize>, samples: Range<usize>, values: Vec<f64>) -> Result<()> {
     let mut shape = variable.shape();
-    shape[0] = rows.len();
-    let others = shape[1..].iter().map(|count| 0..*count);
-    let slices: Vec<SliceOrIndex> = [rows].into_iter().chain(others).map(SliceOrIndex::from).collect();
+    (shape[0], shape[1]) = (rows.len(), samples.len());
+    let others = shape[2..].iter().map(|count| 0..*count);
+    let slices: Vec<SliceOrIndex> = [rows, samples].into_iter().chain(others).map(SliceOrIndex::from).collect();
     let values = ArrayD::from_shape_vec(shape, values).map_err(|error| Error::Internal(error.to_string()))?;
     variable.write_slice(&values, Hyperslab::from(slices))
 }
@@ -205,12 +250,13 @@ pub(in crate::dataset) fn builder(group: &Group) -> DatasetBuilder {
         .char_encoding(hdf5_metno::plist::link_create::CharEncoding::Utf8)
 }
 
-/// `[B, longest, n_1, .., n_k]`: channel `c`, and NaN (of one bit pattern) where a cell is missing and after the end of a trajectory.
-fn padded_fields(rows: &[Trajectory], longest: usize, state: &StateShape, c: usize) -> Vec<f64> {
-    let of_row = longest * state.points();
+/// `[B, samples, n_1, .., n_k]`: channel `c`, and NaN (of one bit pattern) where a cell is missing and after the end of a trajectory.
+fn padded_fields(rows: &[Trajectory], samples: Range<usize>, state: &StateShape, c: usize) -> Vec<f64> {
+    let of_row = samples.len() * state.points();
     let mut values = vec![f64::NAN; rows.len() * of_row];
     for (row, stored) in rows.iter().zip(values.chunks_exact_mut(of_row.max(1))) {
-        for (value, stored) in state.channel(&row.states, c).flatten().zip(stored) {
+        let states = row.states.get(samples.start * state.size()..).unwrap_or_default();
+        for (value, stored) in state.channel(states, c).flatten().zip(stored) {
             *stored = if value.is_nan() { f64::NAN } else { *value };
         }
     }
@@ -267,7 +313,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn new<T: hdf5_metno::H5Type>(file: &File, name: &str, values: &Array1<T>) -> Result<Self> {
+    fn new<T: hdf5_metno::H5Type>(file: &File, name: &str, values: ArrayView1<T>) -> Result<Self> {
         let dataset = builder(file).with_data(values).create(name)?;
         let label = CString::new(name).map_err(|error| Error::Internal(error.to_string()))?;
         // SAFETY: the dataset is open and the label is a NUL-terminated string; both outlive the call.

@@ -25,11 +25,13 @@ pub(super) fn claim_problems(
     // Channels are stored without a dictionary, and no other column has more values than a channel.
     let most_bytes = file.metadata()?.len().saturating_mul(GREATEST_COMPRESSION);
     let summary = manifest.splits.get(&split).cloned().unwrap_or_default();
+    // An empty list counts as a value.
+    let empty = if summary.shortest == 0 { summary.trajectories } else { 0 };
     let most_values = |name: &str| match name {
-        TIME => summary.samples,
-        _ if manifest.inputs.iter().any(|input| input.quantity.name == name) => summary.samples,
+        TIME => summary.samples.saturating_add(empty),
+        _ if manifest.inputs.iter().any(|input| input.quantity.name == name) => summary.samples.saturating_add(empty),
         _ if manifest.channels.iter().any(|channel| channel.name == name) => {
-            summary.samples.saturating_mul(manifest.state_shape().points())
+            summary.samples.saturating_mul(manifest.state_shape().points()).saturating_add(empty)
         }
         _ => summary.trajectories,
     } as u64;

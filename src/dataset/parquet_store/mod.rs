@@ -24,11 +24,13 @@ use crate::schema::{Input, Quantity};
 
 mod caught;
 mod claims;
+mod long;
 mod pages;
 mod read;
 mod write;
 
 pub(crate) use caught::caught;
+pub(super) use long::write_long;
 pub(crate) use pages::Pages;
 pub(super) use read::stream;
 pub(super) use write::write;

@@ -18,7 +18,10 @@ use parquet::schema::types::ColumnPath;
 use super::{FORMAT_KEY, SPLIT_KEY, element, nested, schema};
 use crate::dataset::layout::TIME;
 use crate::dataset::{Error, Manifest};
-use crate::schema::{FormatVersion, Split, StateShape, Trajectory};
+use crate::schema::{FormatVersion, Split, Trajectory};
+
+/// Of Zstandard.
+pub(super) const LEVEL: i32 = 3;
 
 /// A row group is closed once it holds this many doubles (8 MiB before compression).
 const ROW_GROUP_VALUES: usize = 1 << 20;
@@ -37,7 +40,7 @@ pub(in crate::dataset) fn write(
         let properties = properties(&schema, split)?;
         let mut writer = ArrowWriter::try_new(BufWriter::new(file), schema.clone(), Some(properties))?;
         for group in row_groups(rows) {
-            writer.write(&record_batch(&schema, &manifest.state_shape(), group, missing)?)?;
+            writer.write(&record_batch(&schema, manifest, group, missing)?)?;
             writer.flush()?;
         }
         writer.close()
@@ -60,12 +63,12 @@ fn row_groups(mut rows: &[Trajectory]) -> impl Iterator<Item = &[Trajectory]> {
     })
 }
 
-fn properties(schema: &Schema, split: Split) -> parquet::errors::Result<WriterProperties> {
+pub(super) fn properties(schema: &Schema, split: Split) -> parquet::errors::Result<WriterProperties> {
     let metadata = [(FORMAT_KEY, FormatVersion::CURRENT.to_string()), (SPLIT_KEY, split.name().to_owned())];
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key.to_owned(), value)).collect();
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("paramill version ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(LEVEL)?))
         .set_max_row_group_row_count(None)
         .set_key_value_metadata(Some(metadata));
     // Channels are noise to a dictionary; times are often one grid, which a dictionary stores once.
@@ -88,11 +91,11 @@ fn properties(schema: &Schema, split: Split) -> parquet::errors::Result<WriterPr
 
 fn record_batch(
     schema: &Arc<Schema>,
-    state: &StateShape,
+    manifest: &Manifest,
     rows: &[Trajectory],
     missing: bool,
 ) -> parquet::errors::Result<RecordBatch> {
-    let parameters = rows.first().map_or(0, |row| row.parameters.len());
+    let (state, parameters, inputs) = (manifest.state_shape(), manifest.parameters.len(), manifest.inputs.len());
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
     for id in [|row: &Trajectory| row.environment.clone(), |row: &Trajectory| row.trajectory.clone()] {
         let mut column = StringBuilder::new();
@@ -116,7 +119,7 @@ fn record_batch(
         }
         columns.push(list_of(nested(state.space.len(), missing), rows.iter().map(Trajectory::len), column)?);
     }
-    for u in 0..rows.first().map_or(0, Trajectory::inputs_per_sample) {
+    for u in 0..inputs {
         columns
             .push(list_column(rows, |row, values| (0..row.len()).for_each(|t| values.append_value(row.input(t)[u]))));
     }

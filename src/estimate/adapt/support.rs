@@ -19,7 +19,9 @@ impl Support {
         let trajectories = trajectories.into_iter();
         let mut trajectories: Vec<Trajectory> = match initial_state {
             InitialState::Observed => trajectories.filter_map(Trajectory::from_start).collect(),
-            InitialState::Estimated => trajectories.map(Trajectory::from_observed).collect(),
+            InitialState::Estimated => {
+                trajectories.filter(|trajectory| !trajectory.is_empty()).map(Trajectory::from_observed).collect()
+            }
         };
         trajectories.iter_mut().for_each(|trajectory| units.scale(trajectory));
         Support { trajectories }

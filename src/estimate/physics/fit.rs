@@ -75,8 +75,10 @@ pub(super) fn fit(
         .any(|series| series.observed.iter().skip(experiment.model.size()).any(|value| !value.is_nan()));
     let nothing = |end: End, iterations: usize| Fit::nothing(experiment, end, points, iterations);
     if !later {
+        let is_observed = experiment.series.iter().any(|series| series.observed.iter().any(|value| !value.is_nan()));
+        let status = if is_observed { Status::TooFewPoints } else { Status::NoData };
         let reason = "no value is observed after the first sample of a trajectory".to_owned();
-        return nothing((Status::NoData, reason), 0);
+        return nothing((status, reason), 0);
     }
     if points < unknowns {
         let reason = format!("{points} observed values for {unknowns} unknowns");

@@ -145,11 +145,12 @@ impl<'a> Estimator<'a> {
         Ok((row, samples))
     }
 
-    /// The trajectories of an environment, of fields from their first complete samples on: what is missing there is not estimated.
+    /// The trajectories of an environment that have samples, of fields from their first complete samples on: what is missing there is not
+    /// estimated.
     fn usable(&self, trajectories: Vec<Trajectory>) -> Vec<Trajectory> {
         match self.dataset.manifest().grid {
             Some(_) => trajectories.into_iter().filter_map(Trajectory::from_start).collect(),
-            None => trajectories,
+            None => trajectories.into_iter().filter(|trajectory| !trajectory.is_empty()).collect(),
         }
     }
 

@@ -10,6 +10,7 @@ use super::problem::{Kind, Problem, Problems, listing, shown};
 use super::records::Delimiter;
 use super::settings::Settings;
 use super::source::{Source, head, syntax};
+use crate::regular;
 
 mod doses;
 mod inputs;
@@ -54,7 +55,7 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
             first
         }
         Some("yaml" | "yml") => {
-            let text = fs::read_to_string(path)
+            let text = regular::read_to_string(path)
                 .map_err(|error| nothing(&error.to_string(), "name a file that can be read"))?;
             if let Some((found, remedy)) = unread_petab(&text) {
                 return Err(nothing(&found, remedy));

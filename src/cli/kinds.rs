@@ -1,0 +1,68 @@
+//! What `show` and `check` take, and what a path leads to that is nothing of the kind.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::Path;
+
+use crate::pipeline::Error;
+use crate::regular;
+
+/// Bytes that tell what a file is.
+const HEAD: u64 = 1 << 12;
+
+/// Names of one folder that are shown.
+const SHOWN: usize = 12;
+
+/// # Errors
+/// If `path` leads to nothing, or to a file that is no pipeline and no system.
+pub fn recognise(path: &Path) -> Result<(), Error> {
+    let is_toml = path.extension() == Some(OsStr::new("toml"));
+    let found = if path.is_dir() || (is_toml && path.exists()) {
+        return Ok(());
+    } else if !path.exists() {
+        nothing_at(path)
+    } else {
+        other_file(path)
+    };
+    let expected = "a pipeline or system file (TOML), or the directory of a dataset, a model or estimates";
+    found.map_or(Ok(()), |found| {
+        Err(Error::Unrecognised { path: path.to_owned(), found, expected: expected.to_owned() })
+    })
+}
+
+/// That there is nothing, and what stands beside it; none where a pipeline file was meant, of which others know more to say.
+fn nothing_at(path: &Path) -> Option<String> {
+    if path.extension().is_some_and(|ending| ending == "toml") {
+        return None;
+    }
+    let folder = path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).map(|name| format!("`{name}`")).collect();
+    names.sort();
+    let more = if names.len() > SHOWN { ", .." } else { "" };
+    names.truncate(SHOWN);
+    let holds = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+    Some(format!("nothing there ({} holds {holds}{more})", folder.display()))
+}
+
+/// What a file is that is no text in TOML, as far as its beginning or its name tells.
+fn other_file(path: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    if path.file_name() == Some(OsStr::new("manifest.json")) {
+        return Some("a manifest, of which the directory is wanted".to_owned());
+    }
+    regular::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+    let other = match head.as_slice() {
+        [b'P', b'A', b'R', b'1', ..] => "a Parquet file",
+        [0x89, b'H', b'D', b'F', ..] => "an HDF5 file",
+        head if head.contains(&0) => "a binary file",
+        _ => match path.extension()?.to_str()? {
+            "csv" | "tsv" => "a table",
+            "json" | "yaml" | "yml" => "a file of another notation than TOML",
+            "md" | "html" | "svg" => "a document",
+            _ => return None,
+        },
+    };
+    Some(other.to_owned())
+}
