@@ -184,3 +184,30 @@ impl Cells<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: &str = "dataset = 'd'\ndirectory = '.'\ntime_unit = 's'\ntable = { file = 'f', time = 't' }\nchannels = []\n\
+                            splits = {}\nside_table = { file = 'side.csv', key = 'id' }";
+
+    #[test]
+    fn a_request_to_stop_is_seen() {
+        let settings: Settings = toml::from_str(SETTINGS).unwrap();
+        let side = settings.side_table.as_ref().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let rows: String = (0..40_000).map(|row| format!("{row}\n")).collect();
+        std::fs::write(directory.path().join("side.csv"), format!("id\n{rows}")).unwrap();
+        let known = |interrupt: &Interrupt| {
+            let mut problems = Problems::default();
+            let known = read(&settings, side, directory.path(), None, interrupt, &mut problems);
+            assert!(problems.is_empty());
+            known.map(|known| known.parameters.len())
+        };
+        let interrupt = Interrupt::new();
+        assert_eq!(known(&interrupt), Some(40_000));
+        interrupt.request(2);
+        assert_eq!(known(&interrupt), None);
+    }
+}
