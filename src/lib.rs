@@ -7,6 +7,7 @@ pub mod schema;
 pub mod progress;
 pub mod atomic;
 pub mod digest;
+pub mod seal;
 pub mod random;
 pub mod dataset;
 pub mod solve;

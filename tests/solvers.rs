@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use paramill::progress::Interrupt;
 use paramill::solve::{self, Adaptive, DOP853, Embedded, Error, ErrorEstimate, Field, Tableau, Tolerance, Work};
 use paramill::systems::{self, Dynamics};
 use proptest::prelude::*;
@@ -140,7 +141,13 @@ fn integrate(
     times: &[f64],
 ) -> Result<(Vec<f64>, Work), Error> {
     let mut states = vec![f64::NAN; times.len() * initial.len()];
-    let work = Adaptive::new(tableau, initial.len(), tolerance)?.integrate(field, initial, times, &mut states)?;
+    let work = Adaptive::new(tableau, initial.len(), tolerance)?.integrate(
+        field,
+        initial,
+        times,
+        &mut states,
+        &Interrupt::new(),
+    )?;
     Ok((states, work))
 }
 
@@ -243,7 +250,10 @@ fn failures_name_time_and_state() {
     let limit = Tolerance { max_steps: 3, ..tolerance(1e-8) };
     let oscillator = &mut |_: f64, y: &[f64], dy: &mut [f64]| dy.copy_from_slice(&[100.0 * y[1], -100.0 * y[0]]);
     match integrate(&DOP853, limit, oscillator, &[1.0, 0.0], &times) {
-        Err(Error::TooManySteps { limit: 3, time, end: 2.0, state }) => {
+        Err(error @ Error::TooManySteps { limit: 3, end: 2.0, .. }) => {
+            let text = error.to_string();
+            assert!(text.contains("stiff") && text.contains("`max_steps`") && !text.contains("loosen"), "{text}");
+            let Error::TooManySteps { time, state, .. } = error else { unreachable!() };
             assert!(time > 0.0 && time < 1.0 && state.len() == 2, "{time} {state:?}");
         }
         other => panic!("{other:?}"),

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::arguments::{Show, ShowDataset};
 use super::output::{complain, number, print, print_json, table};
+use crate::checkpoint;
 use crate::dataset::{Dataset, Manifest, Range, SplitSurvey, survey};
 use crate::digest::sha256_of_file;
 use crate::estimate::{self, ParameterEstimate};
@@ -25,6 +26,7 @@ const BAD_DATA: u8 = 3;
 pub fn show(command: &Show) -> Result<u8, Error> {
     if command.path.is_dir() {
         let manifest = read_manifest(&command.path)?;
+        is_sound(&command.path, &manifest)?;
         if command.json {
             print_json(&manifest);
         } else {
@@ -53,6 +55,17 @@ pub fn show(command: &Show) -> Result<u8, Error> {
         print(&plan.effective_toml());
     }
     Ok(0)
+}
+
+/// Refuses a manifest that is not as it was written, or says what cannot be.
+fn is_sound(directory: &Path, manifest: &Value) -> Result<(), Error> {
+    match manifest["kind"].as_str() {
+        Some("dataset") => drop(Dataset::open(directory)?),
+        Some("model") => drop(checkpoint::Manifest::read(directory)?),
+        Some("estimates") => drop(estimate::Manifest::read(directory)?),
+        _ => {}
+    }
+    Ok(())
 }
 
 /// The estimates of each split: an environment a line, parameters with their 95 % intervals.

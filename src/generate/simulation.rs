@@ -11,7 +11,7 @@ use super::environments::{self, Environment};
 use super::observation::Key;
 use super::{Error, Settings, sample_times};
 use crate::dataset::{Manifest, Provenance};
-use crate::progress::{Event, Run};
+use crate::progress::{Event, Interrupt, Run};
 use crate::random::Stream;
 use crate::schema::{FormatVersion, Split, Trajectory};
 use crate::solve::{self, Adaptive, Work};
@@ -120,7 +120,7 @@ impl Simulation {
                                 return Err(Error::Interrupted { signal, kept: 0 });
                             }
                             let (environment, index) = (&list[job / per_environment], job % per_environment);
-                            self.trajectory(integrator, split, environment, index)
+                            self.trajectory(integrator, split, environment, index, run.interrupt)
                         },
                     )
                     .collect();
@@ -164,6 +164,7 @@ impl Simulation {
         split: Split,
         environment: &Environment,
         index: usize,
+        interrupt: &Interrupt,
     ) -> Result<(Trajectory, Work), Error> {
         let id = format!("{index:05}");
         let mut stream = Stream::new(self.seed, split.name(), &[environment.index as u64, index as u64]);
@@ -178,15 +179,18 @@ impl Simulation {
         };
         let mut states = vec![0.0; times.len() * self.size];
         let integrated = match integrator {
-            Ok(integrator) => integrator.integrate(&environment.parameters, &initial, &times, &mut states),
+            Ok(integrator) => integrator.integrate(&environment.parameters, &initial, &times, &mut states, interrupt),
             Err(error) => Err(error.clone()),
         };
-        let work = integrated.map_err(|source| Error::Integration {
-            split,
-            environment: environment.id.clone(),
-            trajectory: id.clone(),
-            parameters: environment.parameters.clone(),
-            source: Box::new(source),
+        let work = integrated.map_err(|source| match source {
+            solve::Error::Interrupted { signal } => Error::Interrupted { signal, kept: 0 },
+            source => Error::Integration {
+                split,
+                environment: environment.id.clone(),
+                trajectory: id.clone(),
+                parameters: environment.parameters.clone(),
+                source: Box::new(source),
+            },
         })?;
         if let Some(observation) = observation {
             let names: Vec<&str> = self.system.channels.iter().map(|channel| channel.name).collect();
@@ -272,15 +276,18 @@ impl Integrator {
         initial: &[f64],
         times: &[f64],
         states: &mut [f64],
+        interrupt: &Interrupt,
     ) -> Result<Work, solve::Error> {
         match self {
             Integrator::Adaptive(field, adaptive) => {
                 let field = &mut |time: f64, state: &[f64], derivative: &mut [f64]| {
                     field(parameters, time, state, derivative);
                 };
-                adaptive.integrate(field, initial, times, states)
+                adaptive.integrate(field, initial, times, states, interrupt)
             }
-            Integrator::Fixed(stepper, step) => (stepper.integrate)(parameters, initial, times, *step, states),
+            Integrator::Fixed(stepper, step) => {
+                (stepper.integrate)(parameters, initial, times, *step, states, interrupt)
+            }
         }
     }
 }

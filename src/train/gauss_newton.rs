@@ -30,7 +30,7 @@ impl Fit<'_> {
             state.looks_without_best = 0;
         }
         let jacobian = self.reference.jacobian(&self.decode(&state.trained), &batch);
-        let model = LinearModel::new(self.rule, settings, self.settings.contexts, &state.trained, &jacobian);
+        let model = LinearModel::new(self.rule, settings, self.settings.contexts, &state.trained, jacobian);
         let (mut damping, mut growth) =
             state.damping.unwrap_or_else(|| (settings.damping * model.mean_diagonal(), 2.0));
         let before = model.squares() + self.penalties(&state.trained, found);

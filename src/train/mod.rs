@@ -18,6 +18,7 @@ mod linear_model;
 mod moments;
 mod scales;
 mod settings;
+mod symmetric;
 
 pub use descent::{Descent, Moving};
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
@@ -25,7 +26,7 @@ pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherFo
 use crate::checkpoint::{self, ChannelScale, Manifest, StoredModel, TrainingStore, TrainingSummary, Units};
 use crate::dataset::{self, Dataset, Parent, Provenance};
 use crate::digest::sha256;
-use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, device_name};
+use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, device_name, warn_of_cuda};
 use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Quantity, Split};
 use crate::systems::{Problem, Problems};
@@ -178,6 +179,7 @@ pub fn run(
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
     let (engine, device) =
         compute.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, settings.precision)?;
+    warn_of_cuda(run);
     let initial_contexts = match settings.contexts {
         Contexts::Learned => vec![0.0; environments.len() * context_dimension],
         Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)

@@ -1,5 +1,6 @@
 //! Derivatives of trajectories by parameters and initial states, against SciPy and against differences.
 
+use paramill::progress::Interrupt;
 use paramill::schema::Between;
 use paramill::solve::{Adaptive, DOP853, Error, TSIT5, Tableau, Tolerance};
 use paramill::systems::{self, Drive, Dynamics, Equations, Sensitivities, Start, System};
@@ -77,7 +78,13 @@ fn sensitivities(
     let tolerance = Tolerance { rtol: allowed, atol: allowed, max_steps: 10_000 };
     let (mut states, mut by_all) = (vec![f64::NAN; times.len() * c], vec![f64::NAN; times.len() * c * k]);
     let tangent = system.presets[0].tangent.unwrap();
-    Sensitivities::new(tangent, c, k, tableau, tolerance)?.integrate(start, times, &mut states, &mut by_all)?;
+    Sensitivities::new(tangent, c, k, tableau, tolerance)?.integrate(
+        start,
+        times,
+        &mut states,
+        &mut by_all,
+        &Interrupt::new(),
+    )?;
     Ok((states, by_all))
 }
 
@@ -117,7 +124,10 @@ fn sensitivities_agree_with_differences() {
     let states = |values: &[f64]| {
         let mut states = vec![f64::NAN; times.len() * 7];
         let field = &mut |time: f64, y: &[f64], dy: &mut [f64]| field(&values[..2], time, y, dy);
-        Adaptive::new(&DOP853, 7, tolerance).unwrap().integrate(field, &values[2..], &times, &mut states).unwrap();
+        Adaptive::new(&DOP853, 7, tolerance)
+            .unwrap()
+            .integrate(field, &values[2..], &times, &mut states, &Interrupt::new())
+            .unwrap();
         states
     };
     let (_, found) = sensitivities(system, &DOP853, 1e-10, &parameters, &initial, &times).unwrap();
@@ -155,15 +165,20 @@ fn without_directions_there_is_still_the_state_and_failures_stay_failures() {
     let mut states = [f64::NAN; 4];
     let start = Start { parameters: &[0.5, 0.5], parameter_directions: &[], state: &[1.0, 1.0], state_directions: &[] };
     let mut integrator = Sensitivities::new(tangent, 2, 0, &DOP853, tolerance).unwrap();
-    integrator.integrate(start, &[0.0, 1.0], &mut states, &mut []).unwrap();
+    integrator.integrate(start, &[0.0, 1.0], &mut states, &mut [], &Interrupt::new()).unwrap();
     assert!(states.iter().all(|value| (value - 1.0).abs() < 1e-12), "rests where both balance: {states:?}");
     let lost = Start { state: &[f64::INFINITY, 1.0], ..start };
-    let ends = integrator.integrate(lost, &[0.0, 1.0], &mut states, &mut []);
+    let ends = integrator.integrate(lost, &[0.0, 1.0], &mut states, &mut [], &Interrupt::new());
     assert!(matches!(ends, Err(Error::NotFinite { .. })), "{ends:?}");
     let few = Tolerance { max_steps: 3, ..tolerance };
     let far = Start { state: &[3.0, 0.5], ..start };
-    let ends =
-        Sensitivities::new(tangent, 2, 0, &TSIT5, few).unwrap().integrate(far, &[0.0, 9.0], &mut states, &mut []);
+    let ends = Sensitivities::new(tangent, 2, 0, &TSIT5, few).unwrap().integrate(
+        far,
+        &[0.0, 9.0],
+        &mut states,
+        &mut [],
+        &Interrupt::new(),
+    );
     assert!(matches!(ends, Err(Error::TooManySteps { limit: 3, .. })), "{ends:?}");
 }
 
