@@ -231,6 +231,26 @@ fn rollouts_agree_with_scipy_at_a_known_cost() {
     insta::assert_snapshot!(table);
 }
 
+/// However far the end: who asks to stop waits for no count of steps.
+#[test]
+fn a_request_to_stop_ends_an_integration() {
+    let interrupt = Interrupt::new();
+    let mut evaluations = 0;
+    let fast = &mut |_: f64, y: &[f64], dy: &mut [f64]| {
+        evaluations += 1;
+        if evaluations == 5000 {
+            interrupt.request(15);
+        }
+        dy[0] = -1e12 * y[0];
+    };
+    let endless = Tolerance { max_steps: u64::MAX, ..tolerance(1e-8) };
+    let mut states = [0.0; 2];
+    let ends =
+        Adaptive::new(&DOP853, 1, endless).unwrap().integrate(fast, &[1.0], &[0.0, 1e3], &mut states, &interrupt);
+    assert!(matches!(ends, Err(Error::Interrupted { signal: 15 })), "{ends:?}");
+    assert!(evaluations < 5100, "{evaluations}");
+}
+
 #[test]
 fn failures_name_time_and_state() {
     let times = [0.0, 0.5, 2.0];

@@ -98,6 +98,9 @@ pub struct Survey {
     pub environments: BTreeMap<Split, BTreeMap<String, Vec<Option<f64>>>>,
     /// Of the environments of each split, those with trajectories that have no start: no complete sample that another follows.
     pub without_start: BTreeMap<Split, BTreeMap<String, Startless>>,
+    /// Of each environment of the train split, the values that a rollout of each of its trajectories is compared with; of those with a
+    /// start.
+    pub compared: BTreeMap<String, Vec<usize>>,
     /// What an import would warn of.
     pub warnings: Vec<Problem>,
 }
@@ -131,8 +134,15 @@ pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> 
         }
         of_split.retain(|_, found| found.trajectories > 0);
     }
+    let mut compared: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (environment, trajectory) in assignment.get(&Split::Train).into_iter().flatten() {
+        let piece = &table.environments[environment][trajectory];
+        if piece.has_start {
+            compared.entry(environment.clone()).or_default().push(piece.compared);
+        }
+    }
     let environments = assignment.iter().map(|(&split, ids)| (split, of_split(ids))).collect();
-    Ok(Survey { environments, without_start, warnings })
+    Ok(Survey { environments, without_start, compared, warnings })
 }
 
 /// The files that `settings` name, by their paths inside the directory, in the order of these.

@@ -18,7 +18,7 @@ use super::series::{Place, Rules, Series, gather};
 use super::settings::Settings;
 use super::splits::{LAST, end_share};
 use super::store::{Store, Track, unusable};
-use crate::schema::start_of;
+use crate::schema::{compared, start_of};
 
 /// Numbers whose bytes are digested at a time.
 const DIGESTED: usize = 1 << 10;
@@ -46,6 +46,8 @@ pub(super) struct Piece {
     pub digest: [u8; 32],
     /// Whether it has a complete sample that another follows, which a rollout starts from.
     pub has_start: bool,
+    /// Observed values behind that sample, which a rollout is compared with.
+    pub compared: usize,
 }
 
 /// By environment, then by trajectory.
@@ -99,6 +101,7 @@ impl Piece {
             track,
             first: all.places.get(samples.start).copied(),
             has_start: start_of(states, times.len()).is_some(),
+            compared: compared(states, times.len()),
             samples,
             digest: digest.finalize().into(),
         }

@@ -20,9 +20,6 @@ impl Fit<'_> {
         let per_environment = settings.trajectories_per_environment.unwrap_or(all).min(all);
         let batch = self.train.batch(state.step, per_environment, |_, _| Vec::new())?;
         let found = batch.values();
-        if found > settings.residual_limit {
-            return Err(Error::TooManyResiduals { found, expected: settings.residual_limit });
-        }
         if state.damping.is_none() {
             if let Some(best) = &state.best {
                 state.trained.clone_from(&best.trained);

@@ -20,6 +20,7 @@ mod scales;
 mod settings;
 mod symmetric;
 
+pub(crate) use data::most_residuals;
 pub use descent::{Descent, Moving};
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
@@ -163,6 +164,11 @@ pub fn run(
         if !found.is_empty() && (split == Split::Train || found.len() == environments.len()) {
             return Err(Error::NoStart { dataset: dataset.directory().to_owned(), split, found });
         }
+    }
+    let of_newton = &settings.gauss_newton;
+    let found = train.most_residuals(of_newton.trajectories_per_environment);
+    if of_newton.steps > 0 && found > of_newton.residual_limit {
+        return Err(Error::TooManyResiduals { found, expected: of_newton.residual_limit });
     }
     if !train.is_held() {
         run.emit(Event::Note(format!(

@@ -180,6 +180,15 @@ fn without_directions_there_is_still_the_state_and_failures_stay_failures() {
         &Interrupt::new(),
     );
     assert!(matches!(ends, Err(Error::TooManySteps { limit: 3, .. })), "{ends:?}");
+    // Of the values that are integrated together, people know the state.
+    let along =
+        Start { parameter_directions: &[1.0, 0.0, 0.0, 1.0], state: &[2.0, 1.0], state_directions: &[0.0; 4], ..start };
+    let (mut states, mut by_both) = ([0.0; 4], [0.0; 8]);
+    let mut integrator = Sensitivities::new(tangent, 2, 2, &TSIT5, few).unwrap();
+    match integrator.integrate(along, &[0.0, 9.0], &mut states, &mut by_both, &Interrupt::new()) {
+        Err(Error::TooManySteps { state, .. }) => assert!(state.len() == 2 && state[0] < 2.5, "{state:?}"),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A tank that fills by a known flow and drains by itself: `dx/dt = u - rate x`.
