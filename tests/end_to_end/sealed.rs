@@ -48,7 +48,7 @@ time_step = 1e5
 states = [{ name = "x", derivative = "-rate * (x - cos(t))", initial = [1.0, 2.0] }]
 parameters = [{ name = "rate", lower = 1e9, upper = 1e10 }]
 [generate.splits.train]
-environments = 2
+environments = [{ rate = 2e9 }, { rate = 3e9 }]
 trajectories = 1
 "#;
 

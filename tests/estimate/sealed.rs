@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use paramill::checkpoint::{self, StoredModel};
 use paramill::digest::sha256;
-use paramill::estimate;
 use serde_json::{Value, json};
 
 use super::model::{NATIVE, files};

@@ -230,7 +230,7 @@ fn states_and_sensitivities_follow_inputs() {
         };
         let drive = Drive { times: &times, inputs: &inputs, between: &[between] };
         let (mut states, mut by_all) = (vec![f64::NAN; 5], vec![f64::NAN; 10]);
-        integrator.integrate_under(&drive, start, &mut states, &mut by_all).unwrap();
+        integrator.integrate_under(&drive, start, &mut states, &mut by_all, &Interrupt::new()).unwrap();
         let expected = tank(0.7, &times, &inputs, between);
         let [above, below] = [1e-5, -1e-5].map(|by| tank(0.7 + by, &times, &inputs, between));
         for n in 0..times.len() {
