@@ -43,7 +43,11 @@ pub fn write(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
 /// If `SHA256SUMS` is missing, cannot be read or is not one of these `names`.
 pub fn problems(directory: &Path, names: &[&'static str]) -> Result<Vec<(&'static str, String)>, Error> {
     let recorded = recorded(directory, names)?;
-    let problem = |(&name, expected): (&&'static str, String)| Some((name, read_as(directory, name, &expected).err()?));
+    let problem = |(&name, expected): (&&'static str, String)| match read_bounded(&directory.join(name)) {
+        Ok(bytes) => other_digest(&bytes, &expected)
+            .map(|found| (name, format!("SHA-256 of `{name}` is {found}; expected {expected} as `{SUMS}` states"))),
+        Err(error) => Some((name, error.to_string())),
+    };
     Ok(names.iter().zip(recorded).filter_map(problem).collect())
 }
 
@@ -58,11 +62,16 @@ pub fn read(directory: &Path, name: &'static str, remedy: &str) -> Result<Vec<u8
         }
         error => error,
     })?;
-    read_as(directory, name, &expected[0]).map_err(|found| Error::Invalid {
-        path: directory.join(name),
-        found,
-        expected: format!("what `{SUMS}` states; {remedy}"),
-    })
+    let path = directory.join(name);
+    let bytes = read_bounded(&path)?;
+    match other_digest(&bytes, &expected[0]) {
+        None => Ok(bytes),
+        Some(found) => Err(Error::Invalid {
+            path,
+            found: format!("SHA-256 {found} of `{name}`"),
+            expected: format!("{} as `{SUMS}` states; {remedy}", expected[0]),
+        }),
+    }
 }
 
 /// The bytes of a file that should be small.
@@ -112,13 +121,9 @@ fn recorded(directory: &Path, names: &[&str]) -> Result<Vec<String>, Error> {
     Ok(recorded)
 }
 
-/// The bytes of a sealed file, or what is wrong with it.
-fn read_as(directory: &Path, name: &str, expected: &str) -> Result<Vec<u8>, String> {
-    let bytes = read_bounded(&directory.join(name)).map_err(|error| error.to_string())?;
-    match sha256(&bytes) {
-        found if found == expected => Ok(bytes),
-        found => Err(format!("SHA-256 of `{name}` is {found}; expected {expected} as `{SUMS}` states")),
-    }
+/// The digest of `bytes`, where it is not the expected one.
+fn other_digest(bytes: &[u8], expected: &str) -> Option<String> {
+    Some(sha256(bytes)).filter(|found| found != expected)
 }
 
 fn line(digest: &str, name: &str) -> String {

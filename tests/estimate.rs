@@ -283,7 +283,7 @@ fn files_do_not_depend_on_the_number_of_threads() {
         with_threads(threads, || estimate(dataset, model, NATIVE, &directory).map(|_| ())).unwrap();
         files(&directory)
     });
-    assert_eq!(written[0].len(), 3);
+    assert_eq!(written[0].len(), 4);
     assert!(written[0] == written[1]);
 }
 

@@ -84,7 +84,8 @@ fn a_damaged_checkpoint_is_not_used_and_the_one_before_is() {
         assert!(text.contains("\"step\": 8,"), "{text}");
         text.replacen("\"step\": 8,", "\"step\": 11,", 1).into_bytes()
     };
-    let cases: [(&str, &dyn Fn(&[u8]) -> Vec<u8>); 4] =
+    type Damage<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+    let cases: [(&str, Damage); 4] =
         [("state.safetensors", &half), ("state.json", &half), ("state.json", &edited), ("SHA256SUMS", &half)];
     for (case, (file, damaged)) in cases.into_iter().enumerate() {
         let directory = root.path().join(format!("damaged-{case}/model"));
@@ -111,7 +112,7 @@ fn any_flipped_bit_of_a_checkpoint_is_found() {
     let root = tempfile::tempdir().unwrap();
     let (dataset, settings) = (generate(root.path(), FOUR_PAIRS), train_settings(SHORT));
     let directory = root.path().join("model");
-    let checkpoint = train_until(&settings, &dataset, &directory, 3);
+    let checkpoint = train_until(&settings, &dataset, &directory, 4);
     let training = checkpoint.parent().unwrap();
     let store = TrainingStore::new(&directory, training.file_name().unwrap().to_str().unwrap());
     let size = load(&store, &dataset).trained.len();

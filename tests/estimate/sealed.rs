@@ -10,11 +10,10 @@ use serde_json::{Value, json};
 use super::model::{NATIVE, files};
 use super::{TRAINED, Trained, estimate};
 
-/// Copies of the files of `from` in `to`, the file `name` with other bytes.
-fn copy(from: &Path, to: &Path, name: &str, bytes: &[u8]) {
+/// Copies of the files of `from` in `to`.
+fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     files(from).iter().for_each(|(name, bytes)| fs::write(to.join(name), bytes).unwrap());
-    fs::write(to.join(name), bytes).unwrap();
 }
 
 /// The file with one bit changed, at some fifty places from its first byte to its last.
@@ -35,7 +34,7 @@ fn every_flip_is_found(sound: &Path, names: &[&str], problems: impl Fn(&Path) ->
     assert_eq!(found, names);
     for (name, bytes) in files(sound) {
         let directory = root.path().join(&name);
-        copy(sound, &directory, "", &[]);
+        copy(sound, &directory);
         for flipped in flips(&bytes) {
             fs::write(directory.join(&name), &flipped).unwrap();
             assert!(!problems(&directory).is_empty(), "{}", name.display());
@@ -101,7 +100,7 @@ fn said_of(name: &str, pointer: &str, value: Value) -> Vec<String> {
     let Trained { directory: sound, .. } = &*TRAINED;
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("model");
-    copy(sound, &directory, "", &[]);
+    copy(sound, &directory);
     let mut manifest = parsed(sound.join("manifest.json"));
     match name {
         "manifest.json" => put(&mut manifest, pointer, value),
@@ -183,7 +182,7 @@ fn crafted_manifests_are_refused_by_file_and_key() {
     // Fields of a size that the weights are not of: nothing is made of what the manifest alone states.
     let Trained { directory: sound, .. } = &*TRAINED;
     let root = tempfile::tempdir().unwrap();
-    copy(sound, root.path(), "", &[]);
+    copy(sound, root.path());
     let mut manifest = parsed(sound.join("manifest.json"));
     put(&mut manifest, "/model", fno(512, 1024));
     put(&mut manifest, "/grid", json!({ "axes": [axis(1024), axis(1024)] }));
@@ -228,7 +227,7 @@ fn crafted_maps_are_refused_by_file_and_key() {
 fn a_model_without_its_seal_is_refused_with_a_remedy() {
     let Trained { directory: sound, .. } = &*TRAINED;
     let root = tempfile::tempdir().unwrap();
-    copy(sound, root.path(), "", &[]);
+    copy(sound, root.path());
     let text = fs::read_to_string(sound.join("manifest.json")).unwrap();
     fs::write(root.path().join("manifest.json"), text.replace("\"rk4\"", "\"euler\"")).unwrap();
     let problems = checkpoint::verify(root.path()).join("\n");
