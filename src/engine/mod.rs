@@ -102,3 +102,15 @@ pub fn sum_of_squares(predictions: &[f64], batch: &Batch) -> f64 {
     let values = predictions.iter().zip(&batch.targets).zip(&batch.mask);
     values.filter(|&(_, &mask)| mask > 0.0).map(|((p, y), m)| m * m * (p - y) * (p - y)).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libtorch_takes_no_threads_of_its_own() {
+        one_thread_each();
+        assert_eq!(tch::get_num_threads(), 1);
+        assert_eq!(std::thread::spawn(tch::get_num_threads).join().unwrap(), 1, "on threads that begin later");
+    }
+}

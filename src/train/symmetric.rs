@@ -143,7 +143,16 @@ mod tests {
         approx::assert_relative_eq!(matrix().mean_diagonal(), mean, max_relative = 1e-12);
         let right = dense.mm(&wanted) + &wanted * 0.5;
         let solved = matrix().factor(0.5).expect("a positive definite matrix").solve(&right);
-        assert!((solved - wanted).abs().max().double_value(&[]) < 1e-9);
+        assert!((solved - &wanted).abs().max().double_value(&[]) < 1e-9);
         assert!(matrix().factor(-0.5).is_none(), "there are more rows than columns");
+        let solved = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let (rows, right) = (rows.shallow_clone(), wanted.shallow_clone());
+            pool.install(move || {
+                let factor = Symmetric::gram(&rows, None).factor(0.5).unwrap();
+                Vec::<f64>::try_from(&factor.solve(&right).view([-1])).unwrap()
+            })
+        };
+        assert!(solved(1) == solved(3), "bits of a solution depend on the number of threads");
     }
 }
