@@ -9,6 +9,7 @@ pub mod printable;
 pub mod regular;
 pub mod atomic;
 pub mod digest;
+pub mod seal;
 pub mod random;
 pub mod dataset;
 pub mod solve;

@@ -224,6 +224,12 @@ pub(crate) fn start_of(states: &[f64], samples: usize) -> Option<usize> {
     (0..samples.saturating_sub(1)).find(|&t| is_complete(t))
 }
 
+/// Observed values behind the start of `samples` states one after the other: a rollout is compared with them.
+pub(crate) fn compared(states: &[f64], samples: usize) -> usize {
+    let behind = |start: usize| &states[(start + 1) * (states.len() / samples)..];
+    start_of(states, samples).map_or(0, |start| behind(start).iter().filter(|value| !value.is_nan()).count())
+}
+
 impl Trajectory {
     /// Number of samples `T`.
     pub fn len(&self) -> usize {

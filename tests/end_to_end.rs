@@ -13,6 +13,8 @@ use tempfile::TempDir;
 mod forecast;
 #[path = "end_to_end/invariance.rs"]
 mod invariance;
+#[path = "end_to_end/sealed.rs"]
+mod sealed;
 
 const PAIRS: &str = r#"
 seed = 1
@@ -53,7 +55,7 @@ fn house(name: &str, pipeline: &str) -> TempDir {
 
 fn command(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("paramill"));
-    command.current_dir(root).args(arguments).env_remove("RUST_LOG").env("NO_COLOR", "1");
+    command.current_dir(root).args(arguments).env("NO_COLOR", "1");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -168,7 +170,7 @@ fn a_file_that_may_not_grow_is_named_and_the_run_can_be_made_again() {
         let script = format!("ulimit -f {blocks}; exec \"$0\" {arguments}");
         let mut shell = Command::new("sh");
         shell.current_dir(root.path()).args(["-c", &script]).arg(assert_cmd::cargo::cargo_bin("paramill"));
-        let output = shell.env_remove("RUST_LOG").env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap();
+        let output = shell.env("NO_COLOR", "1").stdin(Stdio::null()).output().unwrap();
         (output.status.code(), stderr(&output))
     };
     for blocks in ["0", "1", "8"] {

@@ -12,6 +12,8 @@ mod least_errors;
 mod missing;
 #[path = "estimate/robust.rs"]
 mod robust;
+#[path = "estimate/sealed.rs"]
+mod sealed;
 #[path = "estimate/table.rs"]
 mod table;
 #[path = "common/model.rs"]
@@ -281,7 +283,7 @@ fn files_do_not_depend_on_the_number_of_threads() {
         with_threads(threads, || estimate(dataset, model, NATIVE, &directory).map(|_| ())).unwrap();
         files(&directory)
     });
-    assert_eq!(written[0].len(), 3);
+    assert_eq!(written[0].len(), 4);
     assert!(written[0] == written[1]);
 }
 
@@ -325,7 +327,7 @@ fn changed_estimates_are_refused() {
     fs::copy(directory.join("grid.parquet"), &path).unwrap();
     assert!(matches!(read_rows(&directory, &manifest, Split::Adapt), Err(Error::Invalid { .. })));
     fs::remove_file(&path).unwrap();
-    assert!(matches!(read_rows(&directory, &manifest, Split::Adapt), Err(Error::Io { .. })));
+    assert!(matches!(read_rows(&directory, &manifest, Split::Adapt), Err(Error::Invalid { .. })));
     fs::write(directory.join("manifest.json"), "{}").unwrap();
     assert!(matches!(estimate::Manifest::read(&directory), Err(Error::Invalid { .. })));
 }
@@ -350,7 +352,9 @@ fn a_changed_model_is_found_and_refused() {
     }
     let directory = root.path().join("all");
     fs::create_dir(&directory).unwrap();
-    fs::copy(sound.join("manifest.json"), directory.join("manifest.json")).unwrap();
+    for name in ["manifest.json", "SHA256SUMS"] {
+        fs::copy(sound.join(name), directory.join(name)).unwrap();
+    }
     assert_eq!(checkpoint::verify(&directory).len(), listed.len(), "every missing file is named");
 }
 

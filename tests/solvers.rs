@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use paramill::progress::Interrupt;
 use paramill::solve::{self, Adaptive, DOP853, Embedded, Error, ErrorEstimate, Field, Tableau, Tolerance, Work};
 use paramill::systems::{self, Dynamics};
 use proptest::prelude::*;
@@ -140,7 +141,13 @@ fn integrate(
     times: &[f64],
 ) -> Result<(Vec<f64>, Work), Error> {
     let mut states = vec![f64::NAN; times.len() * initial.len()];
-    let work = Adaptive::new(tableau, initial.len(), tolerance)?.integrate(field, initial, times, &mut states)?;
+    let work = Adaptive::new(tableau, initial.len(), tolerance)?.integrate(
+        field,
+        initial,
+        times,
+        &mut states,
+        &Interrupt::new(),
+    )?;
     Ok((states, work))
 }
 
@@ -224,6 +231,26 @@ fn rollouts_agree_with_scipy_at_a_known_cost() {
     insta::assert_snapshot!(table);
 }
 
+/// However far the end: who asks to stop waits for no count of steps.
+#[test]
+fn a_request_to_stop_ends_an_integration() {
+    let interrupt = Interrupt::new();
+    let mut evaluations = 0;
+    let fast = &mut |_: f64, y: &[f64], dy: &mut [f64]| {
+        evaluations += 1;
+        if evaluations == 5000 {
+            interrupt.request(15);
+        }
+        dy[0] = -1e6 * y[0];
+    };
+    let endless = Tolerance { max_steps: u64::MAX, ..tolerance(1e-8) };
+    let mut states = [0.0; 2];
+    let ends =
+        Adaptive::new(&DOP853, 1, endless).unwrap().integrate(fast, &[1.0], &[0.0, 1e3], &mut states, &interrupt);
+    assert!(matches!(ends, Err(Error::Interrupted { signal: 15 })), "{ends:?}");
+    assert!(evaluations < 5100, "{evaluations}");
+}
+
 #[test]
 fn failures_name_time_and_state() {
     let times = [0.0, 0.5, 2.0];
@@ -243,7 +270,10 @@ fn failures_name_time_and_state() {
     let limit = Tolerance { max_steps: 3, ..tolerance(1e-8) };
     let oscillator = &mut |_: f64, y: &[f64], dy: &mut [f64]| dy.copy_from_slice(&[100.0 * y[1], -100.0 * y[0]]);
     match integrate(&DOP853, limit, oscillator, &[1.0, 0.0], &times) {
-        Err(Error::TooManySteps { limit: 3, time, end: 2.0, state }) => {
+        Err(error @ Error::TooManySteps { limit: 3, end: 2.0, .. }) => {
+            let text = error.to_string();
+            assert!(text.contains("stiff") && text.contains("`max_steps`") && !text.contains("loosen"), "{text}");
+            let Error::TooManySteps { time, state, .. } = error else { unreachable!() };
             assert!(time > 0.0 && time < 1.0 && state.len() == 2, "{time} {state:?}");
         }
         other => panic!("{other:?}"),

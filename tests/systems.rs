@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use paramill::progress::Interrupt;
 use paramill::solve::{Adaptive, DOP853, Tolerance, Work};
 use paramill::systems::{self, Dynamics, VectorField};
 use serde::Deserialize;
@@ -61,7 +62,9 @@ fn trajectories_agree_with_scipy_at_a_known_cost() {
             let field = &mut |time: f64, state: &[f64], derivative: &mut [f64]| {
                 field(&case.parameters, time, state, derivative);
             };
-            let work = integrator.integrate(field, &expected[..channels], &reference.times, &mut states).unwrap();
+            let work = integrator
+                .integrate(field, &expected[..channels], &reference.times, &mut states, &Interrupt::new())
+                .unwrap();
             let error = states.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(error < 1e-7, "{name} with {:?} is off by {error:e}", case.parameters);
             worst = worst.max(error);

@@ -78,12 +78,21 @@ fn a_damaged_checkpoint_is_not_used_and_the_one_before_is() {
     let (dataset, settings) = (generate(root.path(), FOUR_PAIRS), train_settings(SHORT));
     let whole = root.path().join("whole/model");
     train(&settings, &dataset, &whole).unwrap();
-    for (case, file) in ["state.safetensors", "state.json"].into_iter().enumerate() {
+    let half = |bytes: &[u8]| bytes[..bytes.len() / 2].to_vec();
+    let edited = |bytes: &[u8]| {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        assert!(text.contains("\"step\": 8,"), "{text}");
+        text.replacen("\"step\": 8,", "\"step\": 11,", 1).into_bytes()
+    };
+    type Damage<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+    let cases: [(&str, Damage); 4] =
+        [("state.safetensors", &half), ("state.json", &half), ("state.json", &edited), ("SHA256SUMS", &half)];
+    for (case, (file, damaged)) in cases.into_iter().enumerate() {
         let directory = root.path().join(format!("damaged-{case}/model"));
         let newest = train_until(&settings, &dataset, &directory, 8);
         let file = newest.join(file);
         let bytes = fs::read(&file).unwrap();
-        fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+        fs::write(&file, damaged(&bytes)).unwrap();
         let listener = Listener::default();
         train_heard(&settings, &dataset, &directory, &listener).unwrap();
         let warnings = listener.warnings();
@@ -95,6 +104,36 @@ fn a_damaged_checkpoint_is_not_used_and_the_one_before_is() {
         assert!(listener.notes().contains("going on from the checkpoint at step 5"), "{}", listener.notes());
         assert!(files(&whole) == files(&directory), "manifest, weights or losses differ");
     }
+}
+
+/// Any bit of any file of a checkpoint, and the place where it stands.
+#[test]
+fn any_flipped_bit_of_a_checkpoint_is_found() {
+    let root = tempfile::tempdir().unwrap();
+    let (dataset, settings) = (generate(root.path(), FOUR_PAIRS), train_settings(SHORT));
+    let directory = root.path().join("model");
+    let checkpoint = train_until(&settings, &dataset, &directory, 4);
+    let training = checkpoint.parent().unwrap();
+    let store = TrainingStore::new(&directory, training.file_name().unwrap().to_str().unwrap());
+    let size = load(&store, &dataset).trained.len();
+    let is_found = |place: String| match store.load(size).unwrap() {
+        (None, broken) if broken.len() == 1 => {}
+        (state, broken) => panic!("{place}: {broken:?}, {:?}", state.map(|state| state.step)),
+    };
+    let all = files(&checkpoint);
+    assert_eq!(all.len(), 3);
+    for (name, bytes) in all {
+        let path = checkpoint.join(name);
+        for place in (0..bytes.len()).step_by(bytes.len().div_ceil(50)) {
+            let mut flipped = bytes.clone();
+            flipped[place] ^= 1 << (place % 8);
+            fs::write(&path, flipped).unwrap();
+            is_found(format!("{}, byte {place}", path.display()));
+        }
+        fs::write(&path, bytes).unwrap();
+    }
+    fs::rename(&checkpoint, training.join("step-000000009")).unwrap();
+    is_found("another name".to_owned());
 }
 
 #[test]

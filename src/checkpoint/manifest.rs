@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{FileEntry, Provenance};
+use crate::engine::MOST_SUBSTEPS;
+use crate::rules::MOST_DIMENSIONS;
 use crate::schema::{Between, FormatVersion, Grid, Input, Quantity, StateShape, Trajectory};
 use crate::{engine, models, rules};
 
@@ -21,8 +23,10 @@ pub struct Manifest {
     pub solver: engine::Solver,
     /// Steps of the solver from sample to sample.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = MOST_SUBSTEPS))]
     pub substeps: usize,
     pub precision: engine::Precision,
+    #[schemars(range(min = 1, max = MOST_DIMENSIONS))]
     pub context_dimension: usize,
     pub time_unit: String,
     pub channels: Vec<Quantity>,
@@ -45,6 +49,7 @@ pub struct Manifest {
     pub environments: Vec<Environment>,
     pub training: TrainingSummary,
     /// Tolerance of the data it was trained on.
+    #[schemars(range(min = 0))]
     pub data_tolerance: Option<f64>,
     pub files: Vec<FileEntry>,
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::tensors::{self, Array, Arrays};
-use super::{Error, LogRecord, Manifest, ParameterMap, io_error, log};
+use super::{Error, LogRecord, Manifest, ParameterMap, io_error, log, validate};
 use crate::atomic;
 use crate::dataset::FileEntry;
 use crate::digest::sha256;
@@ -12,10 +12,14 @@ use crate::engine::{Compute, ComputeError, Engine};
 use crate::models::Model;
 use crate::regular;
 use crate::rules::Rule;
+use crate::schema::FormatVersion;
+use crate::seal::{self, SUMS};
 
 const MANIFEST_FILE: &str = "manifest.json";
-const WEIGHTS_FILE: &str = "weights.safetensors";
-const LOG_FILE: &str = "training-log.csv";
+pub(super) const WEIGHTS_FILE: &str = "weights.safetensors";
+pub(super) const LOG_FILE: &str = "training-log.csv";
+/// What to do about a manifest that cannot be trusted.
+const REMEDY: &str = "restore the files, or make the model again with `--force train`";
 /// Name of the map's file in a model directory.
 pub const MAP_FILE: &str = "map.json";
 
@@ -91,7 +95,8 @@ impl StoredModel {
             .collect();
         let manifest = pretty(&self.manifest);
         self.content_hash = sha256(&manifest);
-        files.push((MANIFEST_FILE, manifest));
+        let sums = seal::text([(MANIFEST_FILE, manifest.as_slice())]);
+        files.extend([(MANIFEST_FILE, manifest), (SUMS, sums.into_bytes())]);
         let target = atomic::Directory::create(directory).map_err(io_error(directory))?;
         for (path, bytes) in &files {
             fs::write(target.path().join(path), bytes).map_err(io_error(&directory.join(path)))?;
@@ -99,15 +104,17 @@ impl StoredModel {
         target.publish().map_err(io_error(directory))
     }
 
-    /// Reads a model and checks every file against the manifest.
+    /// Reads a model and checks every file against the manifest, and the manifest against its seal.
     ///
     /// # Errors
-    /// If a file is missing, changed, or not what the manifest says.
+    /// If a file is missing, changed, or not what the manifest says; or if the manifest says what no pipeline could have asked for.
     pub fn read(directory: &Path) -> Result<Self, Error> {
         let mut stored = Self::read_without_map(directory)?;
         if stored.manifest.files.iter().any(|file| file.path == MAP_FILE) {
-            let bytes = read_listed(directory, &stored.manifest, MAP_FILE)?;
-            stored.map = Some(parse(&directory.join(MAP_FILE), &bytes)?);
+            let path = directory.join(MAP_FILE);
+            let map: ParameterMap = validate::read(&path, &read_listed(directory, &stored.manifest, MAP_FILE)?)?;
+            Error::problems(&path, map.problems(&stored.manifest))?;
+            stored.map = Some(map);
         }
         Ok(stored)
     }
@@ -117,11 +124,12 @@ impl StoredModel {
     /// # Errors
     /// As [`StoredModel::read`].
     pub fn read_without_map(directory: &Path) -> Result<Self, Error> {
-        let (manifest, content_hash) = read_manifest(directory)?;
+        let (manifest, content_hash) = Manifest::read(directory)?;
         let weights_path = directory.join(WEIGHTS_FILE);
         let mut arrays = tensors::from_bytes(&weights_path, &read_listed(directory, &manifest, WEIGHTS_FILE)?)?;
         let shape = [manifest.environments.len(), manifest.context_dimension];
         let contexts = tensors::take(&mut arrays, &weights_path, "contexts", &shape)?;
+        check_size(&manifest, &weights_path, &arrays)?;
         let log = log::from_bytes(&directory.join(LOG_FILE), &read_listed(directory, &manifest, LOG_FILE)?)?;
         let mut stored = StoredModel { manifest, shared: Vec::new(), contexts, log, map: None, content_hash };
         let rule = stored.rule();
@@ -137,9 +145,9 @@ impl StoredModel {
 
 /// Every way in which a model directory is not what its manifest says.
 pub fn verify(directory: &Path) -> Vec<String> {
-    let (manifest, _) = match read_manifest(directory) {
+    let (manifest, _) = match Manifest::read(directory) {
         Ok(read) => read,
-        Err(error) => return vec![error.to_string()],
+        Err(error) => return error.lines(),
     };
     let mut problems: Vec<String> = manifest
         .files
@@ -148,49 +156,64 @@ pub fn verify(directory: &Path) -> Vec<String> {
         .map(|error| error.to_string())
         .collect();
     if problems.is_empty() {
-        problems.extend(StoredModel::read(directory).err().map(|error| error.to_string()));
+        problems.extend(StoredModel::read(directory).err().into_iter().flat_map(Error::lines));
     }
     problems
 }
 
-fn read_manifest(directory: &Path) -> Result<(Manifest, String), Error> {
-    let path = directory.join(MANIFEST_FILE);
-    let bytes = regular::read(&path).map_err(io_error(&path))?;
-    let invalid = |found: String, expected: &str| {
-        Err(Error::Invalid { path: path.clone(), found, expected: expected.to_owned() })
-    };
-    let value: serde_json::Value = parse(&path, &bytes)?;
-    match value.get("kind").and_then(|kind| kind.as_str()) {
-        Some("model") => {}
-        Some(kind) => return invalid(format!("kind `{kind}`"), "kind `model`; give the directory of a model"),
-        None => return invalid("no `kind`".to_owned(), "the manifest of a model"),
+impl Manifest {
+    /// Reads and checks the manifest of the model in `directory`; also returns the SHA-256 of its bytes.
+    ///
+    /// # Errors
+    /// If it is missing, is not what its seal says, or breaks a rule (all that it breaks).
+    pub fn read(directory: &Path) -> Result<(Self, String), Error> {
+        let path = directory.join(MANIFEST_FILE);
+        if !directory.join(SUMS).exists() {
+            check_header(&path, &seal::read_bounded(&path)?)?;
+        }
+        let bytes = seal::read(directory, MANIFEST_FILE, REMEDY)?;
+        check_header(&path, &bytes)?;
+        let manifest: Manifest = validate::read(&path, &bytes)?;
+        Error::problems(&path, manifest.problems())?;
+        Ok((manifest, sha256(&bytes)))
     }
-    let major = value.pointer("/format/major").and_then(serde_json::Value::as_u64);
-    if major != Some(u64::from(crate::schema::FormatVersion::CURRENT.major)) {
-        let found = format!("format major {major:?}");
-        return invalid(found, "a format that this version reads; use the version of paramill that wrote it");
+}
+
+/// Whether a manifest is that of a model in a format that is read.
+fn check_header(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    #[derive(serde::Deserialize)]
+    struct Header {
+        kind: Option<String>,
+        format: Option<FormatVersion>,
     }
-    let manifest: Manifest = parse(&path, &bytes)?;
-    let d = manifest.channels.len();
-    if manifest.scales.len() != d || d == 0 || manifest.context_dimension == 0 {
-        return invalid(format!("{} scales for {d} channels", manifest.scales.len()), "one scale a channel");
+    let invalid = |found: String, expected: String| Err(Error::Invalid { path: path.to_owned(), found, expected });
+    match parse(path, bytes)? {
+        Header { kind: Some(kind), .. } if kind != "model" => {
+            invalid(format!("kind `{kind}`"), "kind `model`; give the directory of a model".to_owned())
+        }
+        Header { kind: None, .. } => invalid("no `kind`".to_owned(), "the manifest of a model".to_owned()),
+        Header { format: Some(format), .. } if !format.is_readable() => {
+            let expected = format!("{}.x; use the version of paramill that wrote it", FormatVersion::CURRENT.major);
+            invalid(format!("format {format}"), expected)
+        }
+        _ => Ok(()),
     }
-    if manifest.input_scales.len() != manifest.inputs.len() {
-        let found = format!("{} scales for {} inputs", manifest.input_scales.len(), manifest.inputs.len());
-        return invalid(found, "one scale an input");
+}
+
+/// Whether the file has as many weights as the manifest speaks of: before anything of a size that the manifest alone states is made.
+fn check_size(manifest: &Manifest, path: &Path, arrays: &Arrays) -> Result<(), Error> {
+    let size = manifest.model.build(&manifest.state_shape(), manifest.inputs.len()).layout().size();
+    let expected = size.checked_mul(1 + manifest.context_dimension);
+    let found: usize = arrays.values().map(|array| array.values.len()).sum();
+    if expected == Some(found) {
+        return Ok(());
     }
-    if !manifest.weights.is_empty()
-        && (manifest.weights.len() != d || manifest.weights.iter().any(|it| it.is_nan() || *it <= 0.0))
-    {
-        return invalid(format!("the weights {:?}", manifest.weights), "one weight above zero a channel, or none");
-    }
-    if manifest.substeps == 0 {
-        return invalid("`substeps` 0".to_owned(), "one step from sample to sample, or more");
-    }
-    if let Some((found, expected)) = manifest.model.problem(&manifest.state_shape(), manifest.inputs.len()) {
-        return invalid(found, expected);
-    }
-    Ok((manifest, sha256(&bytes)))
+    let expected = expected.map_or("more than can be counted".to_owned(), |expected| expected.to_string());
+    Err(Error::Invalid {
+        path: path.to_owned(),
+        found: format!("{found} shared weights"),
+        expected: format!("{expected}, by `model` and `context_dimension` of {MANIFEST_FILE}; {REMEDY}"),
+    })
 }
 
 /// Reads a file that the manifest lists, and holds it against the listed digest.

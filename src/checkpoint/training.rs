@@ -13,9 +13,12 @@ use super::{Error, LogRecord, io_error};
 use crate::atomic;
 use crate::digest::sha256;
 use crate::regular;
+use crate::seal;
 
 const STATE_FILE: &str = "state.json";
 const ARRAYS_FILE: &str = "state.safetensors";
+/// What becomes of a checkpoint that is not sound.
+const FALL_BACK: &str = "an earlier checkpoint is used if there is one";
 /// Checkpoints that are kept: the newest, and one to fall back on.
 const KEPT: usize = 2;
 
@@ -104,7 +107,9 @@ impl TrainingStore {
         };
         let directory = atomic::Directory::create(&target).map_err(io_error(&target))?;
         fs::write(directory.path().join(ARRAYS_FILE), bytes).map_err(io_error(&target))?;
-        fs::write(directory.path().join(STATE_FILE), pretty(&header)).map_err(io_error(&target))?;
+        let header = pretty(&header);
+        fs::write(directory.path().join(STATE_FILE), &header).map_err(io_error(&target))?;
+        seal::write(directory.path(), STATE_FILE, &header).map_err(io_error(&target))?;
         directory.publish().map_err(io_error(&target))?;
         let checkpoints = self.checkpoints()?;
         for old in &checkpoints[..checkpoints.len().saturating_sub(KEPT)] {
@@ -177,12 +182,17 @@ fn checkpoint_name(step: u64) -> String {
 
 fn read_checkpoint(directory: &Path, trained: usize) -> Result<TrainingState, Error> {
     let path = directory.join(STATE_FILE);
-    let header: Header = parse(&path, &regular::read(&path).map_err(io_error(&path))?)?;
+    let header: Header = parse(&path, &seal::read(directory, STATE_FILE, FALL_BACK)?)?;
+    let name = checkpoint_name(header.step);
+    if directory.file_name() != Some(name.as_ref()) {
+        let expected = format!("that of its directory; {FALL_BACK}");
+        return Err(Error::Invalid { path, found: format!("step {}", header.step), expected });
+    }
     let path = directory.join(ARRAYS_FILE);
     let bytes = regular::read(&path).map_err(io_error(&path))?;
     let sha256 = sha256(&bytes);
     if sha256 != header.arrays_sha256 {
-        let expected = format!("sha256 {}; an earlier checkpoint is used if there is one", header.arrays_sha256);
+        let expected = format!("sha256 {}; {FALL_BACK}", header.arrays_sha256);
         return Err(Error::Invalid { path, found: format!("sha256 {sha256}"), expected });
     }
     let mut arrays = tensors::from_bytes(&path, &bytes)?;

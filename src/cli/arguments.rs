@@ -28,11 +28,8 @@ Example:
 #[command(version, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Arguments {
     /// Print nothing but results, warnings and errors
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    pub quiet: bool,
-    /// Print a log of what happens inside
     #[arg(short, long, global = true)]
-    pub verbose: bool,
+    pub quiet: bool,
     #[command(subcommand)]
     pub command: Command,
 }

@@ -38,7 +38,6 @@ pub fn main() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
-    start_log(arguments.verbose);
     let as_json = arguments.command.wants_json();
     let done = match arguments.command {
         Command::Run(command) => run::run(&command, arguments.quiet),
@@ -76,14 +75,4 @@ fn report_error(error: &Error) {
             }
         }
     }
-}
-
-/// `-v` shows the log of the libraries and our own at level debug; `RUST_LOG` says it more finely.
-fn start_log(verbose: bool) {
-    let default = if verbose { "debug" } else { "off" };
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
-    let colour = std::env::var_os("NO_COLOR").is_none() && std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colour);
-    let _ = log.try_init();
 }

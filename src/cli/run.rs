@@ -45,6 +45,7 @@ pub fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
             "workspace": plan.workspace,
             "stages": outcome.stages,
             "summary": summary,
+            "warnings": terminal.warnings(),
             "report": report.exists().then_some(&report),
             "environments": outcome.environments,
             "environments_failed": outcome.environments_failed,

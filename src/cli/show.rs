@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::arguments::{Show, ShowDataset};
 use super::kinds::recognise;
 use super::output::{complain, number, print, print_file, print_json, table};
+use crate::checkpoint;
 use crate::dataset::{Dataset, Manifest, Range, SplitSurvey, survey};
 use crate::digest::sha256_of_file;
 use crate::estimate::{self, ParameterEstimate};
@@ -28,6 +29,7 @@ pub fn show(command: &Show) -> Result<u8, Error> {
     recognise(&command.path)?;
     if command.path.is_dir() {
         let manifest = read_manifest(&command.path)?;
+        is_sound(&command.path, &manifest)?;
         if command.json {
             print_json(&manifest);
         } else {
@@ -56,6 +58,17 @@ pub fn show(command: &Show) -> Result<u8, Error> {
         print_file(&plan.effective_toml());
     }
     Ok(0)
+}
+
+/// Refuses a manifest that is not as it was written, or says what cannot be.
+fn is_sound(directory: &Path, manifest: &Value) -> Result<(), Error> {
+    match manifest["kind"].as_str() {
+        Some("dataset") => drop(Dataset::open(directory)?),
+        Some("model") => drop(checkpoint::Manifest::read(directory)?),
+        Some("estimates") => drop(estimate::Manifest::read(directory)?),
+        _ => {}
+    }
+    Ok(())
 }
 
 /// The estimates of each split: an environment a line, parameters with their 95 % intervals.

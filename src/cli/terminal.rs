@@ -53,11 +53,12 @@ pub struct Terminal {
     style: Style,
     bars: MultiProgress,
     parts: Mutex<Vec<Part>>,
+    warnings: Mutex<Vec<String>>,
 }
 
 impl Terminal {
     pub fn new(style: Style) -> Self {
-        Terminal { style, bars: MultiProgress::new(), parts: Mutex::new(Vec::new()) }
+        Terminal { style, bars: MultiProgress::new(), parts: Mutex::default(), warnings: Mutex::default() }
     }
 
     /// Clears the bars of parts that did not end.
@@ -67,6 +68,11 @@ impl Terminal {
                 bar.finish_and_clear();
             }
         }
+    }
+
+    /// The warnings so far, in the order in which they came.
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn parts(&self) -> std::sync::MutexGuard<'_, Vec<Part>> {
@@ -128,7 +134,10 @@ impl Terminal {
 impl Observer for Terminal {
     fn observe(&self, event: Event) {
         match (event, self.style) {
-            (Event::Warn(text), _) => self.line(&format!("warning: {text}")),
+            (Event::Warn(text), _) => {
+                self.line(&format!("warning: {text}"));
+                self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+            }
             (_, Style::Quiet) => {}
             (Event::Begin { what, total, unit }, _) => self.begin(what, total, unit),
             (Event::Advance { done, note }, _) => self.advance(done, &note),

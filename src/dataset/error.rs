@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::atomic;
 use crate::progress::Run;
 use crate::schema::{Split, Trajectory};
+use crate::seal;
 
 /// What goes wrong with a dataset on disk.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +48,13 @@ impl Error {
 
     pub(super) fn hdf5(path: &Path) -> impl FnOnce(hdf5_metno::Error) -> Error {
         move |source| Error::Hdf5 { path: path.to_owned(), source }
+    }
+
+    pub(super) fn of_seal(error: seal::Error) -> Error {
+        match error {
+            seal::Error::Io { path, source } => Error::Io { path, source },
+            seal::Error::Invalid { path, found, expected } => Error::Invalid { path, found, expected },
+        }
     }
 
     /// A file that a library cannot write.

@@ -10,8 +10,6 @@ use crate::schema::Split;
 pub(super) const MANIFEST: &str = "manifest.json";
 pub(super) const CARD: &str = "README.md";
 pub(super) const CROISSANT: &str = "croissant.json";
-/// Digests of the files that describe the dataset.
-pub(super) const SUMS: &str = "SHA256SUMS";
 
 /// Names that the stores use beside the quantities of a dataset.
 pub(super) const ENVIRONMENT: &str = "environment";
@@ -102,6 +100,19 @@ pub(super) fn file_problem(directory: &Path, entry: &FileEntry) -> Option<String
         Ok(_) => None,
         Err(error) => Some(format!("`{path}` cannot be read: {error}")),
     }
+}
+
+/// Why the file that a manifest lists as `entry` is not the one that lies in `directory`, if it is not: its path, its size, its digest.
+pub(crate) fn listed_problem(directory: &Path, entry: &FileEntry) -> Option<String> {
+    let FileEntry { path, sha256, .. } = entry;
+    if let Some(problem) = path_problem(path) {
+        return Some(format!("file path {path:?} {problem}; expected a relative path inside the directory"));
+    }
+    file_problem(directory, entry).or_else(|| match sha256_of_file(&directory.join(path)) {
+        Ok(digest) if digest == *sha256 => None,
+        Ok(digest) => Some(format!("SHA-256 of `{path}` is {digest}; expected {sha256} as the manifest states")),
+        Err(error) => Some(format!("`{path}` cannot be read: {error}")),
+    })
 }
 
 #[cfg(test)]

@@ -275,7 +275,8 @@ impl Manifest {
 /// Points of a grid at most: a state of one channel then takes half a gigabyte.
 const MOST_POINTS: usize = 1 << 26;
 
-fn grid_problems(grid: &Grid) -> Vec<String> {
+/// What is wrong with a grid; a sentence each.
+pub(crate) fn grid_problems(grid: &Grid) -> Vec<String> {
     let mut problems = Vec::new();
     if !(1..=3).contains(&grid.axes.len()) {
         problems.push(format!("`grid` has {} axes; expected one to three, or no grid", grid.axes.len()));

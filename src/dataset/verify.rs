@@ -9,12 +9,12 @@ use sha2::{Digest, Sha256};
 
 use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
 use super::hdf5_store::OpenSplit;
-use super::layout::{CARD, CROISSANT, MANIFEST, SUMS, file_problem};
+use super::layout::{CARD, CROISSANT, MANIFEST, listed_problem};
 use super::reader::{counts_problem, index_problems};
 use super::{Error, Manifest, SplitSummary, Store, parquet_store, seal};
-use crate::digest::sha256_of_file;
 use crate::regular;
 use crate::schema::{Split, Trajectory};
+use crate::seal::SUMS;
 
 /// Files that describe the dataset, which its manifest does not list.
 const DESCRIPTIONS: [&str; 4] = [MANIFEST, CARD, CROISSANT, SUMS];
@@ -92,17 +92,7 @@ impl Verification<'_> {
 
     fn files(&mut self) {
         for entry in &self.manifest.files {
-            let found = file_problem(self.directory, entry).or_else(|| {
-                match sha256_of_file(&self.directory.join(&entry.path)) {
-                    Ok(digest) if digest == entry.sha256 => None,
-                    Ok(digest) => Some(format!(
-                        "SHA-256 of `{}` is {digest}; expected {} as the manifest states",
-                        entry.path, entry.sha256
-                    )),
-                    Err(error) => Some(format!("`{}` cannot be read: {error}", entry.path)),
-                }
-            });
-            if let Some(problem) = found {
+            if let Some(problem) = listed_problem(self.directory, entry) {
                 self.problem(&entry.path, problem);
                 self.unsound.insert(entry.path.clone());
             }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{DeviceChoice, DeviceError, Engine, Native, Precision, Solver, Torch};
+use super::{DeviceChoice, DeviceError, Engine, Native, Precision, Solver, Torch, one_thread_each};
 use crate::models;
 use crate::schema::StateShape;
 
@@ -49,6 +49,7 @@ impl Compute {
         substeps: usize,
         precision: Precision,
     ) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
+        one_thread_each();
         let perceptron = model.perceptron(state, inputs).filter(|_| self.engine != EngineChoice::Torch);
         let device = match self.device {
             DeviceChoice::Auto if perceptron.is_some() || self.engine == EngineChoice::Native => tch::Device::Cpu,

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::solve::{self, Tableau};
 
+/// Steps of the solver from sample to sample at most.
+pub const MOST_SUBSTEPS: usize = 64;
+
 /// Fixed-step method from sample to sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -5,7 +5,7 @@
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
-use super::{Batch, Engine, Jacobian, Precision, Tangents, With};
+use super::{Batch, Engine, Jacobian, Precision, Tangents, With, one_thread_each};
 use crate::models::Model;
 use crate::solve::{self, State, Tableau};
 
@@ -89,9 +89,7 @@ impl Torch {
             Precision::F32 => Kind::Float,
             Precision::F64 => Kind::Double,
         };
-        if device == Device::Cpu {
-            tch::set_num_threads(1); // small tensors gain nothing from more, and environments are spread over threads outside
-        }
+        one_thread_each();
         Torch { model, tableau, substeps, device, kind, apart: fields && device == Device::Cpu }
     }
 

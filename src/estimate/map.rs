@@ -9,7 +9,7 @@ use nalgebra::DMatrix;
 use super::{Error, MapChoice, MapSettings, Settings, Support, adapt};
 use crate::checkpoint::{LeaveOneOut, MapKind, MapResidual, ParameterMap, StoredModel};
 use crate::dataset::Dataset;
-use crate::engine::Compute;
+use crate::engine::{Compute, warn_of_cuda};
 use crate::progress::{Event, Run};
 use crate::schema::Split;
 
@@ -47,7 +47,9 @@ pub fn run(
     }
     let supports: Vec<Support> =
         trajectories.into_iter().map(|it| Support::new(it, &units, estimate.initial_state())).collect();
-    let adaptations = adapt::Adapter::new(estimate, compute, model)?.adapt(&supports);
+    let adapter = adapt::Adapter::new(estimate, compute, model)?;
+    warn_of_cuda(run);
+    let adaptations = adapter.adapt(&supports);
     let mut fitted = Vec::new();
     for ((id, parameters), adaptation) in known.into_iter().zip(adaptations) {
         if adaptation.context.iter().all(|xi| xi.is_finite()) {

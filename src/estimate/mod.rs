@@ -45,7 +45,7 @@ use stream::Observed;
 
 use crate::checkpoint::{self, StoredModel};
 use crate::dataset::{self, Dataset, IndexEntry};
-use crate::engine::{Compute, ComputeError};
+use crate::engine::{Compute, ComputeError, warn_of_cuda};
 use crate::progress::{Event, Run};
 use crate::schema::{Input, Quantity, Split};
 use crate::systems::Problem;
@@ -118,6 +118,7 @@ pub fn run(
     let parameters = &dataset.manifest().parameters;
     check_settings(settings, dataset, parameters)?;
     let estimator = learned::Estimator::new(settings, compute, dataset, model, run)?;
+    warn_of_cuda(run);
     let evaluation = Evaluation { mse_in_domain: estimator.mse_in_domain()?, ..Evaluation::default() };
     let output = output::Output::create(directory, dataset, Some(model), parameters, settings)?;
     estimate_splits(settings, dataset, output, evaluation, run, |split, block| estimator.block(split, block))

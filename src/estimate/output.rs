@@ -20,12 +20,15 @@ use super::fitted::FittedWriter;
 use super::{Error, Evaluation, Outcome, ParameterEstimate, Row, Settings, Status};
 use crate::atomic;
 use crate::checkpoint::StoredModel;
-use crate::dataset::{Dataset, FileEntry, Parent, Provenance};
+use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
 use crate::digest::{sha256, sha256_of_file};
 use crate::regular;
 use crate::schema::{FormatVersion, Quantity, Split};
+use crate::seal;
 
 const MANIFEST_FILE: &str = "manifest.json";
+/// What to do about estimates that are not as they were written.
+const REMEDY: &str = "make them again with `--force estimate`";
 /// Rows that are written out together, and held in memory until then.
 const ROW_GROUP: usize = 8192;
 
@@ -52,15 +55,17 @@ impl Manifest {
     /// Reads the manifest of `directory`.
     ///
     /// # Errors
-    /// If it is missing or not the manifest of estimates.
+    /// If it is missing, not what its seal says, or not the manifest of estimates.
     pub fn read(directory: &Path) -> Result<(Self, String), Error> {
         let path = directory.join(MANIFEST_FILE);
-        let bytes = regular::read(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
+        let bytes = seal::read(directory, MANIFEST_FILE, REMEDY).map_err(|error| match error {
+            seal::Error::Io { path, source } => Error::Io { path, source },
+            seal::Error::Invalid { path, found, expected } => Error::Invalid { path, found, expected },
+        })?;
         let invalid = |found: String| Error::Invalid {
             path: path.clone(),
             found,
-            expected: "the manifest of estimates that paramill writes; make them again with `--force estimate`"
-                .to_owned(),
+            expected: format!("the manifest of estimates that paramill writes; {REMEDY}"),
         };
         let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
         if manifest.kind != "estimates" || !manifest.format.is_readable() {
@@ -160,6 +165,7 @@ impl Output {
         bytes.push(b'\n');
         let path = self.directory.path().join(MANIFEST_FILE);
         fs::write(&path, &bytes).map_err(|source| io_error(&path, source))?;
+        seal::write(self.directory.path(), MANIFEST_FILE, &bytes).map_err(|source| io_error(&self.target, source))?;
         self.directory.publish().map_err(|source| io_error(&self.target, source))?;
         Ok(Outcome { manifest: self.manifest, content_hash: sha256(&bytes) })
     }
@@ -178,10 +184,9 @@ pub(super) fn parquet(path: &Path, schema: Arc<Schema>) -> Result<ArrowWriter<Fi
 }
 
 /// Names of the columns of correlations, pair by pair.
-fn correlation_names(parameters: &[Quantity]) -> Vec<String> {
-    let name = |(j, k): (usize, usize)| format!("correlation_{}_{}", parameters[j].name, parameters[k].name);
+fn correlation_names(parameters: &[Quantity]) -> impl Iterator<Item = String> {
     let pairs = (0..parameters.len()).flat_map(|j| (j + 1..parameters.len()).map(move |k| (j, k)));
-    pairs.map(name).collect()
+    pairs.map(|(j, k)| format!("correlation_{}_{}", parameters[j].name, parameters[k].name))
 }
 
 fn noise_name(channel: &Quantity) -> String {
@@ -202,7 +207,7 @@ fn schema(manifest: &Manifest) -> Schema {
         let of_parameter = ["standard_error", "lower", "upper", "bound", "true"];
         fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
     }
-    fields.extend(correlation_names(&manifest.parameters).into_iter().map(|name| number(name, "1")));
+    fields.extend(correlation_names(&manifest.parameters).map(|name| number(name, "1")));
     fields.extend(manifest.channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
     fields.extend((0..manifest.context_dimension).map(|k| number(format!("context_{k}"), "1")));
     fields.push(number("trajectory_rmse".to_owned(), ""));
@@ -296,11 +301,11 @@ pub fn rows<'a>(
 /// The path of the file `name`, whose bytes are those that the manifest lists.
 fn check_digest(directory: &Path, manifest: &Manifest, name: &str) -> Result<PathBuf, Error> {
     let path = directory.join(name);
-    let found = sha256_of_file(&path).map_err(|source| io_error(&path, source))?;
-    if manifest.files.iter().find(|file| file.path == name).map(|file| &file.sha256) != Some(&found) {
-        return Err(invalid(&path, "another SHA-256 than the manifest's".to_owned()));
-    }
-    Ok(path)
+    let problem = match manifest.files.iter().find(|file| file.path == name) {
+        Some(entry) => listed_problem(directory, entry),
+        None => Some("no such file among those of the manifest".to_owned()),
+    };
+    problem.map_or(Ok(path.clone()), |problem| Err(invalid(&path, problem)))
 }
 
 /// Every way in which a directory of estimates is not what its manifest says.
@@ -337,8 +342,7 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
         Some((number(name)?, standard_error?, lower?, upper?, bound?, truth?))
     });
     let parameters: Vec<_> = parameters.collect::<Option<_>>()?;
-    let correlations =
-        correlation_names(&manifest.parameters).iter().map(|name| number(name)).collect::<Option<Vec<_>>>()?;
+    let correlations = correlation_names(&manifest.parameters).map(|name| number(&name)).collect::<Option<Vec<_>>>()?;
     let noise = manifest.channels.iter().map(|it| number(&noise_name(it))).collect::<Option<Vec<_>>>()?;
     let contexts =
         (0..manifest.context_dimension).map(|k| number(&format!("context_{k}"))).collect::<Option<Vec<_>>>()?;
@@ -387,9 +391,5 @@ pub(super) fn unwritten(path: &Path) -> impl FnOnce(ParquetError) -> Error {
 }
 
 fn invalid(path: &Path, found: String) -> Error {
-    Error::Invalid {
-        path: path.to_owned(),
-        found,
-        expected: "estimates that paramill writes; make them again with `--force estimate`".to_owned(),
-    }
+    Error::Invalid { path: path.to_owned(), found, expected: format!("estimates that paramill writes; {REMEDY}") }
 }

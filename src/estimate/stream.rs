@@ -1,4 +1,4 @@
-//! The environments of a split in blocks of bounded size, read by one thread while another computes.
+//! The environments of a split in blocks of bounded size, read by one thread while others compute.
 
 use std::sync::mpsc::sync_channel;
 
@@ -19,7 +19,7 @@ pub(super) struct Observed {
     pub trajectories: Vec<Trajectory>,
 }
 
-/// Calls `work` with one block after the other, in stored order; the next is read meanwhile.
+/// Calls `work` with one block after the other, in stored order; where there are threads for it the next is read meanwhile.
 ///
 /// # Errors
 /// The first error of reading, or of `work`.
@@ -28,6 +28,15 @@ pub(super) fn for_each_block(
     split: Split,
     mut work: impl FnMut(Vec<Observed>) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    if rayon::current_num_threads() == 1 {
+        // Who gives one processor has no second one busy.
+        let mut done = Ok(());
+        read(dataset, split, |block| {
+            done = block.and_then(&mut work);
+            done.is_ok()
+        });
+        return done;
+    }
     std::thread::scope(|scope| {
         // No block waits in the channel: one is in work and one in the hands of the reader.
         let (sender, receiver) = sync_channel(0);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc;
 use std::thread;
 
 use rayon::prelude::*;
@@ -11,7 +11,7 @@ use super::environments::{self, Environment};
 use super::observation::Key;
 use super::{Error, Settings, sample_times};
 use crate::dataset::{Manifest, Provenance};
-use crate::progress::{Event, Run};
+use crate::progress::{Event, Interrupt, Run};
 use crate::random::Stream;
 use crate::schema::{FormatVersion, Split, Trajectory};
 use crate::solve::{self, Adaptive, Work};
@@ -72,17 +72,23 @@ impl Simulation {
         let what = format!("simulate {}", self.settings.dataset);
         let total = self.counts().values().sum::<usize>() as u64;
         run.emit(Event::Begin { what, total: Some(total), unit: "trajectories" });
-        let work = thread::scope(|scope| {
-            // The channel holds nothing: one block is written while the next one is simulated, and no third is in memory.
-            let (blocks, incoming) = mpsc::sync_channel::<(Split, Vec<Trajectory>)>(0);
-            let writing = scope.spawn(move || {
-                incoming.into_iter().try_for_each(|(split, block)| block.iter().try_for_each(|row| sink(split, row)))
-            });
-            let simulated = self.simulate(run, kept, blocks);
-            // What was written came before what is simulated now, and so did its errors.
-            writing.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-            simulated
-        })?;
+        let mut write = |split: Split, block: Vec<Trajectory>| block.iter().try_for_each(|row| sink(split, row));
+        let work = if rayon::current_num_threads() == 1 {
+            // Who gives one processor has no second one busy.
+            self.simulate(run, kept, &mut |split, block| write(split, block).map(|()| true))?
+        } else {
+            thread::scope(|scope| {
+                // The channel holds nothing: one block is written while the next one is simulated, and no third is in memory.
+                let (blocks, incoming) = mpsc::sync_channel::<(Split, Vec<Trajectory>)>(0);
+                let writing =
+                    scope.spawn(move || incoming.into_iter().try_for_each(|(split, block)| write(split, block)));
+                let simulated =
+                    self.simulate(run, kept, &mut move |split, block| Ok(blocks.send((split, block)).is_ok()));
+                // What was written came before what is simulated now, and so did its errors.
+                writing.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+                simulated
+            })?
+        };
         run.emit(Event::Note(format!(
             "{}: {} trajectories took {} steps, {} rejected steps and {} evaluations of the field",
             self.method(),
@@ -95,12 +101,12 @@ impl Simulation {
         Ok(())
     }
 
-    /// Sends block after block, until nobody receives them.
+    /// Sends block after block, until nobody wants more of them.
     fn simulate(
         &self,
         run: &Run,
         kept: &BTreeMap<Split, usize>,
-        blocks: SyncSender<(Split, Vec<Trajectory>)>,
+        send: &mut dyn FnMut(Split, Vec<Trajectory>) -> Result<bool, Error>,
     ) -> Result<Work, Error> {
         let mut done = kept.values().sum::<usize>();
         if done > 0 {
@@ -120,7 +126,7 @@ impl Simulation {
                                 return Err(Error::Interrupted { signal, kept: 0 });
                             }
                             let (environment, index) = (&list[job / per_environment], job % per_environment);
-                            self.trajectory(integrator, split, environment, index)
+                            self.trajectory(integrator, split, environment, index, run.interrupt)
                         },
                     )
                     .collect();
@@ -131,7 +137,7 @@ impl Simulation {
                     work = add(work, cost);
                 }
                 done += block.len();
-                if blocks.send((split, block)).is_err() {
+                if !send(split, block)? {
                     return Ok(work);
                 }
                 run.emit(Event::Advance { done: done as u64, note: split.to_string() });
@@ -164,6 +170,7 @@ impl Simulation {
         split: Split,
         environment: &Environment,
         index: usize,
+        interrupt: &Interrupt,
     ) -> Result<(Trajectory, Work), Error> {
         let id = format!("{index:05}");
         let mut stream = Stream::new(self.seed, split.name(), &[environment.index as u64, index as u64]);
@@ -178,15 +185,18 @@ impl Simulation {
         };
         let mut states = vec![0.0; times.len() * self.size];
         let integrated = match integrator {
-            Ok(integrator) => integrator.integrate(&environment.parameters, &initial, &times, &mut states),
+            Ok(integrator) => integrator.integrate(&environment.parameters, &initial, &times, &mut states, interrupt),
             Err(error) => Err(error.clone()),
         };
-        let work = integrated.map_err(|source| Error::Integration {
-            split,
-            environment: environment.id.clone(),
-            trajectory: id.clone(),
-            parameters: environment.parameters.clone(),
-            source: Box::new(source),
+        let work = integrated.map_err(|source| match source {
+            solve::Error::Interrupted { signal } => Error::Interrupted { signal, kept: 0 },
+            source => Error::Integration {
+                split,
+                environment: environment.id.clone(),
+                trajectory: id.clone(),
+                parameters: environment.parameters.clone(),
+                source: Box::new(source),
+            },
         })?;
         if let Some(observation) = observation {
             let names: Vec<&str> = self.system.channels.iter().map(|channel| channel.name).collect();
@@ -272,15 +282,18 @@ impl Integrator {
         initial: &[f64],
         times: &[f64],
         states: &mut [f64],
+        interrupt: &Interrupt,
     ) -> Result<Work, solve::Error> {
         match self {
             Integrator::Adaptive(field, adaptive) => {
                 let field = &mut |time: f64, state: &[f64], derivative: &mut [f64]| {
                     field(parameters, time, state, derivative);
                 };
-                adaptive.integrate(field, initial, times, states)
+                adaptive.integrate(field, initial, times, states, interrupt)
             }
-            Integrator::Fixed(stepper, step) => (stepper.integrate)(parameters, initial, times, *step, states),
+            Integrator::Fixed(stepper, step) => {
+                (stepper.integrate)(parameters, initial, times, *step, states, interrupt)
+            }
         }
     }
 }

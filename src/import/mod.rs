@@ -103,6 +103,9 @@ pub struct Survey {
     pub environments: BTreeMap<Split, BTreeMap<String, Vec<Option<f64>>>>,
     /// Of the environments of each split, those with trajectories that have no start: no complete sample that another follows.
     pub without_start: BTreeMap<Split, BTreeMap<String, Startless>>,
+    /// Of each environment of the train split, the values that a rollout of each of its trajectories is compared with; of those with a
+    /// start.
+    pub compared: BTreeMap<String, Vec<usize>>,
     /// What an import would warn of.
     pub warnings: Vec<Problem>,
 }
@@ -123,6 +126,7 @@ pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> 
     let Loaded { mut table, parameters, assignment, warnings, .. } = load(settings, base, &Interrupt::new())?;
     table.forget_samples();
     let (mut environments, mut without_start) = (BTreeMap::new(), BTreeMap::new());
+    let mut compared: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (split, pieces) in assignment {
         let (mut of_split, mut startless) = (BTreeMap::new(), BTreeMap::new());
         for of_one in pieces.chunk_by(|&a, &b| table.environment(a) == table.environment(b)) {
@@ -130,6 +134,10 @@ pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> 
             let known = parameters.get(id).cloned().unwrap_or_else(|| vec![None; settings.parameters.len()]);
             of_split.insert(id.to_owned(), known);
             let trajectories = of_one.iter().filter(|&&piece| !table.pieces[piece].has_start).count();
+            if split == Split::Train && trajectories < of_one.len() {
+                let started = of_one.iter().map(|&piece| &table.pieces[piece]).filter(|piece| piece.has_start);
+                compared.insert(id.to_owned(), started.map(|piece| piece.compared).collect());
+            }
             if trajectories > 0 {
                 startless.insert(id.to_owned(), Startless { trajectories, of: of_one.len() });
             }
@@ -137,7 +145,7 @@ pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> 
         environments.insert(split, of_split);
         without_start.insert(split, startless);
     }
-    Ok(Survey { environments, without_start, warnings })
+    Ok(Survey { environments, without_start, compared, warnings })
 }
 
 /// The files that `settings` name, by their paths inside the directory, in the order of these.

@@ -19,7 +19,7 @@ use super::series::{Place, Rules, Series, first_observed, gather, shown_twice};
 use super::settings::Settings;
 use super::splits::{LAST, end_share};
 use super::store::{Store, Track, unusable};
-use crate::schema::start_of;
+use crate::schema::{compared, start_of};
 
 /// Tracks of which trajectories are made at a time.
 const TRACKS: usize = 1 << 12;
@@ -53,6 +53,8 @@ pub(super) struct Piece {
     pub digest: [u8; 32],
     /// Whether it has a complete sample that another follows, which a rollout starts from.
     pub has_start: bool,
+    /// Observed values behind that sample, which a rollout is compared with.
+    pub compared: usize,
 }
 
 /// What tracks are read with.
@@ -105,6 +107,7 @@ impl Piece {
             is_end,
             first: all.places.get(samples.start).filter(|_| !samples.is_empty()),
             has_start: start_of(states, times.len()).is_some(),
+            compared: compared(states, times.len()),
             samples,
             digest: digest.finalize().into(),
         }

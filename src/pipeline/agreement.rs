@@ -11,7 +11,7 @@ use crate::generate;
 use crate::import::{self, Survey};
 use crate::schema::{Quantity, Split, StateShape};
 use crate::systems::{Problem, Problems, System};
-use crate::train::{self, Contexts};
+use crate::train::{self, Contexts, GaussNewton};
 
 /// The dataset that the first stage will make.
 struct Foreseen {
@@ -71,6 +71,9 @@ pub(super) fn disagreements_with(survey: &Survey, settings: &Settings) -> Proble
     if settings.map.is_some() && known > 0 {
         enough_for_map(settings, d, known, &mut problems);
     }
+    let compared = survey.compared.values().map(Vec::as_slice);
+    let residuals = train::most_residuals(compared, train.gauss_newton.trajectories_per_environment);
+    few_enough(&train.gauss_newton, residuals, &mut problems);
     problems
 }
 
@@ -153,14 +156,7 @@ impl Foreseen {
         let all = of_split.map_or(0, |split| split.trajectories);
         let newton = &train.gauss_newton;
         let residuals = environments * newton.trajectories_per_environment.unwrap_or(all).min(all) * values;
-        if newton.steps > 0 && residuals > newton.residual_limit {
-            problems.add(
-                "train.gauss_newton.residual_limit",
-                format!("{}, and {residuals} residuals", newton.residual_limit),
-                "a limit that is not below their number: the cost grows with its cube",
-                "set `gauss_newton.trajectories_per_environment` to fit fewer, raise the limit, or set `gauss_newton.steps = 0`",
-            );
-        }
+        few_enough(newton, residuals, problems);
     }
 
     fn suits_estimate(&self, estimate: &estimate::Settings, settings: &Settings, problems: &mut Problems) {
@@ -305,6 +301,17 @@ fn known_bounds(estimate: &estimate::Settings, known: &[&str], problems: &mut Pr
             false => problems.unknown(key, name, "parameter that is estimated", known),
             true => problems.add(key, format!("`{name}`"), "none: no parameter is known or estimated", "remove it"),
         }
+    }
+}
+
+fn few_enough(newton: &GaussNewton, residuals: usize, problems: &mut Problems) {
+    if newton.steps > 0 && residuals > newton.residual_limit {
+        problems.add(
+            "train.gauss_newton.residual_limit",
+            format!("{}, and {residuals} residuals", newton.residual_limit),
+            "a limit that is not below their number: the cost grows with its cube",
+            "set `gauss_newton.trajectories_per_environment` to fit fewer, raise the limit, or set `gauss_newton.steps = 0`",
+        );
     }
 }
 

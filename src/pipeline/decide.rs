@@ -39,11 +39,10 @@ pub fn ingredients(
             }
             _ if pending.contains(&parent) => {}
             found => {
-                return Err(Error::MissingInput {
-                    stage,
-                    needs: parent,
-                    path: product_path(plan, parent),
-                    found: found.and_then(|product| product.damage).unwrap_or_else(|| "is not there".to_owned()),
+                let (needs, path) = (parent, product_path(plan, parent));
+                return Err(match found.and_then(|product| product.damage) {
+                    Some(found) => Error::DamagedInput { stage, needs, path, found },
+                    None => Error::MissingInput { stage, needs, path },
                 });
             }
         }

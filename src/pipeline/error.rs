@@ -20,10 +20,15 @@ pub enum Error {
     #[error("stage `{stage}` is not in this pipeline, which has {}; add a [{stage}] section", names(has))]
     NoSuchStage { stage: Stage, has: Vec<Stage> },
     #[error(
+        "stage `{stage}` needs what `{needs}` makes, and {} is not there; run `--stage {needs}` first, or the whole pipeline",
+        path.display()
+    )]
+    MissingInput { stage: Stage, needs: Stage, path: PathBuf },
+    #[error(
         "stage `{stage}` needs what `{needs}` makes, and {} {found}; run `--stage {needs}` first, or the whole pipeline",
         path.display()
     )]
-    MissingInput { stage: Stage, needs: Stage, path: PathBuf, found: String },
+    DamagedInput { stage: Stage, needs: Stage, path: PathBuf, found: String },
     #[error(
         "{}: {found}, expected a dataset or nothing; move it away, or choose another name with `--set {stage}.dataset=NAME`",
         path.display()
@@ -117,7 +122,7 @@ impl Error {
                 _ => 3,
             },
             Error::Import(import::Error::Settings(_)) => 2,
-            Error::Import(_) | Error::MissingArchive { .. } => 3,
+            Error::Import(_) | Error::MissingArchive { .. } | Error::DamagedInput { .. } => 3,
             Error::Train(error) => match error {
                 train::Error::Compute(_)
                 | train::Error::NoContextDimension { .. }
@@ -154,6 +159,7 @@ impl Error {
             Error::Locked { .. } => "locked",
             Error::NoSuchStage { .. } => "no_such_stage",
             Error::MissingInput { .. } => "missing_input",
+            Error::DamagedInput { .. } => "damaged_input",
             Error::NotADataset { .. } => "not_a_dataset",
             Error::DatasetDiffers { .. } => "dataset_differs",
             Error::NoProduct { .. } => "no_product",

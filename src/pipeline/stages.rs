@@ -20,6 +20,7 @@ use crate::digest::{sha256, sha256_of_file};
 use crate::engine::{Compute, device_name};
 use crate::progress::Run;
 use crate::regular;
+use crate::seal;
 use crate::{estimate, generate, import, report, train};
 
 /// What a stage left behind.
@@ -97,7 +98,7 @@ impl Executor for Built {
             Stage::Generate | Stage::Import => directory_with_manifest(&plan.dataset_directory),
             Stage::Train => model_product(&plan.model_directory()),
             Stage::Map => map_product(&plan.model_directory()),
-            Stage::Estimate => directory_with_manifest(&plan.estimates_directory()),
+            Stage::Estimate => sealed_directory(&plan.estimates_directory(), None),
             Stage::Report => whole_tree(&plan.report_directory()),
         }
     }
@@ -219,28 +220,48 @@ fn directory_without(directory: &Path, left_out: Option<&str>) -> Result<Option<
         }
         Err(error) => return Err(Error::io(&manifest)(error)),
     };
+    let damage = match listing(&bytes) {
+        Err(error) => Some(format!("has a manifest.json that cannot be read ({error})")),
+        Ok(files) => files.iter().filter(|file| Some(file.path.as_str()) != left_out).find_map(|file| {
+            match fs::metadata(directory.join(&file.path)).map(|metadata| metadata.len()) {
+                Ok(bytes) if bytes == file.bytes => None,
+                Ok(bytes) => Some(format!("has {} with {bytes} bytes instead of {}", file.path, file.bytes)),
+                Err(error) => Some(format!("lacks {} ({error})", file.path)),
+            }
+        }),
+    };
+    product(sha256(&bytes), damage)
+}
+
+/// The files that a manifest lists.
+fn listing(manifest: &[u8]) -> Result<Vec<FileEntry>, serde_json::Error> {
     #[derive(serde::Deserialize)]
     struct Listing {
         #[serde(default)]
         files: Vec<FileEntry>,
     }
-    let damage =
-        match serde_json::from_slice::<Listing>(&bytes) {
-            Err(error) => Some(format!("has a manifest.json that cannot be read ({error})")),
-            Ok(listing) => listing.files.iter().filter(|file| Some(file.path.as_str()) != left_out).find_map(|file| {
-                match fs::metadata(directory.join(&file.path)).map(|metadata| metadata.len()) {
-                    Ok(bytes) if bytes == file.bytes => None,
-                    Ok(bytes) => Some(format!("has {} with {bytes} bytes instead of {}", file.path, file.bytes)),
-                    Err(error) => Some(format!("lacks {} ({error})", file.path)),
-                }
-            }),
-        };
-    product(sha256(&bytes), damage)
+    serde_json::from_slice::<Listing>(manifest).map(|listing| listing.files)
+}
+
+/// The same of a model or of estimates, which are small enough to be read whole: the seal of the manifest, and every digest but that of
+/// the file `left_out`.
+fn sealed_directory(directory: &Path, left_out: Option<&str>) -> Result<Option<Product>, Error> {
+    let Some(product) = directory_without(directory, left_out)? else { return Ok(None) };
+    let in_content = || match seal::read(directory, "manifest.json", "it is made again") {
+        Err(error) => Some(format!("is not as it was written ({error})")),
+        Ok(bytes) => listing(&bytes)
+            .unwrap_or_default()
+            .iter()
+            .filter(|file| Some(file.path.as_str()) != left_out)
+            .find_map(|file| dataset::listed_problem(directory, file))
+            .map(|problem| format!("is not as it was written ({problem})")),
+    };
+    Ok(Some(Product { damage: product.damage.clone().or_else(in_content), ..product }))
 }
 
 /// A model apart from its map, which is a stage of its own: the manifest's hash without the map among its files.
 fn model_product(directory: &Path) -> Result<Option<Product>, Error> {
-    let Some(whole) = directory_without(directory, Some(MAP_FILE))? else { return Ok(None) };
+    let Some(whole) = sealed_directory(directory, Some(MAP_FILE))? else { return Ok(None) };
     let manifest = directory.join("manifest.json");
     let Ok(mut value) = serde_json::from_slice::<Value>(&regular::read(&manifest).unwrap_or_default()) else {
         return Ok(Some(whole));

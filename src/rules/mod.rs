@@ -15,6 +15,9 @@ pub use coda::Coda;
 use crate::models::{AdaptedLayers, Layout};
 use crate::random::Stream;
 
+/// Values of a context at most.
+pub const MOST_DIMENSIONS: usize = 16;
+
 /// How shared values `[S]` and a context `[d]` give the weights `[P]` of an environment.
 pub trait Rule: Send + Sync {
     /// Number of shared values `S`.

@@ -15,6 +15,7 @@
 
 use super::combination::{LONG, combine};
 use super::{Embedded, ErrorEstimate, Tableau};
+use crate::progress::Interrupt;
 
 /// What one integration may err and cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,16 +67,42 @@ pub enum Error {
     NotFinite { time: f64, state: Vec<f64> },
     /// No step that changes the time meets the tolerance.
     #[error(
-        "the step shrank to {dt:e} at time {time}, state {}; the system is stiff or singular there, or the tolerance too tight",
+        "the step shrank to {dt:e} at time {time}, state {}; the system is singular there (a quantity without bound, a root or quotient at \
+         zero), or so stiff that no step is short enough: narrow the bounds of the parameters, or start elsewhere",
         brief(.state)
     )]
     StepUnderflow { time: f64, state: Vec<f64>, dt: f64 },
     /// The limit on steps is reached.
     #[error(
-        "{limit} steps led only to time {time} of {end}, state {}; loosen the tolerance or shorten the horizon",
+        "{limit} steps led only to time {time} of {end}, state {}; where rates lie far apart (a stiff system) steps are as short as the \
+         fastest asks for, whatever the tolerance: narrow the bounds of the parameters, or give what is fast by its equilibrium; else \
+         shorten the time or raise `max_steps`",
         brief(.state)
     )]
     TooManySteps { limit: u64, time: f64, end: f64, state: Vec<f64> },
+    /// A signal asked to stop.
+    #[error("interrupted by signal {signal}")]
+    Interrupted { signal: i32 },
+}
+
+impl Error {
+    /// The same error of a part of the state, which `part` takes out of it.
+    pub fn of_state(self, part: impl FnOnce(&[f64]) -> Vec<f64>) -> Error {
+        match self {
+            Error::NotFinite { time, state } => Error::NotFinite { time, state: part(&state) },
+            Error::StepUnderflow { time, state, dt } => Error::StepUnderflow { time, state: part(&state), dt },
+            Error::TooManySteps { limit, time, end, state } => {
+                Error::TooManySteps { limit, time, end, state: part(&state) }
+            }
+            other => other,
+        }
+    }
+
+    /// # Errors
+    /// The request to stop, if there is one.
+    pub fn if_requested(interrupt: &Interrupt) -> Result<(), Error> {
+        interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }))
+    }
 }
 
 /// The state, or its beginning where it is long.
@@ -156,7 +183,7 @@ impl Adaptive {
     ///
     /// # Errors
     /// [`Error::Times`] if the times do not ascend; [`Error::NotFinite`], [`Error::StepUnderflow`] or
-    /// [`Error::TooManySteps`] if the trajectory cannot be followed to its end.
+    /// [`Error::TooManySteps`] if the trajectory cannot be followed to its end; [`Error::Interrupted`] soon after `interrupt` asks to stop.
     ///
     /// # Panics
     /// If `initial` or `states` has not the size stated.
@@ -166,6 +193,7 @@ impl Adaptive {
         initial: &[f64],
         times: &[f64],
         states: &mut [f64],
+        interrupt: &Interrupt,
     ) -> Result<Work, Error> {
         let c = self.channels;
         assert_eq!(initial.len(), c, "initial state of another size than the integrator");
@@ -193,6 +221,7 @@ impl Adaptive {
         let mut rejected_before = false;
         let mut sample = 1;
         while sample < times.len() {
+            Error::if_requested(interrupt)?;
             let limit = self.tolerance.max_steps;
             if self.work.accepted + self.work.rejected >= limit {
                 return Err(Error::TooManySteps { limit, time, end, state: self.state.clone() });

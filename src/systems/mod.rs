@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::progress::Interrupt;
 use crate::schema::{Grid, GridAxis, Quantity, StateShape};
 use crate::solve::{self, Work};
 
@@ -106,9 +107,10 @@ pub struct Stepper {
     pub integrate: Integrate,
 }
 
-/// `integrate(p, y, times, step, states)`: from the state `y` at `times[0]` with parameters `[d_p]` and steps of at most `step`,
-/// writes the states at `times [T]`.
-pub type Integrate = &'static (dyn Fn(&[f64], &[f64], &[f64], f64, &mut [f64]) -> Result<Work, solve::Error> + Sync);
+/// `integrate(p, y, times, step, states, interrupt)`: from the state `y` at `times[0]` with parameters `[d_p]` and steps of at most `step`,
+/// writes the states at `times [T]`; between steps it looks whether it is asked to stop.
+pub type Integrate =
+    &'static (dyn Fn(&[f64], &[f64], &[f64], f64, &mut [f64], &Interrupt) -> Result<Work, solve::Error> + Sync);
 
 /// `initial(uniform, y)`: writes an initial state drawn with `uniform`, which gives independent draws from `[0, 1)`.
 pub type InitialLaw = &'static (dyn Fn(&mut dyn FnMut() -> f64, &mut [f64]) + Sync);

@@ -17,6 +17,7 @@ use std::f64::consts::TAU;
 use super::random_field::RandomField;
 use super::vorticity::Vorticity;
 use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, SpaceAxis, Stepper, System};
+use crate::progress::Interrupt;
 
 const POINTS: usize = 32;
 /// Step of the integrator, in the initial law always.
@@ -45,7 +46,8 @@ pub static NAVIER_STOKES: System = System {
             INITIAL.draw(POINTS, uniform, vorticity);
             let mut flow = Vorticity::new(POINTS, &force());
             flow.set(vorticity);
-            flow.advance(BURN_IN, STEP, BURN_IN_VISCOSITY);
+            let burnt_in = flow.advance(BURN_IN, STEP, BURN_IN_VISCOSITY, &Interrupt::new());
+            burnt_in.expect("nobody asks it to stop");
             flow.get(vorticity);
         },
         environments: &[
@@ -61,8 +63,8 @@ static STEPPER: Stepper = Stepper {
     step: STEP,
     order: 2,
     error: 3.5e-7,
-    integrate: &|parameters, initial, times, step, states| {
-        Vorticity::new(POINTS, &force()).integrate(parameters[0], initial, times, step, states)
+    integrate: &|parameters, initial, times, step, states, interrupt| {
+        Vorticity::new(POINTS, &force()).integrate(parameters[0], initial, times, step, states, interrupt)
     },
 };
 

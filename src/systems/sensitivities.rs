@@ -12,6 +12,7 @@
 //! (1985) 359-365; the products with the Jacobians by [`Dual`] numbers, [`LANES`] directions at a time.
 
 use super::{Drive, Dual, LANES, TangentField};
+use crate::progress::Interrupt;
 use crate::solve::{Adaptive, Error, Tableau, Tolerance, Work};
 
 /// Values of a [`Dual`].
@@ -94,6 +95,7 @@ impl Sensitivities {
         times: &[f64],
         states: &mut [f64],
         sensitivities: &mut [f64],
+        interrupt: &Interrupt,
     ) -> Result<Work, Error> {
         let (c, k, size) = (self.channels, self.directions, self.initial.len());
         assert_eq!((start.state.len(), start.state_directions.len()), (c, c * k), "initial state of another size");
@@ -115,9 +117,11 @@ impl Sensitivities {
                 }
             }
         };
-        let integrated = integrator.integrate(augmented, &self.initial, times, &mut self.states);
+        let integrated = integrator.integrate(augmented, &self.initial, times, &mut self.states, interrupt);
         self.work = integrator.work();
-        let work = integrated?;
+        // The state alone is what people know.
+        let work = integrated
+            .map_err(|error| error.of_state(|state| state.iter().step_by(WIDTH).take(c).copied().collect()))?;
         let rows = self.states.chunks_exact(size);
         for (sample, row) in rows.enumerate() {
             for channel in 0..c {
@@ -143,6 +147,7 @@ impl Sensitivities {
         start: Start,
         states: &mut [f64],
         sensitivities: &mut [f64],
+        interrupt: &Interrupt,
     ) -> Result<Work, Error> {
         let (c, k, d_p) = (self.channels, self.directions, start.parameters.len());
         let mut parameters = start.parameters.to_vec();
@@ -161,7 +166,7 @@ impl Sensitivities {
                 state_directions: &state_directions,
             };
             let (states, sensitivities) = (&mut states[first..end], &mut sensitivities[first * k..end * k]);
-            let integrated = self.integrate(start, &drive.times[samples], states, sensitivities);
+            let integrated = self.integrate(start, &drive.times[samples], states, sensitivities, interrupt);
             total += self.work;
             self.work = total;
             integrated?;

@@ -19,6 +19,7 @@
 use std::f64::consts::TAU;
 
 use super::fourier::{Complex, Field, Fourier};
+use crate::progress::Interrupt;
 use crate::solve::{Error, Work};
 
 /// An integrator for one grid and force, with its memory; nothing is allocated while it runs.
@@ -95,13 +96,23 @@ impl Vorticity {
     }
 
     /// Moves on by `duration` at viscosity `nu`, in equal steps of at most `longest`; returns how many.
-    pub(super) fn advance(&mut self, duration: f64, longest: f64, nu: f64) -> u64 {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] where it is asked to stop.
+    pub(super) fn advance(
+        &mut self,
+        duration: f64,
+        longest: f64,
+        nu: f64,
+        interrupt: &Interrupt,
+    ) -> Result<u64, Error> {
         let steps = (duration / longest - 1e-9).ceil().max(1.0);
         let step = duration / steps;
         for _ in 0..steps as u64 {
+            Error::if_requested(interrupt)?;
             self.step(step, nu);
         }
-        steps as u64
+        Ok(steps as u64)
     }
 
     fn step(&mut self, step: f64, nu: f64) {
@@ -147,7 +158,7 @@ impl Vorticity {
     /// Writes the vorticities `[T, n, n]` at `times [T]` that follow `initial [n, n]`.
     ///
     /// # Errors
-    /// [`Error::NotFinite`] where the flow is too fast for the step.
+    /// [`Error::NotFinite`] where the flow is too fast for the step; [`Error::Interrupted`].
     pub(super) fn integrate(
         &mut self,
         nu: f64,
@@ -155,6 +166,7 @@ impl Vorticity {
         times: &[f64],
         longest: f64,
         states: &mut [f64],
+        interrupt: &Interrupt,
     ) -> Result<Work, Error> {
         let mut work = Work::default();
         self.set(initial);
@@ -163,7 +175,7 @@ impl Vorticity {
             first.copy_from_slice(initial);
         }
         for (interval, state) in times.windows(2).zip(samples) {
-            work.accepted += self.advance(interval[1] - interval[0], longest, nu);
+            work.accepted += self.advance(interval[1] - interval[0], longest, nu, interrupt)?;
             self.get(state);
             if !state.iter().all(|value| value.is_finite()) {
                 return Err(Error::NotFinite { time: interval[1], state: state.to_vec() });
@@ -245,7 +257,7 @@ mod tests {
     fn one_wave_decays_at_its_rate() {
         let (nu, start) = (1e-3, wave(3.0, -2.0));
         let mut flow = unforced(&start);
-        flow.advance(2.0, 1e-3, nu);
+        flow.advance(2.0, 1e-3, nu, &Interrupt::new()).unwrap();
         let factor = (-nu * TAU * TAU * 13.0 * 2.0_f64).exp();
         let expected: Vec<f64> = start.iter().map(|value| factor * value).collect();
         let error = largest_difference(&state(&mut flow), &expected);
@@ -257,7 +269,7 @@ mod tests {
         let (nu, force) = (0.05, wave(1.0, 1.0));
         let mut flow = Vorticity::new(N, &force);
         flow.set(&vec![0.0; N * N]);
-        flow.advance(20.0, 0.01, nu);
+        flow.advance(20.0, 0.01, nu, &Interrupt::new()).unwrap();
         let expected: Vec<f64> = force.iter().map(|value| value / (nu * 2.0 * TAU * TAU)).collect();
         assert!(largest_difference(&state(&mut flow), &expected) < 1e-12);
     }
@@ -276,7 +288,7 @@ mod tests {
         for (losses, step) in losses.iter_mut().zip([1e-2, 2.5e-3]) {
             let mut flow = unforced(&waves());
             let before = invariants(&flow);
-            flow.advance(2.0, step, 0.0);
+            flow.advance(2.0, step, 0.0, &Interrupt::new()).unwrap();
             let after = invariants(&flow);
             *losses = [0, 1].map(|which| (after[which] / before[which] - 1.0).abs());
         }
@@ -288,7 +300,7 @@ mod tests {
 
     fn moved(step: f64, duration: f64) -> Vorticity {
         let mut flow = unforced(&waves());
-        flow.advance(duration, step, 1e-3);
+        flow.advance(duration, step, 1e-3, &Interrupt::new()).unwrap();
         flow
     }
 
@@ -307,8 +319,8 @@ mod tests {
         let finest = state(&mut moved(2.5e-4, 1.0));
         let uneven = |step: f64| {
             let mut flow = moved(step, 0.3);
-            flow.advance(0.3, 0.7 * step, 1e-3);
-            flow.advance(0.4, step, 1e-3);
+            flow.advance(0.3, 0.7 * step, 1e-3, &Interrupt::new()).unwrap();
+            flow.advance(0.4, step, 1e-3, &Interrupt::new()).unwrap();
             largest_difference(&state(&mut flow), &finest)
         };
         let order = (uneven(8e-3) / uneven(4e-3)).log2();
@@ -319,7 +331,7 @@ mod tests {
     fn a_flow_too_fast_for_the_step_is_refused() {
         let fast: Vec<f64> = waves().iter().map(|value| 1e4 * value).collect();
         let mut states = vec![0.0; 2 * N * N];
-        let refused = unforced(&fast).integrate(1e-4, &fast, &[0.0, 5.0], 0.1, &mut states);
+        let refused = unforced(&fast).integrate(1e-4, &fast, &[0.0, 5.0], 0.1, &mut states, &Interrupt::new());
         assert!(matches!(refused, Err(Error::NotFinite { time: 5.0, .. })), "{refused:?}");
     }
 }

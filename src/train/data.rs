@@ -1,13 +1,13 @@
 //! Training data: which trajectories are in a batch, where rollouts restart, and what is held in memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::TeacherForcing;
 use crate::checkpoint::{Environment, Units};
-use crate::dataset::{Dataset, Error};
+use crate::dataset::{Dataset, Error, IndexEntry};
 use crate::engine::{Batch, Segment};
 use crate::random::Stream;
-use crate::schema::{Split, Trajectory};
+use crate::schema::{self, Split, Trajectory};
 
 /// A split of the training environments, in memory or read batch by batch.
 ///
@@ -20,6 +20,8 @@ pub struct SplitData<'a> {
     roots: Vec<f64>,
     /// Rows of the split, by environment in the order of the model's contexts.
     rows: Vec<Vec<usize>>,
+    /// What a rollout of each is compared with: observed values behind its start.
+    compared: Vec<Vec<usize>>,
     /// Trajectories that are left out.
     left_out: usize,
     /// Every trajectory by its row, scaled, if the split fits the memory budget.
@@ -44,11 +46,14 @@ impl<'a> SplitData<'a> {
         let places: BTreeMap<&str, usize> =
             environments.iter().enumerate().map(|(e, it)| (it.id.as_str(), e)).collect();
         let index = dataset.index(split)?;
-        let without_start = without_start(dataset, split)?;
-        let mut rows = vec![Vec::new(); environments.len()];
-        for (row, entry) in index.iter().enumerate() {
-            if let Some(&e) = places.get(entry.environment.as_str()).filter(|_| !without_start.contains(&row)) {
+        let of_rows = compared(dataset, split, &index)?;
+        let (mut rows, mut compared) = (vec![Vec::new(); environments.len()], vec![Vec::new(); environments.len()]);
+        let mut left_out = 0;
+        for ((row, entry), values) in index.iter().enumerate().zip(of_rows) {
+            left_out += usize::from(values.is_none());
+            if let (Some(&e), Some(values)) = (places.get(entry.environment.as_str()), values) {
                 rows[e].push(row);
+                compared[e].push(values);
             }
         }
         let samples: usize = index.iter().map(|entry| entry.samples).sum();
@@ -60,7 +65,8 @@ impl<'a> SplitData<'a> {
             units: units.clone(),
             roots: roots.to_vec(),
             rows,
-            left_out: without_start.len(),
+            compared,
+            left_out,
             held: None,
             held_per_environment: most,
         };
@@ -71,6 +77,11 @@ impl<'a> SplitData<'a> {
             data.held_per_environment = (most as f64 * budget as f64 / bytes as f64).max(1.0) as usize;
         }
         Ok(data)
+    }
+
+    /// Residuals of a step on `per_environment` trajectories of each environment at most, or on all.
+    pub fn most_residuals(&self, per_environment: Option<usize>) -> usize {
+        most_residuals(self.compared.iter().map(Vec::as_slice), per_environment)
     }
 
     /// Whether the split is in memory.
@@ -190,19 +201,30 @@ pub fn restart_probability(settings: &TeacherForcing, step: u64) -> f64 {
     settings.start * settings.decay.powf(step as f64 / settings.every as f64)
 }
 
-/// The rows of `split` with no complete sample that another follows.
-fn without_start(dataset: &Dataset, split: Split) -> Result<BTreeSet<usize>, Error> {
-    if dataset.manifest().splits.get(&split).is_none_or(|summary| summary.missing == 0) {
-        return Ok(BTreeSet::new());
+/// Residuals of a step on `per_environment` trajectories of each environment at most, or on all, where `compared` says how many values each
+/// of them has: trajectories come in turn.
+pub fn most_residuals<'a>(compared: impl Iterator<Item = &'a [usize]>, per_environment: Option<usize>) -> usize {
+    let of_environment = |values: &[usize]| {
+        let together = per_environment.unwrap_or(values.len()).min(values.len());
+        let from = |first: usize| values.iter().cycle().skip(first).take(together).sum::<usize>();
+        // All of them are the same from wherever they begin.
+        let begins = if together == values.len() { 1 } else { values.len() };
+        (0..begins).map(from).max().unwrap_or(0)
+    };
+    compared.map(of_environment).sum()
+}
+
+/// What a rollout of each row of `split` is compared with: observed values behind its start; none where no sample follows a complete one.
+fn compared(dataset: &Dataset, split: Split, index: &[IndexEntry]) -> Result<Vec<Option<usize>>, Error> {
+    let manifest = dataset.manifest();
+    if manifest.splits.get(&split).is_none_or(|summary| summary.missing == 0) {
+        let values = |entry: &IndexEntry| Some((entry.samples - 1) * manifest.state_shape().size());
+        return Ok(index.iter().map(values).collect());
     }
-    let (mut found, mut row) = (BTreeSet::new(), 0);
+    let mut found = Vec::with_capacity(index.len());
     for batch in dataset.stream(split)? {
-        for trajectory in batch? {
-            if trajectory.start().is_none() {
-                found.insert(row);
-            }
-            row += 1;
-        }
+        let values = |it: &Trajectory| it.start().map(|_| schema::compared(&it.states, it.len()));
+        found.extend(batch?.iter().map(values));
     }
     Ok(found)
 }

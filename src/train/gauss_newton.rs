@@ -20,9 +20,6 @@ impl Fit<'_> {
         let per_environment = settings.trajectories_per_environment.unwrap_or(all).min(all);
         let batch = self.train.batch(state.step, per_environment, |_, _| Vec::new())?;
         let found = batch.values();
-        if found > settings.residual_limit {
-            return Err(Error::TooManyResiduals { found, expected: settings.residual_limit });
-        }
         if state.damping.is_none() {
             if let Some(best) = &state.best {
                 state.trained.clone_from(&best.trained);
@@ -30,7 +27,7 @@ impl Fit<'_> {
             state.looks_without_best = 0;
         }
         let jacobian = self.reference.jacobian(&self.decode(&state.trained), &batch);
-        let model = LinearModel::new(self.rule, settings, self.settings.contexts, &state.trained, &jacobian);
+        let model = LinearModel::new(self.rule, settings, self.settings.contexts, &state.trained, jacobian);
         let (mut damping, mut growth) =
             state.damping.unwrap_or_else(|| (settings.damping * model.mean_diagonal(), 2.0));
         let before = model.squares() + self.penalties(&state.trained, found);

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use tch::{Kind, Tensor};
 
+use super::symmetric::{self, Symmetric};
 use super::{Contexts, GaussNewton};
 use crate::engine::Jacobian;
 use crate::rules::Rule;
@@ -34,24 +35,29 @@ pub struct LinearModel<'a> {
     contexts: Contexts,
     /// `z`.
     trained: &'a [f64],
-    jacobian: &'a Jacobian,
+    /// Values of a context.
     context_dimension: usize,
-    /// `J [n, P]` in the columns of the adapted weights.
-    adapted: Tensor,
-    /// Those weights, among `P`.
-    adapted_weights: Range<usize>,
-    /// `J_i . J_j`, `[n, n]`.
-    gram: Tensor,
-    /// `xi_i . xi_j`, `[n, n]`.
-    of_contexts: Tensor,
-    /// `J_i . M J_j`, `[n, n]`.
-    of_adapted: Tensor,
-    /// `[e_i = e_j] (J_i W) . (J_j W)`, `[n, n]`, where contexts are learned.
-    along: Option<Tensor>,
-    /// `W xi_e` of the environment of each residual, in the adapted weights `[n, M]`.
-    displaced: Tensor,
-    /// `[n, 1]`.
+    /// `r [n]`, and the squares of them added.
     residuals: Tensor,
+    squares: f64,
+    /// `J [n, P]`.
+    rows: Tensor,
+    /// The residuals of each environment, which stand together.
+    environments: Vec<Range<usize>>,
+    /// The environment of each residual `[n]`.
+    places: Tensor,
+    /// The weights that are adapted, among `P`.
+    adapted_weights: Range<usize>,
+    /// `J_i . J_j`.
+    gram: Symmetric,
+    /// `J_i . M J_j` where that is something else.
+    of_adapted: Option<Symmetric>,
+    /// The context of the environment of each residual `[n, d]`.
+    of_residuals: Tensor,
+    /// `J_i W`, `[n, d]`, where contexts are learned.
+    along: Option<Tensor>,
+    /// `W xi_e` of each environment, in the adapted weights `[E, M]`.
+    displaced: Tensor,
     /// `h` of each row of `W`, `[P]`.
     weights_hold: Vec<f64>,
     /// `h` of the contexts.
@@ -65,61 +71,64 @@ impl<'a> LinearModel<'a> {
         settings: &GaussNewton,
         contexts: Contexts,
         trained: &'a [f64],
-        jacobian: &'a Jacobian,
+        jacobian: Jacobian,
     ) -> Self {
-        let n = jacobian.residuals.len() as i64;
-        let size = jacobian.rows.len() as i64 / n;
+        let n = jacobian.residuals.len();
+        let size = jacobian.rows.len() / n;
         let learned = contexts == Contexts::Learned;
         let (shared, of_environments) = trained.split_at(rule.shared_size());
-        let d = shared.len() as i64 / size - 1;
+        let d = shared.len() / size - 1;
+        let rows = Tensor::from_slice(&jacobian.rows).view([n as i64, size as i64]);
+        drop(jacobian.rows); // the largest of all there is, and copied
+        let of_environments = Tensor::from_slice(of_environments).view([-1, d as i64]);
+        let count = of_environments.size()[0] as usize;
+        let first = |e: usize| jacobian.environments.partition_point(|&other| other < e);
         let places: Vec<i64> = jacobian.environments.iter().map(|&e| e as i64).collect();
         let places = Tensor::from_slice(&places);
-        let rows = Tensor::from_slice(&jacobian.rows).view([n, size]);
-        let xi = Tensor::from_slice(of_environments).view([-1, d]).index_select(0, &places);
-        let gram = rows.mm(&rows.tr());
         let adapted_weights = rule.adapted();
         let (start, width) = (adapted_weights.start as i64, adapted_weights.len() as i64);
-        let adapted = rows.narrow(1, start, width);
-        let of_adapted = if width == size { gram.shallow_clone() } else { adapted.mm(&adapted.tr()) };
-        let basis = Tensor::from_slice(&rule.basis(shared)).view([1 + d, size]).narrow(0, 1, d);
-        let along = learned.then(|| {
-            let along = rows.mm(&basis.tr()); // J_i W
-            let same = places.unsqueeze(0).eq_tensor(&places.unsqueeze(1)).to_kind(Kind::Double);
-            along.mm(&along.tr()) * same
-        });
+        let basis = Tensor::from_slice(&rule.basis(shared)).view([1 + d as i64, size as i64]).narrow(0, 1, d as i64);
         // No penalty holds nothing, not even a row whose norm is zero.
         let weights_hold = match settings.locality_penalty {
-            0.0 => vec![0.0; size as usize],
+            0.0 => vec![0.0; size],
             lambda => rule.hold(shared).into_iter().map(|hold| n as f64 * lambda * hold).collect(),
         };
         LinearModel {
-            displaced: xi.mm(&basis.narrow(1, start, width)),
-            of_contexts: xi.mm(&xi.tr()),
-            residuals: Tensor::from_slice(&jacobian.residuals).unsqueeze(1),
-            contexts_hold: if learned { n as f64 * settings.context_penalty } else { 0.0 },
             rule,
             contexts,
             trained,
-            jacobian,
-            context_dimension: d as usize,
-            adapted,
+            context_dimension: d,
+            squares: jacobian.residuals.iter().map(|r| r * r).sum(),
+            residuals: Tensor::from_slice(&jacobian.residuals),
+            environments: (0..count).map(|e| first(e)..first(e + 1)).collect(),
+            gram: Symmetric::gram(&rows, None),
+            of_adapted: (width < size as i64).then(|| Symmetric::gram(&rows.narrow(1, start, width), None)),
+            of_residuals: of_environments.index_select(0, &places),
+            along: learned.then(|| rows.mm(&basis.tr())),
+            displaced: of_environments.mm(&basis.narrow(1, start, width)),
+            places,
+            rows,
             adapted_weights,
-            gram,
-            of_adapted,
-            along,
             weights_hold,
+            contexts_hold: if learned { n as f64 * settings.context_penalty } else { 0.0 },
         }
     }
 
     /// The sum of squared residuals at `z`.
     pub fn squares(&self) -> f64 {
-        self.jacobian.residuals.iter().map(|r| r * r).sum()
+        self.squares
     }
 
     /// The mean diagonal of the kernel without penalties.
     pub fn mean_diagonal(&self) -> f64 {
         let shares = Shares { weights: vec![1.0; self.weights_hold.len()], contexts: 1.0 };
-        self.kernel(&shares).diagonal(0, 0, 1).mean(None::<Kind>).double_value(&[])
+        self.kernel(&shares).mean_diagonal()
+    }
+
+    /// The rows of the Jacobian of one environment, in the columns `of`, `[n_e, ..]`.
+    fn rows_of(&self, residuals: &Range<usize>, of: &Range<usize>) -> Tensor {
+        let rows = self.rows.narrow(0, residuals.start as i64, residuals.len() as i64);
+        rows.narrow(1, of.start as i64, of.len() as i64)
     }
 
     /// The step with damping `mu`; none where the kernel is not positive definite in the arithmetic.
@@ -150,16 +159,14 @@ impl<'a> LinearModel<'a> {
     fn moved(&self, multipliers: &[f64], shares: &Shares) -> Vec<f64> {
         let (size, d) = (self.weights_hold.len(), self.context_dimension);
         let (shared, contexts) = self.trained.split_at(self.rule.shared_size());
-        let mut pulled = vec![0.0; contexts.len() / d * size];
-        let rows = self.jacobian.rows.chunks_exact(size);
-        for ((row, &e), a) in rows.zip(&self.jacobian.environments).zip(multipliers) {
-            pulled[e * size..(e + 1) * size].iter_mut().zip(row).for_each(|(sum, j)| *sum += a * j);
-        }
         let mut step = vec![0.0; self.trained.len()];
         let (d_shared, d_contexts) = step.split_at_mut(shared.len());
-        for (e, pulled) in pulled.chunks_exact(size).enumerate() {
+        let mut pulled = vec![0.0; size];
+        for (e, residuals) in self.environments.iter().enumerate() {
+            let of_environment = Tensor::from_slice(&multipliers[residuals.clone()]);
+            self.rows_of(residuals, &(0..size)).tr().mv(&of_environment).copy_data(&mut pulled, size);
             let context = e * d..(e + 1) * d;
-            self.rule.chain(shared, &contexts[context.clone()], pulled, d_shared, &mut d_contexts[context]);
+            self.rule.chain(shared, &contexts[context.clone()], &pulled, d_shared, &mut d_contexts[context]);
         }
         if self.contexts == Contexts::Tied {
             d_contexts.fill(0.0);
@@ -170,37 +177,53 @@ impl<'a> LinearModel<'a> {
         values.map(|((z, step), share)| z - share * step - (1.0 - share) * z).collect()
     }
 
-    fn kernel(&self, shares: &Shares) -> Tensor {
+    fn kernel(&self, shares: &Shares) -> Symmetric {
         let of_weights = &shares.weights[self.adapted_weights.clone()];
-        let of_adapted = if of_weights.windows(2).all(|pair| pair[0] == pair[1]) {
-            &self.of_adapted * of_weights[0]
-        } else {
-            (&self.adapted * Tensor::from_slice(of_weights).unsqueeze(0)).mm(&self.adapted.tr())
+        let alike = of_weights.windows(2).all(|pair| pair[0] == pair[1]).then(|| of_weights[0]);
+        let weighed = alike.is_none().then(|| {
+            let (start, width) = (self.adapted_weights.start as i64, self.adapted_weights.len() as i64);
+            Symmetric::gram(&self.rows.narrow(1, start, width), Some(&Tensor::from_slice(of_weights)))
+        });
+        let of_adapted = weighed.as_ref().or(self.of_adapted.as_ref()).unwrap_or(&self.gram);
+        let cut_in_two = |tensor: &Tensor| {
+            let parts = symmetric::cut(tensor);
+            move |i: usize, j: usize| [parts[i].shallow_clone(), parts[j].shallow_clone()]
         };
-        let kernel = &self.gram + of_adapted * &self.of_contexts;
-        match &self.along {
-            Some(along) => kernel + along * shares.contexts,
-            None => kernel,
-        }
+        let (contexts, places) = (cut_in_two(&self.of_residuals), cut_in_two(&self.places));
+        let along = self.along.as_ref().map(cut_in_two);
+        let parts = |i: usize, j: usize| {
+            let along = along.as_ref().map(|along| (along(i, j), places(i, j)));
+            (self.gram.block(i, j), of_adapted.block(i, j), contexts(i, j), along)
+        };
+        let (share, of_contexts) = (alike.unwrap_or(1.0), shares.contexts);
+        Symmetric::new(self.residuals.size()[0] as usize, parts, |(gram, of_adapted, [xi_i, xi_j], along)| {
+            let kernel = gram + of_adapted * share * xi_i.mm(&xi_j.tr());
+            match along {
+                Some(([along_i, along_j], [e_i, e_j])) => {
+                    let same = e_i.unsqueeze(1).eq_tensor(&e_j.unsqueeze(0)).to_kind(Kind::Double);
+                    kernel + along_i.mm(&along_j.tr()) * same * of_contexts
+                }
+                None => kernel,
+            }
+        })
     }
 
-    /// `J_z (1 - S) z`, `[n, 1]`.
+    /// `J_z (1 - S) z`, `[n]`.
     fn held(&self, shares: &Shares) -> Tensor {
         let lost = |share: &f64| (1.0 - share) + (1.0 - shares.contexts);
         let lost: Vec<f64> = shares.weights[self.adapted_weights.clone()].iter().map(lost).collect();
-        let held = &self.adapted * &self.displaced * Tensor::from_slice(&lost).unsqueeze(0);
-        held.sum_dim_intlist([1i64].as_slice(), true, None::<Kind>)
+        let lost = &self.displaced * Tensor::from_slice(&lost).unsqueeze(0);
+        let of_environment = |(e, residuals): (usize, &Range<usize>)| {
+            self.rows_of(residuals, &self.adapted_weights).mv(&lost.select(0, e as i64))
+        };
+        let held: Vec<Tensor> = self.environments.iter().enumerate().map(of_environment).collect();
+        Tensor::cat(&held, 0)
     }
 
     /// `a` with `(J_z S J_z' + mu I) a = r - J_z (1 - S) z`; none where the matrix is not positive definite in the arithmetic.
     fn multipliers(&self, damping: f64, shares: &Shares) -> Option<Vec<f64>> {
-        let n = self.gram.size()[0];
-        let damped = self.kernel(shares) + Tensor::eye(n, (Kind::Double, tch::Device::Cpu)) * damping;
-        let (factor, info) = damped.linalg_cholesky_ex(false, false);
-        if info.int64_value(&[]) != 0 {
-            return None;
-        }
-        let solution = (&self.residuals - self.held(shares)).cholesky_solve(&factor, false).view([-1]);
+        let factor = self.kernel(shares).factor(damping)?;
+        let solution = factor.solve(&(&self.residuals - self.held(shares)).unsqueeze(1)).view([-1]);
         Vec::<f64>::try_from(&solution).ok().filter(|values| values.iter().all(|value| value.is_finite()))
     }
 }
@@ -262,7 +285,7 @@ mod tests {
                 };
                 let decrease = value(&DVector::zeros(trained.len())) - value(&expected);
 
-                let model = LinearModel::new(&rule, &settings, contexts, &trained, &jacobian);
+                let model = LinearModel::new(&rule, &settings, contexts, &trained, jacobian.clone());
                 let step = model.step(damping).unwrap();
                 let found: Vec<f64> = step.trained.iter().zip(&trained).map(|(moved, z)| moved - z).collect();
                 approx::assert_relative_eq!(found.as_slice(), expected.as_slice(), epsilon = 1e-10);

@@ -18,14 +18,16 @@ mod linear_model;
 mod moments;
 mod scales;
 mod settings;
+mod symmetric;
 
+pub(crate) use data::most_residuals;
 pub use descent::{Descent, Moving};
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
 use crate::checkpoint::{self, ChannelScale, Manifest, StoredModel, TrainingStore, TrainingSummary, Units};
 use crate::dataset::{self, Dataset, Parent, Provenance};
 use crate::digest::sha256;
-use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, device_name};
+use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, device_name, warn_of_cuda};
 use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Quantity, Split};
 use crate::systems::{Problem, Problems};
@@ -163,6 +165,11 @@ pub fn run(
             return Err(Error::NoStart { dataset: dataset.directory().to_owned(), split, found });
         }
     }
+    let of_newton = &settings.gauss_newton;
+    let found = train.most_residuals(of_newton.trajectories_per_environment);
+    if of_newton.steps > 0 && found > of_newton.residual_limit {
+        return Err(Error::TooManyResiduals { found, expected: of_newton.residual_limit });
+    }
     if !train.is_held() {
         run.emit(Event::Note(format!(
             "the train split exceeds train.memory_budget_mib = {}: it is read from disk batch by batch",
@@ -178,6 +185,7 @@ pub fn run(
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
     let (engine, device) =
         compute.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, settings.precision)?;
+    warn_of_cuda(run);
     let initial_contexts = match settings.contexts {
         Contexts::Learned => vec![0.0; environments.len() * context_dimension],
         Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Precision, Solver};
+use crate::engine::{MOST_SUBSTEPS, Precision, Solver};
 use crate::{models, rules};
 
 /// How a model is trained. Every default is a value, and all values land in the model's manifest.
@@ -17,7 +17,7 @@ pub struct Settings {
     /// Layers whose weights depend on the context.
     pub adapted_layers: models::AdaptedLayers,
     /// Dimensions of a context; as many as the dataset has parameters if absent.
-    #[schemars(range(min = 1, max = 16))]
+    #[schemars(range(min = 1, max = rules::MOST_DIMENSIONS))]
     pub context_dimension: Option<usize>,
     /// Weight of the squared norm of the contexts in the loss.
     #[schemars(range(min = 0))]
@@ -29,7 +29,7 @@ pub struct Settings {
     /// Integrates the model from sample to sample.
     pub solver: Solver,
     /// Equal steps of the solver from sample to sample.
-    #[schemars(range(min = 1, max = 64))]
+    #[schemars(range(min = 1, max = MOST_SUBSTEPS))]
     pub substeps: usize,
     /// How channels are scaled before the model sees them.
     pub scaling: Scaling,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use paramill::progress::Interrupt;
 use paramill::random::Stream;
 use paramill::solve::{Adaptive, DOP853, Tolerance};
 use paramill::systems::{self, Dynamics, Stepper};
@@ -98,7 +99,8 @@ fn gray_scott_agrees_with_scipy_at_a_known_cost() {
             field(&case.parameters, time, state, derivative);
         };
         let mut integrator = Adaptive::new(&DOP853, case.initial.len(), tolerance).unwrap();
-        let work = integrator.integrate(field, &case.initial, &reference.times, &mut states).unwrap();
+        let work =
+            integrator.integrate(field, &case.initial, &reference.times, &mut states, &Interrupt::new()).unwrap();
         let differences = differences(case, &states);
         let error = differences.into_iter().fold(0.0, f64::max);
         assert!(error < 1e-6, "{} with {:?} is off by {differences:?}", case.preset, case.parameters);
@@ -128,7 +130,8 @@ fn navier_stokes_agrees_with_numpy() {
     let reference = navier_stokes();
     for case in &reference.trajectories {
         let mut states = vec![f64::NAN; reference.times.len() * case.initial.len()];
-        (stepper().integrate)(&case.parameters, &case.initial, &reference.times, 1e-3, &mut states).unwrap();
+        (stepper().integrate)(&case.parameters, &case.initial, &reference.times, 1e-3, &mut states, &Interrupt::new())
+            .unwrap();
         let differences = differences(case, &states);
         assert!(differences.into_iter().all(|it| it < 1e-10), "{:?} is off by {differences:?}", case.parameters);
     }
@@ -143,7 +146,15 @@ fn navier_stokes_errs_as_it_says() {
     for step in [stepper.step, 2.0 * stepper.step] {
         let relative = reference.trajectories.iter().map(|case| {
             let mut states = vec![f64::NAN; reference.times.len() * case.initial.len()];
-            (stepper.integrate)(&case.parameters, &case.initial, &reference.times, step, &mut states).unwrap();
+            (stepper.integrate)(
+                &case.parameters,
+                &case.initial,
+                &reference.times,
+                step,
+                &mut states,
+                &Interrupt::new(),
+            )
+            .unwrap();
             let last = states.chunks_exact(case.initial.len()).last().unwrap();
             let errors = last.iter().zip(&case.exact).map(|(found, exact)| (found - exact).powi(2)).sum::<f64>();
             errors / case.exact.iter().map(|exact| exact * exact).sum::<f64>()

@@ -1,5 +1,6 @@
 //! Derivatives of trajectories by parameters and initial states, against SciPy and against differences.
 
+use paramill::progress::Interrupt;
 use paramill::schema::Between;
 use paramill::solve::{Adaptive, DOP853, Error, TSIT5, Tableau, Tolerance};
 use paramill::systems::{self, Drive, Dynamics, Equations, Sensitivities, Start, System};
@@ -77,7 +78,13 @@ fn sensitivities(
     let tolerance = Tolerance { rtol: allowed, atol: allowed, max_steps: 10_000 };
     let (mut states, mut by_all) = (vec![f64::NAN; times.len() * c], vec![f64::NAN; times.len() * c * k]);
     let tangent = system.presets[0].tangent.unwrap();
-    Sensitivities::new(tangent, c, k, tableau, tolerance)?.integrate(start, times, &mut states, &mut by_all)?;
+    Sensitivities::new(tangent, c, k, tableau, tolerance)?.integrate(
+        start,
+        times,
+        &mut states,
+        &mut by_all,
+        &Interrupt::new(),
+    )?;
     Ok((states, by_all))
 }
 
@@ -117,7 +124,10 @@ fn sensitivities_agree_with_differences() {
     let states = |values: &[f64]| {
         let mut states = vec![f64::NAN; times.len() * 7];
         let field = &mut |time: f64, y: &[f64], dy: &mut [f64]| field(&values[..2], time, y, dy);
-        Adaptive::new(&DOP853, 7, tolerance).unwrap().integrate(field, &values[2..], &times, &mut states).unwrap();
+        Adaptive::new(&DOP853, 7, tolerance)
+            .unwrap()
+            .integrate(field, &values[2..], &times, &mut states, &Interrupt::new())
+            .unwrap();
         states
     };
     let (_, found) = sensitivities(system, &DOP853, 1e-10, &parameters, &initial, &times).unwrap();
@@ -155,16 +165,30 @@ fn without_directions_there_is_still_the_state_and_failures_stay_failures() {
     let mut states = [f64::NAN; 4];
     let start = Start { parameters: &[0.5, 0.5], parameter_directions: &[], state: &[1.0, 1.0], state_directions: &[] };
     let mut integrator = Sensitivities::new(tangent, 2, 0, &DOP853, tolerance).unwrap();
-    integrator.integrate(start, &[0.0, 1.0], &mut states, &mut []).unwrap();
+    integrator.integrate(start, &[0.0, 1.0], &mut states, &mut [], &Interrupt::new()).unwrap();
     assert!(states.iter().all(|value| (value - 1.0).abs() < 1e-12), "rests where both balance: {states:?}");
     let lost = Start { state: &[f64::INFINITY, 1.0], ..start };
-    let ends = integrator.integrate(lost, &[0.0, 1.0], &mut states, &mut []);
+    let ends = integrator.integrate(lost, &[0.0, 1.0], &mut states, &mut [], &Interrupt::new());
     assert!(matches!(ends, Err(Error::NotFinite { .. })), "{ends:?}");
     let few = Tolerance { max_steps: 3, ..tolerance };
     let far = Start { state: &[3.0, 0.5], ..start };
-    let ends =
-        Sensitivities::new(tangent, 2, 0, &TSIT5, few).unwrap().integrate(far, &[0.0, 9.0], &mut states, &mut []);
+    let ends = Sensitivities::new(tangent, 2, 0, &TSIT5, few).unwrap().integrate(
+        far,
+        &[0.0, 9.0],
+        &mut states,
+        &mut [],
+        &Interrupt::new(),
+    );
     assert!(matches!(ends, Err(Error::TooManySteps { limit: 3, .. })), "{ends:?}");
+    // Of the values that are integrated together, people know the state.
+    let along =
+        Start { parameter_directions: &[1.0, 0.0, 0.0, 1.0], state: &[2.0, 1.0], state_directions: &[0.0; 4], ..start };
+    let (mut states, mut by_both) = ([0.0; 4], [0.0; 8]);
+    let mut integrator = Sensitivities::new(tangent, 2, 2, &TSIT5, few).unwrap();
+    match integrator.integrate(along, &[0.0, 9.0], &mut states, &mut by_both, &Interrupt::new()) {
+        Err(Error::TooManySteps { state, .. }) => assert!(state.len() == 2 && state[0] < 2.5, "{state:?}"),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A tank that fills by a known flow and drains by itself: `dx/dt = u - rate x`.
@@ -206,7 +230,7 @@ fn states_and_sensitivities_follow_inputs() {
         };
         let drive = Drive { times: &times, inputs: &inputs, between: &[between] };
         let (mut states, mut by_all) = (vec![f64::NAN; 5], vec![f64::NAN; 10]);
-        integrator.integrate_under(&drive, start, &mut states, &mut by_all).unwrap();
+        integrator.integrate_under(&drive, start, &mut states, &mut by_all, &Interrupt::new()).unwrap();
         let expected = tank(0.7, &times, &inputs, between);
         let [above, below] = [1e-5, -1e-5].map(|by| tank(0.7 + by, &times, &inputs, between));
         for n in 0..times.len() {

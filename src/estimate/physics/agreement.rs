@@ -43,7 +43,8 @@ impl Quantities {
                     key(format!("states.{place}.name")),
                     format!("the state `{}`, and a dataset with the channels {}", state.name, names(&self.channels)),
                     "every state among the channels of the dataset",
-                    "rename the state or the channel; states that nobody observed cannot be estimated",
+                    "rename the state or the channel; a state that nobody measured needs a column of its own with a value in one row at least, \
+                     such as what it starts from, and is estimated from there",
                 ),
             }
         }

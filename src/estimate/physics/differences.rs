@@ -14,6 +14,7 @@
 //! A trajectory takes `1 + 2 k` simulations for `k` directions, and the memory of two beside the result.
 //! Source: W. Press et al., Numerical Recipes (2007), section 5.7.
 
+use crate::progress::Interrupt;
 use crate::solve::{Adaptive, Error, Tableau, Tolerance, Work};
 use crate::systems::{Drive, Dynamics, Sensitivities, Start, Stepper, VectorField};
 
@@ -35,10 +36,13 @@ impl Integrator {
         start: Start,
         states: &mut [f64],
         sensitivities: &mut [f64],
+        interrupt: &Interrupt,
     ) -> Result<(), Error> {
         match self {
-            Integrator::Sensitivities(of) => of.integrate_under(drive, start, states, sensitivities).map(|_| ()),
-            Integrator::Differences(of) => of.integrate(start, drive.times, states, sensitivities),
+            Integrator::Sensitivities(of) => {
+                of.integrate_under(drive, start, states, sensitivities, interrupt).map(|_| ())
+            }
+            Integrator::Differences(of) => of.integrate(start, drive.times, states, sensitivities, interrupt),
         }
     }
 
@@ -95,9 +99,10 @@ impl Differences {
         times: &[f64],
         states: &mut [f64],
         sensitivities: &mut [f64],
+        interrupt: &Interrupt,
     ) -> Result<(), Error> {
         self.evaluations = 0;
-        self.simulate(start.parameters, start.state, times, states)?;
+        self.simulate((start.parameters, start.state), times, states, interrupt)?;
         let (k, h) = (self.directions, self.h);
         let mut ends = [vec![0.0; states.len()], vec![0.0; states.len()]];
         for direction in 0..k {
@@ -107,7 +112,8 @@ impl Differences {
             };
             for (end, by) in ends.iter_mut().zip([h, -h]) {
                 let parameters = moved(start.parameters, start.parameter_directions, by);
-                self.simulate(&parameters, &moved(start.state, start.state_directions, by), times, end)?;
+                let state = moved(start.state, start.state_directions, by);
+                self.simulate((&parameters, &state), times, end, interrupt)?;
             }
             let rows = sensitivities.chunks_exact_mut(k).zip(ends[0].iter().zip(&ends[1]));
             rows.for_each(|(row, (after, before))| row[direction] = (after - before) / (2.0 * h));
@@ -115,11 +121,17 @@ impl Differences {
         Ok(())
     }
 
-    fn simulate(&mut self, parameters: &[f64], state: &[f64], times: &[f64], states: &mut [f64]) -> Result<(), Error> {
+    fn simulate(
+        &mut self,
+        (parameters, state): (&[f64], &[f64]),
+        times: &[f64],
+        states: &mut [f64],
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
         match &mut self.simulator {
             Simulator::Adaptive(field, adaptive) => {
                 let field = &mut |time: f64, state: &[f64], slope: &mut [f64]| field(parameters, time, state, slope);
-                let result = adaptive.integrate(field, state, times, states);
+                let result = adaptive.integrate(field, state, times, states, interrupt);
                 self.evaluations += adaptive.work().evaluations;
                 result.map(|_| ())
             }
@@ -131,7 +143,7 @@ impl Differences {
                     return Err(Error::TooManySteps { limit, time: times[0], end, state: state.to_vec() });
                 }
                 self.evaluations += steps as u64;
-                (stepper.integrate)(parameters, state, times, *step, states).map(|_: Work| ())
+                (stepper.integrate)(parameters, state, times, *step, states, interrupt).map(|_: Work| ())
             }
         }
     }

@@ -232,7 +232,7 @@ impl<'a> Experiment<'a> {
             let (mut states, mut sensitivities) = (vec![0.0; cells], vec![0.0; cells * k]);
             meter.check()?;
             let drive = Drive { times: &series.times, inputs: &series.inputs, between: &self.model.between };
-            let integrated = integrator.integrate(&drive, start, &mut states, &mut sensitivities);
+            let integrated = integrator.integrate(&drive, start, &mut states, &mut sensitivities, meter.interrupt);
             meter.evaluations += integrator.evaluations();
             integrated?;
             rollout.states.push(states);

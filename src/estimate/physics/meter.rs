@@ -9,18 +9,27 @@ pub(super) struct Meter<'a> {
     /// Evaluations of the vector field so far; of an integrator of its own, steps.
     pub evaluations: u64,
     limit: u64,
-    interrupt: &'a Interrupt,
+    pub interrupt: &'a Interrupt,
 }
 
 /// Why a trajectory was not followed to its end.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Halt {
     #[error(transparent)]
-    Integration(#[from] solve::Error),
+    Integration(solve::Error),
     #[error("stopped at the limit of {0} evaluations of the equations (`estimate.physics.max_evaluations`)")]
     Spent(u64),
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<solve::Error> for Halt {
+    fn from(error: solve::Error) -> Self {
+        match error {
+            solve::Error::Interrupted { .. } => Halt::Interrupted,
+            error => Halt::Integration(error),
+        }
+    }
 }
 
 impl<'a> Meter<'a> {

@@ -1,0 +1,186 @@
+//! What the manifest and the map of a model may say: the limits that pipelines have, counts that agree, finite numbers.
+//!
+//! A seal tells that a model is as it was written, not that paramill wrote it. Limits stand once, in the schemas of the types, which pipelines
+//! are held against too; what no schema can state is checked here. Sizes against the weights come after, before anything is allocated.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::paths::LocationSegment;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::model::{LOG_FILE, MAP_FILE, WEIGHTS_FILE, parse};
+use super::{ChannelScale, Error, Manifest, ParameterMap};
+use crate::dataset::grid_problems;
+
+/// Characters of a value that are shown of it.
+const SHOWN: usize = 60;
+
+/// Reads `bytes` of the file `path` as a `T` within the limits of its schema.
+///
+/// # Errors
+/// If they are no JSON, or with everything that is not as the schema states, by its key.
+pub(super) fn read<T: JsonSchema + DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, Error> {
+    let value: Value = parse(path, bytes)?;
+    let validator = jsonschema::validator_for(schemars::schema_for!(T).as_value()).expect("schemas of types are sound");
+    let mut problems = Vec::new();
+    validator.iter_errors(&value).for_each(|error| explain(&error, &mut problems));
+    Error::problems(path, problems)?;
+    parse(path, bytes)
+}
+
+/// Adds a sentence for each thing that `error` is about.
+fn explain(error: &ValidationError<'_>, problems: &mut Vec<String>) {
+    use ValidationErrorKind as Kind;
+    let key = key_of(error);
+    let expected = match error.kind() {
+        Kind::OneOfNotValid { context } | Kind::AnyOf { context } => {
+            // Of alternatives that a tag chooses between, the one that it names.
+            let other = |branch: &Vec<ValidationError<'_>>| {
+                branch.iter().any(|error| matches!(error.kind(), Kind::Constant { .. }))
+            };
+            match context.iter().find(|branch| !other(branch)) {
+                Some(named) => return named.iter().for_each(|error| explain(error, problems)),
+                None => "one of its kinds".to_owned(),
+            }
+        }
+        Kind::Required { property } => {
+            let inside = if key.is_empty() { String::new() } else { format!("{key}.") };
+            let property = property.as_str().unwrap_or_default();
+            return problems.push(format!("`{inside}{property}` is missing; expected a value"));
+        }
+        Kind::Minimum { limit } => format!("at least {limit}"),
+        Kind::Maximum { limit } => format!("at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
+        Kind::Enum { options } => format!("one of {options}"),
+        Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } => "no keys but its own".to_owned(),
+        _ => "what the schema of a model states".to_owned(),
+    };
+    problems.push(format!("`{key}` is {}; expected {expected}", brief(error.instance())));
+}
+
+fn key_of(error: &ValidationError<'_>) -> String {
+    let segments = error.instance_path().segments().map(|segment| match segment {
+        LocationSegment::Property(name) => name.into_owned(),
+        LocationSegment::Index(index) => index.to_string(),
+    });
+    segments.collect::<Vec<_>>().join(".")
+}
+
+/// A value, or its beginning where it is long.
+fn brief(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+impl Manifest {
+    /// What the manifest says that cannot be so; a sentence each.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut counted = |key: &str, found: usize, of: &str, expected: usize| {
+            if found != expected {
+                problems.push(format!("`{key}` has {found} entries; expected {expected}, one for each of `{of}`"));
+            }
+        };
+        counted("scales", self.scales.len(), "channels", self.channels.len());
+        counted("input_scales", self.input_scales.len(), "inputs", self.inputs.len());
+        if !self.weights.is_empty() {
+            counted("weights", self.weights.len(), "channels", self.channels.len());
+        }
+        for (e, environment) in self.environments.iter().enumerate() {
+            let key = format!("environments.{e}.parameters");
+            counted(&key, environment.parameters.len(), "parameters", self.parameters.len());
+        }
+        for (key, count) in [("channels", self.channels.len()), ("environments", self.environments.len())] {
+            if count == 0 {
+                problems.push(format!("`{key}` is empty; expected one at least"));
+            }
+        }
+        if let Some(pair) = self.environments.windows(2).find(|pair| pair[0].id >= pair[1].id) {
+            let (first, second) = (&pair[0].id, &pair[1].id);
+            problems.push(format!("`environments` has {second:?} after {first:?}; expected ascending ids, each once"));
+        }
+        let names = self.channels.iter().chain(self.inputs.iter().map(|it| &it.quantity)).chain(&self.parameters);
+        let mut seen = BTreeSet::new();
+        for name in names.map(|it| it.name.as_str()).filter(|name| !seen.insert(*name)) {
+            problems
+                .push(format!("`{name}` is the name of two channels, inputs or parameters; expected distinct names"));
+        }
+        let scales = self.scales.iter().enumerate().map(|(c, scale)| (format!("scales.{c}"), scale));
+        let of_inputs = self.input_scales.iter().enumerate().map(|(u, it)| (format!("input_scales.{u}"), &it.scale));
+        for (key, ChannelScale { centre, scale }) in scales.chain(of_inputs) {
+            if !(centre.is_finite() && scale.is_finite() && *scale > 0.0) {
+                problems.push(format!("`{key}` is {scale} about {centre}; expected a scale above zero"));
+            }
+        }
+        if let Some(weight) = self.weights.iter().find(|weight| !(weight.is_finite() && **weight > 0.0)) {
+            problems.push(format!("`weights` has {weight}; expected numbers above zero"));
+        }
+        problems.extend(self.grid.iter().flat_map(grid_problems));
+        if problems.is_empty()
+            && let Some((found, expected)) = self.model.problem(&self.state_shape(), self.inputs.len())
+        {
+            problems.push(format!("`model` is for {expected}; found {found}"));
+        }
+        let files: Vec<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
+        if files != [WEIGHTS_FILE, LOG_FILE] && files != [WEIGHTS_FILE, LOG_FILE, MAP_FILE] {
+            let expected = format!("{WEIGHTS_FILE}, {LOG_FILE} and, where there is one, {MAP_FILE}");
+            problems.push(format!("`files` lists {}; expected {expected}", brief(&Value::from(files))));
+        }
+        problems
+    }
+}
+
+impl ParameterMap {
+    /// What the map says that cannot be so for the model of `manifest`; a sentence each.
+    pub(super) fn problems(&self, manifest: &Manifest) -> Vec<String> {
+        let d = manifest.context_dimension;
+        let (parameters, terms) = (manifest.parameters.len(), self.kind.terms(d));
+        let mut problems = Vec::new();
+        let mut counted = |key: &str, found: usize, expected: usize, of: &str| {
+            if found != expected {
+                problems.push(format!("`{key}` has {found} values; expected {expected}, one for each {of}"));
+            }
+        };
+        let (of_context, of_parameters, of_terms) =
+            ("dimension of a context", "parameter of the model", "term of the map");
+        counted("centre", self.centre.len(), d, of_context);
+        counted("scale", self.scale.len(), d, of_context);
+        counted("coefficients", self.coefficients.len(), parameters, of_parameters);
+        counted("residual_variance", self.residual_variance.len(), parameters, of_parameters);
+        counted("inverse_gram", self.inverse_gram.len(), terms, of_terms);
+        let rows = |key: &'static str, rows: &'_ [Vec<f64>]| -> Vec<(String, usize)> {
+            rows.iter().enumerate().map(|(row, values)| (format!("{key}.{row}"), values.len())).collect()
+        };
+        for (key, found) in
+            [rows("coefficients", &self.coefficients), rows("inverse_gram", &self.inverse_gram)].concat()
+        {
+            counted(&key, found, terms, of_terms);
+        }
+        for (e, environment) in self.environments.iter().enumerate() {
+            let key = |of: &str| format!("environments.{e}.{of}");
+            counted(&key("context"), environment.context.len(), d, of_context);
+            counted(&key("parameters"), environment.parameters.len(), parameters, of_parameters);
+            counted(&key("residuals"), environment.residuals.len(), parameters, of_parameters);
+        }
+        let names: Vec<&str> = manifest.parameters.iter().map(|it| it.name.as_str()).collect();
+        if self.parameters != names {
+            let found = brief(&Value::from(self.parameters.clone()));
+            problems.push(format!("`parameters` is {found}; expected those of the model, {}", names.join(", ")));
+        }
+        if let Some(scale) = self.scale.iter().find(|scale| **scale <= 0.0) {
+            problems.push(format!("`scale` has {scale}; expected numbers above zero"));
+        }
+        if let Some(variance) = self.residual_variance.iter().find(|variance| **variance < 0.0) {
+            problems.push(format!("`residual_variance` has {variance}; expected numbers from zero up"));
+        }
+        problems
+    }
+}
