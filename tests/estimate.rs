@@ -252,7 +252,6 @@ fn a_fit_that_began_roughly_ends_at_the_minimum_of_the_models_own_error() {
     let squares = |row: &Row, context: &[f64]| {
         let (observed, predicted) =
             estimate::portrait(&Settings::default(), NATIVE, dataset, &model, (Split::Grid, &row.environment), context)
-                .unwrap()
                 .unwrap();
         observed.states.iter().zip(&predicted).map(|(y, z)| (y - z) * (y - z)).sum::<f64>()
     };

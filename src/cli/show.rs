@@ -11,7 +11,7 @@ use super::arguments::{Show, ShowDataset};
 use super::output::{complain, number, print, print_json, table};
 use crate::dataset::{Dataset, Manifest, Range, SplitSurvey, survey};
 use crate::digest::sha256_of_file;
-use crate::estimate::{self, ParameterEstimate};
+use crate::estimate::{self, ParameterEstimate, Status};
 use crate::pipeline::{Error, Locations, Plan, load_system};
 use crate::report::{MOST_TRAJECTORIES, draw_trajectories};
 use crate::schema::{Input, Quantity, Split, Trajectory};
@@ -62,10 +62,10 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
     for &split in &manifest.splits {
         let mut header = vec!["environment".to_owned(), "status".to_owned()];
         header.extend(manifest.parameters.iter().map(|it| format!("{} ({})", it.name, it.unit)));
-        let (mut count, mut first) = (0, Vec::new());
+        let (mut statuses, mut first) = (BTreeMap::<Status, usize>::new(), Vec::new());
         for row in estimate::rows(directory, &manifest, split)? {
             let row = row?;
-            count += 1;
+            *statuses.entry(row.status).or_default() += 1;
             if first.len() < MOST_ESTIMATES {
                 first.push(row);
             }
@@ -96,7 +96,9 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
             lines.push(cells);
         }
         let what = if manifest.parameters.is_empty() { "" } else { ", each parameter with its 95 % interval" };
-        let _ = writeln!(text, "{split}: {count} environments{what}\n");
+        let count: usize = statuses.values().sum();
+        let of_each = estimate::statuses_in_words(&statuses);
+        let _ = writeln!(text, "{split}: {count} environments ({of_each}){what}\n");
         text += &table(&lines);
         if count > MOST_ESTIMATES {
             let file = directory.join(format!("{split}.parquet"));

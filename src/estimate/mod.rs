@@ -38,7 +38,7 @@ pub use output::{Manifest, read_rows, rows, verify};
 pub use portrait::portrait;
 pub use predict::{Forecast, KnownContext, Start, context_of_environment, context_of_parameters, forecast};
 pub use range::extrapolates;
-pub use row::{ParameterEstimate, Row, Status};
+pub use row::{ParameterEstimate, Row, Status, statuses_in_words};
 pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Noise, Settings};
 
 use stream::Observed;

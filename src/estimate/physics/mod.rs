@@ -57,9 +57,9 @@ pub fn run(settings: &super::Settings, dataset: &Dataset, directory: &Path, run:
     estimate_splits(settings, dataset, output, Evaluation::default(), run, block)
 }
 
-/// The first trajectory of an environment that has a complete sample, from that sample on, and the fitted states there `[T, C]`: those of
-/// the estimated parameters in its `row`, under which only initial states are fitted again. Where that does not explain the data as well as
-/// the row says, all is.
+/// The first trajectory of an environment with something to follow, and the fitted states `[T, C]` at its samples, complete ones and others:
+/// those of the estimated parameters in its `row`, under which only initial states are fitted again. Where that does not explain the data as
+/// well as the row says, all is.
 ///
 /// # Errors
 /// If the dataset cannot be read, has no such environment, or it cannot be fitted.
@@ -80,17 +80,17 @@ pub fn portrait(
     if let Some(signal) = run.interrupt.requested() {
         return Err(Error::Interrupted { signal });
     }
-    let fitted = trajectories.into_iter().zip(states).find_map(|(mut trajectory, states)| {
-        let start = trajectory.start()?;
-        let states = estimator.equations.in_dataset_order(&states)[start * trajectory.channels()..].to_vec();
-        trajectory.start_at(start);
-        Some((trajectory, states))
-    });
-    fitted.ok_or_else(|| Error::Invalid {
-        path: dataset.directory().to_owned(),
-        found: format!("no environment `{environment}` in its {split} split that can be fitted and drawn"),
-        expected: "the dataset that the estimates were made from".to_owned(),
-    })
+    let (trajectory, states) = trajectories
+        .into_iter()
+        .zip(states)
+        .find(|(it, _)| it.len() > 1 && it.missing() < it.states.len())
+        .ok_or_else(|| Error::Invalid {
+            path: dataset.directory().to_owned(),
+            found: format!("no environment `{environment}` in its {split} split that can be fitted and drawn"),
+            expected: "the dataset that the estimates were made from".to_owned(),
+        })?;
+    let states = estimator.equations.in_dataset_order(&states);
+    Ok((trajectory, states))
 }
 
 struct Estimator<'a> {
