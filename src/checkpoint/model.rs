@@ -174,6 +174,10 @@ fn read_manifest(directory: &Path) -> Result<(Manifest, String), Error> {
     if manifest.scales.len() != d || d == 0 || manifest.context_dimension == 0 {
         return invalid(format!("{} scales for {d} channels", manifest.scales.len()), "one scale a channel");
     }
+    if !manifest.observed.is_empty() && manifest.observed.len() != d {
+        let found = format!("the range of {} channels of {d}", manifest.observed.len());
+        return invalid(found, "that of each channel, or of none");
+    }
     if manifest.input_scales.len() != manifest.inputs.len() {
         let found = format!("{} scales for {} inputs", manifest.input_scales.len(), manifest.inputs.len());
         return invalid(found, "one scale an input");

@@ -1,0 +1,74 @@
+//! Whether a fit leaves more of what was observed than the error of the model and the noise of the data account for: a broken sensor, or a
+//! system that is none of the model's.
+//!
+//! ```text
+//! rms_c > 10 max(validation_c, s_c)   and   rms_c > deviation_c / 20
+//! ```
+//!
+//! `rms_c` what the fit leaves of channel `c`, `validation_c` the model's own error on the validation split, `s_c` the
+//! [noise](super::noise) of the environment's own data, `deviation_c` that of what was observed. Away from its training a good model's error
+//! grows beyond ten times the tiny one that it has there, and still follows the trajectories: that is not said of what it explains all but a
+//! four-hundredth of.
+
+use super::evaluation::FitErrors;
+use super::{Support, noise};
+use crate::checkpoint::Manifest;
+
+/// How many times what is expected may be left.
+const FACTOR: f64 = 10.0;
+/// Share of the deviation of a channel that may always be left.
+const SHARE: f64 = 0.05;
+
+/// Of which channels too much is left, and how much; none where all are explained.
+pub(super) fn misfit(model: &Manifest, support: &Support, errors: &FitErrors) -> Option<String> {
+    let of_channels = model.channels.iter().zip(&errors.by_channel).enumerate();
+    let found: Vec<String> = of_channels
+        .filter_map(|(channel, (quantity, &left))| {
+            let scale = model.scales[channel].scale;
+            let validation = match model.observed.get(channel) {
+                Some(observed) => observed.validation,
+                None => model.training.validation.sqrt() * scale,
+            };
+            // The noise is looked at where it decides.
+            if left.is_nan() || left <= FACTOR * validation {
+                return None;
+            }
+            let series = series(model, support, channel);
+            if left <= SHARE * scale * deviation(&series) {
+                return None;
+            }
+            let noise = scale * noise::of_neighbours(&series).unwrap_or(0.0);
+            (left > FACTOR * noise).then(|| {
+                format!(
+                    "{left:.3e} of {} is left (root mean square), where the model's validation error is {validation:.3e} and the noise of \
+                     neighbouring samples {noise:.3e}",
+                    quantity.name
+                )
+            })
+        })
+        .collect();
+    let remedy = "look for a broken sensor, other units, or a system unlike those of the training";
+    (!found.is_empty()).then(|| format!("{}; {remedy}", found.join("; ")))
+}
+
+/// What was observed of a channel, in the model's own units: a list of times and values for each trajectory and each point of a field.
+fn series(model: &Manifest, support: &Support, channel: usize) -> Vec<Vec<(f64, f64)>> {
+    let shape = model.state_shape();
+    let of_trajectories = support.trajectories.iter().flat_map(|trajectory| {
+        let fields: Vec<&[f64]> = shape.channel(&trajectory.states, channel).collect();
+        let of_point = |point: usize| {
+            let values = trajectory.times.iter().zip(&fields).map(|(time, field)| (*time, field[point]));
+            values.filter(|(_, value)| !value.is_nan()).collect()
+        };
+        (0..shape.points()).map(of_point).collect::<Vec<_>>()
+    });
+    of_trajectories.collect()
+}
+
+/// Standard deviation of all values.
+fn deviation(series: &[Vec<(f64, f64)>]) -> f64 {
+    let values = || series.iter().flatten().map(|it| it.1);
+    let count = values().count() as f64;
+    let mean = values().sum::<f64>() / count;
+    (values().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
+}

@@ -1,0 +1,136 @@
+//! Broken sensors: none makes an estimate that is `ok`, wrong, and sure of itself.
+
+use paramill::estimate::{Row, Status};
+use paramill::random::Stream;
+use paramill::schema::{Split, Trajectory};
+
+use super::{TRAINED, Trained, grid, rows};
+
+/// What becomes of the values of one channel.
+type Defect = fn(&[f64]) -> Vec<f64>;
+
+fn each(values: &[f64], of: impl Fn(f64) -> f64) -> Vec<f64> {
+    values.iter().map(|value| of(*value)).collect()
+}
+
+fn extent(values: &[f64]) -> (f64, f64) {
+    values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
+}
+
+const DEFECTS: [(&str, Defect); 16] = [
+    ("zero", |values| each(values, |_| 0.0)),
+    ("stuck", |values| each(values, |_| values[values.len() / 2])),
+    ("stuck from the middle on", |values| {
+        let middle = values.len() / 2;
+        values.iter().enumerate().map(|(t, value)| if t < middle { *value } else { values[middle] }).collect()
+    }),
+    ("ten times", |values| each(values, |value| 10.0 * value)),
+    ("a millionth", |values| each(values, |value| 1e-6 * value)),
+    ("a million times", |values| each(values, |value| 1e6 * value)),
+    ("offset by five", |values| each(values, |value| value + 5.0)),
+    ("offset by a half", |values| each(values, |value| value + 0.5)),
+    ("other sign", |values| each(values, |value| -value)),
+    ("reversed", |values| values.iter().rev().copied().collect()),
+    ("clipped", |values| {
+        let (low, high) = extent(values);
+        each(values, |value| value.min(low + 0.5 * (high - low)))
+    }),
+    ("whole numbers", |values| each(values, f64::floor)),
+    ("drifting", |values| values.iter().enumerate().map(|(t, value)| value + 0.1 * t as f64).collect()),
+    ("spikes", |values| {
+        let (low, high) = extent(values);
+        values
+            .iter()
+            .enumerate()
+            .map(|(t, value)| if t % 6 == 4 { value + 2.0 * (high - low) } else { *value })
+            .collect()
+    }),
+    ("late by three samples", |values| (0..values.len()).map(|t| values[t.saturating_sub(3)]).collect()),
+    ("square", |values| each(values, |value| value * value)),
+];
+
+/// The trajectory with a defect of the channels `broken`.
+fn broken(sound: &Trajectory, name: &str, channels: &[usize], defect: Defect) -> Trajectory {
+    let mut trajectory = sound.clone();
+    trajectory.environment = format!("{name} {channels:?} {}", sound.environment);
+    for &channel in channels {
+        let values: Vec<f64> = sound.states.iter().skip(channel).step_by(2).copied().collect();
+        for (t, value) in defect(&values).into_iter().enumerate() {
+            trajectory.states[2 * t + channel] = value;
+        }
+    }
+    trajectory
+}
+
+/// Whether the row says that it can be relied on, and some parameter is further off than five of its standard errors.
+fn is_wrong_and_sure(row: &Row) -> bool {
+    let is_off = row.parameters.iter().any(|it| (it.value - it.truth.unwrap()).abs() > 5.0 * it.standard_error);
+    row.status == Status::Ok && is_off
+}
+
+#[test]
+fn no_broken_sensor_is_ok_and_wrong() {
+    let Trained { dataset, model, .. } = &*TRAINED;
+    let root = tempfile::tempdir().unwrap();
+    let of_rows = rows(dataset, model, Split::Grid);
+    let in_hull =
+        |it: &&Trajectory| of_rows.iter().any(|row| row.environment == it.environment && row.in_hull == Some(true));
+    let sound: Vec<Trajectory> = dataset.read(Split::Grid).unwrap().iter().filter(in_hull).cloned().collect();
+    let mut all = sound.clone();
+    for trajectory in &sound {
+        for (name, defect) in DEFECTS {
+            all.extend([&[0][..], &[1], &[0, 1]].map(|channels| broken(trajectory, name, channels, defect)));
+        }
+        let mut swapped = broken(trajectory, "swapped", &[], |values| values.to_vec());
+        swapped.states.chunks_exact_mut(2).for_each(|state| state.swap(0, 1));
+        all.push(swapped);
+    }
+    let found = rows(&grid(root.path(), "broken", dataset.manifest(), all), model, Split::Grid);
+    let wrong: Vec<&str> =
+        found.iter().filter(|row| is_wrong_and_sure(row)).map(|row| row.environment.as_str()).collect();
+    assert_eq!(wrong, [""; 0]);
+    for row in &found {
+        let is_sound = row.environment.starts_with("grid-");
+        assert!(
+            !is_sound || (row.status, row.reason.as_str()) == (Status::Ok, ""),
+            "{}: {}",
+            row.environment,
+            row.reason
+        );
+        assert!(row.status == Status::Ok || !row.reason.is_empty(), "{}", row.environment);
+    }
+    for (name, status, reason) in [
+        ("stuck [1] ", Status::OutsideTrainingRange, "y stands still"),
+        ("a million times [0] ", Status::OutsideTrainingRange, "x is "),
+        ("swapped [] ", Status::Misfit, "is left (root mean square)"),
+    ] {
+        let mut of_defect = found.iter().filter(|row| row.environment.starts_with(name)).peekable();
+        assert!(of_defect.peek().is_some());
+        of_defect.for_each(|row| assert!(row.status == status && row.reason.contains(reason), "{row:?}"));
+    }
+}
+
+#[test]
+fn noise_and_few_samples_are_no_broken_sensors() {
+    let Trained { dataset, model, .. } = &*TRAINED;
+    let root = tempfile::tempdir().unwrap();
+    let mut stream = Stream::new(1, "sensors", &[]);
+    let mut all = Vec::new();
+    for trajectory in dataset.read(Split::Grid).unwrap() {
+        for size in [0.02, 0.1, 0.3] {
+            let mut noisy = trajectory.clone();
+            noisy.environment = format!("{} {size}", trajectory.environment);
+            noisy.states.iter_mut().for_each(|value| *value += size * stream.normal());
+            all.push(noisy);
+        }
+        let mut short = trajectory;
+        short.environment += " short";
+        short.times.truncate(5);
+        short.states.truncate(10);
+        all.push(short);
+    }
+    let found = rows(&grid(root.path(), "noisy", dataset.manifest(), all), model, Split::Grid);
+    let doubted: Vec<_> = found.iter().filter(|row| row.status == Status::Misfit).map(|row| &row.reason).collect();
+    assert!(doubted.is_empty(), "{doubted:?}");
+    assert!(!found.iter().any(|row| row.reason.contains("stands still")));
+}
