@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::driven::inputs_extrapolate;
 use super::evaluation::{FitErrors, SquaredError};
-use super::misfit::misfit;
+use super::misfit::{misfit, serial_correlation};
 use super::observed::{stands_still, states_extrapolate};
 use super::range::TrainingRange;
 use super::row::Found;
@@ -90,7 +90,11 @@ impl<'a> Estimator<'a> {
                     true => fitted::Fit::new(&id, support, &initial_states, &predictions, &self.units.state),
                     false => fitted::Fit::default(),
                 };
+                let correlated = serial_correlation(&self.model.manifest, support, &predictions, &errors);
                 let mut row = self.row(id, &parameters, (support, beyond), adaptation, errors, test_mse);
+                if row.status == Status::Ok {
+                    row.reason = correlated.unwrap_or_default();
+                }
                 if let Some(least_errors) = &self.least_errors {
                     let values: Vec<f64> = row.parameters.iter().map(|it| it.value).collect();
                     let (trajectories, initial) = support.in_units(&initial_states, &self.units);

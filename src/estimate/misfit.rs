@@ -11,7 +11,7 @@
 //! four-hundredth of.
 
 use super::evaluation::FitErrors;
-use super::{Support, noise};
+use super::{Support, noise, residuals};
 use crate::checkpoint::Manifest;
 
 /// How many times what is expected may be left.
@@ -24,11 +24,7 @@ pub(super) fn misfit(model: &Manifest, support: &Support, errors: &FitErrors) ->
     let of_channels = model.channels.iter().zip(&errors.by_channel).enumerate();
     let found: Vec<String> = of_channels
         .filter_map(|(channel, (quantity, &left))| {
-            let scale = model.scales[channel].scale;
-            let validation = match model.observed.get(channel) {
-                Some(observed) => observed.validation,
-                None => model.training.validation.sqrt() * scale,
-            };
+            let (scale, validation) = (model.scales[channel].scale, validation(model, channel));
             // The noise is looked at where it decides.
             if left.is_nan() || left <= FACTOR * validation {
                 return None;
@@ -49,6 +45,41 @@ pub(super) fn misfit(model: &Manifest, support: &Support, errors: &FitErrors) ->
         .collect();
     let remedy = "look for a broken sensor, other units, or a system unlike those of the training";
     (!found.is_empty()).then(|| format!("{}; {remedy}", found.join("; ")))
+}
+
+/// What makes the intervals of a fit that converged too narrow: residuals that go with those of the sample before, in channels of which more
+/// is left than the model's validation error. What is below is that error itself, whose size is known.
+pub(super) fn serial_correlation(
+    model: &Manifest,
+    support: &Support,
+    predictions: &[Vec<f64>],
+    errors: &FitErrors,
+) -> Option<String> {
+    let values = model.state_shape().size();
+    let of_channels = model.channels.iter().zip(&errors.by_channel).enumerate();
+    let found: Vec<String> = of_channels
+        .filter(|(channel, (_, left))| model.grid.is_none() && **left > validation(model, *channel))
+        .filter_map(|(channel, (quantity, _))| {
+            let runs = support.trajectories.iter().zip(predictions).map(|(trajectory, predicted)| {
+                let observed = trajectory.states.iter().skip(values + channel).step_by(values);
+                let predicted = predicted.iter().skip(channel).step_by(values);
+                observed.zip(predicted).map(|(y, z)| z - y).filter(|residual| !residual.is_nan()).collect()
+            });
+            let runs: Vec<Vec<f64>> = runs.collect();
+            let count = runs.iter().map(Vec::len).sum();
+            let said = residuals::serial_correlation(residuals::lag_one(&runs), count)?;
+            Some(format!("{}: {said}", quantity.name))
+        })
+        .collect();
+    (!found.is_empty()).then(|| found.join("; "))
+}
+
+/// The model's own error in a channel, in its unit.
+fn validation(model: &Manifest, channel: usize) -> f64 {
+    match model.observed.get(channel) {
+        Some(observed) => observed.validation,
+        None => model.training.validation.sqrt() * model.scales[channel].scale,
+    }
 }
 
 /// What was observed of a channel, in the model's own units: a list of times and values for each trajectory and each point of a field.

@@ -95,7 +95,7 @@ pub struct ParameterEstimate {
 pub struct Row {
     pub environment: String,
     pub status: Status,
-    /// The status in words; empty for `ok`.
+    /// The status in words; of `ok` empty, or what to know of its intervals.
     pub reason: String,
     /// Fitted context `[d_xi]`.
     pub context: Vec<f64>,
