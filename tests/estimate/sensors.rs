@@ -1,5 +1,6 @@
 //! Broken sensors: none makes an estimate that is `ok`, wrong, and sure of itself.
 
+use paramill::checkpoint::StoredModel;
 use paramill::estimate::{Row, Status};
 use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};
@@ -133,4 +134,20 @@ fn noise_and_few_samples_are_no_broken_sensors() {
     let doubted: Vec<_> = found.iter().filter(|row| row.status == Status::Misfit).map(|row| &row.reason).collect();
     assert!(doubted.is_empty(), "{doubted:?}");
     assert!(!found.iter().any(|row| row.reason.contains("stands still")));
+}
+
+/// It knows of no channel what it was like, and of all together how well it followed them.
+#[test]
+fn a_model_of_an_older_format_is_held_against_its_error_alone() {
+    let Trained { dataset, directory, .. } = &*TRAINED;
+    let mut model = StoredModel::read(directory).unwrap();
+    model.manifest.observed.clear();
+    let root = tempfile::tempdir().unwrap();
+    model.write(&root.path().join("older")).unwrap();
+    let model = StoredModel::read(&root.path().join("older")).unwrap();
+    let sound = dataset.read(Split::Grid).unwrap().remove(12);
+    let mut swapped = broken(&sound, "swapped", &[], |values| values.to_vec());
+    swapped.states.chunks_exact_mut(2).for_each(|state| state.swap(0, 1));
+    let found = rows(&grid(root.path(), "swapped", dataset.manifest(), vec![sound, swapped]), &model, Split::Grid);
+    assert_eq!(found.iter().map(|row| row.status).collect::<Vec<_>>(), [Status::Ok, Status::Misfit]);
 }
