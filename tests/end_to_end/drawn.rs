@@ -7,6 +7,7 @@ const DECAYS: &str = r#"
 [import]
 dataset = "decays"
 directory = "."
+time_unit = "1"
 table = { file = "decays.csv", environment = "flask", time = "time" }
 channels = [{ column = "a", name = "a", unit = "1" }, { column = "b", name = "b", unit = "1" }]
 splits = { adapt = ["*"] }
