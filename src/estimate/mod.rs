@@ -24,6 +24,7 @@ pub mod physics;
 mod portrait;
 mod predict;
 mod range;
+mod residuals;
 mod robust;
 mod row;
 mod settings;

@@ -19,6 +19,8 @@ mod least_errors;
 mod meter;
 mod minimum;
 mod normal;
+mod search;
+mod series;
 mod settings;
 mod stage;
 
@@ -39,7 +41,7 @@ use crate::schema::{Split, Trajectory};
 use equations::Equations;
 use experiment::Experiment;
 use meter::Meter;
-use minimum::Fit;
+use minimum::{Fit, Names};
 
 /// How much worse than in the table a trajectory may be drawn: nobody sees it.
 const VISIBLE: f64 = 1e-3;
@@ -76,13 +78,16 @@ pub fn portrait(
     let trajectories = dataset.read_rows(split, &rows)?;
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
     let trajectories = estimator.usable(trajectories);
-    let states = estimator.states_of(row, &trajectories).unwrap_or_else(|| estimator.fit(&trajectories).1.states);
+    let states = estimator.states_of(row, &trajectories).unwrap_or_else(|| {
+        let (experiment, fit) = estimator.fit(&trajectories);
+        estimator.in_dataset_order(&experiment, &fit.states)
+    });
     if let Some(signal) = run.interrupt.requested() {
         return Err(Error::Interrupted { signal });
     }
     let fitted = trajectories.into_iter().zip(states).find_map(|(mut trajectory, states)| {
         let start = trajectory.start()?;
-        let states = estimator.equations.in_dataset_order(&states)[start * trajectory.channels()..].to_vec();
+        let states = states[start * trajectory.channels()..].to_vec();
         trajectory.start_at(start);
         Some((trajectory, states))
     });
@@ -130,7 +135,7 @@ impl<'a> Estimator<'a> {
             Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &fit.values)?,
             _ => None,
         };
-        let states: Vec<Vec<f64>> = fit.states.iter().map(|states| self.equations.in_dataset_order(states)).collect();
+        let states = self.in_dataset_order(&experiment, &fit.states);
         let samples = match self.settings.fitted {
             true => fitted::Fit::of_states(&id, &trajectories, &states, self.dataset.manifest().channels.len()),
             false => fitted::Fit::default(),
@@ -145,6 +150,13 @@ impl<'a> Estimator<'a> {
         Ok((row, samples))
     }
 
+    /// Fitted states of each trajectory as the dataset has its samples and channels.
+    fn in_dataset_order(&self, experiment: &Experiment, states: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let size = self.equations.model.size();
+        let fitted = experiment.series.iter().zip(states);
+        fitted.map(|(series, states)| self.equations.in_dataset_order(&series.of_all_samples(states, size))).collect()
+    }
+
     /// The trajectories of an environment, of fields from their first complete samples on: what is missing there is not estimated.
     fn usable(&self, trajectories: Vec<Trajectory>) -> Vec<Trajectory> {
         match self.dataset.manifest().grid {
@@ -157,8 +169,9 @@ impl<'a> Estimator<'a> {
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
         let experiment = Experiment::new(&self.equations.model, series, self.initial_state, self.settings.loss);
         let Equations { names, starts, channel_names, .. } = &self.equations;
+        let named = Names { parameters: names, channels: channel_names };
         let fit = match experiment.beyond_squares() {
-            None => fit::fit(&experiment, names, starts, self.settings, &self.of_physics, self.interrupt),
+            None => fit::fit(&experiment, named, starts, self.settings, &self.of_physics, self.interrupt),
             Some((channel, size)) => {
                 let name = channel_names[channel];
                 let reason = format!(
@@ -182,7 +195,8 @@ impl<'a> Estimator<'a> {
         let states = fit::states(&experiment, self.settings, &self.of_physics, self.interrupt)?;
         let nothing: Vec<Vec<f64>> = states.iter().map(|states| vec![0.0; states.len()]).collect();
         let [rmse, size] = [&states, &nothing].map(|states| self.errors(&experiment, states).rmse);
-        (rmse <= (1.0 + VISIBLE) * row.trajectory_rmse + VISIBLE * size).then_some(states)
+        (rmse <= (1.0 + VISIBLE) * row.trajectory_rmse + VISIBLE * size)
+            .then(|| self.in_dataset_order(&experiment, &states))
     }
 
     /// What is left of the observed values beside `states [T, C]` of each trajectory.
