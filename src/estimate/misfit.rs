@@ -19,7 +19,7 @@ const FACTOR: f64 = 10.0;
 /// Share of the deviation of a channel that may always be left.
 const SHARE: f64 = 0.05;
 
-/// Of which channels too much is left, and how much; none where all are explained.
+/// Of which channels too much is left, and how much; none where all are explained, or too few samples tell of their noise.
 pub(super) fn misfit(model: &Manifest, support: &Support, errors: &FitErrors) -> Option<String> {
     let of_channels = model.channels.iter().zip(&errors.by_channel).enumerate();
     let found: Vec<String> = of_channels
@@ -33,7 +33,7 @@ pub(super) fn misfit(model: &Manifest, support: &Support, errors: &FitErrors) ->
             if left <= SHARE * scale * deviation(&series) {
                 return None;
             }
-            let noise = scale * noise::of_neighbours(&series).unwrap_or(0.0);
+            let noise = scale * noise::of_neighbours(&series)?;
             (left > FACTOR * noise).then(|| {
                 format!(
                     "{left:.3e} of {} is left (root mean square), where the model's validation error is {validation:.3e} and the noise of \
