@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use paramill::checkpoint::StoredModel;
+use paramill::dataset::Dataset;
 use paramill::estimate::{Row, Status};
 use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};
@@ -96,14 +97,19 @@ fn is_wrong_and_sure(row: &Row) -> bool {
     row.status == Status::Ok && is_off
 }
 
+/// The trajectories of environments that are like those of the training.
+fn in_hull(dataset: &Dataset, model: &StoredModel) -> Vec<Trajectory> {
+    let of_rows = rows(dataset, model, Split::Grid);
+    let is_within =
+        |it: &Trajectory| of_rows.iter().any(|row| row.environment == it.environment && row.in_hull == Some(true));
+    dataset.read(Split::Grid).unwrap().into_iter().filter(is_within).collect()
+}
+
 #[test]
 fn no_broken_sensor_is_ok_and_wrong() {
     let Trained { dataset, model, .. } = &*EXACT;
     let root = tempfile::tempdir().unwrap();
-    let of_rows = rows(dataset, model, Split::Grid);
-    let in_hull =
-        |it: &&Trajectory| of_rows.iter().any(|row| row.environment == it.environment && row.in_hull == Some(true));
-    let sound: Vec<Trajectory> = dataset.read(Split::Grid).unwrap().iter().filter(in_hull).cloned().collect();
+    let sound = in_hull(dataset, model);
     let mut all = sound.clone();
     for trajectory in &sound {
         for (name, defect) in DEFECTS {
@@ -144,7 +150,7 @@ fn noise_and_few_samples_are_no_broken_sensors() {
     let root = tempfile::tempdir().unwrap();
     let mut stream = Stream::new(1, "sensors", &[]);
     let mut all = Vec::new();
-    for trajectory in dataset.read(Split::Grid).unwrap() {
+    for trajectory in in_hull(dataset, model) {
         for size in [0.02, 0.1, 0.3] {
             let mut noisy = trajectory.clone();
             noisy.environment = format!("{} {size}", trajectory.environment);
