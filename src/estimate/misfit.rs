@@ -47,8 +47,8 @@ pub(super) fn misfit(model: &Manifest, support: &Support, errors: &FitErrors) ->
     (!found.is_empty()).then(|| format!("{}; {remedy}", found.join("; ")))
 }
 
-/// What makes the intervals of a fit that converged too narrow: residuals that go with those of the sample before, in channels of which more
-/// is left than the model's validation error. What is below is that error itself, whose size is known.
+/// What makes the intervals of a fit that converged too narrow: residuals that go with those of the sample before, over the channels of which
+/// more is left than the model's validation error. What is below is that error itself, whose size is known.
 pub(super) fn serial_correlation(
     model: &Manifest,
     support: &Support,
@@ -56,22 +56,20 @@ pub(super) fn serial_correlation(
     errors: &FitErrors,
 ) -> Option<String> {
     let values = model.state_shape().size();
-    let of_channels = model.channels.iter().zip(&errors.by_channel).enumerate();
-    let found: Vec<String> = of_channels
-        .filter(|(channel, (_, left))| model.grid.is_none() && **left > validation(model, *channel))
-        .filter_map(|(channel, (quantity, _))| {
-            let runs = support.trajectories.iter().zip(predictions).map(|(trajectory, predicted)| {
+    let left = errors.by_channel.iter().enumerate();
+    let shown = left.filter(|(channel, left)| model.grid.is_none() && **left > validation(model, *channel));
+    let runs: Vec<Vec<f64>> = shown
+        .flat_map(|(channel, left)| {
+            // In units of their size, so that channels count alike.
+            let size = left / model.scales[channel].scale;
+            support.trajectories.iter().zip(predictions).map(move |(trajectory, predicted)| {
                 let observed = trajectory.states.iter().skip(values + channel).step_by(values);
-                let predicted = predicted.iter().skip(channel).step_by(values);
-                observed.zip(predicted).map(|(y, z)| z - y).filter(|residual| !residual.is_nan()).collect()
-            });
-            let runs: Vec<Vec<f64>> = runs.collect();
-            let count = runs.iter().map(Vec::len).sum();
-            let said = residuals::serial_correlation(residuals::lag_one(&runs), count)?;
-            Some(format!("{}: {said}", quantity.name))
+                let pairs = observed.zip(predicted.iter().skip(channel).step_by(values));
+                pairs.map(|(y, z)| (z - y) / size).filter(|residual| !residual.is_nan()).collect()
+            })
         })
         .collect();
-    (!found.is_empty()).then(|| found.join("; "))
+    residuals::serial_correlation(residuals::lag_one(&runs), runs.iter().map(Vec::len).sum())
 }
 
 /// The model's own error in a channel, in its unit.
