@@ -17,7 +17,7 @@ pub struct FormatVersion {
 
 impl FormatVersion {
     /// The format that this build writes, for datasets, models and estimates alike.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 2, minor: 0 };
+    pub const CURRENT: FormatVersion = FormatVersion { major: 2, minor: 1 };
 
     /// Whether this build can read a directory of format `self`.
     pub fn is_readable(self) -> bool {

@@ -9,6 +9,8 @@ use paramill::random::Stream;
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "end_to_end/drawn.rs"]
+mod drawn;
 #[path = "end_to_end/forecast.rs"]
 mod forecast;
 #[path = "end_to_end/invariance.rs"]

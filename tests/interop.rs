@@ -178,7 +178,7 @@ fn python_computes_the_estimates_from_the_weights() {
             .map(|row| {
                 let place = (split, row.environment.as_str());
                 let (_, prediction) =
-                    estimate::portrait(&settings, NATIVE, &dataset, &model, place, &row.context).unwrap().unwrap();
+                    estimate::portrait(&settings, NATIVE, &dataset, &model, place, &row.context).unwrap();
                 (row.environment, prediction.into())
             })
             .collect();

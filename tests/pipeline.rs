@@ -9,6 +9,7 @@ use paramill::atomic;
 use paramill::dataset::{Manifest, Parent, Provenance};
 use paramill::digest::sha256;
 use paramill::engine::{Compute, DeviceChoice, EngineChoice};
+use paramill::estimate::Status;
 use paramill::pipeline::{
     Action, Context, Done, Error, Executor, Locations, Options, Plan, Product, Stage, directory_with_manifest, preview,
     run, tool, whole_tree,
@@ -75,13 +76,10 @@ impl Executor for Fake {
         };
         fs::write(directory.path().join("manifest.json"), text.to_string()).unwrap();
         directory.publish().unwrap();
-        let counts = (stage == Stage::Estimate).then(|| (4, self.failed.get()));
-        Ok(Done {
-            device: "cpu".to_owned(),
-            engine: "fake".to_owned(),
-            environments: counts.map(|counts| counts.0),
-            environments_failed: counts.map(|counts| counts.1),
-        })
+        let failed = self.failed.get();
+        let of_each = [(Status::Ok, 4 - failed), (Status::NotConverged, failed)];
+        let counts = of_each.into_iter().filter(|(_, count)| stage == Stage::Estimate && *count > 0).collect();
+        Ok(Done { device: "cpu".to_owned(), engine: "fake".to_owned(), statuses: counts })
     }
 
     fn product(&self, plan: &Plan, stage: Stage) -> Result<Option<Product>, Error> {

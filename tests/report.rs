@@ -72,6 +72,7 @@ fn empty() -> Input {
         initial_states_fitted: false,
         losses: Vec::new(),
         published: Vec::new(),
+        undrawn: Vec::new(),
         effective_pipeline: String::new(),
     }
 }
@@ -219,6 +220,7 @@ fn grid() -> Input {
         initial_states_fitted: false,
         losses,
         published,
+        undrawn: Vec::new(),
         effective_pipeline: "name = \"lv-grid\"\n\n[train]\nrule = \"coda-l1\"\nsteps = 30000 # < a & b >\n".to_owned(),
     }
 }
@@ -297,6 +299,7 @@ fn balls() -> Input {
                 validation: Some(0.6 * (-(i as f64) / 9.0).exp() + 0.014),
             })
             .collect(),
+        undrawn: Vec::new(),
         effective_pipeline: "name = \"ball-drops\"\n".to_owned(),
         ..empty()
     }

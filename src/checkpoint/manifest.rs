@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ObservedChannel;
 use crate::dataset::{FileEntry, Provenance};
 use crate::engine::MOST_SUBSTEPS;
 use crate::rules::MOST_DIMENSIONS;
@@ -42,6 +43,9 @@ pub struct Manifest {
     /// The same, one an input, and what they were in training.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input_scales: Vec<InputScale>,
+    /// What each channel was like in training; absent in a model of format 2.0, whose environments are not held against it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observed: Vec<ObservedChannel>,
     /// The weight of each channel in the loss, their mean one; absent where all weigh the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<f64>,

@@ -19,6 +19,7 @@ mod log;
 mod manifest;
 mod map;
 mod model;
+mod observed;
 mod tensors;
 mod training;
 mod validate;
@@ -27,6 +28,7 @@ pub use log::LogRecord;
 pub use manifest::{ChannelScale, Environment, InputScale, Manifest, StopReason, TrainingSummary, Units};
 pub use map::{LeaveOneOut, MapKind, MapResidual, ParameterMap};
 pub use model::{MAP_FILE, StoredModel, verify};
+pub use observed::{Motion, ObservedChannel};
 pub use training::{Best, TrainingState, TrainingStore};
 
 /// What goes wrong with a model on disk.

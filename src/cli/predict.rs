@@ -56,6 +56,10 @@ pub fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
     if let Some(reason) = estimate::extrapolates(&model, &known.context, settings.extrapolation) {
         warn_extrapolation(&reason);
     }
+    let (start, state) = (beginning.time(), beginning.state());
+    if let Some(reason) = estimate::states_extrapolate(&model.manifest, &[start], state, settings.extrapolation) {
+        warn_extrapolation(&reason);
+    }
     let interval = usual_interval(&dataset)?;
     let every = command.every.unwrap_or(interval.step);
     if !USUAL.contains(&(every / interval.step)) {
@@ -64,7 +68,6 @@ pub fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
             interval.step
         ));
     }
-    let start = beginning.time();
     let until = command.until.unwrap_or(start + interval.length);
     let steps = ((until - start) / every + 1e-9).floor();
     if !(1.0..=MOST_SAMPLES).contains(&steps) {
@@ -81,7 +84,7 @@ pub fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
     if let Some(reason) = estimate::inputs_extrapolate(&model.manifest, &times, &inputs, settings.extrapolation) {
         warn_extrapolation(&reason);
     }
-    let forecast = estimate::forecast(COMPUTE, &model, &known, beginning.state(), &times, &inputs)?;
+    let forecast = estimate::forecast(COMPUTE, &model, &known, state, &times, &inputs)?;
     if let Some(of) = beginning.in_words().filter(|_| !quiet) {
         complain(&format!("the forecast starts at time {start} from {of}"));
     }

@@ -1,5 +1,7 @@
 //! `paramill run`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::arguments::Run;
@@ -7,6 +9,7 @@ use super::output::{number, print, print_json, table};
 use super::signals;
 use super::terminal::{Style, Terminal};
 use crate::engine::{Compute, DeviceChoice};
+use crate::estimate::Status;
 use crate::pipeline::{Action, Built, Decision, Error, Locations, Options, Plan, Stage, preview, run as run_plan};
 use crate::progress;
 use crate::regular;
@@ -47,13 +50,16 @@ pub fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
             "summary": summary,
             "warnings": terminal.warnings(),
             "report": report.exists().then_some(&report),
-            "environments": outcome.environments,
-            "environments_failed": outcome.environments_failed,
+            "environments": outcome.environments(),
+            "environments_failed": outcome.environments_failed(),
+            "statuses": outcome.statuses,
             "exit_code": outcome.exit_code(),
         }));
     } else {
-        if let Some(summary) = &summary {
-            print(&figures(&plan, summary));
+        match &summary {
+            Some(summary) => print(&figures(&plan, summary)),
+            None if outcome.statuses.is_empty() => {}
+            None => print(&table(&statuses(&outcome.statuses))),
         }
         match report.exists() {
             true => print(&format!("report: {}\n", report.display())),
@@ -99,6 +105,12 @@ fn read_summary(plan: &Plan) -> Option<Summary> {
     serde_json::from_slice(&regular::read(&plan.report_directory().join("summary.json")).ok()?).ok()
 }
 
+/// A line for each status that occurs.
+fn statuses(counts: &BTreeMap<Status, usize>) -> Vec<Vec<String>> {
+    let line = |(status, count): (&Status, &usize)| vec![format!("status {}", status.name()), count.to_string()];
+    counts.iter().map(line).collect()
+}
+
 fn figures(plan: &Plan, summary: &Summary) -> String {
     let mut rows = vec![vec!["figure".to_owned(), "value".to_owned(), "published".to_owned()]];
     let published = |figure: &str| {
@@ -110,6 +122,9 @@ fn figures(plan: &Plan, summary: &Summary) -> String {
     };
     let fields = serde_json::to_value(summary).unwrap_or(Value::Null);
     for (name, value) in fields.as_object().into_iter().flatten() {
+        if name == "statuses" {
+            rows.extend(statuses(&summary.evaluation.statuses));
+        }
         let shown = match value {
             Value::Number(value) if value.is_f64() => value.as_f64().map(number),
             Value::Number(value) if name.starts_with("environments") => Some(value.to_string()),

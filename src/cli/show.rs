@@ -13,7 +13,7 @@ use super::output::{complain, number, print, print_file, print_json, table};
 use crate::checkpoint;
 use crate::dataset::{Dataset, Manifest, Range, SplitSurvey, survey};
 use crate::digest::sha256_of_file;
-use crate::estimate::{self, ParameterEstimate};
+use crate::estimate::{self, ParameterEstimate, Status};
 use crate::pipeline::{Error, Locations, Plan, load_system};
 use crate::regular;
 use crate::report::{MOST_TRAJECTORIES, draw_trajectories};
@@ -78,10 +78,10 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
     for &split in &manifest.splits {
         let mut header = vec!["environment".to_owned(), "status".to_owned()];
         header.extend(manifest.parameters.iter().map(|it| format!("{} ({})", it.name, it.unit)));
-        let (mut count, mut first) = (0, Vec::new());
+        let (mut statuses, mut first) = (BTreeMap::<Status, usize>::new(), Vec::new());
         for row in estimate::rows(directory, &manifest, split)? {
             let row = row?;
-            count += 1;
+            *statuses.entry(row.status).or_default() += 1;
             if first.len() < MOST_ESTIMATES {
                 first.push(row);
             }
@@ -112,7 +112,9 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
             lines.push(cells);
         }
         let what = if manifest.parameters.is_empty() { "" } else { ", each parameter with its 95 % interval" };
-        let _ = writeln!(text, "{split}: {count} environments{what}\n");
+        let count: usize = statuses.values().sum();
+        let of_each = estimate::statuses_in_words(&statuses);
+        let _ = writeln!(text, "{split}: {count} environments ({of_each}){what}\n");
         text += &table(&lines);
         if count > MOST_ESTIMATES {
             let file = directory.join(format!("{split}.parquet"));

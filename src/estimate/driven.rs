@@ -1,9 +1,7 @@
 //! Whether what drives a system is what a model was trained on.
 
+use super::range::is_beyond;
 use crate::checkpoint::Manifest;
-
-/// How far rounding may take a value out of the range that it is in, relative to its size.
-const ROUNDING: f64 = 1e-9;
 
 /// Which of `inputs [T, U]` at `times [T]`, in the dataset's units, lies further outside the range of the training split than `slack` widths
 /// of it, if one does. Of an input that was constant there a model knows nothing else.
@@ -14,9 +12,8 @@ pub fn inputs_extrapolate(model: &Manifest, times: &[f64], inputs: &[f64], slack
         let values = model.inputs.iter().zip(scales).zip(sample);
         values.into_iter().find_map(|((input, scale), &value)| {
             let (least, greatest) = (scale.least, scale.greatest);
-            let slack = slack * (greatest - least) + ROUNDING * least.abs().max(greatest.abs());
             let name = &input.quantity.name;
-            (!(least - slack..=greatest + slack).contains(&value)).then(|| {
+            is_beyond(value, least, greatest, slack).then(|| {
                 format!("input {name} is {value:?} at time {time}; those of the training split go from {least:?} to {greatest:?}")
             })
         })

@@ -4,11 +4,13 @@
 //! trajectories and samples but the first, which is given, and what is missing. Intervals are judged by how often they hold the truth, standard errors by the
 //! Cramér-Rao bound. Source: Kirchmeyer et al., ICML 2022, section 5.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::interval::quantile;
-use super::{Loss, ParameterEstimate, Row, Support, robust};
+use super::{Loss, ParameterEstimate, Row, Status, Support, robust};
 use crate::checkpoint::ChannelScale;
 use crate::engine::Batch;
 use crate::schema::Split;
@@ -53,6 +55,9 @@ pub struct Evaluation {
     pub environments: usize,
     /// Environments without an estimate to rely on.
     pub environments_failed: usize,
+    /// Environments of each status, of those that occur.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub statuses: BTreeMap<Status, usize>,
     /// Environments of the parameter split in the hull and out of it.
     pub environments_in_hull: Option<usize>,
     pub environments_out_of_hull: Option<usize>,
@@ -60,8 +65,11 @@ pub struct Evaluation {
 
 impl Evaluation {
     pub(super) fn add(&mut self, split: Split, tally: &Tally) {
-        self.environments += tally.environments;
-        self.environments_failed += tally.failed;
+        for (&status, count) in &tally.statuses {
+            self.environments += count;
+            self.environments_failed += if status.is_failure() { *count } else { 0 };
+            *self.statuses.entry(status).or_default() += count;
+        }
         if split == Split::Adapt {
             self.mse_adaptation = tally.test_mse.mean();
         }
@@ -82,8 +90,7 @@ impl Evaluation {
 /// Running sums over the rows of a split.
 #[derive(Default)]
 pub(super) struct Tally {
-    environments: usize,
-    failed: usize,
+    statuses: BTreeMap<Status, usize>,
     test_mse: Mean,
     in_hull: Mean,
     out_of_hull: Mean,
@@ -113,8 +120,7 @@ impl Mean {
 
 impl Tally {
     pub fn add(&mut self, row: &Row) {
-        self.environments += 1;
-        self.failed += usize::from(row.status.is_failure());
+        *self.statuses.entry(row.status).or_default() += 1;
         if let Some(mse) = row.test_mse.filter(|mse| mse.is_finite()) {
             self.test_mse.add(mse);
         }

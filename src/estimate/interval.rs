@@ -17,7 +17,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use super::ParameterEstimate;
 
 /// Probability that the truth lies in a stated interval.
-const LEVEL: f64 = 0.95;
+pub const LEVEL: f64 = 0.95;
 /// Degrees of freedom beyond which Student's distribution is nearly normal.
 const MANY: f64 = 100.0;
 

@@ -7,6 +7,8 @@ use rayon::prelude::*;
 
 use super::driven::inputs_extrapolate;
 use super::evaluation::{FitErrors, SquaredError};
+use super::misfit::{misfit, serial_correlation};
+use super::observed::{stands_still, states_extrapolate};
 use super::range::TrainingRange;
 use super::row::Found;
 use super::stream::Observed;
@@ -67,7 +69,8 @@ impl<'a> Estimator<'a> {
         let mut environments = Vec::with_capacity(block.len());
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
-            environments.push((id, parameters, has_single_samples(&trajectories)));
+            let single = has_single_samples(&trajectories);
+            environments.push((id, parameters, single, self.observed_beyond(&trajectories)));
             supports.push(Support::new(trajectories, &self.units, self.settings.initial_state()));
         }
         let adaptations = self.adapter.adapt(&supports);
@@ -75,7 +78,7 @@ impl<'a> Estimator<'a> {
             .into_par_iter()
             .zip(&supports)
             .zip(adaptations)
-            .map(|(((id, parameters, single), support), mut adaptation)| {
+            .map(|(((id, parameters, single, beyond), support), mut adaptation)| {
                 if single && adaptation.status == Status::NoData {
                     adaptation.status = Status::TooFewPoints;
                 }
@@ -91,7 +94,11 @@ impl<'a> Estimator<'a> {
                     true => fitted::Fit::new(&id, support, &initial_states, &predictions, &self.units.state),
                     false => fitted::Fit::default(),
                 };
-                let mut row = self.row(id, &parameters, support.points(), adaptation, errors, test_mse);
+                let correlated = serial_correlation(&self.model.manifest, support, &predictions, &errors);
+                let mut row = self.row(id, &parameters, (support, beyond), adaptation, errors, test_mse);
+                if row.status == Status::Ok {
+                    row.reason = correlated.unwrap_or_default();
+                }
                 if let Some(least_errors) = &self.least_errors {
                     let values: Vec<f64> = row.parameters.iter().map(|it| it.value).collect();
                     let (trajectories, initial) = support.in_units(&initial_states, &self.units);
@@ -99,22 +106,17 @@ impl<'a> Estimator<'a> {
                     let fitted = physics::Fitted { split, truth, values, noise, trajectories, initial };
                     row.set_bounds(least_errors.of(fitted));
                 }
-                // Inputs far away are why a context is.
-                if matches!(row.status, Status::Ok | Status::OutsideTrainingRange)
-                    && let Some(reason) = self.driven_beyond(support)
-                {
-                    (row.status, row.reason) = (Status::OutsideTrainingRange, reason);
-                }
                 Ok((row, fit))
             })
             .collect()
     }
 
+    /// `beyond` is in which way what was observed is not what the training saw, if it is in one.
     fn row(
         &self,
         id: String,
         known: &[Option<f64>],
-        points: usize,
+        (support, beyond): (&Support, Option<String>),
         adaptation: adapt::Adaptation,
         errors: FitErrors,
         test_mse: Option<f64>,
@@ -131,7 +133,8 @@ impl<'a> Estimator<'a> {
             None => (vec![f64::NAN; d_p], DMatrix::from_element(d_p, d_p, f64::NAN)),
         };
         if status == Status::Ok {
-            (status, reason) = self.judge(&context, &covariance, &values, &errors, degrees);
+            let fitted = (context.as_slice(), &covariance, degrees);
+            (status, reason) = self.judge((support, beyond), fitted, &values, &errors);
         }
         let found = Found {
             environment: id,
@@ -144,12 +147,20 @@ impl<'a> Estimator<'a> {
             bounds: &self.bounds,
             errors,
             test_mse,
-            points,
+            points: support.points(),
             degrees,
             iterations,
             in_hull: self.hull.holds(known),
         };
         found.row()
+    }
+
+    /// In which way, if any, what was observed of an environment is not what the training saw.
+    fn observed_beyond(&self, trajectories: &[Trajectory]) -> Option<String> {
+        let (manifest, slack) = (&self.model.manifest, self.settings.extrapolation);
+        trajectories.iter().find_map(|it| {
+            states_extrapolate(manifest, &it.times, &it.states, slack).or_else(|| stands_still(manifest, it))
+        })
     }
 
     /// In which way, if any, the inputs of an environment are not those of the training.
@@ -165,29 +176,39 @@ impl<'a> Estimator<'a> {
     /// What a fit that converged is worth.
     fn judge(
         &self,
-        context: &[f64],
-        covariance: &DMatrix<f64>,
+        (support, beyond): (&Support, Option<String>),
+        (context, covariance, degrees): (&[f64], &DMatrix<f64>, f64),
         values: &[f64],
         errors: &FitErrors,
-        degrees: f64,
     ) -> (Status, String) {
+        let manifest = &self.model.manifest;
         if !errors.rmse.is_finite() {
             return (Status::Diverged, "the fitted rollout is not finite".to_owned());
         }
-        if degrees > 0.0 && covariance.iter().any(|value| !value.is_finite()) {
+        if degrees <= 0.0 {
+            let (points, unknowns) = (support.points(), support.points() as f64 - degrees);
+            let reason = format!("{points} observed values for {unknowns} unknowns leave nothing to judge the fit by");
+            return (Status::TooFewPoints, reason);
+        }
+        if covariance.iter().any(|value| !value.is_finite()) {
             return (Status::Unidentifiable, "the trajectories do not determine the context".to_owned());
         }
-        let quantities = &self.model.manifest.parameters;
-        for ((bounds, &value), quantity) in self.bounds.iter().zip(values).zip(quantities) {
+        for ((bounds, &value), quantity) in self.bounds.iter().zip(values).zip(&manifest.parameters) {
             let cut = bounds.cut(value);
             if cut != value && !value.is_nan() {
                 let name = &quantity.name;
                 return (Status::AtBound, format!("{name} was estimated as {value:.6}, beyond its bound {cut}"));
             }
         }
-        match self.range.left_by(context, self.settings.extrapolation) {
+        // What was observed and what drives it are why a context is far away, and why a fit leaves much.
+        let beyond = beyond.or_else(|| self.driven_beyond(support));
+        let beyond = beyond.or_else(|| self.range.left_by(context, self.settings.extrapolation));
+        match beyond {
             Some(reason) => (Status::OutsideTrainingRange, reason),
-            None => (Status::Ok, String::new()),
+            None => match misfit(manifest, support, errors) {
+                Some(reason) => (Status::Misfit, reason),
+                None => (Status::Ok, String::new()),
+            },
         }
     }
 

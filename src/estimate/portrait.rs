@@ -7,11 +7,11 @@ use crate::engine::{Batch, Compute};
 use crate::schema::{Split, Trajectory};
 
 /// Observed and fitted states `[T, C]` of a support trajectory of an environment, in the dataset's units; the first that has something to
-/// follow, if any has. Where initial states are estimated, as they were fitted, with the context that goes with them; else the prediction
+/// follow. Where initial states are estimated, as they were fitted, with the context that goes with them; else the prediction
 /// under `context` from the first complete sample on.
 ///
 /// # Errors
-/// If the dataset cannot be read, has no such environment, or is not of the model's quantities.
+/// If the dataset cannot be read, has no such environment, none of whose trajectories can be followed, or is not of the model's quantities.
 pub fn portrait(
     settings: &Settings,
     compute: Compute,
@@ -19,22 +19,20 @@ pub fn portrait(
     model: &StoredModel,
     (split, environment): (Split, &str),
     context: &[f64],
-) -> Result<Option<(Trajectory, Vec<f64>)>, Error> {
+) -> Result<(Trajectory, Vec<f64>), Error> {
     super::check_quantities(dataset, model)?;
     let index = dataset.index(split)?;
     let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
-    if rows.is_empty() {
-        return Err(Error::Invalid {
-            path: dataset.directory().to_owned(),
-            found: format!("no environment `{environment}` in its {split} split"),
-            expected: "the dataset that the estimates were made from".to_owned(),
-        });
-    }
+    let none = || Error::Invalid {
+        path: dataset.directory().to_owned(),
+        found: format!("no trajectory of `{environment}` in its {split} split that can be followed"),
+        expected: "the dataset that the estimates were made from".to_owned(),
+    };
     let units = model.manifest.units();
     let observed = dataset.read_rows(split, &rows)?;
     let support = Support::new(observed, &units, settings.initial_state());
     let place = support.trajectories.iter().position(|trajectory| trajectory.len() > 1);
-    let Some(place) = place else { return Ok(None) };
+    let place = place.ok_or_else(none)?;
     let (initial, later) = match settings.initial_state() {
         InitialState::Observed => {
             let mut weights = vec![0.0; model.model().layout().size()];
@@ -50,5 +48,6 @@ pub fn portrait(
         }
     };
     let (mut trajectories, states) = support.in_units(&[initial.into_iter().chain(later).collect()], &units);
-    Ok(states.into_iter().next().map(|states| (trajectories.swap_remove(place), states)))
+    let states = states.into_iter().next().ok_or_else(none)?;
+    Ok((trajectories.swap_remove(place), states))
 }

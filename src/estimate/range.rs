@@ -1,6 +1,15 @@
-//! Where the contexts of the training environments lie.
+//! Where the contexts of the training environments lie, and what it is to lie beyond.
 
 use crate::checkpoint::StoredModel;
+
+/// How far rounding may take a value out of the range that it is in, relative to its size.
+const ROUNDING: f64 = 1e-9;
+
+/// Whether a value lies further outside a range than `slack` widths of it.
+pub(super) fn is_beyond(value: f64, least: f64, greatest: f64, slack: f64) -> bool {
+    let slack = slack * (greatest - least) + ROUNDING * least.abs().max(greatest.abs());
+    !(least - slack..=greatest + slack).contains(&value)
+}
 
 /// The least and the greatest value of each dimension of the training contexts.
 pub(super) struct TrainingRange(Vec<(f64, f64)>);

@@ -1,5 +1,7 @@
 //! One row of the estimates: everything known of one environment.
 
+use std::collections::BTreeMap;
+
 use nalgebra::DMatrix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +10,7 @@ use super::evaluation::FitErrors;
 use super::{Bounds, interval};
 
 /// How the estimation of one environment ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Converged to a minimum.
@@ -65,14 +67,21 @@ impl Status {
     }
 }
 
+/// How many environments have each status, in words: `8 ok, 24 at_bound`.
+pub fn statuses_in_words(statuses: &BTreeMap<Status, usize>) -> String {
+    let counts: Vec<String> = statuses.iter().map(|(status, count)| format!("{count} {}", status.name())).collect();
+    counts.join(", ")
+}
+
 /// One parameter of one environment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParameterEstimate {
-    /// Estimate; NaN where the status says why there is none.
+    /// Estimate; NaN where the status says why there is none. Of a status that counts as failed it is where the fit ended, and no more.
     pub value: f64,
-    /// Standard error: the Gauss-Newton covariance of the context carried through the map, and the map's own variance.
+    /// Standard error: the Gauss-Newton covariance of the context carried through the map, and the map's own variance; NaN where the status
+    /// counts as failed.
     pub standard_error: f64,
-    /// Ends of the 95 % interval.
+    /// Ends of the 95 % interval; NaN where the status counts as failed.
     pub lower: f64,
     pub upper: f64,
     /// Least standard error that any unbiased estimator can have on these data (Cramér-Rao), where it is known.
@@ -86,7 +95,7 @@ pub struct ParameterEstimate {
 pub struct Row {
     pub environment: String,
     pub status: Status,
-    /// The status in words; empty for `ok`.
+    /// The status in words; of `ok` empty, or what to know of its intervals.
     pub reason: String,
     /// Fitted context `[d_xi]`.
     pub context: Vec<f64>,
@@ -134,8 +143,15 @@ pub(super) struct Found<'a> {
 
 impl Found<'_> {
     pub fn row(self) -> Row {
-        let (parameters, correlations) =
+        let (mut parameters, mut correlations) =
             interval::parameters(self.values, self.covariance, self.degrees, self.bounds, self.truth);
+        if self.status.is_failure() {
+            // Errors are those of a minimum. What is no estimate has none, and a number in its place would be taken for one.
+            for it in &mut parameters {
+                (it.standard_error, it.lower, it.upper) = (f64::NAN, f64::NAN, f64::NAN);
+            }
+            correlations.fill(f64::NAN);
+        }
         // Residuals are smaller than the noise: the unknowns follow it.
         let free = (self.degrees / self.points as f64).sqrt();
         Row {

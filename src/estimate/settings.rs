@@ -73,8 +73,8 @@ pub struct Settings {
     /// Bounds of parameters by name: an estimate beyond one is cut there, and its environment has the status `at_bound`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<String, Bounds>,
-    /// How far a context, or an input, may lie outside the range of those of the training, in widths of that range, before its environment has
-    /// the status `outside_training_range`.
+    /// How far a context, an input or an observed value may lie outside the range of those of the training, in widths of that range, before its
+    /// environment has the status `outside_training_range`.
     #[schemars(range(min = 0))]
     pub extrapolation: f64,
     /// Whether the fitted trajectories are written beside the observed ones, to `fitted_SPLIT.parquet`.

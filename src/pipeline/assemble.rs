@@ -18,10 +18,10 @@ const SHOWN: u32 = 10_000;
 /// Panels of phase portraits.
 const PORTRAITS: usize = 4;
 
-/// Everything that the report of `plan` shows.
+/// Everything that the report of `plan` shows. What the estimates do without and cannot be had is told on the page.
 ///
 /// # Errors
-/// If a product cannot be read.
+/// If the estimates cannot be read, or someone asked to stop.
 pub fn input(
     plan: &Plan,
     dataset: &Dataset,
@@ -34,7 +34,15 @@ pub fn input(
     for &split in &estimates.splits {
         rows.extend(shown(&directory, &estimates, split)?.into_iter().map(|row| (split, row)));
     }
-    let portraits = portraits(plan, dataset, model, context, &rows, &estimates)?;
+    let mut undrawn = Vec::new();
+    let portraits = portraits(plan, dataset, model, context, &rows, &estimates, &mut undrawn)?;
+    let training = match model {
+        Some(model) => training(model),
+        None => known_training(dataset, &estimates.parameters).unwrap_or_else(|error| {
+            undrawn.push(format!("the training environments ({error})"));
+            Vec::new()
+        }),
+    };
     let settings = plan.report.clone().unwrap_or_default();
     Ok(Input {
         title: if settings.title.is_empty() { plan.name.clone() } else { settings.title },
@@ -45,10 +53,7 @@ pub fn input(
         inputs: dataset.manifest().inputs.clone(),
         grid: dataset.manifest().grid.clone(),
         parameters: estimates.parameters.clone(),
-        training: match model {
-            Some(model) => training(model),
-            None => known_training(dataset, &estimates.parameters)?,
-        },
+        training,
         estimates: rows.into_iter().map(|(_, row)| row).collect(),
         portraits,
         initial_states_fitted: plan.estimate.as_ref().is_some_and(|estimate| {
@@ -60,6 +65,7 @@ pub fn input(
             .map(|record| LossPoint { step: record.step, train: record.train, validation: record.validation })
             .collect(),
         published: settings.published,
+        undrawn,
         effective_pipeline: plan.effective_toml(),
     })
 }
@@ -152,7 +158,7 @@ fn known_training(dataset: &Dataset, parameters: &[Quantity]) -> Result<Vec<Trai
     Ok(training)
 }
 
-/// Truth and prediction of a few environments of the split that parameters are judged on.
+/// Truth and prediction of a few environments of the split that parameters are judged on; of those of which they cannot be had, why.
 fn portraits(
     plan: &Plan,
     dataset: &Dataset,
@@ -160,6 +166,7 @@ fn portraits(
     context: &Context<'_>,
     rows: &[(Split, Row)],
     estimates: &estimate::Manifest,
+    undrawn: &mut Vec<String>,
 ) -> Result<Vec<Portrait>, Error> {
     let (preferred, quantities) = (estimates.evaluation.parameter_split, &estimates.parameters);
     let split = preferred.or(rows.first().map(|(split, _)| *split));
@@ -173,11 +180,18 @@ fn portraits(
         let portrait = match model {
             Some(model) => {
                 let place = (split, row.environment.as_str());
-                estimate::portrait(&settings, context.compute, dataset, model, place, &row.context)?
+                estimate::portrait(&settings, context.compute, dataset, model, place, &row.context)
             }
-            None => Some(estimate::physics::portrait(&settings, dataset, split, row, context.run)?),
+            None => estimate::physics::portrait(&settings, dataset, split, row, context.run),
         };
-        let Some((truth, prediction)) = portrait else { continue };
+        let (truth, prediction) = match portrait {
+            Ok(portrait) => portrait,
+            Err(error @ estimate::Error::Interrupted { .. }) => return Err(error.into()),
+            Err(error) => {
+                undrawn.push(format!("the trajectories of {} ({error})", row.environment));
+                continue;
+            }
+        };
         let known = quantities.iter().zip(&row.parameters);
         let unit = |unit: &str| if unit == "1" { String::new() } else { format!(" {unit}") };
         let value = |(quantity, it): (&Quantity, &ParameterEstimate)| {

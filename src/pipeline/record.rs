@@ -2,6 +2,7 @@
 //!
 //! The product is published before its record is written, so a crash between the two only repeats work.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::fingerprint::Ingredients;
 use crate::atomic;
+use crate::estimate::Status;
 use crate::regular;
 
 /// How a stage ran, and what it made from what.
@@ -29,10 +31,8 @@ pub struct Record {
     pub sha256: String,
     /// Whether this pipeline made the product; a dataset may have been made by another one.
     pub made_here: bool,
-    /// Environments that the stage dealt with, where it counts them.
-    pub environments: Option<usize>,
-    /// Those of them that failed.
-    pub environments_failed: Option<usize>,
+    /// Environments of each status that occurs, where the stage gives them one.
+    pub statuses: BTreeMap<Status, usize>,
 }
 
 impl Record {

@@ -14,6 +14,7 @@ use super::record::Record;
 use super::stage::Stage;
 use super::stages::{Context, Executor};
 use crate::engine::Compute;
+use crate::estimate::Status;
 use crate::progress::{Event, Run};
 
 /// What the user asked of a run.
@@ -68,17 +69,26 @@ pub struct StageOutcome {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Outcome {
     pub stages: Vec<StageOutcome>,
-    /// Environments that the last counting stage dealt with, and those of them that failed.
-    pub environments: usize,
-    pub environments_failed: usize,
+    /// Environments of each status that occurs.
+    pub statuses: BTreeMap<Status, usize>,
 }
 
 impl Outcome {
+    /// Environments that have a status.
+    pub fn environments(&self) -> usize {
+        self.statuses.values().sum()
+    }
+
+    /// Those of them without an estimate to rely on.
+    pub fn environments_failed(&self) -> usize {
+        self.statuses.iter().filter(|(status, _)| status.is_failure()).map(|(_, count)| count).sum()
+    }
+
     /// 0 if all went well, 4 if some environments failed, 5 if all did.
     pub fn exit_code(&self) -> u8 {
-        match self.environments_failed {
+        match self.environments_failed() {
             0 => 0,
-            failed if failed < self.environments => 4,
+            failed if failed < self.environments() => 4,
             _ => 5,
         }
     }
@@ -176,9 +186,8 @@ pub fn run(plan: &Plan, options: &Options, executor: &dyn Executor, run: &Run<'_
             }
         };
         if let Some(record) = Record::read(&plan.record_path(stage)).filter(|_| needed) {
-            if let Some(environments) = record.environments {
-                outcome.environments = environments;
-                outcome.environments_failed = record.environments_failed.unwrap_or(0);
+            if !record.statuses.is_empty() {
+                outcome.statuses = record.statuses.clone();
             }
             records.insert(stage, record);
         }
@@ -238,8 +247,7 @@ fn carry_out(
             product: product.path.display().to_string(),
             sha256: product.sha256,
             made_here: decision.action == Action::Run,
-            environments: done.environments,
-            environments_failed: done.environments_failed,
+            statuses: done.statuses,
         };
         record.write(&plan.record_path(stage))?;
         if record.made_here {

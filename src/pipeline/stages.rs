@@ -18,7 +18,8 @@ use crate::checkpoint::{self, MAP_FILE, StoredModel};
 use crate::dataset::{self, Dataset, FileEntry, Parent};
 use crate::digest::{sha256, sha256_of_file};
 use crate::engine::{Compute, device_name};
-use crate::progress::Run;
+use crate::estimate::Status;
+use crate::progress::{Event, Run};
 use crate::regular;
 use crate::seal;
 use crate::{estimate, generate, import, report, train};
@@ -40,10 +41,8 @@ pub struct Done {
     pub device: String,
     /// What computed: `native`, `torch`; empty where that says nothing.
     pub engine: String,
-    /// Environments dealt with, where the stage counts them.
-    pub environments: Option<usize>,
-    /// Those that failed.
-    pub environments_failed: Option<usize>,
+    /// Environments of each status that occurs, where the stage gives them one.
+    pub statuses: BTreeMap<Status, usize>,
 }
 
 /// What a stage is given beside the plan.
@@ -172,15 +171,15 @@ fn estimate(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
             Done { device: "cpu".to_owned(), ..Done::default() },
         ),
     };
-    let counts = made.manifest.evaluation;
-    Ok(Done { environments: Some(counts.environments), environments_failed: Some(counts.environments_failed), ..done })
+    Ok(Done { statuses: made.manifest.evaluation.statuses, ..done })
 }
 
 fn report(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let dataset = Dataset::open(&plan.dataset_directory)?;
     let model = model_of_estimates(plan)?;
     let input = assemble::input(plan, &dataset, model.as_ref(), context)?;
-    report::write(&input, &plan.report_directory()).map_err(Error::Report)?;
+    let undrawn = report::write(&input, &plan.report_directory()).map_err(Error::Report)?;
+    undrawn.into_iter().for_each(|what| context.run.emit(Event::Warn(format!("not in the report: {what}"))));
     Ok(Done { device: "cpu".to_owned(), ..Done::default() })
 }
 

@@ -45,31 +45,44 @@ pub enum Error {
 
 /// Writes a report as the directory `directory`, which appears complete or not at all and replaces an older one.
 ///
-/// Numbers that are not finite are shown as absent and drawn nowhere; what the input has nothing for is left out.
+/// Numbers that are not finite are shown as absent and drawn nowhere; what the input has nothing for is left out. Returns what could not be
+/// drawn and why, which the page says too: no picture is worth the others, nor the figures of a finished estimation.
 ///
 /// # Errors
-/// [`Error::Io`] if the directory cannot be written, [`Error::Format`] if a file cannot be encoded.
-pub fn write(input: &Input, directory: &Path) -> Result<(), Error> {
+/// [`Error::Io`] if the directory cannot be written.
+pub fn write(input: &Input, directory: &Path) -> Result<Vec<String>, Error> {
     let io = |source| Error::Io { path: directory.to_owned(), source };
-    let format = |file: &str, problem: String| Error::Format { file: file.to_owned(), problem };
     let lines = comparison::lines(input);
     let figures = figures::all(input);
-
-    let place = atomic::Directory::create(directory).map_err(io)?;
-    let put = |file: &str, bytes: &[u8]| fs::write(place.path().join(file), bytes).map_err(io);
-    put("index.html", page::html(input, &lines, &figures).as_bytes())?;
-    let mut summary =
-        serde_json::to_string_pretty(&input.summary).map_err(|error| format("summary.json", error.to_string()))?;
-    summary.push('\n');
-    put("summary.json", summary.as_bytes())?;
-    put("comparison.csv", &table(&lines).map_err(|error| format("comparison.csv", error))?)?;
+    let mut undrawn = input.undrawn.clone();
+    let mut files = Vec::new();
+    let mut keep = |name: String, made: Result<Vec<u8>, String>| match made {
+        Ok(bytes) => files.push((name, bytes)),
+        Err(problem) => undrawn.push(format!("{name} ({problem})")),
+    };
+    keep("summary.json".to_owned(), json(&input.summary).map_err(|error| error.to_string()));
+    keep("comparison.csv".to_owned(), table(&lines));
     for figure in &figures {
         let svg = figure.standalone();
-        let image = png::render(&svg).map_err(|error| format(&std::format!("{}.png", figure.name), error))?;
-        put(&std::format!("{}.svg", figure.name), svg.as_bytes())?;
-        put(&std::format!("{}.png", figure.name), &image)?;
+        keep(format!("{}.png", figure.name), png::render(&svg));
+        keep(format!("{}.svg", figure.name), Ok(svg.into_bytes()));
     }
-    place.publish().map_err(io)
+    let page = page::html(input, &lines, &figures, &undrawn);
+    files.push(("index.html".to_owned(), page.into_bytes()));
+
+    let place = atomic::Directory::create(directory).map_err(io)?;
+    for (name, bytes) in &files {
+        fs::write(place.path().join(name), bytes).map_err(io)?;
+    }
+    place.publish().map_err(io)?;
+    Ok(undrawn)
+}
+
+/// JSON as a text file.
+fn json(summary: &Summary) -> serde_json::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(summary)?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 /// `comparison.csv`, with its header even where there is no line.
@@ -170,6 +183,8 @@ pub struct Input {
     pub initial_states_fitted: bool,
     pub losses: Vec<LossPoint>,
     pub published: Vec<Published>,
+    /// What could not be gathered for this report and why, such as the trajectories of an environment.
+    pub undrawn: Vec<String>,
     /// The effective pipeline, as TOML, for the reader who wants to know exactly.
     pub effective_pipeline: String,
 }

@@ -7,6 +7,7 @@ use super::comparison::{self, Comparison};
 use super::figures::Figure;
 use super::number::{self, escape};
 use super::{Input, tables};
+use crate::estimate::statuses_in_words;
 
 const LAYOUT: &str = "
 *{box-sizing:border-box}
@@ -63,7 +64,7 @@ fn palettes() -> String {
 }
 
 /// The page.
-pub fn html(input: &Input, lines: &[Comparison], figures: &[Figure]) -> String {
+pub fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undrawn: &[String]) -> String {
     let title = if input.title.is_empty() { "Report" } else { &input.title };
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -82,6 +83,10 @@ pub fn html(input: &Input, lines: &[Comparison], figures: &[Figure]) -> String {
     }
     page.push_str("</header>\n<main>\n");
     headline(&mut page, input);
+    if !undrawn.is_empty() {
+        let items: String = undrawn.iter().map(|what| format!("<li>{}</li>\n", escape(what))).collect();
+        let _ = writeln!(page, "<p>Not in this report, for it could not be drawn:</p>\n<ul>\n{items}</ul>");
+    }
     if !lines.is_empty() {
         section(&mut page, "published", "Published beside ours");
         page.push_str(&tables::published(input, lines));
@@ -159,7 +164,8 @@ fn headline(page: &mut String, input: &Input) {
         note.push_str(tables::tolerance_badge(summary, figure));
         card(page, "", &escape(&comparison::label(figure)), &comparison::shown(figure, Some(*value)), &note);
     }
-    card(page, "", "environments estimated", &number::count(summary.evaluation.environments as u64), "");
+    let of_each = statuses_in_words(&summary.evaluation.statuses);
+    card(page, "", "environments estimated", &number::count(summary.evaluation.environments as u64), &of_each);
     let class = if summary.evaluation.environments_failed > 0 { " class=\"alarm\"" } else { "" };
     card(page, class, "of these, failed", &number::count(summary.evaluation.environments_failed as u64), "");
     page.push_str("</ul>\n");

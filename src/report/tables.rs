@@ -92,8 +92,9 @@ pub fn published(input: &Input, lines: &[Comparison]) -> String {
 /// Environments with a status other than `ok`; nothing if there are none.
 pub fn failed(input: &Input) -> Option<String> {
     let failed: Vec<&Row> = input.estimates.iter().filter(|row| row.status != Status::Ok).collect();
-    let all =
-        if input.is_thinned() { failed.len().max(input.summary.evaluation.environments_failed) } else { failed.len() };
+    let counts = input.summary.evaluation.statuses.iter();
+    let counted: usize = counts.filter(|(status, _)| **status != Status::Ok).map(|(_, count)| count).sum();
+    let all = if input.is_thinned() { failed.len().max(counted) } else { failed.len() };
     if all == 0 {
         return None;
     }

@@ -82,7 +82,8 @@ pub struct StateEquation {
     /// Its derivative by time: an expression in states, parameters, constants, `t` and `pi`, with `+ - * / ^`, brackets and
     /// functions such as `sin`.
     pub derivative: String,
-    /// Initial values are drawn uniformly between these two; equal ones fix it.
+    /// Initial values are drawn uniformly between these two; equal ones fix it, in fits too: at the first sample or event of a trajectory, or
+    /// at `t = 0` where time stands in the equations.
     pub initial: [f64; 2],
 }
 
@@ -207,6 +208,7 @@ impl Equations {
 
     /// The system, of valid equations.
     fn build(&self, program: Program) -> System {
+        let uses_time = program.uses_time();
         let program: &'static Program = Box::leak(Box::new(program));
         let channel =
             |name, unit, description| Channel { name: kept(name), unit: kept(unit), description: kept(description) };
@@ -229,6 +231,8 @@ impl Equations {
                 *value = lower + (upper - lower) * uniform();
             }
         };
+        let given =
+            self.states.iter().map(|state| Some(state.initial[0]).filter(|_| state.initial[0] == state.initial[1]));
         let field = |parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]| {
             program.derivative(parameters, time, state, derivative);
         };
@@ -259,6 +263,8 @@ impl Equations {
             parameters: parameters.collect::<Vec<_>>().leak(),
             horizon: self.horizon,
             time_step: self.time_step,
+            given: given.collect::<Vec<_>>().leak(),
+            uses_time,
             presets: vec![preset].leak(),
         }
     }

@@ -83,6 +83,8 @@ pub static GLYCOLYTIC_OSCILLATOR: System = System {
     ],
     horizon: 1.0,
     time_step: 0.05,
+    given: &[],
+    uses_time: false,
     presets: &[Preset {
         name: "paper",
         description: "Initial states uniform on the box of Daniels and Nemenman",

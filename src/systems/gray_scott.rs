@@ -38,6 +38,8 @@ pub static GRAY_SCOTT: System = System {
     parameters: &[rate("F", "Feed rate"), rate("k", "Kill rate")],
     horizon: 400.0,
     time_step: 40.0,
+    given: &[],
+    uses_time: false,
     presets: &[
         Preset {
             name: "paper",

@@ -31,6 +31,8 @@ pub static LOTKA_VOLTERRA_4: System = System {
     ],
     horizon: 10.0,
     time_step: 0.5,
+    given: &[],
+    uses_time: false,
     presets: &[
         Preset {
             name: "paper",

@@ -74,6 +74,10 @@ pub struct System {
     pub horizon: f64,
     /// Sampling interval `dt` unless settings say otherwise.
     pub time_step: f64,
+    /// The entries of the state `[C]` that are known where the system starts; empty where none is.
+    pub given: &'static [Option<f64>],
+    /// Whether time itself stands in the equations: such a system starts at `t = 0`.
+    pub uses_time: bool,
     /// Variants of the benchmark; the first is the default.
     pub presets: &'static [Preset],
 }

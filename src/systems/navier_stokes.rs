@@ -36,6 +36,8 @@ pub static NAVIER_STOKES: System = System {
     parameters: &[Parameter { name: "nu", unit: "1", description: "Viscosity", lower: 1e-4, upper: 1.0 }],
     horizon: 10.0,
     time_step: 1.0,
+    given: &[],
+    uses_time: false,
     presets: &[Preset {
         name: "paper",
         description: "Initial vorticity a Gaussian random field after 30 units of time at nu = 8e-4",

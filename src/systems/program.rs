@@ -150,6 +150,11 @@ impl Program {
         Program { code }
     }
 
+    /// Whether any right-hand side reads the time.
+    pub(super) fn uses_time(&self) -> bool {
+        self.code.iter().any(|instruction| matches!(instruction, Instruction::Time))
+    }
+
     /// Writes `dy/dt [C]` at `parameters [d_p]`, followed by what [`Drive`](super::Drive) puts there, `time` and `state [C]` to `derivative`.
     pub(super) fn derivative<S: Scalar>(&self, parameters: &[S], time: f64, state: &[S], derivative: &mut [S]) {
         let mut stack = [S::from(0.0); DEEPEST];

@@ -145,10 +145,21 @@ impl<'a> SplitData<'a> {
     ///
     /// # Errors
     /// Any error of reading, where the split is not in memory.
-    pub fn part(&self, first: usize, count: usize) -> Result<Batch, Error> {
+    fn part(&self, first: usize, count: usize) -> Result<Batch, Error> {
         let chosen: Vec<Vec<usize>> =
             self.rows.iter().map(|rows| rows.iter().skip(first).take(count).copied().collect()).collect();
         self.gather(&chosen, |_, _| Vec::new())
+    }
+
+    /// All whole trajectories, as many at once as the memory budget holds.
+    ///
+    /// # Errors
+    /// Any error of reading, where the split is not in memory.
+    pub fn each_part(&self, mut take: impl FnMut(&Batch)) -> Result<(), Error> {
+        for first in (0..self.trajectories_per_environment()).step_by(self.held_per_environment) {
+            take(&self.part(first, self.held_per_environment)?);
+        }
+        Ok(())
     }
 
     /// The rows `chosen` of each environment.

@@ -173,13 +173,10 @@ impl Fit<'_> {
     fn look(&self, state: &mut TrainingState) -> Result<(), Error> {
         let weights = self.decode(&state.trained);
         let (mut squares, mut values) = (0.0, 0.0);
-        let together = self.validation.held_per_environment();
-        for first in (0..self.validation.trajectories_per_environment()).step_by(together) {
-            let batch = self.validation.part(first, together)?;
-            let predictions = self.reference.predict(&weights, &batch);
-            squares += engine::sum_of_squares(&predictions, &batch);
+        self.validation.each_part(|batch| {
+            squares += engine::sum_of_squares(&self.reference.predict(&weights, batch), batch);
             values += batch.count();
-        }
+        })?;
         let validation = Some(squares / values).filter(|mse| mse.is_finite());
         let (sum, count) = std::mem::take(&mut state.window);
         state.log.push(LogRecord {

@@ -16,6 +16,7 @@ mod gauss_newton;
 mod inputs;
 mod linear_model;
 mod moments;
+mod observed;
 mod scales;
 mod settings;
 mod symmetric;
@@ -216,6 +217,11 @@ pub fn run(
         return Err(Error::NothingGood { steps: state.step });
     };
     let (shared, contexts) = best.trained.split_at(rule.shared_size());
+    let mut observed = observed::of_training(dataset)?;
+    let weights_of_best = fit.decode(&best.trained);
+    let errors =
+        observed::validation_errors(&validation, reference.as_ref(), &weights_of_best, &scales, best.validation)?;
+    observed.iter_mut().zip(errors).for_each(|(channel, error)| channel.validation = error);
 
     let mut stored = StoredModel {
         manifest: Manifest {
@@ -243,6 +249,7 @@ pub fn run(
             parameters: manifest.parameters.clone(),
             scales,
             input_scales,
+            observed,
             weights,
             environments,
             training: TrainingSummary {

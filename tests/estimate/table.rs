@@ -141,9 +141,7 @@ fn a_forecast_is_the_rollout_and_its_band_is_that_of_its_context() {
     let observed = dataset.read_rows(Split::Adapt, &[0]).unwrap().remove(0);
     let forecast = estimate::forecast(NATIVE, model, &known, observed.state(0), &observed.times, &[]).unwrap();
     let (_, fitted) =
-        estimate::portrait(&settings, NATIVE, dataset, model, (Split::Adapt, &environment), &known.context)
-            .unwrap()
-            .unwrap();
+        estimate::portrait(&settings, NATIVE, dataset, model, (Split::Adapt, &environment), &known.context).unwrap();
     for (a, b) in forecast.states.iter().zip(&fitted) {
         assert_relative_eq!(a, b, max_relative = 1e-4, epsilon = 1e-5);
     }
@@ -181,7 +179,7 @@ fn a_forecast_starts_at_the_end_of_a_trajectory_as_it_was_measured_or_fitted() {
     let (known, start) = end(&estimated, Some(&support.trajectory)).unwrap();
     let start = start.unwrap();
     let place = (Split::Adapt, environment.as_str());
-    let portrait = estimate::portrait(&estimated, NATIVE, dataset, model, place, &known.context).unwrap().unwrap();
+    let portrait = estimate::portrait(&estimated, NATIVE, dataset, model, place, &known.context).unwrap();
     assert_eq!((&start.state[..], start.is_fitted), (&portrait.1[portrait.1.len() - 2..], true));
     assert_ne!(start.state, last(&support));
 

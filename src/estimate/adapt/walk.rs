@@ -86,7 +86,8 @@ impl Walk {
         walk.end = if points == 0 {
             let reason = match settings.initial_state() {
                 super::InitialState::Observed => {
-                    "no observed value follows a complete sample, which a rollout starts from"
+                    "no observed value follows a complete sample, which a rollout starts from; estimate.initial_state = \"estimated\" needs none, \
+                     but of fields"
                 }
                 super::InitialState::Estimated => "no value was observed after a first sample",
             };

@@ -4,7 +4,8 @@ use super::Settings;
 use super::agreement::Quantities;
 use super::bound::Deviation;
 use super::coordinates::Coordinate;
-use super::experiment::{Law, Model, Series};
+use super::experiment::{Law, Model};
+use super::series::Series;
 use crate::dataset::Dataset;
 use crate::estimate::{Bounds, Error};
 use crate::generate::{self, Observation};
@@ -145,6 +146,8 @@ impl Equations {
                     .collect(),
                 estimated,
                 coordinates: bounds.iter().map(|it| Coordinate { lower: it.0, upper: it.1 }).collect(),
+                given: system.given.to_vec(),
+                start: (system.uses_time || own.is_some()).then_some(0.0),
             },
             bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
             names,
@@ -168,7 +171,7 @@ impl Equations {
     pub fn series(&self, trajectory: &Trajectory) -> Series {
         let samples = 0..trajectory.len();
         let inputs = samples.flat_map(|t| self.inputs.iter().map(move |&place| trajectory.input(t)[place])).collect();
-        Series { times: trajectory.times.clone(), observed: self.in_system_order(&trajectory.states), inputs }
+        Series::new(trajectory.times.clone(), self.in_system_order(&trajectory.states), inputs)
     }
 
     /// States of the dataset with the channels of the system.

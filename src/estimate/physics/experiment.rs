@@ -8,12 +8,14 @@ use super::coordinates::Coordinate;
 use super::differences::{Differences, Integrator};
 use super::meter::{Halt, Meter};
 use super::normal::{Normal, Step};
-use crate::estimate::{InitialState, Loss, robust};
+use super::series::Series;
+use crate::estimate::{InitialState, Loss, residuals, robust};
 use crate::schema::Between;
 use crate::solve::{self, DOP853, Tableau, Tolerance};
 use crate::systems::{Drive, Dynamics, Sensitivities, Start, TangentField};
 
 /// The equations, and which of their parameters are estimated.
+#[derive(Clone)]
 pub(super) struct Model {
     pub law: Law,
     pub channels: usize,
@@ -27,6 +29,10 @@ pub(super) struct Model {
     pub estimated: Vec<usize>,
     /// One an estimated parameter.
     pub coordinates: Vec<Coordinate>,
+    /// The values of the state that are given where the system starts; empty where none is.
+    pub given: Vec<Option<f64>>,
+    /// When the system starts, where that is not the first sample or event.
+    pub start: Option<f64>,
 }
 
 impl Model {
@@ -44,8 +50,13 @@ impl Model {
     pub fn with(&self, values: &[f64]) -> Model {
         let mut parameters = self.parameters.clone();
         self.estimated.iter().zip(values).for_each(|(&place, value)| parameters[place] = *value);
-        let between = self.between.clone();
-        Model { between, parameters, estimated: Vec::new(), coordinates: Vec::new(), ..*self }
+        let (between, given) = (self.between.clone(), self.given.clone());
+        Model { between, parameters, estimated: Vec::new(), coordinates: Vec::new(), given, ..*self }
+    }
+
+    /// The value of the state that is given where the system starts.
+    pub fn given(&self, value: usize) -> Option<f64> {
+        self.given.get(value).copied().flatten()
     }
 }
 
@@ -58,16 +69,6 @@ pub(super) enum Law {
     Simulated(Dynamics, f64),
 }
 
-/// One observed trajectory, channels in the order of the system.
-pub(super) struct Series {
-    /// `[T]`.
-    pub times: Vec<f64>,
-    /// `[T, C]`, on a grid `[T, C, n_1, .., n_k]`; NaN where nothing was observed.
-    pub observed: Vec<f64>,
-    /// `[T, U]`, in the order of the system.
-    pub inputs: Vec<f64>,
-}
-
 /// What is to be explained.
 pub(super) struct Experiment<'a> {
     pub model: &'a Model,
@@ -78,6 +79,7 @@ pub(super) struct Experiment<'a> {
     pub scales: Vec<f64>,
     /// The places `(trajectory, cell)` of the values that enter the fit, cells of `[T, C]`.
     pub cells: Vec<(usize, usize)>,
+    initial_state: InitialState,
     loss: Loss,
 }
 
@@ -105,23 +107,24 @@ pub(super) type Weights = Vec<Vec<f64>>;
 impl<'a> Experiment<'a> {
     pub fn new(model: &'a Model, series: Vec<Series>, initial_state: InitialState, loss: Loss) -> Self {
         let c = model.size();
+        let series: Vec<Series> = series.into_iter().map(|it| it.started(model, initial_state)).collect();
         let own = series.iter().map(|series| {
-            let is_unknown = |channel: &usize| match initial_state {
-                InitialState::Estimated => true,
-                InitialState::Observed => series.observed.get(*channel).is_some_and(|value| value.is_nan()),
+            let is_unknown = |value: &usize| {
+                let is_measured = series.observed.get(*value).is_none_or(|value| !value.is_nan());
+                model.given(*value).is_none() && (initial_state == InitialState::Estimated || !is_measured)
             };
             if series.times.is_empty() { Vec::new() } else { (0..c).filter(is_unknown).collect() }
         });
-        let own = own.collect();
+        let own: Vec<Vec<usize>> = own.collect();
         let scales = (0..model.channels).map(|channel| spread(model, &series, channel, loss)).collect();
-        // A first sample that is given counts for nothing.
-        let first = if initial_state == InitialState::Observed { c } else { 0 };
-        let cells = series.iter().enumerate().flat_map(|(trajectory, series)| {
-            let observed = series.observed.iter().enumerate().skip(first).filter(|(_, value)| !value.is_nan());
-            observed.map(move |(cell, _)| (trajectory, cell))
+        // What is given at the start, or as it was measured there, counts for nothing.
+        let cells = series.iter().zip(&own).enumerate().flat_map(|(trajectory, (series, own))| {
+            let observed = series.observed.iter().enumerate().filter(|(_, value)| !value.is_nan());
+            let counted = observed.filter(move |(cell, _)| *cell >= c || own.contains(cell));
+            counted.map(move |(cell, _)| (trajectory, cell))
         });
         let cells = cells.collect();
-        Experiment { model, series, own, scales, cells, loss }
+        Experiment { model, series, own, scales, cells, initial_state, loss }
     }
 
     /// A channel with values of such a size that squares of them, or of their reciprocals, are no numbers.
@@ -132,9 +135,52 @@ impl<'a> Experiment<'a> {
         })
     }
 
+    /// What is left of a channel's observed values beside a rollout, a run a trajectory.
+    pub fn residuals(&self, rollout: &Rollout, channel: usize) -> Vec<Vec<f64>> {
+        let mut runs = vec![Vec::new(); self.series.len()];
+        for &(trajectory, cell) in self.cells.iter().filter(|(_, cell)| self.model.channel(*cell) == channel) {
+            runs[trajectory].push(rollout.states[trajectory][cell] - self.series[trajectory].observed[cell]);
+        }
+        runs
+    }
+
+    /// The noise of each channel `[C]` by its own samples, infinite where they do not tell it; of fields it is not looked for.
+    pub fn noise(&self) -> Vec<f64> {
+        let of_channel = |channel: usize| {
+            let runs = self.series.iter().map(|series| {
+                let values = series.observed.iter().skip(channel).step_by(self.model.channels);
+                let samples = series.times.iter().copied().zip(values.copied());
+                samples.filter(|(_, value)| !value.is_nan()).collect()
+            });
+            residuals::noise_of(&runs.collect::<Vec<_>>())
+        };
+        let told = (0..self.model.channels).map(|channel| Some(channel).filter(|_| self.model.points == 1));
+        told.map(|channel| channel.and_then(of_channel).unwrap_or(f64::INFINITY)).collect()
+    }
+
     /// What was observed of a channel.
     fn values(&self, channel: usize) -> impl Iterator<Item = f64> {
         values(self.model, &self.series, channel)
+    }
+
+    /// The trajectories in pieces of so many samples, each from the last sample of the one before, and the equations without a state that is
+    /// given: a piece starts anywhere.
+    pub fn pieces(&self, samples: usize) -> (Model, Vec<Series>) {
+        let model = Model { given: Vec::new(), start: None, ..self.model.clone() };
+        let pieces = self.series.iter().flat_map(|series| series.pieces(samples, self.model.size()));
+        (model, pieces.collect())
+    }
+
+    /// What should be known of samples before the time at which the system starts; none where there are none.
+    pub fn early(&self) -> Option<String> {
+        let start = self.model.start?;
+        let left_out: usize = self.series.iter().map(|series| series.left_out).sum();
+        if left_out > 0 {
+            return Some(format!("samples before t = {start}, where the equations start, are left out: {left_out}"));
+        }
+        let first = self.series.iter().filter_map(|series| series.times.first()).fold(f64::INFINITY, |a, b| a.min(*b));
+        (first < start)
+            .then(|| format!("time stands in the equations, and the samples begin before it does, at t = {first}"))
     }
 
     /// How many unknowns there are.
@@ -182,7 +228,15 @@ impl<'a> Experiment<'a> {
         let initial = self.series.iter().zip(&self.own).map(|(series, own)| {
             let value = |value: usize| match own.contains(&value) {
                 true => guess(series, value),
-                false => series.observed.get(value).copied().unwrap_or(0.0),
+                false => {
+                    let (given, first) = (self.model.given(value), series.observed.get(value).copied());
+                    let measured = first.filter(|value| !value.is_nan());
+                    let known = match self.initial_state {
+                        InitialState::Estimated => given.or(measured),
+                        InitialState::Observed => measured.or(given),
+                    };
+                    known.unwrap_or(0.0)
+                }
             };
             (0..c).map(value).collect()
         });

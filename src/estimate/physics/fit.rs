@@ -16,11 +16,11 @@
 use nalgebra::DVector;
 
 use super::Settings;
-use super::coordinates::{Coordinate, halton};
 use super::experiment::{Experiment, Rollout, Unknowns, Weights};
 use super::meter::Meter;
-use super::minimum::{End, Fit};
+use super::minimum::{Fit, Names};
 use super::normal::{Normal, Step};
+use super::search::{PARTS, SAME};
 use super::stage::Stage;
 use crate::estimate::{self, Loss, Noise, Status, robust};
 use crate::progress::Interrupt;
@@ -32,23 +32,13 @@ const GREATEST_DAMPING: f64 = 1e12;
 const LONGEST: f64 = 1.0;
 /// A step that promises less than this share of the noise is the last one: it moves the estimate by a thousandth of its error.
 const PROMISING: f64 = 1e-6;
-/// Residuals below this share of the spread of the data are good enough not to look for a better minimum; those below the other are,
-/// if a second start leads to the same. Two minima are the same if their residuals differ by no more than this share.
-const GOOD: f64 = 0.05;
-const FAIR: f64 = 0.3;
-/// The same of their median: beside wrong values more minima look fair.
-const FAIR_BY_MEDIAN: f64 = 0.15;
-const SAME: f64 = 0.01;
-/// Residuals beyond this share are no fit at all.
-const NOTHING: f64 = 0.9;
-/// Shares of the trajectories that a start is tried on, the last alone at first.
-const PARTS: [f64; 3] = [0.25, 0.5, 1.0];
-/// Starts inside the bounds that are tried beside the known parameters.
-const SPREAD_STARTS: usize = 16;
 /// Times that weights are made anew from residuals.
 const ROUNDS: usize = 5;
 /// Degrees of freedom below which the noise of a channel is not told from that of the others.
 const FEW: f64 = 8.0;
+
+/// Why a fit ended.
+pub(super) type End = (Status, String);
 
 /// Somewhere on the way.
 #[derive(Clone)]
@@ -61,7 +51,7 @@ pub(super) struct Point {
 /// Fits the parameters of one environment, from the first of `starts` that leads to a good minimum.
 pub(super) fn fit(
     experiment: &Experiment,
-    names: &[String],
+    names: Names,
     starts: &[Vec<f64>],
     estimate: &estimate::Settings,
     settings: &Settings,
@@ -90,9 +80,9 @@ pub(super) fn fit(
         Ok(stages) => stages,
         Err(error) => return nothing((Status::Diverged, error.to_string()), 0),
     };
-    let mut fitter = Fitter::new(experiment, estimate, settings, interrupt);
+    let mut fitter = Fitter::new(experiment, estimate, settings, Meter::new(settings.max_evaluations, interrupt));
     match fitter.best(&mut rough, &mut fine, starts) {
-        Ok((point, end)) => fitter.finish(point, end, names, points),
+        Ok(best) => fitter.finish(best, names),
         Err(end) => nothing(end, fitter.iterations),
     }
 }
@@ -110,8 +100,8 @@ pub(super) fn states(
     }
     let mut rough = Stage::rough(experiment, settings, estimate.tolerance).ok()?;
     let mut fine = Stage::fine(experiment, settings, estimate.tolerance).ok()?;
-    let mut fitter = Fitter::new(experiment, estimate, settings, interrupt);
-    let points = [&PARTS[2..], &PARTS[..]].map(|parts| fitter.grow(&mut rough, experiment.start(&[]), parts));
+    let mut fitter = Fitter::new(experiment, estimate, settings, Meter::new(settings.max_evaluations, interrupt));
+    let points = [&PARTS[PARTS.len() - 1..], PARTS].map(|parts| fitter.grow(&mut rough, experiment.start(&[]), parts));
     let best = points.into_iter().flatten().min_by(|a, b| fitter.share(a).total_cmp(&fitter.share(b)))?;
     fitter.tighten(&best.rollout);
     fitter.refine(&mut fine, best.unknowns).ok().map(|(point, _)| point.rollout.states)
@@ -119,71 +109,44 @@ pub(super) fn states(
 
 pub(super) struct Fitter<'a> {
     pub experiment: &'a Experiment<'a>,
-    estimate: &'a estimate::Settings,
-    settings: &'a Settings,
+    pub estimate: &'a estimate::Settings,
+    pub settings: &'a Settings,
     pub iterations: usize,
-    meter: Meter<'a>,
+    pub meter: Meter<'a>,
     pub weights: Weights,
+    /// The noise of each channel `[C]` by its own samples, infinite where they do not tell it.
+    noise: Vec<f64>,
     /// Size of a weighted residual beyond which it counts by Huber's loss; infinite for least squares.
-    limit: f64,
+    pub limit: f64,
 }
 
 impl<'a> Fitter<'a> {
     /// Weights are those of the spread of each channel.
-    fn new(
+    pub fn new(
         experiment: &'a Experiment<'a>,
         estimate: &'a estimate::Settings,
         settings: &'a Settings,
-        interrupt: &'a Interrupt,
+        meter: Meter<'a>,
     ) -> Self {
         let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
-        let meter = Meter::new(settings.max_evaluations, interrupt);
-        let mut fitter = Fitter { experiment, estimate, settings, iterations: 0, meter, weights, limit: f64::INFINITY };
+        let mut fitter = Fitter {
+            experiment,
+            estimate,
+            settings,
+            iterations: 0,
+            meter,
+            weights,
+            noise: experiment.noise(),
+            limit: f64::INFINITY,
+        };
         fitter.limit = fitter.limit_of(1.0);
         fitter
     }
 }
 
 impl Fitter<'_> {
-    /// The best minimum, and why it is none where that is so.
-    fn best(&mut self, rough: &mut Stage, fine: &mut Stage, starts: &[Vec<f64>]) -> Result<(Point, Option<End>), End> {
-        let mut best: Option<Point> = None;
-        let (mut met_twice, mut failure) = (false, None);
-        let all = starts.iter().cloned().chain(spread_starts(&self.experiment.model.coordinates));
-        for (start, parts) in all.flat_map(|start| [(start.clone(), &PARTS[2..]), (start, &PARTS[..])]) {
-            match self.grow(rough, self.experiment.start(&start), parts) {
-                Ok(point) => {
-                    let ratio = best.as_ref().map_or(0.0, |best| (self.share(&point) / self.share(best)).powi(2));
-                    met_twice = if ratio < 1.0 - SAME { false } else { met_twice || ratio <= 1.0 + SAME };
-                    if ratio < 1.0 {
-                        best = Some(point);
-                    }
-                }
-                Err(reason) => failure = failure.or(Some(reason)),
-            }
-            let share = best.as_ref().map_or(f64::INFINITY, |best| self.share(best));
-            let fair = if self.estimate.loss == Loss::Huber { FAIR_BY_MEDIAN } else { FAIR };
-            if share < GOOD || (share < fair && met_twice) || self.meter.check().is_err() {
-                break;
-            }
-        }
-        if let Some(best) = best.as_ref().filter(|best| self.share(best) > NOTHING) {
-            if let Err(halt) = self.meter.check() {
-                return Err((Status::NotConverged, halt.to_string()));
-            }
-            let reason = format!(
-                "from no start do the equations explain more than the mean of each channel does (residuals of {:.2} standard deviations)",
-                self.share(best)
-            );
-            return Err((Status::NotConverged, reason));
-        }
-        let best = best.ok_or_else(|| self.failed(failure.unwrap_or_default()))?;
-        self.tighten(&best.rollout);
-        self.refine(fine, best.unknowns)
-    }
-
     /// The minimum near `unknowns` with weights by the noise that its residuals show, and why it is none where that is so.
-    fn refine(&mut self, fine: &mut Stage, unknowns: Unknowns) -> Result<(Point, Option<End>), End> {
+    pub fn refine(&mut self, fine: &mut Stage, unknowns: Unknowns) -> Result<(Point, Option<End>), End> {
         let point = self.point(fine, unknowns).map_err(|reason| self.failed(reason))?;
         let (mut point, mut end) = self.descend(fine, point);
         for _ in 0..ROUNDS {
@@ -204,7 +167,7 @@ impl Fitter<'_> {
     }
 
     /// Why there is no estimate: no work was left, or it led to nothing.
-    fn failed(&self, reason: String) -> End {
+    pub fn failed(&self, reason: String) -> End {
         match self.meter.check() {
             Err(halt) => (Status::NotConverged, halt.to_string()),
             Ok(()) => (Status::Diverged, reason),
@@ -212,7 +175,7 @@ impl Fitter<'_> {
     }
 
     /// Fits a first part of the trajectories, then more of them: over a short time no oscillation is missed by a whole period.
-    fn grow(&mut self, stage: &mut Stage, start: Unknowns, parts: &[f64]) -> Result<Point, String> {
+    pub fn grow(&mut self, stage: &mut Stage, start: Unknowns, parts: &[f64]) -> Result<Point, String> {
         let whole = self.weights.clone();
         let mut unknowns = Ok(start);
         let mut point = Err(String::new());
@@ -251,7 +214,7 @@ impl Fitter<'_> {
     }
 
     /// The limit by the residuals themselves, which those of integration alone do not tell.
-    fn tighten(&mut self, rollout: &Rollout) {
+    pub fn tighten(&mut self, rollout: &Rollout) {
         let deviation = robust::deviation(self.experiment.sizes(rollout, &self.weights)).unwrap_or(1.0);
         self.limit = self.limit_of(deviation.max(10.0 * self.settings.rtol));
     }
@@ -269,58 +232,109 @@ impl Fitter<'_> {
         }
     }
 
-    /// Goes down to a minimum. The last step, short or not worth a rollout, follows the derivatives.
+    /// Goes down to a minimum: where the undamped step promises nothing, or is short. The last step follows the derivatives, without a rollout.
     fn descend(&mut self, stage: &mut Stage, start: Point) -> (Point, Option<End>) {
         let mut point = start;
         let (mut damping, mut growth) = (INITIAL_DAMPING, 2.0);
-        let stopped = |reason: String| Some((Status::NotConverged, reason));
+        let stopped = |reason: &str| Some((Status::NotConverged, reason.to_owned()));
         let resolution = self.resolution(stage.rtol);
+        let mut is_stuck = false;
         for _ in 0..self.estimate.iterations {
             self.iterations += 1;
             if let Err(halt) = self.meter.check() {
-                return (point, stopped(halt.to_string()));
+                return (point, stopped(&halt.to_string()));
             }
             let held = self.experiment.held(&point.unknowns, &point.normal);
             let step = point.normal.step(damping, &held).map(|step| bounded(step, &held));
-            let Some((candidate, step)) = step.map(|step| self.experiment.moved(&point.unknowns, &step)) else {
+            let Some((mut candidate, mut step)) = step.map(|step| self.experiment.moved(&point.unknowns, &step)) else {
                 damping *= growth;
                 growth *= 2.0;
                 if damping > GREATEST_DAMPING {
-                    return (point, stopped("the normal equations cannot be solved".to_owned()));
+                    return (point, stopped("the normal equations cannot be solved"));
                 }
                 continue;
             };
-            let promise = point.normal.promise(&step);
             let least = (PROMISING * self.variance(&point.rollout)).max(resolution + stage.rtol * point.normal.squares);
-            // A step that damping alone has made short says nothing.
-            if (0.0..=least).contains(&promise) || (step.length() <= stage.short && damping <= INITIAL_DAMPING) {
-                self.experiment.follow(&mut point.rollout, &step);
-                point.unknowns = candidate;
-                point.normal = self.experiment.normal(&point.rollout, &self.weights, self.limit);
-                return (point, None);
+            let settles = |promise: f64, length: f64| (0.0..=least).contains(&promise) || length <= stage.short;
+            if settles(point.normal.promise(&step), step.length()) {
+                // What damping alone has made short or poor says nothing.
+                let Some(further) = self.undamped(&point, &held, settles) else {
+                    self.experiment.follow(&mut point.rollout, &step);
+                    point.unknowns = candidate;
+                    point.normal = self.experiment.normal(&point.rollout, &self.weights, self.limit);
+                    return (point, None);
+                };
+                if is_stuck {
+                    return (point, stopped("no step decreases the error any more, though this is no minimum"));
+                }
+                (candidate, step) = further;
+                is_stuck = true;
             }
+            let promise = point.normal.promise(&step);
             let tried = self.point(stage, candidate).ok().filter(|it| it.normal.squares <= point.normal.squares);
             match tried {
                 Some(better) => {
                     let gain = (point.normal.squares - better.normal.squares) / promise.max(f64::MIN_POSITIVE);
-                    damping *= f64::max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0).powi(3));
+                    let from = if is_stuck { INITIAL_DAMPING } else { damping };
+                    damping = from * f64::max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0).powi(3));
                     growth = 2.0;
+                    is_stuck = false;
                     point = better;
                 }
                 None => {
                     damping *= growth;
                     growth *= 2.0;
                     if damping > GREATEST_DAMPING {
-                        return (point, stopped("no step decreases the error any more".to_owned()));
+                        return (point, stopped("no step decreases the error any more"));
                     }
                 }
             }
         }
-        (point, stopped(format!("stopped at the limit of {} iterations", self.estimate.iterations)))
+        (point, stopped(&format!("stopped at the limit of {} iterations", self.estimate.iterations)))
+    }
+
+    /// Where the undamped step leads, and the step, unless it [settles](Fitter::descend) too, or the data determine none.
+    fn undamped(&self, point: &Point, held: &[bool], settles: impl Fn(f64, f64) -> bool) -> Option<(Unknowns, Step)> {
+        let whole = point.normal.step(0.0, held)?;
+        let length = whole.length();
+        let (candidate, step) = self.experiment.moved(&point.unknowns, &bounded(whole, held));
+        let settled = settles(point.normal.promise(&step), length) || point.normal.undetermined(held).contains(&true);
+        (!settled).then_some((candidate, step))
+    }
+
+    /// The channel with the largest residuals beside its noise, and how many times that they are; none where no noise is told.
+    /// What integration at `rtol` errs by is no residual.
+    pub fn excess(&self, point: &Point, rtol: f64) -> Option<(usize, f64)> {
+        let of_channel = |channel: usize| {
+            let floor = 10.0 * rtol * self.experiment.scales[channel];
+            let size = self.size_of(&point.rollout, channel);
+            (channel, size / self.noise[channel].max(floor))
+        };
+        let channels = (0..self.noise.len()).filter(|&channel| self.noise[channel].is_finite()).map(of_channel);
+        channels.filter(|(_, excess)| !excess.is_nan()).max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The size of a channel's residuals in its unit; under Huber's loss by their median.
+    pub fn size_of(&self, rollout: &Rollout, channel: usize) -> f64 {
+        let residuals = self.experiment.residuals(rollout, channel).concat();
+        match self.estimate.loss {
+            Loss::Squares => (residuals.iter().map(|it| it * it).sum::<f64>() / residuals.len().max(1) as f64).sqrt(),
+            Loss::Huber => robust::deviation(residuals.iter().map(|it| it.abs())).unwrap_or(0.0),
+        }
+    }
+
+    /// The noise of a channel by its own samples.
+    pub fn noise_of(&self, channel: usize) -> f64 {
+        self.noise[channel]
+    }
+
+    /// Whether the samples of every channel lie close enough to tell its noise from what it does.
+    pub fn is_noise_told(&self) -> bool {
+        self.noise.iter().zip(&self.experiment.scales).all(|(noise, scale)| *noise < 0.5 * scale)
     }
 
     /// How large the weighted residuals are: their root mean square, or under Huber's loss by their median.
-    fn share(&self, point: &Point) -> f64 {
+    pub fn share(&self, point: &Point) -> f64 {
         let sizes = self.experiment.sizes(&point.rollout, &self.weights);
         match self.estimate.loss {
             Loss::Squares => (sizes.map(|size| size * size).sum::<f64>() / self.experiment.cells.len() as f64).sqrt(),
@@ -380,14 +394,6 @@ impl Fitter<'_> {
         let noise: Vec<f64> = residuals.iter().map(|residuals| deviation(residuals).max(floor)).collect();
         experiment.weights(|trajectory, cell, channel| 1.0 / (noise[channel] * size(trajectory, cell, channel)))
     }
-}
-
-/// Parameters inside their bounds: the middle first, then evenly over all.
-fn spread_starts(coordinates: &[Coordinate]) -> impl Iterator<Item = Vec<f64>> + use<'_> {
-    const PRIMES: [usize; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
-    let share = |index: usize, k: usize| if index == 0 { 0.5 } else { halton(index, PRIMES[k % PRIMES.len()]) };
-    (0..SPREAD_STARTS)
-        .map(move |index| coordinates.iter().enumerate().map(|(k, it)| it.between(share(index, k))).collect())
 }
 
 /// The step, or as much of it as moves no parameter too far.

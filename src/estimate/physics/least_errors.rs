@@ -41,7 +41,9 @@ impl<'a> LeastErrors<'a> {
         interrupt: &'a Interrupt,
     ) -> Result<Option<Self>, Error> {
         let Some(of_physics) = settings.physics.clone().filter(|it| it.system.is_some()) else { return Ok(None) };
-        let equations = Equations::new(&of_physics, settings, dataset)?;
+        let mut equations = Equations::new(&of_physics, settings, dataset)?;
+        // The model was fitted from the first complete samples, and knows nothing of what the equations give.
+        (equations.model.given, equations.model.start) = (Vec::new(), None);
         Ok(Some(LeastErrors { equations, settings: of_physics, initial_state: settings.initial_state(), interrupt }))
     }
 

@@ -5,6 +5,7 @@ use crate::progress::Interrupt;
 use crate::solve;
 
 /// Counts the work of one environment.
+#[derive(Clone)]
 pub(super) struct Meter<'a> {
     /// Evaluations of the vector field so far; of an integrator of its own, steps.
     pub evaluations: u64,
@@ -35,6 +36,11 @@ impl From<solve::Error> for Halt {
 impl<'a> Meter<'a> {
     pub fn new(limit: u64, interrupt: &'a Interrupt) -> Self {
         Meter { evaluations: 0, limit, interrupt }
+    }
+
+    /// The share of the work that has been done.
+    pub fn share(&self) -> f64 {
+        self.evaluations as f64 / self.limit as f64
     }
 
     /// # Errors

@@ -19,6 +19,8 @@ mod least_errors;
 mod meter;
 mod minimum;
 mod normal;
+mod search;
+mod series;
 mod settings;
 mod stage;
 
@@ -39,7 +41,7 @@ use crate::schema::{Split, Trajectory};
 use equations::Equations;
 use experiment::Experiment;
 use meter::Meter;
-use minimum::Fit;
+use minimum::{Fit, Names};
 
 /// How much worse than in the table a trajectory may be drawn: nobody sees it.
 const VISIBLE: f64 = 1e-3;
@@ -57,9 +59,9 @@ pub fn run(settings: &super::Settings, dataset: &Dataset, directory: &Path, run:
     estimate_splits(settings, dataset, output, Evaluation::default(), run, block)
 }
 
-/// The first trajectory of an environment that has a complete sample, from that sample on, and the fitted states there `[T, C]`: those of
-/// the estimated parameters in its `row`, under which only initial states are fitted again. Where that does not explain the data as well as
-/// the row says, all is.
+/// The first trajectory of an environment with something to follow, and the fitted states `[T, C]` at its samples, complete ones and others:
+/// those of the estimated parameters in its `row`, under which only initial states are fitted again. Where that does not explain the data as
+/// well as the row says, all is.
 ///
 /// # Errors
 /// If the dataset cannot be read, has no such environment, or it cannot be fitted.
@@ -76,17 +78,16 @@ pub fn portrait(
     let trajectories = dataset.read_rows(split, &rows)?;
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
     let trajectories = estimator.usable(trajectories);
-    let states = estimator.states_of(row, &trajectories).unwrap_or_else(|| estimator.fit(&trajectories).1.states);
+    let states = estimator.states_of(row, &trajectories).unwrap_or_else(|| {
+        let (experiment, fit) = estimator.fit(&trajectories);
+        estimator.in_dataset_order(&experiment, &fit.states)
+    });
     if let Some(signal) = run.interrupt.requested() {
         return Err(Error::Interrupted { signal });
     }
-    let fitted = trajectories.into_iter().zip(states).find_map(|(mut trajectory, states)| {
-        let start = trajectory.start()?;
-        let states = estimator.equations.in_dataset_order(&states)[start * trajectory.channels()..].to_vec();
-        trajectory.start_at(start);
-        Some((trajectory, states))
-    });
-    fitted.ok_or_else(|| Error::Invalid {
+    let mut fitted = trajectories.into_iter().zip(states);
+    let drawn = fitted.find(|(trajectory, _)| trajectory.len() > 1 && trajectory.missing() < trajectory.states.len());
+    drawn.ok_or_else(|| Error::Invalid {
         path: dataset.directory().to_owned(),
         found: format!("no environment `{environment}` in its {split} split that can be fitted and drawn"),
         expected: "the dataset that the estimates were made from".to_owned(),
@@ -130,7 +131,7 @@ impl<'a> Estimator<'a> {
             Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &fit.values)?,
             _ => None,
         };
-        let states: Vec<Vec<f64>> = fit.states.iter().map(|states| self.equations.in_dataset_order(states)).collect();
+        let states = self.in_dataset_order(&experiment, &fit.states);
         let samples = match self.settings.fitted {
             true => fitted::Fit::of_states(&id, &trajectories, &states, self.dataset.manifest().channels.len()),
             false => fitted::Fit::default(),
@@ -143,6 +144,13 @@ impl<'a> Estimator<'a> {
         let mut row = self.row(id, &truth, &experiment, fit, test_mse);
         row.set_bounds(bounds.into_iter().flatten().map(Some).collect());
         Ok((row, samples))
+    }
+
+    /// Fitted states of each trajectory as the dataset has its samples and channels.
+    fn in_dataset_order(&self, experiment: &Experiment, states: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let size = self.equations.model.size();
+        let fitted = experiment.series.iter().zip(states);
+        fitted.map(|(series, states)| self.equations.in_dataset_order(&series.of_all_samples(states, size))).collect()
     }
 
     /// The trajectories of an environment that have samples, of fields from their first complete samples on: what is missing there is not
@@ -158,8 +166,9 @@ impl<'a> Estimator<'a> {
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
         let experiment = Experiment::new(&self.equations.model, series, self.initial_state, self.settings.loss);
         let Equations { names, starts, channel_names, .. } = &self.equations;
+        let named = Names { parameters: names, channels: channel_names };
         let fit = match experiment.beyond_squares() {
-            None => fit::fit(&experiment, names, starts, self.settings, &self.of_physics, self.interrupt),
+            None => fit::fit(&experiment, named, starts, self.settings, &self.of_physics, self.interrupt),
             Some((channel, size)) => {
                 let name = channel_names[channel];
                 let reason = format!(
@@ -183,7 +192,8 @@ impl<'a> Estimator<'a> {
         let states = fit::states(&experiment, self.settings, &self.of_physics, self.interrupt)?;
         let nothing: Vec<Vec<f64>> = states.iter().map(|states| vec![0.0; states.len()]).collect();
         let [rmse, size] = [&states, &nothing].map(|states| self.errors(&experiment, states).rmse);
-        (rmse <= (1.0 + VISIBLE) * row.trajectory_rmse + VISIBLE * size).then_some(states)
+        (rmse <= (1.0 + VISIBLE) * row.trajectory_rmse + VISIBLE * size)
+            .then(|| self.in_dataset_order(&experiment, &states))
     }
 
     /// What is left of the observed values beside `states [T, C]` of each trajectory.
@@ -220,7 +230,8 @@ impl<'a> Estimator<'a> {
         found.row()
     }
 
-    /// Mean squared error on held-out trajectories, each from its first complete sample on; none where one cannot be followed.
+    /// Mean squared error on held-out trajectories, each from its first complete sample on; to one without, of values at points, an initial
+    /// state is fitted. None where one cannot be followed.
     fn held_out_error(&self, rows: &[usize], values: &[f64]) -> Result<Option<f64>, Error> {
         if values.iter().any(|value| value.is_nan()) {
             return Ok(None);
@@ -228,12 +239,25 @@ impl<'a> Estimator<'a> {
         let model = self.equations.model.with(values);
         let mut error = SquaredError::default();
         for mut trajectory in self.dataset.read_rows(Split::AdaptTest, rows)? {
-            let Some(start) = trajectory.start() else { continue };
-            trajectory.start_at(start);
+            let is_field = self.dataset.manifest().grid.is_some();
+            let initial_state = match trajectory.start() {
+                Some(start) => {
+                    trajectory.start_at(start);
+                    InitialState::Observed
+                }
+                None if is_field || trajectory.missing() == trajectory.states.len() => continue,
+                None => InitialState::Estimated,
+            };
             let series = vec![self.equations.series(&trajectory)];
-            let experiment = Experiment::new(&model, series, InitialState::Observed, Loss::Squares);
-            let mut meter = Meter::new(self.of_physics.max_evaluations, self.interrupt);
-            let Some(states) = experiment.states(&self.of_physics, &mut meter) else { return Ok(None) };
+            let experiment = Experiment::new(&model, series, initial_state, Loss::Squares);
+            let states = match initial_state {
+                InitialState::Observed => {
+                    let mut meter = Meter::new(self.of_physics.max_evaluations, self.interrupt);
+                    experiment.states(&self.of_physics, &mut meter)
+                }
+                InitialState::Estimated => fit::states(&experiment, self.settings, &self.of_physics, self.interrupt),
+            };
+            let Some(states) = states else { return Ok(None) };
             for &(trajectory, cell) in &experiment.cells {
                 error.add_value(states[trajectory][cell] - experiment.series[trajectory].observed[cell]);
             }

@@ -1,4 +1,4 @@
-//! Phase portraits of a few environments of two channels: data and prediction, where the trajectory turns.
+//! Phase portraits of a few environments of two channels: data and prediction, where the trajectory turns and some sample has both.
 
 use super::Figure;
 use super::trajectories::{LEFT, Panel, fitted, told};
@@ -17,7 +17,7 @@ pub fn figure(input: &Input) -> Option<Figure> {
     if input.grid.is_some() || input.channels.len() != 2 {
         return None;
     }
-    let panels: Vec<Panel> = Panel::all(input).into_iter().filter(turns).collect();
+    let panels: Vec<Panel> = Panel::all(input).into_iter().filter(|panel| turns(panel) && has_both(panel)).collect();
     if panels.is_empty() {
         return None;
     }
@@ -50,6 +50,11 @@ fn turns(panel: &Panel) -> bool {
         let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
         way > TURNING * (high - low)
     })
+}
+
+/// Whether some sample is a point of the plane.
+fn has_both(panel: &Panel) -> bool {
+    panel.truth[0].iter().zip(&panel.truth[1]).any(|(x, y)| x.is_finite() && y.is_finite())
 }
 
 fn phase_plane(canvas: &mut Canvas, input: &Input, panel: &Panel, (left, top, width, height): (f64, f64, f64, f64)) {

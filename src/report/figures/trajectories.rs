@@ -201,11 +201,13 @@ fn series(
             let truth = points(&panel.truth[c]).into_iter().enumerate().filter(|(t, _)| is_observed(*t));
             let truth: Vec<(f64, f64)> = truth.map(|(_, at)| at).collect();
             canvas.path(&format!("class=\"{line}\""), &Path::new().line(truth.iter().copied()));
-            if truth.len() <= MOST_DOTS {
-                let mut path = Path::new();
-                truth.iter().for_each(|at| path.dot(*at));
-                canvas.path(&format!("class=\"{dots}\""), &path);
-            }
+            // A sample between missing ones is on no line.
+            let is_alone =
+                |t: usize| ![t.wrapping_sub(1), t + 1].iter().any(|&t| truth.get(t).is_some_and(|it| !it.1.is_nan()));
+            let mut path = Path::new();
+            let dotted = (0..truth.len()).filter(|&t| truth.len() <= MOST_DOTS || is_alone(t));
+            dotted.for_each(|t| path.dot(truth[t]));
+            canvas.path(&format!("class=\"{dots}\""), &path);
             canvas.path(&format!("class=\"{dash}\""), &Path::new().line(points(&panel.prediction[c])));
         }
     });
