@@ -32,6 +32,8 @@ const GREATEST_DAMPING: f64 = 1e12;
 const LONGEST: f64 = 1.0;
 /// A step that promises less than this share of the noise is the last one: it moves the estimate by a thousandth of its error.
 const PROMISING: f64 = 1e-6;
+/// Times that a descent is taken up again where it was still going down at its limit of iterations.
+const DESCENTS: usize = 5;
 /// Times that weights are made anew from residuals.
 const ROUNDS: usize = 5;
 /// Degrees of freedom below which the noise of a channel is not told from that of the others.
@@ -148,7 +150,16 @@ impl Fitter<'_> {
     /// The minimum near `unknowns` with weights by the noise that its residuals show, and why it is none where that is so.
     pub fn refine(&mut self, fine: &mut Stage, unknowns: Unknowns) -> Result<(Point, Option<End>), End> {
         let point = self.point(fine, unknowns).map_err(|reason| self.failed(reason))?;
+        let mut before = point.normal.squares;
         let (mut point, mut end) = self.descend(fine, point);
+        // Along a bent valley a minimum is far by steps, and each limit of them a new start.
+        for _ in 0..DESCENTS {
+            if end.is_none() || point.normal.squares > (1.0 - SAME) * before || self.meter.check().is_err() {
+                break;
+            }
+            before = point.normal.squares;
+            (point, end) = self.descend(fine, point);
+        }
         for _ in 0..ROUNDS {
             if end.is_some() {
                 break;

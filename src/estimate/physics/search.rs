@@ -200,7 +200,7 @@ impl Fitter<'_> {
                     self.meter.evaluations = fitter.meter.evaluations;
                     self.iterations += fitter.iterations;
                     let point = point?;
-                    if fitter.excess(&point, stage.rtol).is_some_and(|(_, excess)| excess > FAR) {
+                    if fitter.share(&point) > FAIR {
                         return Err("not even short pieces of the trajectories are explained".to_owned());
                     }
                     let coordinates = point.unknowns.coordinates;
