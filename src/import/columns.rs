@@ -22,6 +22,8 @@ pub(super) struct Batches {
     pub units: Vec<Option<String>>,
     /// Names of columns that the file has beside these, and what they are: `of the type struct`.
     pub unread: Vec<(String, String)>,
+    /// Names of columns without which parts of the file would run into one another.
+    pub apart: Vec<String>,
     pub batches: Box<dyn Iterator<Item = Result<Batch, Failure>> + Send>,
 }
 
@@ -62,7 +64,13 @@ impl Column {
 
 impl Batches {
     pub fn new(names: Vec<String>, batches: impl Iterator<Item = Result<Batch, Failure>> + Send + 'static) -> Self {
-        Batches { units: vec![None; names.len()], names, unread: Vec::new(), batches: Box::new(batches) }
+        Batches {
+            units: vec![None; names.len()],
+            names,
+            unread: Vec::new(),
+            apart: Vec::new(),
+            batches: Box::new(batches),
+        }
     }
 
     pub fn empty() -> Self {

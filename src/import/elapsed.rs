@@ -51,7 +51,8 @@ fn clocked(text: &str) -> Option<i128> {
 
 /// As ISO 8601 writes durations, or in words, days of 24 hours.
 fn spanned(text: &str) -> Option<i128> {
-    let span: Span = text.parse().ok()?;
+    // What has a clock has been read, or has none that can be.
+    let span: Span = text.parse().ok().filter(|_| !text.contains(':'))?;
     Some(span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?.as_nanos())
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::cell::Cell;
 use super::columns::{Batch, Batches, Refusal};
 use super::files::{SourceFile, files_in};
-use super::problem::{Kind, Problem, Problems, shown, suggestion};
+use super::problem::{Kind, Problem, Problems, listing, shown, suggestion};
 use super::records::{Delimiter, Flaw, Record, Records, Syntax};
 use super::unit::split_header;
 use super::{hdf5, parquet};
@@ -225,6 +225,16 @@ impl Source {
         let is_alike = |column: &str| column == name || split_header(column).0 == name || last(column) == name;
         let (_, kind) = batches.unread.iter().find(|(column, _)| is_alike(column))?;
         Some(kind)
+    }
+
+    /// The problem with a file of several parts where the settings name nothing that tells them apart.
+    pub fn mixed_parts(&self) -> Option<Problem> {
+        let Content::Columns(batches) = &self.content else { return None };
+        let first = batches.apart.first()?;
+        let found = format!("parts that {} tells apart", listing(&batches.apart));
+        let remedy = format!("set `environment = {first:?}`, or `trajectory` where they are of one environment");
+        let problem = Problem::new(Kind::Setting, found, "what tells them apart in [import.table]", remedy);
+        Some(problem.file(&self.path).setting("import.table.environment"))
     }
 
     /// Columns that the file has and that are not read, and what they are.

@@ -67,6 +67,9 @@ impl TableColumns {
         };
         let environment = find_all("table.environment", &table.environment, problems);
         let trajectory = find_all("table.trajectory", &table.trajectory, problems);
+        if table.environment.0.is_empty() && table.trajectory.0.is_empty() {
+            problems.extend(source.mixed_parts());
+        }
         let time = find("table.time", &table.time, problems);
         let mut conditions = Vec::new();
         for (name, condition) in &table.rows {

@@ -111,6 +111,7 @@ fn what_was_never_written_is_missing() {
         };
         of("level", -32767);
         of("clean", -1);
+        numbers(&file.dataset("level").unwrap(), "missing_value", &[9_i16]);
     });
     let imported = archive.import().1;
     assert_eq!(shown(&imported[0].1.states), "1.000 1.000 NaN -32767.000 2.000 2.000 -1.000 -1.000");

@@ -166,3 +166,11 @@ fn a_coordinate_tells_trajectories_apart() {
         assert_eq!(ids(&archive), ["7/1 [1.0, 2.0, 3.0]", "9/1 [4.0, 5.0, 6.0]"]);
     }
 }
+
+/// Parts that nothing tells apart would run into one another.
+#[test]
+fn a_mapping_names_what_tells_parts_apart() {
+    let said = archive(|file| groups(file, &[("a", 2), ("b", 3)])).report();
+    let expected = "found parts that `group` tells apart; expected what tells them apart in [import.table]; set `environment = \"group\"`";
+    assert!(said.contains(expected), "{said}");
+}

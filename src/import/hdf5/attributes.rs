@@ -111,10 +111,10 @@ pub(super) fn attributes(path: &Path, variable: &Dataset, kind: &TypeDescriptor)
         .filter(|unit| !unit.is_empty());
     let calendar = reader.text("calendar")?;
     let since = unit.as_deref().map(|unit| Since::parse(unit, calendar.as_deref())).transpose()?.flatten();
-    let mut missing =
-        [reader.numbers("_FillValue")?, reader.numbers("missing_value")?].map(Option::unwrap_or_default).concat();
-    if missing.is_empty() {
-        missing.extend(reader.unwritten());
+    let (fill, mut missing) = (reader.numbers("_FillValue")?, reader.numbers("missing_value")?.unwrap_or_default());
+    match fill {
+        Some(fill) => missing.extend(fill),
+        None => missing.extend(reader.unwritten()),
     }
     let [scale, offset] = [reader.number("scale_factor")?, reader.number("add_offset")?];
     if let Some(scale) = scale.filter(|scale| !scale.is_finite() || *scale == 0.0) {

@@ -69,6 +69,8 @@ struct Table {
 struct Tables {
     tables: Vec<Table>,
     unread: Vec<(String, String)>,
+    /// Names of columns that tell apart what the settings may not.
+    apart: Vec<String>,
 }
 
 /// Whether a file is of this kind, by its first bytes.
@@ -87,7 +89,7 @@ pub(super) fn open(path: &Path) -> Result<Batches, Refusal> {
     if !reaching.is_empty() {
         return Err((reaching.join("; "), COPY));
     }
-    let Tables { tables, unread } = if file.link_exists("environment_id") {
+    let Tables { tables, unread, apart } = if file.link_exists("environment_id") {
         own(path, &file)
     } else if file.link_exists("t0_fields") {
         the_well(path, &file)
@@ -99,7 +101,7 @@ pub(super) fn open(path: &Path) -> Result<Batches, Refusal> {
     let columns = || tables.first().into_iter().flat_map(|table| &table.columns);
     let names = columns().map(|column| column.name.clone()).collect();
     let units = columns().map(|column| column.unit.clone()).collect();
-    Ok(Batches { unread, units, ..Batches::new(names, tables.into_iter().flat_map(Table::batches)) })
+    Ok(Batches { unread, units, apart, ..Batches::new(names, tables.into_iter().flat_map(Table::batches)) })
 }
 
 fn own(path: &Path, file: &File) -> Result<Tables, Refusal> {
@@ -280,7 +282,8 @@ impl Columns {
 
     /// The only table of its file.
     fn table(self, rows: usize, samples: usize, padded: bool) -> Tables {
-        Tables { tables: vec![Table { columns: self.read, rows, samples, padded }], unread: self.unread }
+        let table = Table { columns: self.read, rows, samples, padded };
+        Tables { tables: vec![table], unread: self.unread, apart: Vec::new() }
     }
 }
 

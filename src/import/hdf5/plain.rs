@@ -225,7 +225,9 @@ fn of_file(path: &Path, groups: Groups, mut columns: Columns) -> Result<Tables, 
             columns.add_part(path, &name, part, rows, samples)?;
         }
     }
-    Ok(columns.table(rows, samples, false))
+    let coordinates = columns.read.iter().filter(|column| rows > 1 && column.values.is_of_rows());
+    let apart = coordinates.map(|column| column.name.clone()).collect();
+    Ok(Tables { apart, ..columns.table(rows, samples, false) })
 }
 
 /// A table of each group.
@@ -272,7 +274,10 @@ fn of_groups(path: &Path, groups: Groups, left: Columns) -> Result<Tables, Refus
         tables.push(Table { columns: columns.read, rows: 1, samples, padded: false });
     }
     agree(&mut tables, &mut unread);
-    Ok(Tables { tables, unread })
+    let columns = tables.first().into_iter().flat_map(|table| &table.columns);
+    let ids = columns.filter(|column| matches!(column.values, Values::Same(_)));
+    let apart = ids.map(|column| column.name.clone()).collect();
+    Ok(Tables { tables, unread, apart })
 }
 
 /// Leaves the columns that all tables have, in the same unit.

@@ -52,6 +52,18 @@ pub(super) struct Member {
 }
 
 impl Values {
+    /// Whether there is one of each trajectory.
+    pub fn is_of_rows(&self) -> bool {
+        match self {
+            Values::Numbers(_, axes, _)
+            | Values::Integers(_, axes, ..)
+            | Values::FixedTexts(_, axes, _)
+            | Values::Texts(_, axes)
+            | Values::Member(_, axes, _) => axes.contains(&Axis::Rows) && !axes.contains(&Axis::Samples),
+            Values::Index | Values::Same(_) => false,
+        }
+    }
+
     /// The values of these rows and samples, row after row.
     pub fn read(&mut self, rows: &Range<usize>, samples: &Range<usize>) -> Result<Column, Failure> {
         let all = rows.len() * samples.len();
