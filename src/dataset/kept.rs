@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::layout::file_entry;
 use super::{Error, FileEntry, IndexEntry, SplitSummary};
 use crate::atomic;
+use crate::regular;
 use crate::schema::Split;
 
 /// Folder of the records in an unfinished dataset.
@@ -65,7 +66,7 @@ pub(super) fn restore(
         while done < total {
             let shard = shards.get(&split).map_or(0, Vec::len);
             let path = record_path(directory, split, shard);
-            let Ok(bytes) = fs::read(&path) else { break 'splits };
+            let Ok(bytes) = regular::read(&path) else { break 'splits };
             let Ok(finished) = serde_json::from_slice::<FinishedShard>(&bytes) else { break 'splits };
             if finished.description != description {
                 kept.discarded = true;

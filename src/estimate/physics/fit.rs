@@ -68,9 +68,11 @@ pub(super) fn fit(
     let nothing = |end: End, iterations: usize| Fit::nothing(experiment, end, points, iterations);
     if !later {
         let is_observed = experiment.series.iter().any(|series| series.observed.iter().any(|value| !value.is_nan()));
-        let status = if is_observed { Status::TooFewPoints } else { Status::NoData };
-        let reason = "no value is observed after the first sample of a trajectory".to_owned();
-        return nothing((status, reason), 0);
+        let (status, reason) = match is_observed {
+            true => (Status::TooFewPoints, "no value is observed after the first sample of a trajectory"),
+            false => (Status::NoData, "no value is observed"),
+        };
+        return nothing((status, reason.to_owned()), 0);
     }
     if points < unknowns {
         let reason = format!("{points} observed values for {unknowns} unknowns");
