@@ -40,13 +40,11 @@ fn explain(error: &ValidationError<'_>, problems: &mut Vec<String>) {
     let expected = match error.kind() {
         Kind::OneOfNotValid { context } | Kind::AnyOf { context } => {
             // Of alternatives that a tag chooses between, the one that it names.
-            let other = |branch: &Vec<ValidationError<'_>>| {
-                branch.iter().any(|error| matches!(error.kind(), Kind::Constant { .. }))
-            };
-            match context.iter().find(|branch| !other(branch)) {
-                Some(named) => return named.iter().for_each(|error| explain(error, problems)),
-                None => "one of its kinds".to_owned(),
+            let named = context.iter().find(|branch| branch.iter().all(|error| allowed(error).is_empty()));
+            if let Some(named) = named {
+                return named.iter().for_each(|error| explain(error, problems));
             }
+            one_of(&context.iter().flatten().flat_map(allowed).collect::<Vec<_>>())
         }
         Kind::Required { property } => {
             let inside = if key.is_empty() { String::new() } else { format!("{key}.") };
@@ -56,11 +54,24 @@ fn explain(error: &ValidationError<'_>, problems: &mut Vec<String>) {
         Kind::Minimum { limit } => format!("at least {limit}"),
         Kind::Maximum { limit } => format!("at most {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
-        Kind::Enum { options } => format!("one of {options}"),
+        Kind::Enum { .. } => one_of(&allowed(error)),
         Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } => "no keys but its own".to_owned(),
         _ => "what the schema of a model states".to_owned(),
     };
     problems.push(format!("`{key}` is {}; expected {expected}", brief(error.instance())));
+}
+
+/// The values that `error` would have let pass, if it is about a choice.
+fn allowed<'a>(error: &'a ValidationError<'_>) -> Vec<&'a Value> {
+    match error.kind() {
+        ValidationErrorKind::Enum { options } => options.as_array().into_iter().flatten().collect(),
+        ValidationErrorKind::Constant { expected_value } => vec![expected_value.as_ref()],
+        _ => Vec::new(),
+    }
+}
+
+fn one_of(options: &[&Value]) -> String {
+    format!("one of {}", options.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
 fn key_of(error: &ValidationError<'_>) -> String {

@@ -89,12 +89,12 @@ impl With {
 
 /// Has libtorch compute each operation on the thread that asks for it. Work is spread over the threads of rayon, whose number the user
 /// gives, outside: a second pool beside it would take processors that nobody gave, and the order of its sums would be the machine's.
-fn one_thread_each() {
+pub(crate) fn one_thread_each() {
     static TOLD: Once = Once::new();
-    TOLD.call_once(|| {
-        tch::set_num_interop_threads(1); // once a process, before the first operation
-        tch::set_num_threads(1);
-    });
+    TOLD.call_once(|| tch::set_num_interop_threads(1)); // once a process, before the first operation
+    // OpenMP keeps the number thread by thread.
+    tch::set_num_threads(1);
+    rayon::broadcast(|_| tch::set_num_threads(1));
 }
 
 /// The weighed sum of squared residuals of `predictions` over the observed values of `batch`.
@@ -111,6 +111,6 @@ mod tests {
     fn libtorch_takes_no_threads_of_its_own() {
         one_thread_each();
         assert_eq!(tch::get_num_threads(), 1);
-        assert_eq!(std::thread::spawn(tch::get_num_threads).join().unwrap(), 1, "on threads that begin later");
+        assert!(rayon::broadcast(|_| tch::get_num_threads()).iter().all(|&threads| threads == 1));
     }
 }
