@@ -105,6 +105,9 @@ impl Manifest {
         if !self.weights.is_empty() {
             counted("weights", self.weights.len(), "channels", self.channels.len());
         }
+        if !self.observed.is_empty() {
+            counted("observed", self.observed.len(), "channels", self.channels.len());
+        }
         for (e, environment) in self.environments.iter().enumerate() {
             let key = format!("environments.{e}.parameters");
             counted(&key, environment.parameters.len(), "parameters", self.parameters.len());

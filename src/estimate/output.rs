@@ -45,6 +45,9 @@ pub struct Manifest {
     pub data_tolerance: Option<f64>,
     /// `affine` or `quadratic`; absent where there is no map.
     pub map: Option<String>,
+    /// What known equations give of the state where the system starts, in words; absent where they give nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
     pub evaluation: Evaluation,
     /// The estimated splits, one file each.
     pub splits: Vec<Split>,
@@ -121,6 +124,7 @@ impl Output {
             context_dimension: model.map_or(0, |model| model.manifest.context_dimension),
             data_tolerance: of_dataset.data_tolerance,
             map: model.and_then(|model| model.map.as_ref()).map(|map| map.kind.name().to_owned()),
+            start: None,
             evaluation: Evaluation::default(),
             splits: Vec::new(),
             files: Vec::new(),
@@ -128,6 +132,12 @@ impl Output {
         let schema = Arc::new(schema(&manifest));
         let time_unit = of_dataset.time_unit.clone();
         Ok(Output { target: target.to_owned(), directory, manifest, schema, time_unit })
+    }
+
+    /// Says what the equations give of the state where the system starts.
+    pub fn with_start(mut self, start: Option<String>) -> Self {
+        self.manifest.start = start;
+        self
     }
 
     pub fn split(&self, split: Split) -> Result<SplitWriter, Error> {

@@ -115,6 +115,7 @@ fn summary(plan: &Plan, model: Option<&StoredModel>, estimates: &estimate::Manif
         seed: plan.seed,
         data_tolerance: estimates.data_tolerance,
         map: estimates.map.clone(),
+        start: estimates.start.clone(),
         training_steps: training.map_or(0, |training| training.steps),
         mse_validation: training.map(|training| training.validation),
     }

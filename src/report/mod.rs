@@ -112,6 +112,9 @@ pub struct Summary {
     pub data_tolerance: Option<f64>,
     /// `affine` or `quadratic`.
     pub map: Option<String>,
+    /// What known equations give of the state where the system starts, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
     pub training_steps: u64,
     /// Mean squared error on the validation split of the chosen model.
     pub mse_validation: Option<f64>,

@@ -109,6 +109,9 @@ pub fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undrawn: &[
             number::count(input.summary.evaluation.environments as u64)
         );
     }
+    if let Some(start) = &input.summary.start {
+        let _ = writeln!(page, "<p>Not estimated, but given by the equations: {}.</p>", escape(start));
+    }
     if let Some(intervals) = tables::intervals(&input.summary) {
         page.push_str(&intervals);
     }

@@ -7,7 +7,7 @@ use super::coordinates::Coordinate;
 use super::experiment::{Law, Model};
 use super::series::Series;
 use crate::dataset::Dataset;
-use crate::estimate::{Bounds, Error};
+use crate::estimate::{Bounds, Error, InitialState};
 use crate::generate::{self, Observation};
 use crate::schema::{Grid, Quantity, Split, Trajectory};
 use crate::systems::{Dynamics, Problem, Problems, System};
@@ -165,6 +165,20 @@ impl Equations {
         equations.known = distinct(known.collect());
         equations.starts = starts(&equations.known);
         Ok(equations)
+    }
+
+    /// What is given of the state where the system starts, in words; none where nothing is, or the first sample is taken as it is.
+    pub fn start(&self, initial_state: InitialState) -> Option<String> {
+        let given = (0..self.model.channels).filter_map(|value| {
+            let given = self.model.given(value).filter(|_| initial_state == InitialState::Estimated)?;
+            Some(format!("{} = {given}", self.channel_names[value]))
+        });
+        let given: Vec<String> = given.collect();
+        let when = match self.model.start {
+            Some(start) => format!("at t = {start}"),
+            None => "at the first sample or event of each trajectory".to_owned(),
+        };
+        (!given.is_empty()).then(|| format!("{} {when}", given.join(", ")))
     }
 
     /// A trajectory of the dataset with the channels of the system.

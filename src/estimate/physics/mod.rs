@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
@@ -36,7 +37,7 @@ use super::{
     output,
 };
 use crate::dataset::Dataset;
-use crate::progress::{Interrupt, Run};
+use crate::progress::{Event, Interrupt, Run};
 use crate::schema::{Split, Trajectory};
 use equations::Equations;
 use experiment::Experiment;
@@ -55,8 +56,16 @@ pub fn run(settings: &super::Settings, dataset: &Dataset, directory: &Path, run:
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
     check_settings(settings, dataset, &estimator.equations.quantities)?;
     let output = output::Output::create(directory, dataset, None, &estimator.equations.quantities, settings)?;
+    let output = output.with_start(estimator.equations.start(estimator.initial_state));
     let block = |split, block: Vec<Observed>| estimator.block(split, block);
-    estimate_splits(settings, dataset, output, Evaluation::default(), run, block)
+    let outcome = estimate_splits(settings, dataset, output, Evaluation::default(), run, block)?;
+    let early = estimator.early.into_inner();
+    if early > 0 {
+        let what =
+            "time stands in the equations, and samples lie before t = 0; `reason` of each says what became of them";
+        run.emit(Event::Warn(format!("estimate.physics.system: {what} (environments: {early})")));
+    }
+    Ok(outcome)
 }
 
 /// The first trajectory of an environment with something to follow, and the fitted states `[T, C]` at its samples, complete ones and others:
@@ -103,6 +112,8 @@ struct Estimator<'a> {
     /// Rows of held-out trajectories of adapted environments.
     held_out: BTreeMap<String, Vec<usize>>,
     initial_state: InitialState,
+    /// Environments with samples before the time at which the system starts.
+    early: AtomicUsize,
     interrupt: &'a Interrupt,
 }
 
@@ -115,7 +126,17 @@ impl<'a> Estimator<'a> {
         // Fields have too many values to estimate them all.
         let usual = if dataset.manifest().grid.is_some() { InitialState::Observed } else { InitialState::Estimated };
         let initial_state = settings.initial_state.unwrap_or(usual);
-        Ok(Estimator { settings, of_physics, dataset, equations, hull, held_out, initial_state, interrupt })
+        Ok(Estimator {
+            settings,
+            of_physics,
+            dataset,
+            equations,
+            hull,
+            held_out,
+            initial_state,
+            early: AtomicUsize::new(0),
+            interrupt,
+        })
     }
 
     /// The rows of a block of environments, and their fitted trajectories.
@@ -127,6 +148,7 @@ impl<'a> Estimator<'a> {
         let Observed { id, parameters, trajectories } = observed;
         let trajectories = self.usable(trajectories);
         let (experiment, fit) = self.fit(&trajectories);
+        self.early.fetch_add(usize::from(experiment.early().is_some()), Relaxed);
         let test_mse = match self.held_out.get(&id) {
             Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &fit.values)?,
             _ => None,
