@@ -53,9 +53,10 @@ pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&
     let word = word.to_lowercase();
     let scored = names.map(|name| {
         let lower = name.to_lowercase();
-        (strsim::jaro_winkler(&word, &lower), strsim::damerau_levenshtein(&word, &lower), name)
+        (strsim::jaro_winkler(&word, &lower), lower, name)
     });
-    let (likeness, typos, name) = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let (likeness, lower, name) = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let typos = strsim::damerau_levenshtein(&word, &lower);
     // Likeness favours common beginnings; in short words one typo, such as two swapped letters, weighs too much in it.
     (likeness > 0.8 || (typos == 1 && word.len() > 2)).then_some(name)
 }
