@@ -60,7 +60,7 @@ FAMILIES = {
         "field": lambda s, t, p: [-p[0] * s[0] + p[1] * s[1], p[0] * s[0] - p[1] * s[1] - p[2] * s[1] ** 2],
         "parameters": {"k1": (0.1, 1e3), "k2": (0.1, 1e4), "k3": (0.1, 1e4)},
         "truth": [(5, 20), (50, 200), (20, 100)],
-        "initial": [(1, 1), (0, 0)], "noise": [0.005, 0.0005], "times": np.geomspace(1e-3, 5, 40),
+        "initial": [(1, 1), (0, 0)], "noise": [0.005, 0.0005], "times": np.concatenate([[0], np.geomspace(1e-3, 5, 39)]),
     },
     "tanks": {
         "states": {"h1": "inflow - r1*sqrt(abs(h1))", "h2": "r1*sqrt(abs(h1)) - r2*sqrt(abs(h2))"},
@@ -93,7 +93,7 @@ def write(name, family, count, directory):
             observed = observed + draw.normal(size=observed.shape) * family["noise"]
             cases.append((f"c{case:03}", truth, observed))
             for time_, state in zip(family["times"], observed):
-                table.write(f"c{case:03},{time_!r}," + ",".join(repr(float(value)) for value in state) + "\n")
+                table.write(f"c{case:03},{float(time_)!r}," + ",".join(repr(float(value)) for value in state) + "\n")
     states = ",\n".join(
         f'{{ name = "{state}", derivative = "{derivative}", initial = [{low}, {high}] }}'
         for (state, derivative), (low, high) in zip(family["states"].items(), family["initial"]))

@@ -183,6 +183,17 @@ impl<'a> Experiment<'a> {
             .then(|| format!("time stands in the equations, and the samples begin before it does, at t = {first}"))
     }
 
+    /// A channel whose given value lies more than so many times its `noise [C]` beside the first sample, that value, and the sample.
+    pub fn contradiction(&self, noise: &[f64], times: f64) -> Option<(usize, f64, f64)> {
+        let measured = self.series.iter().filter(|series| !series.starts_apart);
+        let pairs = measured.flat_map(|series| {
+            let first = series.observed.iter().take(self.model.size()).enumerate();
+            first.filter_map(|(value, measured)| Some((self.model.channel(value), self.model.given(value)?, *measured)))
+        });
+        let obeyed = pairs.filter(|_| self.initial_state == InitialState::Estimated);
+        obeyed.into_iter().find(|(channel, given, measured)| (measured - given).abs() > times * noise[*channel])
+    }
+
     /// How many unknowns there are.
     pub fn unknowns(&self) -> usize {
         self.model.coordinates.len() + self.own.iter().map(Vec::len).sum::<usize>()

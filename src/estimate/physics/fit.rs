@@ -32,6 +32,8 @@ const GREATEST_DAMPING: f64 = 1e12;
 const LONGEST: f64 = 1.0;
 /// A step that promises less than this share of the noise is the last one: it moves the estimate by a thousandth of its error.
 const PROMISING: f64 = 1e-6;
+/// A first sample that lies so many times the noise beside what the equations give there contradicts them.
+const CONTRADICTORY: f64 = 5.0;
 /// Times that a descent is taken up again where it was still going down at its limit of iterations.
 const DESCENTS: usize = 5;
 /// Times that weights are made anew from residuals.
@@ -334,6 +336,13 @@ impl Fitter<'_> {
             Loss::Squares => (residuals.iter().map(|it| it * it).sum::<f64>() / residuals.len().max(1) as f64).sqrt(),
             Loss::Huber => robust::deviation(residuals.iter().map(|it| it.abs())).unwrap_or(0.0),
         }
+    }
+
+    /// A channel whose given value at the start is not what was measured there, that value, and the sample.
+    pub fn contradiction(&self) -> Option<(usize, f64, f64)> {
+        let floors = self.experiment.scales.iter().map(|scale| 10.0 * self.settings.rtol * scale);
+        let noise: Vec<f64> = self.noise.iter().zip(floors).map(|(noise, floor)| noise.max(floor)).collect();
+        self.experiment.contradiction(&noise, CONTRADICTORY)
     }
 
     /// The noise of a channel by its own samples.

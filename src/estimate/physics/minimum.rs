@@ -84,6 +84,11 @@ impl Fitter<'_> {
             let name = names.channels[channel];
             format!("residuals of {size:.3e} in {name}, whose samples show a noise of {noise:.3e}")
         });
+        let far = far.or_else(|| {
+            let (channel, given, first) = self.contradiction()?;
+            let name = names.channels[channel];
+            Some(format!("the equations give {name} = {given} where the first sample is {first}; widen its `initial`, or begin where it holds"))
+        });
         let at_bound = || {
             let bounds = (0..d).filter(|&k| held[k]).map(|k| {
                 let is_lower = values[k] <= experiment.model.coordinates[k].lower;
