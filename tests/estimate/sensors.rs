@@ -71,7 +71,7 @@ const DEFECTS: [(&str, Defect); 16] = [
         values
             .iter()
             .enumerate()
-            .map(|(t, value)| if t % 6 == 4 { value + 2.0 * (high - low) } else { *value })
+            .map(|(t, value)| if t % 10 == 4 { value + 2.0 * (high - low) } else { *value })
             .collect()
     }),
     ("late by three samples", |values| (0..values.len()).map(|t| values[t.saturating_sub(3)]).collect()),
