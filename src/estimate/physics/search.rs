@@ -34,6 +34,8 @@ const SPREAD_STARTS: usize = 24;
 const FEWEST: usize = 8;
 /// Share of the evaluations that may be spent on starts after a convincing one.
 const COMPARING: f64 = 0.02;
+/// Share of the evaluations that looking for minima may take, so that enough is left for a close look.
+const EXPLORING: f64 = 0.5;
 /// Minima that are looked at closely at most.
 const CLOSELY: usize = 5;
 /// A minimum whose residuals are larger by no more than this share may be as good, as far as a rough fit tells; so may all that are smaller.
@@ -170,7 +172,7 @@ impl Fitter<'_> {
                 }
                 Err(reason) => failure = failure.or(Some(reason)),
             }
-            if self.meter.check().is_err() {
+            if self.meter.check().is_err() || self.meter.share() > EXPLORING {
                 break;
             }
             let compared = !starts.is_empty() || attempt + 1 >= FEWEST || self.meter.share() > COMPARING;
