@@ -91,6 +91,10 @@ pub enum Error {
     DivergedForecast { time: f64 },
     #[error("estimate.bounds.{name}: found min {min} above max {max}; expected the smaller one as min")]
     ReversedBounds { name: String, min: f64, max: f64 },
+    #[error(
+        "found the parameter or channel that makes the column `{column}`, which the table of estimates has already; rename it"
+    )]
+    RepeatedColumn { column: String },
     #[error("found {found}; expected {expected}")]
     Unpredictable { found: String, expected: String },
     #[error("{}", .0.iter().map(|problem| format!("estimate.physics.{problem}")).collect::<Vec<_>>().join("\n"))]

@@ -1,6 +1,6 @@
 //! The estimates on disk: one Parquet row an environment, and a manifest.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -130,6 +130,10 @@ impl Output {
             files: Vec::new(),
         };
         let schema = Arc::new(schema(&manifest));
+        let mut seen = BTreeSet::new();
+        if let Some(field) = schema.fields().iter().find(|field| !seen.insert(field.name())) {
+            return Err(Error::RepeatedColumn { column: field.name().clone() });
+        }
         let time_unit = of_dataset.time_unit.clone();
         Ok(Output { target: target.to_owned(), directory, manifest, schema, time_unit })
     }

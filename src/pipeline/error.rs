@@ -142,6 +142,7 @@ impl Error {
                 | estimate::Error::EstimatedFields
                 | estimate::Error::Physics(_)
                 | estimate::Error::ReversedBounds { .. }
+                | estimate::Error::RepeatedColumn { .. }
                 | estimate::Error::Unpredictable { .. }
                 | estimate::Error::TooFewForMap { .. } => 2,
                 _ => 3,

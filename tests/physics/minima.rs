@@ -9,7 +9,7 @@ use paramill::schema::{Quantity, Split, Trajectory};
 
 use super::common::manifest;
 use super::model::{dataset_of, generate};
-use super::rows;
+use super::{rows, run};
 
 /// Simulated with noise, and fitted without any known parameters to start from.
 fn fitted(root: &Path, system: &str, noise: &str) -> Vec<Row> {
@@ -121,6 +121,40 @@ fn two_minima_that_explain_the_data_alike_are_both_named() {
         for expected in [volume, other] {
             assert!(volumes.iter().any(|it| (it / expected - 1.0).abs() < 0.1), "{expected} in {}", row.reason);
         }
+    }
+}
+
+#[test]
+fn a_parameter_whose_sign_changes_nothing_is_not_ok() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = decays(root.path(), vec![decay("a", 0.5, 40, |_| 0.0)]);
+    let signed = RATE.replace("0.1", "-2.0");
+    let row = rows(&leak(&signed, "-rate^2 * level"), &dataset, Split::Adapt).remove(0);
+    assert_eq!(row.status, Status::Unidentifiable, "{row:?}");
+    assert!(row.reason.contains("rate -7.07") && row.reason.contains("rate 7.07"), "{}", row.reason);
+}
+
+/// All that varies is noise: the constant is the right fit.
+#[test]
+fn a_system_at_rest_is_fitted() {
+    let root = tempfile::tempdir().unwrap();
+    let mut rest = decay("a", 0.0, 40, |_| 0.0);
+    rest.parameters = vec![Some(2.0)];
+    let dataset = decays(root.path(), vec![rest]);
+    let inflow = RATE.replace("upper = 2.0", "upper = 20.0");
+    let row = rows(&leak(&inflow, "rate - level"), &dataset, Split::Adapt).remove(0);
+    assert_eq!(row.status, Status::Ok, "{row:?}");
+    assert!((row.parameters[0].value - 2.0).abs() < 0.003 && !is_wrong(&row), "{row:?}");
+}
+
+#[test]
+fn a_parameter_that_is_named_like_a_column_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = decays(root.path(), vec![decay("a", 0.5, 40, |_| 0.0)]);
+    for name in ["status", "noise_level", "points"] {
+        let settings = leak(&RATE.replace("rate", name), &format!("-{name} * level"));
+        let refused = run(&settings, &dataset, &root.path().join("estimates")).map(|_| ()).unwrap_err().to_string();
+        assert!(refused.contains(&format!("`{name}`, which the table of estimates has already")), "{refused}");
     }
 }
 

@@ -6,6 +6,9 @@
 //!
 //! `p` a parameter in its unit. Steps in `theta` are relative ones, or shares of the range; bounds become bounds of `theta`.
 
+/// Part of a bound down to which parameters near zero are looked for.
+const SMALLEST: f64 = 1e-4;
+
 /// One estimated parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Coordinate {
@@ -45,10 +48,19 @@ impl Coordinate {
         (self.of(self.lower), self.of(self.upper))
     }
 
-    /// The value at a share of the way from the lower bound to the upper one, in `theta`.
-    pub fn between(&self, share: f64) -> f64 {
-        let (low, high) = self.ends();
-        self.value(low + share * (high - low)).0
+    /// The value at a share of the way from the lower bound to the upper one, in logarithms; on both sides of zero these end at a
+    /// [`SMALLEST`] part of the bound.
+    pub fn spread(&self, share: f64) -> f64 {
+        let (lower, upper) = (self.lower, self.upper);
+        if lower > 0.0 || upper <= 0.0 {
+            let (low, high) = self.ends();
+            return self.value(low + share * (high - low)).0;
+        }
+        let below = -lower / (upper - lower);
+        match share < below {
+            true => lower * SMALLEST.powf(share / below),
+            false => upper * SMALLEST.powf((1.0 - share) / (1.0 - below)),
+        }
     }
 }
 
@@ -81,7 +93,13 @@ mod tests {
                 assert!((slope - difference).abs() < 1e-8 * slope, "{slope} {difference}");
             }
         }
-        assert!((Coordinate { lower: 1e-3, upper: 10.0 }.between(0.5) - 0.1).abs() < 1e-12);
+        assert!((Coordinate { lower: 1e-3, upper: 10.0 }.spread(0.5) - 0.1).abs() < 1e-12);
+        assert!((Coordinate { lower: -4.0, upper: -2.0 }.spread(0.5) + 3.0).abs() < 1e-12);
+        let both = Coordinate { lower: -2.0, upper: 6.0 };
+        let spread = [0.0, 0.125, 0.25, 0.625, 1.0].map(|share| both.spread(share));
+        for (value, expected) in spread.iter().zip([-2.0, -0.02, 6e-4, 0.06, 6.0]) {
+            assert!((value - expected).abs() < 1e-12, "{spread:?}");
+        }
     }
 
     #[test]

@@ -84,7 +84,17 @@ impl Fitter<'_> {
             let name = names.channels[channel];
             format!("residuals of {size:.3e} in {name}, whose samples show a noise of {noise:.3e}")
         });
-        let far = far.or_else(|| {
+        // Of samples that are few the noise is not told well, but equations explain more than the mean does.
+        let unexplained = || {
+            let is_nothing = |&channel: &usize| {
+                let size = self.size_of(&point.rollout, channel);
+                size > 0.7 * experiment.scales[channel] && size > 3.0 * self.noise_of(channel)
+            };
+            let channel = (0..experiment.model.channels).find(is_nothing)?;
+            let [size, scale] = [self.size_of(&point.rollout, channel), experiment.scales[channel]];
+            Some(format!("residuals of {size:.3e} in {}, which deviates by {scale:.3e}", names.channels[channel]))
+        };
+        let far = far.or_else(unexplained).or_else(|| {
             let (channel, given, first) = self.contradiction()?;
             let name = names.channels[channel];
             Some(format!("the equations give {name} = {given} where the first sample is {first}; widen its `initial`, or begin where it holds"))

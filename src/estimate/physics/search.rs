@@ -1,7 +1,6 @@
 //! Which minimum a fit ends at: the best of those that several starts lead to, and whether another explains the data as well.
 //!
-//! Starts are the known parameters of training environments, then parameters spread over the bounds, in logarithms where these are
-//! positive. A minimum is convincing if its residuals are small beside the spread of the data, and no more than ten times their
+//! Starts are the known parameters of training environments, then parameters spread over the orders of magnitude inside the bounds. A minimum is convincing if its residuals are small beside the spread of the data, and no more than ten times their
 //! [noise](crate::estimate::residuals). A start from known parameters may then be the only one; where nothing is known beforehand, several
 //! starts are compared all the same, as far as they cost little.
 
@@ -20,6 +19,8 @@ const FAIR_BY_MEDIAN: f64 = 0.15;
 pub(super) const SAME: f64 = 0.01;
 /// Residuals beyond this share are no fit at all.
 const NOTHING: f64 = 0.9;
+/// Unless all that varies is noise, as of a system at rest: then they are about as large as the spread, and no larger.
+const CONSTANT: f64 = 1.1;
 /// Residuals beyond so many times the noise of the data are not noise; those below the other may be.
 pub(super) const FAR: f64 = 10.0;
 const NEAR: f64 = 3.0;
@@ -78,7 +79,8 @@ impl Fitter<'_> {
         let [best, ..] = minima.as_slice() else { unreachable!("an exploration without any minimum is an error") };
         let share = self.share(best);
         let is_held = self.experiment.held(&best.unknowns, &best.normal).contains(&true);
-        if share > NOTHING && !is_held {
+        let is_noise = share < CONSTANT && self.excess(best, rough.rtol).is_some_and(|(_, excess)| excess < NEAR);
+        if share > NOTHING && !is_held && !is_noise {
             if let Err(halt) = self.meter.check() {
                 return Err((Status::NotConverged, halt.to_string()));
             }
@@ -89,9 +91,11 @@ impl Fitter<'_> {
         let degrees = self.experiment.cells.len().saturating_sub(self.experiment.unknowns()).max(1) as f64;
         let most = (share * (1.0 + RIVALLING + DECISIVE / degrees)).max(ROUGHLY_NOTHING);
         let mut found: Option<Best> = None;
-        for minimum in minima.into_iter().take(CLOSELY) {
+        // Shares as the rough fits left them: a close look weighs anew.
+        let minima: Vec<(f64, Point)> = minima.into_iter().map(|minimum| (self.share(&minimum), minimum)).collect();
+        for (share, minimum) in minima.into_iter().take(CLOSELY) {
             let is_done = found.as_ref().is_some_and(|best| best.end.is_none() && !self.is_far(&best.point));
-            if is_done && self.share(&minimum) > most {
+            if is_done && share > most {
                 continue;
             }
             let (weights, limit) = (self.weights.clone(), self.limit);
@@ -251,10 +255,10 @@ impl Fitter<'_> {
     }
 }
 
-/// Parameters inside their bounds: the middle first, then evenly over all.
+/// Parameters inside their bounds, evenly over the orders of magnitude there.
 fn spread_starts(coordinates: &[Coordinate]) -> impl Iterator<Item = Vec<f64>> + use<'_> {
     const PRIMES: [usize; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     let share = |index: usize, k: usize| if index == 0 { 0.5 } else { halton(index, PRIMES[k % PRIMES.len()]) };
     (0..SPREAD_STARTS)
-        .map(move |index| coordinates.iter().enumerate().map(|(k, it)| it.between(share(index, k))).collect())
+        .map(move |index| coordinates.iter().enumerate().map(|(k, it)| it.spread(share(index, k))).collect())
 }
