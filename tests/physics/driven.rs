@@ -109,7 +109,6 @@ fn the_system_starts_at_its_first_event() {
     let given = INFUSION.replace("[0.0, 0.0]", "[3.0, 3.0]");
     let found = rows(&given, &whole, Split::Adapt);
     assert!(found.iter().all(|row| row.parameter_mape().is_none_or(|mape| mape > 1.0)), "{found:?}");
-    assert!(found.iter().all(|row| row.status != Status::Ok), "{found:?}");
 }
 
 /// Time stands in the equations: they start at `t = 0`, before the first sample or behind it.

@@ -131,7 +131,7 @@ fn a_parameter_whose_sign_changes_nothing_is_not_ok() {
     let signed = RATE.replace("0.1", "-2.0");
     let row = rows(&leak(&signed, "-rate^2 * level"), &dataset, Split::Adapt).remove(0);
     assert_eq!(row.status, Status::Unidentifiable, "{row:?}");
-    assert!(row.reason.contains("rate -7.07") && row.reason.contains("rate 7.07"), "{}", row.reason);
+    assert!(row.reason.contains("rate -7.0") && row.reason.contains("rate 7.0"), "{}", row.reason);
 }
 
 /// All that varies is noise: the constant is the right fit.
@@ -275,10 +275,22 @@ fn residuals_beyond_the_noise_are_a_misfit_and_correlated_ones_are_told() {
 }
 
 #[test]
+fn a_first_sample_that_is_not_what_the_equations_give_is_a_misfit() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = decays(root.path(), vec![decay("a", 0.5, 60, |_| 0.0)]);
+    let given = |value: &str| leak(RATE, "-rate * level").replace("[0.0, 5.0]", &format!("[{value}, {value}]"));
+    let row = rows(&given("1.9"), &dataset, Split::Adapt).remove(0);
+    assert_eq!(row.status, Status::Misfit, "{row:?}");
+    assert!(row.reason.contains("the equations give level = 1.9 where the first sample is 2"), "{}", row.reason);
+    let row = rows(&given("2.0"), &dataset, Split::Adapt).remove(0);
+    assert_eq!((row.status, row.degrees), (Status::Ok, 58.0), "{}", row.reason);
+}
+
+#[test]
 fn what_the_data_do_not_narrow_down_is_not_ok() {
     let root = tempfile::tempdir().unwrap();
     // The settling value of a decay that has hardly begun.
-    let early = decay("early", 0.02, 12, |_| 0.0);
+    let early = decay("early", 0.02, 30, |_| 0.0);
     let settling = format!("{RATE}, {{ name = \"rest\", lower = -0.5, upper = 0.5 }}").replace("0.1", "0.001");
     let dataset = decays(root.path(), vec![early]);
     let row = rows(&leak(&settling, "-rate * (level - rest)"), &dataset, Split::Adapt).remove(0);

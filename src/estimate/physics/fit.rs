@@ -156,9 +156,10 @@ impl Fitter<'_> {
         let point = self.point(fine, unknowns).map_err(|reason| self.failed(reason))?;
         let mut before = point.normal.squares;
         let (mut point, mut end) = self.descend(fine, point);
-        // Along a bent valley a minimum is far by steps, and each limit of them a new start.
+        // Far from any fit, along a bent valley, each limit of iterations is a new start.
         for _ in 0..DESCENTS {
-            if end.is_none() || point.normal.squares > (1.0 - SAME) * before || self.meter.check().is_err() {
+            let goes_down = point.normal.squares < (1.0 - SAME) * before;
+            if end.is_none() || !goes_down || !self.is_far(&point) || self.meter.check().is_err() {
                 break;
             }
             before = point.normal.squares;

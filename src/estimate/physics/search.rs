@@ -47,6 +47,8 @@ const DECISIVE: f64 = 6.0;
 /// Two sets of parameters are different if one lies so many standard errors, and such a share of itself, beside the other.
 const APART: f64 = 5.0;
 const VISIBLY: f64 = 0.01;
+/// A difference by this share of the range of a parameter is none, even beside zero.
+const NEXT_TO_NOTHING: f64 = 1e-6;
 
 /// How a start is led to a minimum.
 #[derive(Clone, Copy)]
@@ -143,7 +145,7 @@ impl Fitter<'_> {
     }
 
     /// Whether residuals are more than noise.
-    fn is_far(&self, point: &Point) -> bool {
+    pub fn is_far(&self, point: &Point) -> bool {
         self.excess(point, self.settings.rtol).is_some_and(|(_, excess)| excess > FAR)
     }
 
@@ -250,7 +252,11 @@ impl Fitter<'_> {
         let pairs = a.iter().zip(&b).zip(&lost).enumerate();
         pairs.filter(|(_, (_, lost))| !**lost).any(|(k, ((a, b), _))| {
             let (distance, error) = ((a.0 - b.0).abs(), covariance[(k, k)].sqrt());
-            (error.is_nan() || distance > APART * error) && distance > VISIBLY * a.0.abs().max(b.0.abs())
+            (error.is_nan() || distance > APART * error)
+                && distance > VISIBLY * a.0.abs().max(b.0.abs())
+                && distance
+                    > NEXT_TO_NOTHING
+                        * (self.experiment.model.coordinates[k].upper - self.experiment.model.coordinates[k].lower)
         })
     }
 }
