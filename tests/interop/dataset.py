@@ -55,7 +55,7 @@ def is_shared(rows):
 
 def check_parquet(path, split, expected):
     table = pyarrow.parquet.read_table(path)
-    assert pyarrow.parquet.read_metadata(path).metadata[b"paramill.format"] == b"2.0"
+    assert pyarrow.parquet.read_metadata(path).metadata[b"paramill.format"] == b"2.1"
     assert pyarrow.parquet.read_metadata(path).metadata[b"paramill.split"] == split.encode()
     for quantity in expected["channels"] + expected["parameters"] + expected["inputs"]:
         metadata = table.schema.field(quantity["name"]).metadata
