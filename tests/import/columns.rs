@@ -172,7 +172,9 @@ fn a_dataset_is_imported_from_its_hdf5_file() {
 
 pub fn hdf5_archive(write: impl FnOnce(&hdf5::File)) -> Archive {
     let archive = Archive::new().without_side_table();
-    let file = hdf5::File::create(archive.root.path().join("archive/tanks.h5")).unwrap();
+    // A child of the process, which another test may start now, would inherit a lock.
+    let unlocked = hdf5::File::with_options().with_fapl(|list| list.file_locking(false)).clone();
+    let file = unlocked.create(archive.root.path().join("archive/tanks.h5")).unwrap();
     write(&file);
     file.close().unwrap();
     archive.change(|settings| {

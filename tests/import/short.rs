@@ -64,10 +64,10 @@ fn an_environment_of_events_alone_is_known() {
             .change(|all| *all = toml::from_str(settings).unwrap())
     };
     let (_, trajectories, _) = archive(&[0, 1, 2, 3, 4, 5]).import();
-    let expected = [("a/1", 2), ("b/1", 0), ("c/1", 2)].map(|(id, count)| (Split::Adapt, id.to_owned(), count));
+    let expected = [("a/1", 2), ("b/1", 0), ("c/1", 3)].map(|(id, count)| (Split::Adapt, id.to_owned(), count));
     assert_eq!(lengths(&trajectories), expected);
     let again = archive(&[2, 3, 4, 0, 5, 1]).import().1;
-    assert_eq!(again, trajectories);
+    assert_eq!(format!("{again:?}"), format!("{trajectories:?}")); // NaN is equal to nothing, but reads alike
 }
 
 /// Equal rows count as often as they stand there, wherever that is.

@@ -90,7 +90,7 @@ fn what_is_wrong_with_a_table_is_told_with_its_place() {
         "time;valve [%];T in\n1;5.5;NA\n2;1.234,5;inf\n3;a\n",
         None,
         &[
-            "future.csv:2, column 2 `valve [%]`: found \"5.5\" (1 more like it: line 3); expected a finite number; write numbers as in the archive",
+            "future.csv:2, column 2 `valve [%]`: found \"5.5\"; expected a finite number; write numbers as in the archive",
             "future.csv:2, column 3 `T in`: found \"NA\"; expected a finite number; leave the cell empty",
             "future.csv:3, column 3 `T in`: found \"inf\"; ",
             "future.csv:4: found 2 cells; expected 3, as in the header",

@@ -86,7 +86,7 @@ def check_xarray(path, engine, split, expected):
     axes = [axis["name"] for axis in (expected["grid"] or {"axes": []})["axes"]]
     with xarray.open_dataset(path, engine=engine) as found:
         assert found.attrs["Conventions"] == "CF-1.11"
-        assert found.attrs["paramill_format"] == "2.0"
+        assert found.attrs["paramill_format"] == "2.1"
         assert found.attrs["title"] == f"{expected['name']}: {split}"
         assert found["time"].dims == (("time",) if shared else ("trajectory", "sample")), found["time"].dims
         assert found["time"].attrs["units"] == expected["time_unit"]
