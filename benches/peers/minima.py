@@ -1,6 +1,6 @@
 """Fits of known truth: how many of Paramill's `ok` rows are wrong, and how many fits that SciPy's multistart solves are `ok`.
 
-    python benches/peers/minima.py target/release/paramill [fits a family] [directory]
+    python benches/peers/minima.py target/release/paramill [fits a family] [directory] [fits of them by SciPy too]
 
 Families are stiff, oscillating, and with several minima. Each fit has parameters, an initial state and noise of its own. A row is wrong if
 a parameter lies beyond five of its standard errors; SciPy has solved a fit if the best of its starts is within five of its own.
@@ -170,7 +170,7 @@ def main():
     binary = os.path.abspath(sys.argv[1])
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 72
     directory = sys.argv[3] if len(sys.argv) > 3 else "runs/minima"
-    with_scipy = "--no-scipy" not in sys.argv
+    of_scipy = int(sys.argv[4]) if len(sys.argv) > 4 else count
     os.makedirs(directory, exist_ok=True)
     total = np.zeros(5, int)
     print("family        fits    ok  wrong  solved by scipy  ok of these   seconds, scipy's")
@@ -192,7 +192,7 @@ def main():
             if wrong:
                 print("   wrong:", case, [(it, row[it], row[f"{it}_standard_error"], value) for it, value in zip(names, truth)])
             solved = False
-            if with_scipy:
+            if int(case[1:]) < of_scipy:
                 values, errors = scipy_fit(family, observed)
                 solved = bool(np.all(np.abs(values - truth) < 5 * errors))
             if solved and not ok:
