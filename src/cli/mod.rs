@@ -2,13 +2,16 @@
 
 mod arguments;
 mod check;
+mod completions;
 mod dataset;
 mod import;
 mod inputs;
 mod kinds;
 mod list;
+mod man;
 mod output;
 mod predict;
+mod reference;
 mod run;
 mod schema;
 mod show;
@@ -17,10 +20,15 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::pipeline::Error;
 use arguments::{Arguments, Command};
+
+/// The command line as clap knows it: what completions, manual and reference are made from.
+pub fn command() -> clap::Command {
+    Arguments::command()
+}
 
 /// Parses the process's arguments and does what they say.
 pub fn main() -> ExitCode {
@@ -48,6 +56,9 @@ pub fn main() -> ExitCode {
         Command::Schema(command) => schema::schema(&command),
         Command::List(command) => list::list(&command),
         Command::Dataset(command) => dataset::dataset(&command, arguments.quiet),
+        Command::Reference(command) => reference::reference(&command),
+        Command::Completions(command) => completions::completions(&command),
+        Command::Man(command) => man::man(&command),
     };
     ExitCode::from(done.unwrap_or_else(|error| {
         if as_json {
