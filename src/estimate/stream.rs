@@ -1,10 +1,16 @@
 //! The environments of a split in blocks of bounded size, read by one thread while others compute.
 
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
-use super::Error;
-use crate::dataset::Dataset;
-use crate::schema::{Split, Trajectory};
+use super::error::Error;
+use crate::checkpoint::StoredModel;
+use crate::dataset::{Dataset, IndexEntry};
+use crate::engine::{Compute, ComputeError, warn_of_cuda};
+use crate::problems::settings::Problem;
+use crate::progress::{Event, Run};
+use crate::schema::{Input, Quantity, Split, Trajectory};
+use crate::{checkpoint, dataset};
 
 /// Environments that are read, adapted and written together, at most.
 const BLOCK: usize = 1024;
@@ -12,7 +18,7 @@ const BLOCK: usize = 1024;
 const BLOCK_VALUES: usize = 1 << 21;
 
 /// One environment and all its trajectories in the split.
-pub(super) struct Observed {
+pub(crate) struct Observed {
     pub id: String,
     /// `[d_p]`, as far as known.
     pub parameters: Vec<Option<f64>>,
@@ -23,7 +29,7 @@ pub(super) struct Observed {
 ///
 /// # Errors
 /// The first error of reading, or of `work`.
-pub(super) fn for_each_block(
+pub(crate) fn for_each_block(
     dataset: &Dataset,
     split: Split,
     mut work: impl FnMut(Vec<Observed>) -> Result<(), Error>,
@@ -88,4 +94,21 @@ fn read(dataset: &Dataset, split: Split, mut send: impl FnMut(Result<Vec<Observe
     if !block.is_empty() {
         send(Ok(block));
     }
+}
+
+/// An environment with the rows of its trajectories in a split.
+pub(crate) struct EnvironmentRows {
+    pub(crate) id: String,
+    pub(crate) rows: Vec<usize>,
+}
+
+pub(crate) fn environments(index: &[IndexEntry]) -> Vec<EnvironmentRows> {
+    let mut environments: Vec<EnvironmentRows> = Vec::new();
+    for (row, entry) in index.iter().enumerate() {
+        match environments.last_mut() {
+            Some(last) if last.id == entry.environment => last.rows.push(row),
+            _ => environments.push(EnvironmentRows { id: entry.environment.clone(), rows: vec![row] }),
+        }
+    }
+    environments
 }

@@ -1,0 +1,37 @@
+//! Columns of a table that have no role yet.
+
+use super::doses::{Doses, doses};
+use super::look::{Elsewhere, Look, ROWS, are_kept};
+use super::names::{
+    CHANNELS, ENVIRONMENTS, FLAGS, Named, OF_DOSES, ROW_NUMBERS, TIMES, TRAJECTORIES, UNITS, VALUES, is_quantity,
+    named, speaks_of_time,
+};
+use super::rows::{distinct, repeated, tell};
+use super::stacked::{Stacked, names_of_channels, stacked, units};
+use crate::units::Unit;
+
+/// Different cells of a column that is left out which are shown.
+const SHOWN: usize = 4;
+
+/// The columns that have no role yet.
+pub(crate) struct Free<'a>(pub Vec<&'a Look>);
+
+impl<'a> Free<'a> {
+    pub fn take(&mut self, is: impl Fn(&Look) -> bool) -> Option<&'a Look> {
+        let position = self.0.iter().position(|look| is(look))?;
+        Some(self.0.remove(position))
+    }
+
+    pub fn take_this(&mut self, this: &Look) {
+        self.0.retain(|look| !std::ptr::eq(*look, this));
+    }
+}
+
+/// The first cells of a column.
+pub(crate) fn shown(look: &Look) -> String {
+    let mut shown: Vec<String> = look.values.iter().take(SHOWN).map(|value| crate::problems::shown(value)).collect();
+    if look.values.len() > SHOWN {
+        shown.push("...".to_owned());
+    }
+    shown.join(", ")
+}

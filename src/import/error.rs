@@ -1,0 +1,36 @@
+//! Why an import gave no dataset.
+
+use crate::problems::Problem;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::tables::files;
+use super::trajectories::read::Trajectories;
+use super::trajectories::samples::Samples;
+use super::trajectories::splits::Assignment;
+use crate::dataset;
+use crate::dataset::{Manifest, Parent, Provenance, Writer};
+use crate::problems::Problems;
+use crate::progress::{Event, Interrupt, Run};
+use crate::schema::{FormatVersion, Split, Trajectory};
+
+/// Why an import gave no dataset.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The settings contradict themselves or the data; nothing was written.
+    #[error("{}", lines(.0))]
+    Settings(Vec<Problem>),
+    /// The source files have problems; nothing was written.
+    #[error("{}", lines(.0))]
+    Data(Vec<Problem>),
+    /// A signal asked to stop; nothing was written.
+    #[error("interrupted by signal {signal}; nothing was written")]
+    Interrupted { signal: i32 },
+    /// The dataset could not be written.
+    #[error(transparent)]
+    Dataset(#[from] dataset::Error),
+}
+
+pub(crate) fn lines(problems: &[Problem]) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
+}
