@@ -9,18 +9,7 @@
 //! term   = [prefix] name [ ("^" | "**" | "") integer ] | number [ "^" integer ] | "(" unit ")"
 //! ```
 
-use std::collections::BTreeSet;
 use std::f64::consts::PI;
-use std::path::{Component, Path};
-
-use crate::dataset::RESERVED;
-use crate::expressions::Formula;
-use crate::import::settings::events::Shape;
-use crate::import::settings::table::{Layout, Table};
-use crate::import::settings::{Role, Selection, Settings, Splits};
-use crate::import::tables::csv::Delimiter;
-use crate::import::tables::files::{ids_in, is_pattern};
-use crate::problems::{Kind, Problem, shown};
 
 /// Base dimensions in the order of the exponents.
 const DIMENSIONS: usize = 8;

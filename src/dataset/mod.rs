@@ -14,13 +14,13 @@
 
 pub(crate) mod error;
 pub(crate) mod store;
+pub(crate) mod seal;
+pub(crate) mod manifest;
 pub(crate) mod check;
-pub(crate) mod parquet_store;
 pub(crate) mod reader;
 pub(crate) mod hdf5_store;
 pub(crate) mod layout;
-pub(crate) mod manifest;
-pub(crate) mod seal;
+pub(crate) mod parquet_store;
 pub(crate) mod card;
 pub(crate) mod croissant;
 pub(crate) mod kept;
@@ -43,7 +43,6 @@ pub use kept::Kept;
 pub(crate) use layout::{RESERVED, listed_problem};
 pub(crate) use manifest::grid_problems;
 pub use manifest::{FileEntry, Manifest, Parent, Provenance, SplitSummary, Treatment};
-pub(crate) use parquet_store::caught;
 pub(crate) use parquet_store::pages::Pages;
 pub use reader::{Batches, Dataset, IndexEntry};
 pub use seal::seal;

@@ -5,19 +5,14 @@ use super::stream;
 use super::table::evaluation::{self, Evaluation};
 use super::table::row::Row;
 use super::table::{fitted, output};
-use std::path::{Path, PathBuf};
 
 use super::error::Error;
-use super::run::run;
-use super::stream::{Observed, environments};
+use super::stream::Observed;
 use super::table::output::Outcome;
 use crate::checkpoint::StoredModel;
-use crate::dataset::{Dataset, IndexEntry};
-use crate::engine::{Compute, ComputeError, warn_of_cuda};
-use crate::problems::settings::Problem;
+use crate::dataset::Dataset;
 use crate::progress::{Event, Run};
 use crate::schema::{Input, Quantity, Split};
-use crate::{checkpoint, dataset};
 
 /// Estimates the splits that `settings` name, a block of environments at a time, and finishes `output`.
 pub(crate) fn estimate_splits(

@@ -1,14 +1,9 @@
 //! Why there are no estimates.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::stream::{Observed, environments};
-use crate::checkpoint::StoredModel;
-use crate::dataset::{Dataset, IndexEntry};
-use crate::engine::{Compute, ComputeError, warn_of_cuda};
+use crate::engine::ComputeError;
 use crate::problems::settings::Problem;
-use crate::progress::{Event, Run};
-use crate::schema::{Input, Quantity, Split};
 use crate::{checkpoint, dataset};
 
 /// Why there are no estimates.

@@ -12,8 +12,8 @@
 pub(crate) mod hull;
 pub(crate) mod noise;
 pub(crate) mod residuals;
-pub(crate) mod stream;
 pub(crate) mod error;
+pub(crate) mod stream;
 pub(crate) mod misfit;
 pub(crate) mod learned;
 pub(crate) mod table;
@@ -32,7 +32,10 @@ pub use table::interval::Bounds;
 pub use table::output::{Manifest, read_rows, rows, verify};
 
 pub use error::Error;
+pub use learned::adapt::Adapter;
+pub use learned::adaptation::Adaptation;
 pub use learned::context_range::extrapolates;
+pub use learned::map;
 pub use run::run;
 pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Noise, Settings};
 pub use table::output::Outcome;

@@ -4,19 +4,15 @@ use super::learned::estimator as learned;
 use super::settings::Settings;
 use super::table::evaluation::Evaluation;
 use super::table::output;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::driver::{check_bounds, check_quantities, check_settings, estimate_splits};
 use super::error::Error;
-use super::stream::Observed;
 use super::table::output::Outcome;
 use crate::checkpoint::StoredModel;
-use crate::dataset::{Dataset, IndexEntry};
-use crate::engine::{Compute, ComputeError, warn_of_cuda};
-use crate::problems::settings::Problem;
-use crate::progress::{Event, Run};
-use crate::schema::{Input, Quantity, Split};
-use crate::{checkpoint, dataset};
+use crate::dataset::Dataset;
+use crate::engine::{Compute, warn_of_cuda};
+use crate::progress::Run;
 
 /// Fits a context to every environment of the splits in `settings`, maps it to parameters, and puts `directory` in place.
 ///

@@ -1,16 +1,10 @@
 //! The environments of a split in blocks of bounded size, read by one thread while others compute.
 
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
 use super::error::Error;
-use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, IndexEntry};
-use crate::engine::{Compute, ComputeError, warn_of_cuda};
-use crate::problems::settings::Problem;
-use crate::progress::{Event, Run};
-use crate::schema::{Input, Quantity, Split, Trajectory};
-use crate::{checkpoint, dataset};
+use crate::schema::{Split, Trajectory};
 
 /// Environments that are read, adapted and written together, at most.
 const BLOCK: usize = 1024;

@@ -1,14 +1,8 @@
 //! Why nothing was generated.
 
 use crate::problems::settings::Problem;
-use std::collections::BTreeMap;
-use std::path::Path;
 
-use super::run::run;
-use super::simulation::Simulation;
-use crate::dataset::{Kept, Manifest, Provenance, Writer};
-use crate::progress::{Event, Run};
-use crate::schema::{Split, Trajectory};
+use crate::schema::Split;
 use crate::{dataset, solve};
 
 /// Why a dataset was not generated.

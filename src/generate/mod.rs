@@ -9,12 +9,12 @@
 //! bytes do not depend on threads; those of a trajectory do not depend on how many others there are.
 
 pub(crate) mod observation;
-pub(crate) mod run;
-pub(crate) mod error;
-pub(crate) mod simulation;
 pub(crate) mod samples;
 pub(crate) mod settings;
 pub(crate) mod environments;
+pub(crate) mod error;
+pub(crate) mod simulation;
+pub(crate) mod run;
 pub(crate) mod validate;
 
 pub use crate::problems::settings::Problem;

@@ -9,7 +9,6 @@ use super::simulation::Simulation;
 use crate::dataset::{Kept, Manifest, Provenance, Writer};
 use crate::progress::{Event, Run};
 use crate::schema::{Split, Trajectory};
-use crate::{dataset, solve};
 
 /// Simulates what `settings` ask for and puts the dataset at `directory`. Where a run with the same settings was stopped or killed, its finished
 /// shards are kept, and only the rest is simulated.

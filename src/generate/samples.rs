@@ -1,14 +1,5 @@
 //! When a trajectory is sampled.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use super::simulation::Simulation;
-use crate::dataset::{Kept, Manifest, Provenance, Writer};
-use crate::progress::{Event, Run};
-use crate::schema::{Split, Trajectory};
-use crate::{dataset, solve};
-
 /// How many of `0, dt, 2 dt, ..` lie before the horizon; a multiple of `dt` that is the horizon but for rounding does not.
 pub(crate) fn sample_count(horizon: f64, time_step: f64) -> usize {
     (horizon / time_step - 1e-9).ceil() as usize

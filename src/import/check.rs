@@ -2,20 +2,12 @@
 
 use super::settings::Settings;
 use crate::problems::Problem;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::load::{Loaded, load};
-use super::run::{run, write};
-use super::tables::files;
-use super::trajectories::read::Trajectories;
-use super::trajectories::samples::Samples;
-use super::trajectories::splits::Assignment;
-use crate::dataset;
-use crate::dataset::{Manifest, Parent, Provenance, Writer};
-use crate::problems::Problems;
-use crate::progress::{Event, Interrupt, Run};
-use crate::schema::{FormatVersion, Split, Trajectory};
+use crate::progress::Interrupt;
+use crate::schema::Split;
 
 /// Reads the source files and reports every problem in them and in the settings, [`LISTED`] of a kind in a column;
 /// none if [`run`] would write the dataset. Writes nothing. `base` is what a relative `directory` starts from.

@@ -1,18 +1,8 @@
 //! Why an import gave no dataset.
 
 use crate::problems::Problem;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 
-use super::tables::files;
-use super::trajectories::read::Trajectories;
-use super::trajectories::samples::Samples;
-use super::trajectories::splits::Assignment;
 use crate::dataset;
-use crate::dataset::{Manifest, Parent, Provenance, Writer};
-use crate::problems::Problems;
-use crate::progress::{Event, Interrupt, Run};
-use crate::schema::{FormatVersion, Split, Trajectory};
 
 /// Why an import gave no dataset.
 #[derive(Debug, thiserror::Error)]

@@ -9,13 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::trajectories::read::Trajectories;
-use super::trajectories::samples::Samples;
 use super::trajectories::splits::Assignment;
-use crate::dataset;
-use crate::dataset::{Manifest, Parent, Provenance, Writer};
+use crate::dataset::Parent;
 use crate::problems::Problems;
-use crate::progress::{Event, Interrupt, Run};
-use crate::schema::{FormatVersion, Split, Trajectory};
+use crate::progress::Interrupt;
 
 /// What the source files hold.
 pub(crate) struct Loaded {

@@ -5,8 +5,8 @@
 
 pub(crate) mod settings;
 pub(crate) mod tables;
-pub(crate) mod trajectories;
 pub(crate) mod rows;
+pub(crate) mod trajectories;
 pub(crate) mod validate;
 pub(crate) mod load;
 pub(crate) mod error;

@@ -3,20 +3,15 @@
 use super::rows::store;
 use super::settings::Settings;
 use crate::problems::many;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::error::Error;
 use super::load::{Loaded, load};
-use super::tables::files;
-use super::trajectories::read::Trajectories;
 use super::trajectories::samples::Samples;
-use super::trajectories::splits::Assignment;
-use crate::dataset;
-use crate::dataset::{Manifest, Parent, Provenance, Writer};
-use crate::problems::Problems;
-use crate::progress::{Event, Interrupt, Run};
-use crate::schema::{FormatVersion, Split, Trajectory};
+use crate::dataset::{Manifest, Provenance, Writer};
+use crate::progress::{Event, Run};
+use crate::schema::{FormatVersion, Trajectory};
 
 /// Reads the source files and writes the dataset at `directory`. `base` is what a relative `directory` of the settings starts from.
 ///

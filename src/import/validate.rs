@@ -11,7 +11,7 @@ use super::tables::files::{ids_in, is_pattern};
 use crate::dataset::RESERVED;
 use crate::expressions::Formula;
 use crate::problems::{Kind, Problem, shown};
-use crate::units::{Conversion, Unit};
+use crate::units::Unit;
 
 impl Settings {
     /// Every contradiction and impossible value in the settings themselves; opens no file.

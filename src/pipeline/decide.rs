@@ -5,25 +5,17 @@
 //! the same ingredients is adopted, whoever made it; one that differs is replaced only if this pipeline made it, or by
 //! force.
 
-use std::collections::BTreeMap;
-use std::time::Instant;
-
 use serde::Serialize;
 use serde_json::Value;
 
 use super::error::Error;
-use super::executor::{Context, Executor, Product};
+use super::executor::{Executor, Product};
 use super::fingerprint::{Ingredients, canonical, differences, tool};
-use super::lock::{DatasetWriting, Lock, dataset_reading, sweep};
 use super::plan::Plan;
 use super::record::Record;
-use super::runner::run;
 use super::stage::Stage;
 use crate::dataset::{Manifest, Parent};
 use crate::digest::sha256;
-use crate::engine::Compute;
-use crate::estimate::Status;
-use crate::progress::{Event, Run};
 use crate::regular;
 use crate::schema::FormatVersion;
 

@@ -2,22 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::path::Path;
 use std::{fs, io};
 
 use serde_json::{Map, Number, Value};
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::check::schema;
-use super::check::sections::{NAME_RULE, impossible_values, is_name};
 use super::lines::Lines;
-use super::settings::{ReportSettings, Settings};
-use super::stage::Stage;
-use super::system_file;
-use crate::estimate::Method;
 use crate::problems::{Diagnostic, Place, nearest};
-use crate::{estimate, generate, import, regular, train};
+use crate::regular;
 
 /// Where a key and its value stand.
 #[derive(Clone, Debug)]

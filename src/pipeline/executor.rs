@@ -1,25 +1,18 @@
 //! What the runner asks of a stage.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::assemble;
-use super::check::archive::error_of_import;
 use super::error::Error;
-use super::fingerprint::canonical;
-use super::plan::{Plan, Source};
+use super::plan::Plan;
 use super::record::Record;
 use super::stage::Stage;
-use crate::checkpoint::{MAP_FILE, StoredModel};
-use crate::dataset::{Dataset, FileEntry, Parent};
-use crate::digest::{sha256, sha256_of_file};
-use crate::engine::{Compute, device_name};
+use crate::dataset::Parent;
+use crate::engine::Compute;
 use crate::estimate::Status;
-use crate::progress::{Event, Run};
-use crate::{checkpoint, dataset, estimate, generate, import, regular, report, seal, train};
+use crate::progress::Run;
 
 /// What a stage left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,14 +12,12 @@ use super::error::Error;
 use super::executor::{Context, Done, Executor, Product};
 use super::fingerprint::canonical;
 use super::plan::{Plan, Source};
-use super::record::Record;
 use super::stage::Stage;
 use crate::checkpoint::{MAP_FILE, StoredModel};
 use crate::dataset::{Dataset, FileEntry, Parent};
 use crate::digest::{sha256, sha256_of_file};
-use crate::engine::{Compute, device_name};
-use crate::estimate::Status;
-use crate::progress::{Event, Run};
+use crate::engine::device_name;
+use crate::progress::Event;
 use crate::{checkpoint, dataset, estimate, generate, import, regular, report, seal, train};
 
 /// The stages of this build.

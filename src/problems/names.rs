@@ -1,12 +1,6 @@
 //! The known name that a mistaken one was meant for.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt;
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
-
 use super::words::listing;
-use crate::printable::printable;
 
 /// `did you mean X?`, or the names there are.
 pub(crate) fn suggestion<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {

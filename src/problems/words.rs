@@ -1,17 +1,5 @@
 //! Lists, counts and cells in words.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
-
-use super::problem::{Kind, Problem};
-use crate::dataset::Treatment;
-use crate::import::rows::merge::{Changes, SET_BACK};
-use crate::import::settings::Settings;
-use crate::import::trajectories::equal_times::Ties;
-use crate::printable::printable;
-
 pub(crate) fn many(count: u64, what: &str) -> String {
     match (count, what.strip_suffix('y')) {
         (1, _) => format!("1 {what}"),

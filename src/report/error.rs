@@ -1,15 +1,6 @@
 //! What goes wrong with a report.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::estimate::{Evaluation, Row};
-use crate::schema::{Grid, Quantity};
-use crate::{atomic, schema};
+use std::path::PathBuf;
 
 /// What goes wrong with a report.
 #[derive(Debug, thiserror::Error)]

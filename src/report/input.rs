@@ -1,16 +1,13 @@
 //! All that a report shows.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::write::json;
 use crate::estimate::{Evaluation, Row};
+use crate::schema;
 use crate::schema::{Grid, Quantity};
-use crate::{atomic, schema};
 
 /// `summary.json`: the figures of one run. `null` where a pipeline has no such figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

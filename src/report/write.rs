@@ -1,18 +1,12 @@
 //! Writes a report as a directory.
 
 use super::{comparison, figures, page, png};
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 use super::error::Error;
 use super::input::{Input, Summary};
-use crate::estimate::{Evaluation, Row};
-use crate::schema::{Grid, Quantity};
-use crate::{atomic, schema};
+use crate::atomic;
 
 /// Writes a report as the directory `directory`, which appears complete or not at all and replaces an older one.
 ///

@@ -1,10 +1,5 @@
 //! A known signal as its samples give it.
 
-use crate::import::rows::places::Place;
-use crate::import::settings::{Channel, Settings};
-use crate::import::trajectories::report::Counts;
-use crate::import::trajectories::samples::Samples;
-use crate::problems::{Kind, Problem, shown};
 use crate::schema::Between;
 
 /// What is known of an input of one trajectory.

@@ -3,7 +3,6 @@
 use crate::expressions::Dual;
 use std::fmt;
 
-use super::{all, find};
 use crate::progress::Interrupt;
 use crate::schema::{Grid, GridAxis, Quantity, StateShape};
 use crate::solve;

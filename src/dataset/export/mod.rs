@@ -16,7 +16,7 @@ use super::room::check_room;
 use super::store::Store;
 use crate::atomic;
 use crate::progress::Run;
-use crate::schema::{Split, Trajectory};
+use crate::schema::Split;
 
 /// A format of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,16 +1,7 @@
 //! What an export format writes a split with.
 
-use std::path::Path;
-
-use crate::atomic;
-use crate::dataset::copying::{Copying, batch_length};
 use crate::dataset::error::Error;
-use crate::dataset::manifest::SplitSummary;
-use crate::dataset::reader::Dataset;
-use crate::dataset::room::check_room;
-use crate::dataset::store::Store;
-use crate::progress::Run;
-use crate::schema::{Split, Trajectory};
+use crate::schema::Trajectory;
 
 /// Takes the trajectories of a split, in order.
 pub(crate) trait SplitWriter {

@@ -17,14 +17,9 @@
 
 pub(crate) mod reach;
 pub(crate) mod texts;
-pub(crate) mod the_well;
 pub(crate) mod attributes;
+pub(crate) mod the_well;
 pub(crate) mod write;
 pub(crate) mod read;
 
-pub(crate) use attributes::{builder, string, text};
-pub(crate) use reach::reach_problems;
-pub(crate) use read::OpenSplit;
-pub(crate) use texts::Texts;
-pub(crate) use the_well::GROUPS;
-pub(crate) use write::{SplitVariables, chunk, image, write_long, write_rows};
+pub(crate) use write::{image, write_long};

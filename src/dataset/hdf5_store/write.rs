@@ -5,14 +5,11 @@
 use std::ffi::{CString, c_char, c_int};
 use std::ops::Range;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hdf5_metno::plist::dataset_create::AttrCreationOrder;
 use hdf5_metno::plist::file_create::LinkCreationOrder;
 use hdf5_metno::sync::sync;
-use hdf5_metno::types::VarLenUnicode;
-use hdf5_metno::{Dataset, DatasetBuilder, Error, File, FileBuilder, Group, Hyperslab, Location, Result, SliceOrIndex};
+use hdf5_metno::{Dataset, Error, File, FileBuilder, Hyperslab, Result, SliceOrIndex};
 use hdf5_metno_sys::h5f::H5Fget_file_image;
 use hdf5_metno_sys::h5i::hid_t;
 use ndarray::{Array1, Array2, ArrayD, ArrayView1};

@@ -24,6 +24,5 @@ pub(crate) mod read;
 
 pub(crate) use caught::caught;
 pub(crate) use long::write_long;
-pub(crate) use pages::Pages;
 pub(crate) use read::stream;
 pub(crate) use write::write;

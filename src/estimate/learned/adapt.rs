@@ -144,14 +144,14 @@ fn spread(contexts: &[f64], d: usize) -> Vec<Vec<f64>> {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk<'a> {
-    tangents: &'a dyn Tangents,
+    pub(crate) tangents: &'a dyn Tangents,
     pub(crate) with: With,
     pub(crate) d: usize,
     pub(crate) points: usize,
     pub(crate) preferences: &'a [f64],
     pub(crate) batch: &'a Batch,
     pub(crate) supports: &'a [Support],
-    weights: &'a Weights,
+    pub(crate) weights: &'a Weights,
     pub(crate) settings: &'a Settings,
 }
 

@@ -1,13 +1,7 @@
 //! What a fit of contexts gives.
 
-use nalgebra::{DMatrix, DVector};
-use rayon::prelude::*;
+use nalgebra::DMatrix;
 
-use super::minimizer::{Point, Walk};
-use super::weights::Weights;
-use crate::checkpoint::{StoredModel, Units};
-use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, With};
-use crate::estimate::settings::{InitialState, Loss, Settings};
 use crate::estimate::table::row::Status;
 
 /// The fitted context of one environment.

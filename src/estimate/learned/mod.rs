@@ -10,5 +10,5 @@ pub(crate) mod covariance;
 pub(crate) mod input_range;
 pub(crate) mod state_range;
 pub(crate) mod estimator;
-pub(crate) mod map;
+pub mod map;
 pub(crate) mod portrait;

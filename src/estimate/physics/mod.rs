@@ -20,7 +20,6 @@ pub(crate) mod search;
 pub(crate) mod cramer_rao_of_model;
 pub(crate) mod estimator;
 
-pub(crate) use agreement::Quantities;
 pub(crate) use cramer_rao_of_model::{Fitted, LeastErrors};
 pub use estimator::{portrait, run};
 pub use settings::Settings;

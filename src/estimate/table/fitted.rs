@@ -10,7 +10,6 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 
-use super::output;
 use crate::checkpoint::ChannelScale;
 use crate::estimate::error::Error;
 use crate::estimate::learned::support::Support;

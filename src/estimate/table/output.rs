@@ -11,9 +11,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, Stri
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,16 +20,12 @@ use super::fitted::FittedWriter;
 use super::parquet::{io_error, parquet, unwritten};
 use super::row::{ParameterEstimate, Row, Status};
 use crate::checkpoint::StoredModel;
-use crate::dataset::{Dataset, FileEntry, IndexEntry, Parent, Provenance, listed_problem};
+use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
 use crate::digest::{sha256, sha256_of_file};
-use crate::engine::{Compute, ComputeError, warn_of_cuda};
 use crate::estimate::error::Error;
 use crate::estimate::settings::Settings;
-use crate::estimate::stream::Observed;
-use crate::problems::settings::Problem;
-use crate::progress::{Event, Run};
-use crate::schema::{FormatVersion, Input, Quantity, Split};
-use crate::{atomic, checkpoint, dataset, regular, seal};
+use crate::schema::{FormatVersion, Quantity, Split};
+use crate::{atomic, regular, seal};
 
 const MANIFEST_FILE: &str = "manifest.json";
 /// What to do about estimates that are not as they were written.

@@ -1,33 +1,18 @@
 //! Parquet files of the estimates: their writer, and what goes wrong with it.
 
-use std::collections::{BTreeSet, HashMap};
-use std::fs;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::builder::BooleanBuilder;
-use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::Schema;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::evaluation::Evaluation;
-use super::fitted::FittedWriter;
-use super::output::{Outcome, ROW_GROUP, schema};
-use super::row::{ParameterEstimate, Row, Status};
-use crate::checkpoint::StoredModel;
-use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
-use crate::digest::{sha256, sha256_of_file};
+use super::output::ROW_GROUP;
+use crate::atomic;
 use crate::estimate::error::Error;
-use crate::estimate::settings::Settings;
-use crate::schema::{FormatVersion, Quantity, Split};
-use crate::{atomic, regular, seal};
 
 /// A writer of Parquet at `path`.
 pub(crate) fn parquet(path: &Path, schema: Arc<Schema>) -> Result<ArrowWriter<File>, Error> {

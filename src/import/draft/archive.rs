@@ -1,18 +1,9 @@
 //! The archive that a mapping is drafted for.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::look::Look;
-use super::mapping::HeldOut;
-use crate::import::check::check;
-use crate::import::settings::Settings;
 use crate::import::tables::cell::{Cell, Flaw, Writing};
 use crate::import::tables::csv::Delimiter;
-use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Source, head, syntax};
-use crate::problems::{Kind, Problem, Problems, listing, shown};
-use crate::regular;
 
 /// What is known of an archive before its columns are.
 pub(crate) struct Archive {

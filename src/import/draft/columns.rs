@@ -1,14 +1,6 @@
 //! Columns of a table that have no role yet.
 
-use super::doses::{Doses, doses};
-use super::look::{Elsewhere, Look, ROWS, are_kept};
-use super::names::{
-    CHANNELS, ENVIRONMENTS, FLAGS, Named, OF_DOSES, ROW_NUMBERS, TIMES, TRAJECTORIES, UNITS, VALUES, is_quantity,
-    named, speaks_of_time,
-};
-use super::rows::{distinct, repeated, tell};
-use super::stacked::{Stacked, names_of_channels, stacked, units};
-use crate::units::Unit;
+use super::look::Look;
 
 /// Different cells of a column that is left out which are shown.
 const SHOWN: usize = 4;

@@ -5,13 +5,13 @@ mod look;
 mod rows;
 mod doses;
 mod inputs;
-mod stacked;
 pub(crate) mod columns;
+mod stacked;
 mod roles;
 mod times;
 mod toml;
-mod mapping;
 pub(crate) mod archive;
+mod mapping;
 mod guess;
 
 pub use guess::guess;

@@ -1,33 +1,17 @@
 //! The columns of a table that the settings name, and what a row of it says.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::path::Path;
 
 use super::header_units::{Conversions, Units};
 use super::marks::{Marked, find_of_events, find_of_resets, find_of_samples};
 use super::petab::Unread;
-use super::places::Place;
-use super::row::RowReader;
-use super::store::{Store, Track};
-use super::unmet::Unmet;
-use super::unread_marks::UnreadMarks;
-use crate::dataset::Parent;
-use crate::digest::sha256_of_file;
 use crate::import::settings::Settings;
-use crate::import::settings::events::{EventInput, Shape};
 use crate::import::settings::forms::{Condition, Names};
 use crate::import::settings::table::Layout;
-use crate::import::tables::cell::{Cell, Flaw, Writing};
-use crate::import::tables::clock::{Clock, Moment};
 use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Row, Source, syntax};
-use crate::import::trajectories::report::Counts;
-use crate::problems::{Kind, Problem, Problems, listing, shown, suggestion};
-use crate::progress::Interrupt;
-use crate::schema::Between;
-use crate::signals::Signal;
-use crate::units::{Conversion, Unit};
+use crate::import::tables::source::Source;
+use crate::problems::{Kind, Problem, Problems, shown, suggestion};
+use crate::units::Conversion;
 
 /// Joins the cells of several id columns.
 pub(crate) const ID_SEPARATOR: &str = "/";
@@ -161,12 +145,12 @@ impl TableColumns {
 /// The channels of a long table, and which of them have been met.
 pub(crate) struct ChannelNames {
     /// Position of each channel, by what names it in the table; `None` for one to leave out.
-    positions: BTreeMap<String, Option<usize>>,
-    seen: Vec<bool>,
+    pub(crate) positions: BTreeMap<String, Option<usize>>,
+    pub(crate) seen: Vec<bool>,
     /// Those that have been met, by their names.
-    named: Vec<(String, usize)>,
-    unknown: BTreeSet<String>,
-    met: BTreeSet<String>,
+    pub(crate) named: Vec<(String, usize)>,
+    pub(crate) unknown: BTreeSet<String>,
+    pub(crate) met: BTreeSet<String>,
 }
 
 impl ChannelNames {

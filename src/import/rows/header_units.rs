@@ -3,11 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::merge::{Changes, SET_BACK};
-use crate::dataset::Treatment;
-use crate::import::settings::{Channel, Settings};
+use crate::import::settings::Channel;
 use crate::import::tables::source::Source;
-use crate::import::trajectories::equal_times::Ties;
 use crate::problems::{Kind, Problem, Problems, shown};
 use crate::units::{Conversion, Unit, split_header};
 

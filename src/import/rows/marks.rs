@@ -2,13 +2,6 @@
 //!
 //! Source: NONMEM Users Guide, Part V, chapter 6; Monolix documentation, "Description of column-types".
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::row::RowReader;
-use crate::import::settings::events::{EventInput, Shape};
-use crate::import::tables::cell::{Cell, Writing};
-use crate::problems::{Kind, Problem, listing, many};
 use crate::units::split_header;
 
 /// A column that changes what the rows mean that fill it in.

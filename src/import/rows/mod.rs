@@ -3,12 +3,12 @@
 pub(crate) mod places;
 pub(crate) mod merge;
 pub(crate) mod header_units;
-pub(crate) mod marks;
 pub(crate) mod spill;
+pub(crate) mod petab;
+pub(crate) mod marks;
+pub(crate) mod columns;
+pub(crate) mod row;
 pub(crate) mod store;
 pub(crate) mod unmet;
 pub(crate) mod unread_marks;
-pub(crate) mod columns;
-pub(crate) mod row;
-pub(crate) mod petab;
 pub(crate) mod bulk;

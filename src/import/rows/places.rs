@@ -1,13 +1,5 @@
 //! Where rows stand, many of them in few numbers.
 
-use std::collections::HashMap;
-use std::ops::Range;
-
-use crate::import::settings::table::{Disorder, Duplicates};
-use crate::import::tables::clock::{Clock, Moment};
-use crate::import::tables::files::SourceFile;
-use crate::problems::{Kind, Problem, shown};
-
 /// Numbers of a run: see [`Runs`].
 pub(crate) const RUN: usize = 2;
 

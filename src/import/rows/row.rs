@@ -1,19 +1,11 @@
 //! What a row of a table says.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use super::columns::{ChannelNames, EventColumns, ID_SEPARATOR, TableColumns};
-use super::header_units::{Conversions, Units};
-use super::marks::{Marked, find_of_resets, find_of_samples};
-use super::petab::Unread;
-use crate::import::settings::Settings;
-use crate::import::settings::forms::{Condition, Names};
-use crate::import::settings::table::Layout;
+use super::columns::{ChannelNames, ID_SEPARATOR, TableColumns};
 use crate::import::tables::cell::{Cell, Flaw, Writing};
 use crate::import::tables::clock::{Clock, Moment};
 use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Row, Source};
-use crate::problems::{Kind, Problem, Problems, shown, suggestion};
+use crate::import::tables::source::Row;
+use crate::problems::{Kind, Problem, Problems, suggestion};
 use crate::units::Conversion;
 
 /// One row of one file, and how it is read.

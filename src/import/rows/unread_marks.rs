@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::marks::{MARKS, Mark, Marked, What, plain};
+use super::marks::{MARKS, Mark, Marked, What};
 use super::row::RowReader;
 use crate::import::settings::events::{EventInput, Shape};
 use crate::import::tables::cell::{Cell, Writing};
 use crate::problems::{Kind, Problem, listing, many};
-use crate::units::split_header;
 
 /// Cells that matter of one column.
 pub(crate) struct Tally {

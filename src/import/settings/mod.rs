@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{Between, Input, Quantity};
 
-pub use events::{EqualTimes, EventInput, Shape};
-pub use forms::{Condition, Names};
-pub use table::{Disorder, Duplicates, Layout, Origin, Table};
+pub use events::{EqualTimes, EventInput};
+pub use forms::Condition;
+pub use table::Table;
 use table::{comma, point};
 
 /// How archived files become a dataset.

@@ -11,12 +11,8 @@
 //! sample. Of a longer one, an infusion, nothing has acted at `t`, whichever came first; nor does anything jump with a cumulative amount, or
 //! the time since. Of samples before and after an event, those before move to `t - D`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-
 use super::event::Event;
-use crate::dataset::Treatment;
-use crate::import::rows::merge::{Changes, SET_BACK, Series};
+use crate::import::rows::merge::Series;
 use crate::import::rows::places::Place;
 use crate::import::settings::Settings;
 use crate::import::settings::events::{EqualTimes, Shape};

@@ -1,33 +1,7 @@
 //! A dose, a feed or a switching.
 
-use std::collections::BTreeSet;
-use std::io;
-use std::path::Path;
-
-use super::events::{Events, pulse};
-use super::report::Counts;
-use crate::dataset::Parent;
-use crate::digest::sha256_of_file;
-use crate::import::rows::columns::TableColumns;
-use crate::import::rows::header_units::Units;
-use crate::import::rows::marks::{Marked, find_of_events};
 use crate::import::rows::places::Place;
-use crate::import::rows::row::RowReader;
-use crate::import::rows::store::{Store, Track};
-use crate::import::rows::unmet::Unmet;
-use crate::import::rows::unread_marks::UnreadMarks;
-use crate::import::settings::Settings;
-use crate::import::settings::events::{EventInput, Shape};
-use crate::import::settings::forms::Condition;
-use crate::import::tables::cell::Writing;
-use crate::import::tables::clock::{Clock, Moment};
-use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Source, syntax};
-use crate::problems::{Kind, Problem, Problems, listing};
-use crate::progress::Interrupt;
-use crate::schema::Between;
-use crate::signals::Signal;
-use crate::units::{Conversion, Unit};
+use crate::import::tables::clock::Moment;
 
 /// An event that acts in a trajectory, at a time in the dataset's unit.
 #[derive(Clone, Debug)]

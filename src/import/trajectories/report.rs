@@ -1,8 +1,5 @@
 //! What an import did beside copying numbers.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-
 use super::equal_times::{Named, Ties};
 use crate::dataset::Treatment;
 use crate::import::rows::header_units::Conversions;

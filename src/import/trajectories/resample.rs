@@ -11,7 +11,6 @@ use super::samples::Samples;
 use crate::import::rows::places::Place;
 use crate::import::settings::{Channel, Settings};
 use crate::problems::{Kind, Problem, shown};
-use crate::schema::Between;
 use crate::signals::Signal;
 
 /// The trajectory, of `samples` whose states are followed by the inputs among the channels, on the grid.

@@ -1,26 +1,8 @@
 //! The samples of one trajectory.
 
-use std::borrow::Cow;
-use std::io;
 use std::ops::Range;
 
-use rayon::prelude::*;
-use sha2::{Digest, Sha256};
-
-use super::equal_times::Record;
-use super::event::{Event, together};
-use super::events::{Events, idle, lead, signals};
-use super::report::Counts;
-use super::resample::drive;
-use super::split_records::{LAST, end_share};
-use crate::import::rows::merge::{Rules, Series, first_observed, gather, shown_twice};
-use crate::import::rows::places::{Place, Places};
-use crate::import::rows::store::{Store, Track, unusable};
-use crate::import::settings::Settings;
-use crate::import::tables::clock::{Clock, Moment};
-use crate::import::tables::files::SourceFile;
-use crate::problems::{Kind, Problem, Problems, many, shown};
-use crate::schema::{compared, start_of};
+use crate::import::rows::places::Places;
 
 /// The samples of one track, in the units of the dataset.
 #[derive(Clone, Debug, Default, PartialEq)]

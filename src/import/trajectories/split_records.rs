@@ -1,7 +1,6 @@
 //! Rows of tracks to the trajectories of the dataset: in the order of time, cut at gaps, their ends cut off.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::ops::Range;
 
@@ -11,19 +10,17 @@ use sha2::{Digest, Sha256};
 use super::equal_times::Record;
 use super::event::{Event, together};
 use super::events::{Events, idle, lead, signals};
-use super::read::Trajectories;
 use super::report::Counts;
 use super::resample::drive;
 use super::samples::Samples;
 use crate::import::rows::merge::{Rules, Series, first_observed, gather, shown_twice};
-use crate::import::rows::places::{Place, Places};
+use crate::import::rows::places::Place;
 use crate::import::rows::store::{Store, Track, unusable};
-use crate::import::settings::{Selection, Settings, Splits};
+use crate::import::settings::{Settings, Splits};
 use crate::import::tables::clock::{Clock, Moment};
 use crate::import::tables::files::SourceFile;
-use crate::problems::{Kind, Problem, Problems, listing, many, shown, suggestion};
-use crate::random::Stream;
-use crate::schema::{Split, compared, start_of};
+use crate::problems::{Kind, Problem, Problems, many, shown};
+use crate::schema::{compared, start_of};
 
 /// Tracks of which trajectories are made at a time.
 const TRACKS: usize = 1 << 12;

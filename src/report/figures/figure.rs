@@ -1,7 +1,6 @@
 //! A picture with its words.
 
 use crate::report::canvas::Canvas;
-use crate::report::input::Input;
 
 /// A picture with its words.
 pub struct Figure {

@@ -4,8 +4,8 @@ pub(crate) mod figure;
 mod agreement;
 mod cells;
 mod contexts;
-mod driven;
 pub(crate) mod panel;
+mod driven;
 mod trajectories;
 mod fields;
 mod hull;
@@ -14,7 +14,6 @@ mod portraits;
 mod error_map;
 
 use self::figure::Figure;
-use super::canvas::Canvas;
 use super::input::Input;
 
 /// The pictures that the input has something for, in the order of the page.

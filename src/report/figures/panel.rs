@@ -1,13 +1,8 @@
 //! One panel of a picture of trajectories.
 
-use super::driven;
-use super::figure::Figure;
-use crate::report::axis::{Axis, label, range};
-use crate::report::canvas::{Canvas, Path, SERIES};
+use crate::report::axis::range;
+use crate::report::canvas::SERIES;
 use crate::report::input::{Input, Portrait};
-use crate::report::number;
-use crate::report::plot::{Key, Plot, legend_row};
-use crate::schema::Quantity;
 
 /// Environments at most.
 const MOST: usize = 4;

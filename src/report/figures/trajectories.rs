@@ -4,9 +4,9 @@
 use super::driven;
 use super::figure::Figure;
 use super::panel::Panel;
-use crate::report::axis::{Axis, label, range};
+use crate::report::axis::{Axis, label};
 use crate::report::canvas::{Canvas, Path, SERIES};
-use crate::report::input::{Input, Portrait};
+use crate::report::input::Input;
 use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_row};
 use crate::schema::Quantity;

@@ -66,7 +66,7 @@ struct Table {
 }
 
 /// Tables of the same columns, one behind the other, and what is not read.
-struct Tables {
+pub(crate) struct Tables {
     tables: Vec<Table>,
     unread: Vec<(String, String)>,
     /// Names of columns that tell apart what the settings may not.
