@@ -1,9 +1,9 @@
 //! `paramill reference`: pages of the documentation that the program itself knows best.
 
-mod markdown;
-mod command_line;
-mod settings;
-mod systems;
+pub(crate) mod markdown;
+pub(crate) mod command_line;
+pub(crate) mod settings;
+pub(crate) mod systems;
 
 use clap::ValueEnum;
 
