@@ -375,13 +375,14 @@ pub struct SplitDataset {
 }
 
 const EXPORT_EXAMPLES: &str = "\
-Example:
+Examples:
   paramill dataset export datasets/lv-demo --to /tmp/lv-demo-csv
   paramill dataset export datasets/gs --format pdebench --to /tmp/gs-pdebench
 
-csv       SPLIT.csv: a row a sample (of fields: a row a sample and point)
-netcdf    SPLIT.nc: netCDF-4 with coordinates and units, for xarray and netCDF4
-pdebench  SPLIT.hdf5: `tensor` [trajectory, time, x, y, channel] (without a grid [trajectory, time, channel]) and its coordinates
+Formats:
+  csv       SPLIT.csv: a row a sample (of fields: a row a sample and point)
+  netcdf    SPLIT.nc: netCDF-4 with coordinates and units, for xarray and netCDF4
+  pdebench  SPLIT.hdf5: `tensor` [trajectory, time, x, y, channel] (without a grid [trajectory, time, channel]) and its coordinates
 
 Often no export is needed: hdf5/*.h5 of a dataset opens in netCDF4, xarray and The Well's loader, data/*.parquet in polars, duckdb and the
 Hugging Face library.";

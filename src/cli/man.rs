@@ -36,5 +36,6 @@ fn pages(command: clap::Command) -> Vec<Page> {
 fn text(page: &Page) -> String {
     let mut roff = Vec::new();
     page.render(&mut roff).expect("memory takes every write");
-    String::from_utf8_lossy(&roff).into_owned()
+    // Examples and columns keep their blanks: lines of text are not stretched to the margin.
+    String::from_utf8_lossy(&roff).replace("\n.SH EXTRA\n", "\n.SH NOTES\n.ad l\n")
 }

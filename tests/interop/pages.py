@@ -3,6 +3,8 @@
 Usage: pages.py PAGE.md
 """
 
+import contextlib
+import io
 import pathlib
 import re
 import sys
@@ -19,7 +21,8 @@ def main():
     blocks = [block for block in blocks if SAMPLE in block]
     for block in blocks:
         names = {}
-        exec(compile(block, page.name, "exec"), names)
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(block, page.name, "exec"), names)
         check(names)
     print(f"{len(blocks)} block opened the sample")
 
