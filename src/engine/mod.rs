@@ -9,21 +9,24 @@
 //! Inputs `u [U]` are carried as values of the state whose rates are known: set where a step starts, and moved by their slope within it.
 //! A stage then sees `u(t + c_i dt)`, for `c_i = sum_j a_ij`. Nothing is differentiated with respect to them.
 
-use std::sync::Once;
-
 mod batch;
 mod compute;
 mod device;
 mod native;
 mod settings;
+#[cfg_attr(not(feature = "torch"), path = "no_torch.rs")]
 mod torch;
 
 pub use batch::{Batch, Segment};
-pub use compute::{Compute, ComputeError, EngineChoice};
-pub use device::{DeviceChoice, DeviceError, device_name, warn_of_cuda};
+pub use compute::{Compute, ComputeError, EngineChoice, computes};
+pub use device::{BUILD_WITH_TORCH, Device, DeviceChoice, DeviceError, WITHOUT_TORCH, warn_of_cuda};
 pub use native::Native;
 pub use settings::{MOST_SUBSTEPS, Precision, Solver};
+pub use torch::HAS_TORCH;
+#[cfg(feature = "torch")]
 pub use torch::Torch;
+#[cfg(test)]
+pub(crate) use torch::one_thread_each;
 
 /// Computes rollouts of a dynamics model with given weights.
 pub trait Engine: Send + Sync {
@@ -87,30 +90,8 @@ impl With {
     }
 }
 
-/// Has libtorch compute each operation on the thread that asks for it. Work is spread over the threads of rayon, whose number the user
-/// gives, outside: a second pool beside it would take processors that nobody gave, and the order of its sums would be the machine's.
-pub(crate) fn one_thread_each() {
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| tch::set_num_interop_threads(1)); // once a process, before the first operation
-    // OpenMP keeps the number thread by thread.
-    tch::set_num_threads(1);
-    rayon::broadcast(|_| tch::set_num_threads(1));
-}
-
 /// The weighed sum of squared residuals of `predictions` over the observed values of `batch`.
 pub fn sum_of_squares(predictions: &[f64], batch: &Batch) -> f64 {
     let values = predictions.iter().zip(&batch.targets).zip(&batch.mask);
     values.filter(|&(_, &mask)| mask > 0.0).map(|((p, y), m)| m * m * (p - y) * (p - y)).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn libtorch_takes_no_threads_of_its_own() {
-        one_thread_each();
-        assert_eq!(tch::get_num_threads(), 1);
-        assert!(rayon::broadcast(|_| tch::get_num_threads()).iter().all(|&threads| threads == 1));
-    }
 }

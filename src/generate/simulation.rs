@@ -240,7 +240,7 @@ impl Simulation {
         let mut channels = self.system.channel_quantities();
         channels.retain(|channel| self.is_recorded(&channel.name));
         Manifest {
-            format: FormatVersion::CURRENT,
+            format: FormatVersion::DATASET,
             kind: "dataset".to_owned(),
             name: dataset.clone(),
             description: format!(
@@ -248,13 +248,12 @@ impl Simulation {
                 self.system.name, self.system.description, self.preset.description
             ),
             license: license.clone(),
-            provenance: Provenance {
-                tool: concat!("paramill ", env!("CARGO_PKG_VERSION")).to_owned(),
-                stage: "generate".to_owned(),
-                configuration: serde_json::to_value(&self.settings).unwrap_or_default(),
-                seed: Some(self.seed),
-                parents: Vec::new(),
-            },
+            provenance: Provenance::new(
+                "generate",
+                serde_json::to_value(&self.settings).unwrap_or_default(),
+                Some(self.seed),
+                Vec::new(),
+            ),
             time_unit: self.system.time_unit.to_owned(),
             channels,
             grid: self.preset.grid(),

@@ -276,18 +276,12 @@ fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
         configuration.remove("directory");
     }
     Manifest {
-        format: FormatVersion::CURRENT,
+        format: FormatVersion::DATASET,
         kind: "dataset".to_owned(),
         name: settings.dataset.clone(),
         description: settings.description.clone(),
         license: settings.license.clone(),
-        provenance: Provenance {
-            tool: concat!("paramill ", env!("CARGO_PKG_VERSION")).to_owned(),
-            stage: "import".to_owned(),
-            configuration,
-            seed: settings.splits.seed,
-            parents: loaded.parents.clone(),
-        },
+        provenance: Provenance::new("import", configuration, settings.splits.seed, loaded.parents.clone()),
         time_unit: settings.time_unit.clone(),
         channels: settings.state_quantities(),
         grid: None,

@@ -5,30 +5,25 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tch::Tensor;
 
 mod layout;
-mod layered;
 mod mlp;
 mod convnet;
 mod fno;
+#[cfg_attr(not(feature = "torch"), path = "no_tensors.rs")]
+pub mod tensors;
 
 pub use convnet::ConvNet;
-pub use fno::Fno;
+pub use fno::{Fno, PLACE};
 pub use layout::{AdaptedLayers, Block, Layout};
 pub use mlp::Mlp;
+use tensors::Tensors;
 
 use crate::random::Stream;
 use crate::schema::StateShape;
 
-/// The vector field of a batch, ready to be evaluated many times with the same weights.
-pub type Field<'a> = Box<dyn Fn(&Tensor) -> Tensor + 'a>;
-
-/// The vector field of a batch with its tangents: `(x, dx) -> (g, dg)`. Inputs stand behind the values of a state.
-pub type TangentField<'a> = Box<dyn Fn(&Tensor, &Tensor) -> (Tensor, Tensor) + 'a>;
-
 /// A dynamics model as a function of explicit weights.
-pub trait Model: Send + Sync {
+pub trait Model: Tensors {
     /// Name in settings and manifests.
     fn name(&self) -> &'static str;
 
@@ -37,15 +32,6 @@ pub trait Model: Send + Sync {
 
     /// Random weights `[P]` to start training from.
     fn initial_weights(&self, stream: &mut Stream) -> Vec<f64>;
-
-    /// `g` with one set of weights an environment: `weights [E, P]`, states and inputs `[E, B, C + U]` to rates `[E, B, C]`.
-    fn field<'a>(&'a self, weights: &'a Tensor) -> Field<'a>;
-
-    /// `g` and its tangents with respect to contexts, with `theta_r = basis_0 + sum_k xi_rk basis_k`,
-    /// states and inputs `x [R, C + U]` and tangents `dx [d, R, C + U]` (`dx_k = d x / d xi_k`) give `g [R, C]` and `dg [d, R, C]`.
-    ///
-    /// `basis` is `[1 + d, P]`, `contexts` `[R, d]`.
-    fn tangent_field<'a>(&'a self, basis: &'a Tensor, contexts: &'a Tensor) -> TangentField<'a>;
 }
 
 /// Which model stands for the vector field.

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use super::agreement::disagreements_with;
+use super::agreement::{disagreements_with, trains};
+use super::computable::uncomputable;
 use super::diagnostic::{Diagnostic, Place};
 use super::document::Document;
 use super::error::Error;
@@ -31,6 +32,7 @@ pub fn check(file: &Path, arguments: &[String]) -> Checked {
         Ok(read) => read,
         Err(settings) => return Checked { settings, ..Checked::default() },
     };
+    problems.extend(trains(&settings).and_then(|train| uncomputable(&document, train)));
     let mut checked = Checked::default();
     if let Some(import) = &settings.import {
         if Path::new(&import.directory).is_dir() {

@@ -13,6 +13,7 @@
 
 mod agreement;
 mod assemble;
+mod computable;
 mod check;
 mod decide;
 mod diagnostic;
@@ -37,7 +38,7 @@ pub use check::{Checked, check};
 pub use decide::changes_since;
 pub use diagnostic::{Diagnostic, Place};
 pub use error::Error;
-pub use fingerprint::{Ingredients, tool};
+pub use fingerprint::Ingredients;
 pub use lock::sweep_directories;
 pub use plan::{Locations, Plan, Source};
 pub use record::Record;

@@ -38,7 +38,7 @@ pub(super) trait Layered: Send + Sync {
     }
 }
 
-/// As [`super::Model::field`].
+/// As [`super::Tensors::field`].
 pub(super) fn field<'a, M: Layered>(model: &'a M, weights: &Tensor) -> Field<'a>
 where
     M::Layer: 'a,
@@ -58,7 +58,7 @@ where
     })
 }
 
-/// As [`super::Model::tangent_field`].
+/// As [`super::Tensors::tangent_field`].
 pub(super) fn tangent_field<'a, M: Layered>(model: &'a M, basis: &Tensor, contexts: &Tensor) -> TangentField<'a>
 where
     M::Layer: 'a,

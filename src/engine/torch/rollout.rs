@@ -1,11 +1,12 @@
-//! The engine on libtorch: autograd through the rollout, on the CPU or on a CUDA device.
+//! Rollouts on tensors, which autograd follows.
 //!
 //! Steps between samples are a loop here: as one tableau, `s` steps would add `s^2 / 2` tensors of stages.
 
 use rayon::prelude::*;
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
 
-use super::{Batch, Engine, Jacobian, Precision, Tangents, With, one_thread_each};
+use super::one_thread_each;
+use crate::engine::{Batch, Device, Engine, Jacobian, Precision, Tangents, With};
 use crate::models::Model;
 use crate::solve::{self, State, Tableau};
 
@@ -14,7 +15,7 @@ pub struct Torch {
     model: Box<dyn Model>,
     tableau: &'static Tableau,
     substeps: usize,
-    device: Device,
+    device: tch::Device,
     kind: Kind,
     /// Fields on the CPU are large tensors: each environment is then a task of its own, whatever the number of threads.
     apart: bool,
@@ -89,8 +90,12 @@ impl Torch {
             Precision::F32 => Kind::Float,
             Precision::F64 => Kind::Double,
         };
+        let on = match device {
+            Device::Cpu => tch::Device::Cpu,
+            Device::Cuda(index) => tch::Device::Cuda(index),
+        };
         one_thread_each();
-        Torch { model, tableau, substeps, device, kind, apart: fields && device == Device::Cpu }
+        Torch { model, tableau, substeps, device: on, kind, apart: fields && device == Device::Cpu }
     }
 
     fn tensor(&self, values: &[f64], shape: &[usize]) -> Tensor {
@@ -257,7 +262,7 @@ impl Tangents for TorchTangents<'_> {
 }
 
 fn to_vec(tensor: &Tensor) -> Vec<f64> {
-    let flat = tensor.contiguous().view([-1]).to_device(Device::Cpu).to_kind(Kind::Double);
+    let flat = tensor.contiguous().view([-1]).to_device(tch::Device::Cpu).to_kind(Kind::Double);
     let mut values = vec![0.0; flat.numel()];
     let count = values.len();
     flat.copy_data(&mut values, count);
