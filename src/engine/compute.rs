@@ -3,8 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::Engine;
+use super::device::{Device, DeviceChoice};
+use super::devices::{BUILD_WITH_TORCH, DeviceError, WITHOUT_TORCH};
+use super::native::Native;
+use super::settings::{Precision, Solver};
 use super::torch::{self, HAS_TORCH, one_thread_each};
-use super::{BUILD_WITH_TORCH, Device, DeviceChoice, DeviceError, Engine, Native, Precision, Solver, WITHOUT_TORCH};
 use crate::models;
 use crate::schema::StateShape;
 
@@ -44,10 +48,10 @@ pub enum ComputeError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error(
-        "engine native was asked for, but it computes on the CPU, not on {device}; use --device cpu or --engine auto"
+        "engine native was asked for, but it computes on the CPU, not on {device}; ask for the device cpu or the engine auto"
     )]
     NativeDevice { device: Device },
-    #[error("engine torch was asked for, but {WITHOUT_TORCH}; use --engine auto, or {BUILD_WITH_TORCH}")]
+    #[error("engine torch was asked for, but {WITHOUT_TORCH}; ask for the engine auto, or {BUILD_WITH_TORCH}")]
     NoTorch,
     #[error("a model of fields is computed by libtorch, and {WITHOUT_TORCH}; {BUILD_WITH_TORCH}")]
     NoTorchForFields,
@@ -103,7 +107,7 @@ impl Compute {
                 let method = (solver.tableau(1), substeps);
                 let fields = !state.space.is_empty();
                 let none = if fields { ComputeError::NoTorchForFields } else { ComputeError::NoTorch };
-                torch::engine(model.build(state, inputs), method, device, precision, fields).ok_or(none)?
+                torch::engine(model, (state, inputs), method, device, precision).ok_or(none)?
             }
         };
         Ok((engine, device))

@@ -10,23 +10,27 @@
 //! A stage then sees `u(t + c_i dt)`, for `c_i = sum_j a_ij`. Nothing is differentiated with respect to them.
 
 mod batch;
-mod compute;
 mod device;
 mod native;
 mod settings;
-#[cfg_attr(not(feature = "torch"), path = "no_torch.rs")]
+#[cfg(feature = "torch")]
 mod torch;
+#[cfg(not(feature = "torch"))]
+mod no_torch;
+mod devices;
+mod compute;
 
 pub use batch::{Batch, Segment};
 pub use compute::{Compute, ComputeError, EngineChoice, computes};
-pub use device::{BUILD_WITH_TORCH, Device, DeviceChoice, DeviceError, WITHOUT_TORCH, warn_of_cuda};
+pub use device::{Device, DeviceChoice};
+pub use devices::{BUILD_WITH_TORCH, DeviceError, WITHOUT_TORCH, warn_of_cuda};
 pub use native::Native;
+#[cfg(not(feature = "torch"))]
+use no_torch as torch;
 pub use settings::{MOST_SUBSTEPS, Precision, Solver};
 pub use torch::HAS_TORCH;
 #[cfg(feature = "torch")]
 pub use torch::Torch;
-#[cfg(test)]
-pub(crate) use torch::one_thread_each;
 
 /// Computes rollouts of a dynamics model with given weights.
 pub trait Engine: Send + Sync {

@@ -1,30 +1,33 @@
 //! What the engine on libtorch answers in a build without the feature `torch`: that it is not there.
 
-use super::{Device, Engine, Precision};
-use crate::models::Model;
+use super::Engine;
+use super::device::Device;
+use super::settings::Precision;
+use crate::models;
+use crate::schema::StateShape;
 use crate::solve::Tableau;
 
 /// Whether libtorch is part of this build.
 pub const HAS_TORCH: bool = false;
 
 /// The engine for a model; none in a build without libtorch.
-pub(super) fn engine(
-    _: Box<dyn Model>,
+pub(crate) fn engine(
+    _: &models::Settings,
+    _: (&StateShape, usize),
     _: (&'static Tableau, usize),
     _: Device,
     _: Precision,
-    _: bool,
 ) -> Option<Box<dyn Engine>> {
     None
 }
 
 /// CUDA devices that can be used.
-pub(super) fn cuda_devices() -> usize {
+pub(crate) fn cuda_devices() -> usize {
     0
 }
 
 /// Why there is no CUDA device, though there is a driver, where CUDA was looked for.
-pub(super) fn cuda_problem() -> Option<&'static str> {
+pub(crate) fn cuda_problem() -> Option<&'static str> {
     None
 }
 

@@ -5,7 +5,8 @@
 //! first rates small. Source: Kirchmeyer et al., ICML 2022, appendix on architectures (Gray-Scott: four layers of 64 channels, 3 x 3,
 //! `s_out = 5e-4`). Initial weights as in [`super::Mlp`], with `C k^2` inputs a unit.
 
-use super::{Layout, Model};
+use super::layout::Layout;
+use super::model::Model;
 use crate::random::Stream;
 use crate::schema::StateShape;
 

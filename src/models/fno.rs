@@ -14,7 +14,8 @@
 //! Source: Z. Li et al., Fourier Neural Operator for Parametric Partial Differential Equations, ICLR 2021; sizes as in Kirchmeyer et al.,
 //! ICML 2022 (four spectral layers, 12 modes, width 10).
 
-use super::{Layout, Model};
+use super::layout::Layout;
+use super::model::Model;
 use crate::random::Stream;
 use crate::schema::StateShape;
 

@@ -3,7 +3,8 @@
 //! `A_l [n_l, n_{l-1}]`, `b_l [n_l]`; `n_0 = C + U`, `n_L = C`. Source: Kirchmeyer et al., ICML 2022, appendix on architectures
 //! (four layers of width 64); swish: Ramachandran et al. 2017 with its slope fixed at one.
 
-use super::{Layout, Model};
+use super::layout::Layout;
+use super::model::Model;
 use crate::random::Stream;
 
 /// A perceptron with one width for all hidden layers.

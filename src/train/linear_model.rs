@@ -11,8 +11,9 @@ use std::ops::Range;
 
 use tch::{Kind, Tensor};
 
-use super::symmetric::{self, Symmetric};
-use super::{Contexts, GaussNewton};
+use super::settings::{Contexts, GaussNewton};
+use super::symmetric;
+use super::symmetric::Symmetric;
 use crate::engine::Jacobian;
 use crate::rules::Rule;
 

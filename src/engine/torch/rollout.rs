@@ -5,14 +5,18 @@
 use rayon::prelude::*;
 use tch::{Kind, Tensor};
 
-use super::one_thread_each;
-use crate::engine::{Batch, Device, Engine, Jacobian, Precision, Tangents, With};
-use crate::models::Model;
-use crate::solve::{self, State, Tableau};
+use super::threads::one_thread_each;
+use crate::engine::batch::Batch;
+use crate::engine::device::Device;
+use crate::engine::settings::Precision;
+use crate::engine::{Engine, Jacobian, Tangents, With};
+use crate::models::tensors::TensorModel;
+use crate::solve;
+use crate::solve::{State, Tableau};
 
 /// Rollouts of `model` by `substeps` steps of `tableau` from sample to sample.
 pub struct Torch {
-    model: Box<dyn Model>,
+    model: Box<dyn TensorModel>,
     tableau: &'static Tableau,
     substeps: usize,
     device: tch::Device,
@@ -80,7 +84,7 @@ fn beside(values: Tensor, inputs: Option<&Tensor>) -> Tensor {
 impl Torch {
     /// An engine for `model` on `device`, computing in `precision`; `fields` says whether its states are fields in space.
     pub fn new(
-        model: Box<dyn Model>,
+        model: Box<dyn TensorModel>,
         (tableau, substeps): (&'static Tableau, usize),
         device: Device,
         precision: Precision,

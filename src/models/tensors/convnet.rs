@@ -2,9 +2,11 @@
 
 use tch::Tensor;
 
-use super::layered::{self, Layered};
-use super::{Field, TangentField, Tensors};
-use crate::models::{ConvNet, Model};
+use super::layered;
+use super::layered::Layered;
+use super::model::{Field, TangentField, TensorModel};
+use crate::models::convnet::ConvNet;
+use crate::models::model::Model;
 
 /// The kernels `[N c_l, c_{l-1}, k, k]` and biases `[N c_l]` of one layer under `N` sets of weights.
 pub(super) struct Convolution {
@@ -52,7 +54,7 @@ impl Layered for ConvNet {
     }
 }
 
-impl Tensors for ConvNet {
+impl TensorModel for ConvNet {
     fn field<'a>(&'a self, weights: &'a Tensor) -> Field<'a> {
         layered::field(self, weights)
     }

@@ -2,9 +2,11 @@
 
 use tch::Tensor;
 
-use super::layered::{self, Layered};
-use super::{Field, TangentField, Tensors};
-use crate::models::{Fno, Model, PLACE};
+use super::layered;
+use super::layered::Layered;
+use super::model::{Field, TangentField, TensorModel};
+use crate::models::fno::{Fno, PLACE};
+use crate::models::model::Model;
 
 impl Fno {
     /// Wave numbers used along the first axis (of either sign) and along the second.
@@ -115,7 +117,7 @@ impl Layered for Fno {
     }
 }
 
-impl Tensors for Fno {
+impl TensorModel for Fno {
     fn field<'a>(&'a self, weights: &'a Tensor) -> Field<'a> {
         layered::field(self, weights)
     }

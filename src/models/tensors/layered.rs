@@ -6,7 +6,7 @@
 
 use tch::Tensor;
 
-use super::{Field, TangentField};
+use super::model::{Field, TangentField};
 
 /// A chain of layers on fields `h [N, B, C, n_1, n_2]`: `N` sets of weights, `B` states for each.
 pub(super) trait Layered: Send + Sync {
@@ -38,7 +38,7 @@ pub(super) trait Layered: Send + Sync {
     }
 }
 
-/// As [`super::Tensors::field`].
+/// As [`super::TensorModel::field`].
 pub(super) fn field<'a, M: Layered>(model: &'a M, weights: &Tensor) -> Field<'a>
 where
     M::Layer: 'a,
@@ -58,7 +58,7 @@ where
     })
 }
 
-/// As [`super::Tensors::tangent_field`].
+/// As [`super::TensorModel::tangent_field`].
 pub(super) fn tangent_field<'a, M: Layered>(model: &'a M, basis: &Tensor, contexts: &Tensor) -> TangentField<'a>
 where
     M::Layer: 'a,

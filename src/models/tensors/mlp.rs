@@ -5,8 +5,9 @@
 
 use tch::Tensor;
 
-use super::{Field, TangentField, Tensors};
-use crate::models::{Mlp, Model};
+use super::model::{Field, TangentField, TensorModel};
+use crate::models::mlp::Mlp;
+use crate::models::model::Model;
 
 impl Mlp {
     fn layers(&self) -> usize {
@@ -30,7 +31,7 @@ impl Mlp {
     }
 }
 
-impl Tensors for Mlp {
+impl TensorModel for Mlp {
     fn field<'a>(&'a self, weights: &'a Tensor) -> Field<'a> {
         let layers = self.split(weights);
         Box::new(move |x| {
