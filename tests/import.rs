@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use paramill::dataset::{Dataset, Manifest, verify};
-use paramill::import::{self, Disorder, Duplicates, Error, Names, Problem, Settings};
+use paramill::import::{self, Disorder, Duplicates, Error, Names, Settings};
+use paramill::problems::Problem;
 use paramill::progress::{Event, Interrupt, Observer, Run};
 use paramill::schema::{Split, Trajectory};
 use tempfile::TempDir;
@@ -371,8 +372,8 @@ fn bad_cells() {
     insta::assert_snapshot!("every_problem", every_problem.report());
     let many: String = (0..70).map(|i| format!("a,3,x{i},1,1\n")).collect();
     let problems = Archive::new().with("tanks.csv", format!("{TANKS}{many}")).check();
-    assert_eq!(problems.len(), import::LISTED + 1);
-    assert_eq!(problems[import::LISTED].found, "20 more problems of this kind");
+    assert_eq!(problems.len(), paramill::problems::LISTED + 1);
+    assert_eq!(problems[paramill::problems::LISTED].found, "20 more problems of this kind");
     let problems = Archive::new().with("tanks.csv", format!("{TANKS}{}", "a,3,x,1,1\n".repeat(70))).check();
     assert_eq!(problems.len(), 1);
     assert_eq!(problems[0].found, "\"x\" (69 more like it: lines 16, 17, 18, 19, 20, ...)");

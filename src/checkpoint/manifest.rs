@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ObservedChannel;
+use super::observed::ObservedChannel;
 use crate::dataset::{FileEntry, Provenance};
 use crate::engine::MOST_SUBSTEPS;
 use crate::rules::MOST_DIMENSIONS;

@@ -11,18 +11,18 @@
 //!                          the state of an unfinished training, sealed in the same way
 //! ```
 
+mod log;
+mod observed;
+mod manifest;
+mod map;
+mod tensors;
+mod model;
+mod validate;
+mod training;
+
 use std::path::{Path, PathBuf};
 
 use crate::seal;
-
-mod log;
-mod manifest;
-mod map;
-mod model;
-mod observed;
-mod tensors;
-mod training;
-mod validate;
 
 pub use log::LogRecord;
 pub use manifest::{ChannelScale, Environment, InputScale, Manifest, StopReason, TrainingSummary, Units};

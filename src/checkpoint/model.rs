@@ -3,8 +3,12 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::tensors::{self, Array, Arrays};
-use super::{Error, LogRecord, Manifest, ParameterMap, io_error, log, validate};
+use super::log::LogRecord;
+use super::manifest::Manifest;
+use super::map::ParameterMap;
+use super::tensors;
+use super::tensors::{Array, Arrays};
+use super::{Error, io_error, log, validate};
 use crate::atomic;
 use crate::dataset::FileEntry;
 use crate::digest::sha256;
@@ -13,11 +17,12 @@ use crate::models::Model;
 use crate::regular;
 use crate::rules::Rule;
 use crate::schema::FormatVersion;
-use crate::seal::{self, SUMS};
+use crate::seal;
+use crate::seal::SUMS;
 
 const MANIFEST_FILE: &str = "manifest.json";
-pub(super) const WEIGHTS_FILE: &str = "weights.safetensors";
-pub(super) const LOG_FILE: &str = "training-log.csv";
+pub(crate) const WEIGHTS_FILE: &str = "weights.safetensors";
+pub(crate) const LOG_FILE: &str = "training-log.csv";
 /// What to do about a manifest that cannot be trusted.
 const REMEDY: &str = "restore the files, or make the model again with `--force train`";
 /// Name of the map's file in a model directory.
@@ -248,13 +253,13 @@ fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<
     Ok(bytes)
 }
 
-pub(super) fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
+pub(crate) fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
     let mut bytes = serde_json::to_vec_pretty(value).expect("plain data always serialise");
     bytes.push(b'\n');
     bytes
 }
 
-pub(super) fn parse<T: serde::de::DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, Error> {
+pub(crate) fn parse<T: serde::de::DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(bytes).map_err(|error| Error::Invalid {
         path: path.to_owned(),
         found: error.to_string(),

@@ -13,8 +13,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::Error;
+use super::manifest::{ChannelScale, Manifest};
+use super::map::ParameterMap;
 use super::model::{LOG_FILE, MAP_FILE, WEIGHTS_FILE, parse};
-use super::{ChannelScale, Error, Manifest, ParameterMap};
 use crate::dataset::grid_problems;
 
 /// Characters of a value that are shown of it.
@@ -24,7 +26,7 @@ const SHOWN: usize = 60;
 ///
 /// # Errors
 /// If they are no JSON, or with everything that is not as the schema states, by its key.
-pub(super) fn read<T: JsonSchema + DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, Error> {
+pub(crate) fn read<T: JsonSchema + DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, Error> {
     let value: Value = parse(path, bytes)?;
     let validator = jsonschema::validator_for(schemars::schema_for!(T).as_value()).expect("schemas of types are sound");
     let mut problems = Vec::new();
@@ -93,7 +95,7 @@ fn brief(value: &Value) -> String {
 
 impl Manifest {
     /// What the manifest says that cannot be so; a sentence each.
-    pub(super) fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let mut counted = |key: &str, found: usize, of: &str, expected: usize| {
             if found != expected {
@@ -154,7 +156,7 @@ impl Manifest {
 
 impl ParameterMap {
     /// What the map says that cannot be so for the model of `manifest`; a sentence each.
-    pub(super) fn problems(&self, manifest: &Manifest) -> Vec<String> {
+    pub(crate) fn problems(&self, manifest: &Manifest) -> Vec<String> {
         let d = manifest.context_dimension;
         let (parameters, terms) = (manifest.parameters.len(), self.kind.terms(d));
         let mut problems = Vec::new();

@@ -8,7 +8,8 @@ use super::arguments::Check;
 use super::kinds::recognise;
 use super::output::{complain, print, print_json};
 use super::show::read_manifest;
-use crate::pipeline::{Checked, Error, check as check_pipeline, check_directory, load_system};
+use crate::pipeline::check as check_pipeline;
+use crate::pipeline::{Checked, Error, check_directory, load_system};
 
 /// What was found wrong with one path.
 struct Finding {

@@ -12,7 +12,8 @@ use super::run::start_threads;
 use super::show::show_dataset;
 use super::signals;
 use super::terminal::{Style, Terminal};
-use crate::dataset::{self, Dataset, Difference, Manifest, diff, is_selected, merge, seal, select};
+use crate::dataset;
+use crate::dataset::{Dataset, Difference, Manifest, diff, is_selected, merge, seal, select};
 use crate::pipeline::{Error, sweep_directories};
 use crate::{generate, progress};
 

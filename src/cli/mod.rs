@@ -1,19 +1,18 @@
 //! The command line: parses, calls, and maps what comes back to an exit code.
 
-mod arguments;
-mod check;
-mod dataset;
-mod import;
-mod inputs;
-mod kinds;
-mod list;
-mod output;
-mod predict;
-mod run;
-mod schema;
-mod show;
-mod signals;
-mod terminal;
+pub(crate) mod arguments;
+pub(crate) mod kinds;
+pub(crate) mod output;
+pub(crate) mod show;
+pub(crate) mod check;
+pub(crate) mod signals;
+pub(crate) mod terminal;
+pub(crate) mod run;
+pub(crate) mod dataset;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod predict;
+pub(crate) mod schema;
 
 use std::process::ExitCode;
 

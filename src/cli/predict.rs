@@ -6,16 +6,18 @@ use std::path::Path;
 use serde_json::json;
 
 use super::arguments::Predict;
-use super::inputs::Signals;
 use super::output::{complain, print};
 use crate::atomic;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
-use crate::estimate::{self, Forecast, KnownContext, Method, Settings, Start};
-use crate::import::Known;
+use crate::estimate::{Method, Settings};
+use crate::forecast::inputs::{Signals, TooShort};
+use crate::forecast::model::{Forecast, KnownContext, Start};
+use crate::forecast::read_inputs::Known;
 use crate::pipeline::{Built, Error, Locations, Plan, Source, Stage, changes_since};
 use crate::schema::{Quantity, Split};
+use crate::{estimate, forecast};
 
 /// One rollout is nothing for a GPU.
 const COMPUTE: Compute = Compute { device: DeviceChoice::Cpu, engine: EngineChoice::Auto };
@@ -23,6 +25,14 @@ const COMPUTE: Compute = Compute { device: DeviceChoice::Cpu, engine: EngineChoi
 const MOST_SAMPLES: f64 = 1e7;
 /// How far a step may be from those of the training before it is worth a warning.
 const USUAL: std::ops::RangeInclusive<f64> = 0.99..=1.01;
+
+/// That a signal is not known over all of the forecast, and what to do.
+fn in_words(TooShort { name, known: (first, last), wanted: (begin, end) }: &TooShort) -> String {
+    format!(
+        "--inputs: found values of {name} from time {first} to {last} and a forecast from {begin} to {end}; expected signals over all \
+         of it: add rows, shorten the forecast with --until, or say by --origin where the trajectory's time is 0"
+    )
+}
 
 pub fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
@@ -84,7 +94,7 @@ pub fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
     if let Some(reason) = estimate::inputs_extrapolate(&model.manifest, &times, &inputs, settings.extrapolation) {
         warn_extrapolation(&reason);
     }
-    let forecast = estimate::forecast(COMPUTE, &model, &known, state, &times, &inputs)?;
+    let forecast = forecast::forecast(COMPUTE, &model, &known, state, &times, &inputs)?;
     if let Some(of) = beginning.in_words().filter(|_| !quiet) {
         complain(&format!("the forecast starts at time {start} from {of}"));
     }
@@ -114,9 +124,10 @@ fn driven(command: &Predict, plan: &Plan, model: &StoredModel, times: Vec<f64>) 
                 Source::Generate(_) => None,
             };
             let (time_unit, origin) = (model.manifest.time_unit.as_str(), command.origin.as_deref());
-            let signals = Signals::read(path, &Known { inputs, time_unit, archive, origin })?;
+            let (signals, warnings) = Signals::read(path, &Known { inputs, time_unit, archive, origin })?;
+            warnings.iter().for_each(|warning| complain(&format!("warning: {warning}")));
             let times = signals.with_bends(times);
-            let inputs = signals.at(&times)?;
+            let inputs = signals.at(&times).map_err(|it| Error::Usage(in_words(&it)))?;
             Ok((times, inputs))
         }
         (None, false) => Err(Error::Usage(format!(
@@ -218,7 +229,7 @@ fn begin(
         }
         let parameters = values("--parameters", text, &model.manifest.parameters)?;
         warn_of_parameters(model, &parameters);
-        let known = estimate::context_of_parameters(model, &parameters)?;
+        let known = forecast::context_of_parameters(model, &parameters)?;
         let given = given
             .ok_or_else(|| Error::Usage("--parameters: also needs --initial, the state to start from".to_owned()))?;
         return Ok((known, given));
@@ -228,7 +239,7 @@ fn begin(
     }
     let environment = command.environment.as_deref().unwrap_or_default();
     let trajectory = command.trajectory.as_deref();
-    let (known, end) = estimate::context_of_environment(settings, COMPUTE, dataset, model, environment, trajectory)?;
+    let (known, end) = forecast::context_of_environment(settings, COMPUTE, dataset, model, environment, trajectory)?;
     match given.or(end.map(Beginning::EndOf)) {
         Some(beginning) => Ok((known, beginning)),
         None => Err(Error::Usage(format!(

@@ -69,7 +69,7 @@ pub fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     Ok(outcome.exit_code())
 }
 
-pub(super) fn start_threads(threads: Option<u16>) -> Result<(), Error> {
+pub(crate) fn start_threads(threads: Option<u16>) -> Result<(), Error> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.map_or(0, usize::from));
     pool.build_global().map_err(|error| Error::Usage(format!("cannot start the threads ({error}); lower --threads")))
 }

@@ -3,7 +3,8 @@
 use super::arguments::Schema;
 use super::output::{print, table};
 use crate::atomic;
-use crate::pipeline::{Error, nearest, published};
+use crate::pipeline::{Error, published};
+use crate::problems::nearest;
 
 pub fn schema(command: &Schema) -> Result<u8, Error> {
     let published = published();

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Manifest, SplitSummary, Store};
+use super::manifest::{Manifest, SplitSummary};
+use super::store::Store;
 use crate::schema::{Input, Quantity, Split};
 
 /// SPDX expressions that the hub knows by their lower-case form; any other is `other` with its name beside it.
@@ -24,7 +25,7 @@ const HUB_LICENSES: [&str; 14] = [
 ];
 
 /// The card of a dataset whose splits are complete.
-pub(super) fn text(manifest: &Manifest) -> String {
+pub(crate) fn text(manifest: &Manifest) -> String {
     let mut card = String::new();
     front_matter(manifest, &mut card);
     let _ = write!(card, "# {}\n\n{}\n", manifest.name, manifest.description);

@@ -1,10 +1,10 @@
 //! The rules that a trajectory keeps, whoever wrote it: the writer refuses what breaks them, and so does the reader.
 
-use super::Manifest;
+use super::manifest::Manifest;
 use crate::schema::{Input, Split, Trajectory};
 
 /// What is wrong with a trajectory in `split` of the dataset that `manifest` describes; a sentence each.
-pub(super) fn trajectory_problems(trajectory: &Trajectory, manifest: &Manifest, split: Split) -> Vec<String> {
+pub(crate) fn trajectory_problems(trajectory: &Trajectory, manifest: &Manifest, split: Split) -> Vec<String> {
     let Manifest { channels, parameters, inputs, .. } = manifest;
     let mut problems = Vec::new();
     identifier_problem("environment", &trajectory.environment, &mut problems);
@@ -94,7 +94,7 @@ fn identifier_problem(what: &str, id: &str, problems: &mut Vec<String>) {
 }
 
 /// What is wrong with the place of `key` after `previous` in its split, if anything.
-pub(super) fn order_problem(previous: Option<(&str, &str)>, key: (&str, &str)) -> Option<String> {
+pub(crate) fn order_problem(previous: Option<(&str, &str)>, key: (&str, &str)) -> Option<String> {
     let previous = previous?;
     if previous == key {
         Some("stands twice; expected each (environment, trajectory) once in a split".to_owned())
@@ -110,14 +110,14 @@ pub(super) fn order_problem(previous: Option<(&str, &str)>, key: (&str, &str)) -
 
 /// The splits within which an environment id means one and the same environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Population {
+pub(crate) enum Population {
     Training,
     Adaptation,
     Grid,
 }
 
 impl Population {
-    pub(super) fn of(split: Split) -> Self {
+    pub(crate) fn of(split: Split) -> Self {
         match split {
             Split::Train | Split::Validation | Split::Test => Population::Training,
             Split::Adapt | Split::AdaptTest => Population::Adaptation,
@@ -127,7 +127,7 @@ impl Population {
 }
 
 /// What is wrong if one environment has both these sets of parameters, if anything.
-pub(super) fn parameters_problem(known: &[Option<f64>], here: &[Option<f64>]) -> Option<String> {
+pub(crate) fn parameters_problem(known: &[Option<f64>], here: &[Option<f64>]) -> Option<String> {
     (known != here).then(|| {
         format!(
             "parameters are {}; expected {} as in the environment's other trajectories",

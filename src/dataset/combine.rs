@@ -7,7 +7,10 @@ use serde_json::json;
 
 use super::check::{Population, parameters_problem};
 use super::copying::{Copying, batch_length};
-use super::{Dataset, Error, Manifest, Parent, Provenance, Writer};
+use super::error::Error;
+use super::manifest::{Manifest, Parent, Provenance};
+use super::reader::Dataset;
+use super::writer::Writer;
 use crate::progress::Run;
 use crate::schema::{FormatVersion, Split};
 
@@ -174,7 +177,7 @@ fn misfits(first: &Dataset, other: &Dataset) -> Vec<String> {
     let place = other.directory().display();
     let expected = first.directory().display();
     keys.into_iter()
-        .flat_map(|(key, a, b)| super::changes(&json!({ key: a }), &json!({ key: b })))
+        .flat_map(|(key, a, b)| super::diff::changes(&json!({ key: a }), &json!({ key: b })))
         .map(|(key, a, b)| format!("{place}: `{key}` is {b}; expected {a} as in {expected}"))
         .collect()
 }

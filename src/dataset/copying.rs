@@ -1,6 +1,6 @@
 //! What copies of a dataset have in common: how many trajectories are in memory at once, and what is told of the progress.
 
-use super::Manifest;
+use super::manifest::Manifest;
 use crate::progress::{Event, Run};
 use crate::schema::Split;
 
@@ -9,13 +9,13 @@ const BATCH_VALUES: usize = 1 << 20;
 const BATCH: usize = 64;
 
 /// Trajectories of a dataset to hold in memory at once.
-pub(super) fn batch_length(manifest: &Manifest) -> usize {
+pub(crate) fn batch_length(manifest: &Manifest) -> usize {
     let longest = manifest.splits.values().map(|summary| summary.longest).max().unwrap_or(0);
     (BATCH_VALUES / longest.saturating_mul(manifest.sample_size()).max(1)).clamp(1, BATCH)
 }
 
 /// Counts the trajectories that are copied.
-pub(super) struct Copying<'a> {
+pub(crate) struct Copying<'a> {
     run: &'a Run<'a>,
     done: usize,
 }

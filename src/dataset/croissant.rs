@@ -8,14 +8,15 @@
 use serde_json::{Value, json};
 
 use super::layout::{ENVIRONMENT, TIME, TRAJECTORY};
-use super::{Manifest, Store};
+use super::manifest::Manifest;
+use super::store::Store;
 use crate::schema::{Between, Input, Split};
 
 /// The JSON-LD context of the specification.
 const CONTEXT: &str = include_str!("croissant_context.json");
 
 /// The description of a dataset whose splits are complete.
-pub(super) fn text(manifest: &Manifest) -> String {
+pub(crate) fn text(manifest: &Manifest) -> String {
     let context: Value = serde_json::from_str(CONTEXT).expect("the context is JSON");
     let splits = || manifest.splits.keys().copied();
     let mut distribution: Vec<Value> = splits().flat_map(|split| file_objects(manifest, split)).collect();

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::error::Error;
 use super::manifest::is_zero;
-use super::{Dataset, Error, IndexEntry};
+use super::reader::{Dataset, IndexEntry};
 use crate::schema::{Split, Trajectory};
 
 /// Trajectories compared at once.

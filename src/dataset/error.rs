@@ -42,15 +42,15 @@ pub enum Error {
 }
 
 impl Error {
-    pub(super) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         move |source| Error::Io { path: path.to_owned(), source }
     }
 
-    pub(super) fn hdf5(path: &Path) -> impl FnOnce(hdf5_metno::Error) -> Error {
+    pub(crate) fn hdf5(path: &Path) -> impl FnOnce(hdf5_metno::Error) -> Error {
         move |source| Error::Hdf5 { path: path.to_owned(), source }
     }
 
-    pub(super) fn of_seal(error: seal::Error) -> Error {
+    pub(crate) fn of_seal(error: seal::Error) -> Error {
         match error {
             seal::Error::Io { path, source } => Error::Io { path, source },
             seal::Error::Invalid { path, found, expected } => Error::Invalid { path, found, expected },
@@ -58,30 +58,30 @@ impl Error {
     }
 
     /// A file that a library cannot write.
-    pub(super) fn unwritten<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> Error {
+    pub(crate) fn unwritten<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> Error {
         move |error| Error::io(path)(atomic::unwritten(error))
     }
 
-    pub(super) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Error {
+    pub(crate) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Error {
         move |source| Error::Parquet { path: path.to_owned(), source }
     }
 
-    pub(super) fn invalid(path: &Path, found: impl Into<String>, expected: impl Into<String>) -> Error {
+    pub(crate) fn invalid(path: &Path, found: impl Into<String>, expected: impl Into<String>) -> Error {
         Error::Invalid { path: path.to_owned(), found: found.into(), expected: expected.into() }
     }
 
     /// The request to stop as an error, if there is one.
-    pub(super) fn interrupt(run: &Run) -> Result<(), Error> {
+    pub(crate) fn interrupt(run: &Run) -> Result<(), Error> {
         run.interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }))
     }
 
     /// The problems as an error, if there are any.
-    pub(super) fn problems(path: &Path, problems: Vec<String>) -> Result<(), Error> {
+    pub(crate) fn problems(path: &Path, problems: Vec<String>) -> Result<(), Error> {
         if problems.is_empty() { Ok(()) } else { Err(Error::Problems { path: path.to_owned(), problems }) }
     }
 
     /// The problems of one trajectory as an error, if there are any.
-    pub(super) fn trajectory(
+    pub(crate) fn trajectory(
         path: &Path,
         split: Split,
         trajectory: &Trajectory,

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::error::Error;
 use super::layout::file_entry;
-use super::{Error, FileEntry, IndexEntry, SplitSummary};
+use super::manifest::{FileEntry, SplitSummary};
+use super::reader::IndexEntry;
 use crate::atomic;
 use crate::regular;
 use crate::schema::Split;
@@ -18,7 +20,7 @@ const RECORDS: &str = "shards";
 
 /// Both files of a shard, and the state of its split when it ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct FinishedShard {
+pub(crate) struct FinishedShard {
     /// SHA-256 of the description of the dataset.
     pub description: String,
     /// Counts of the split, up to the end of this shard.
@@ -38,10 +40,10 @@ pub struct Kept {
     pub discarded: bool,
 }
 
-pub(super) type Shards = BTreeMap<Split, Vec<FinishedShard>>;
+pub(crate) type Shards = BTreeMap<Split, Vec<FinishedShard>>;
 
 /// Records a shard whose files are written.
-pub(super) fn record(directory: &Path, split: Split, shard: usize, finished: &FinishedShard) -> Result<(), Error> {
+pub(crate) fn record(directory: &Path, split: Split, shard: usize, finished: &FinishedShard) -> Result<(), Error> {
     for file in &finished.files {
         let path = directory.join(&file.path);
         fs::File::open(&path).and_then(|file| file.sync_all()).map_err(Error::io(&path))?;
@@ -53,7 +55,7 @@ pub(super) fn record(directory: &Path, split: Split, shard: usize, finished: &Fi
 
 /// The shards in `directory` that are whole and of the dataset with this `description`, up to the first that is not; removes all else.
 /// `trajectories` says how many there will be of each split.
-pub(super) fn restore(
+pub(crate) fn restore(
     directory: &Path,
     description: &str,
     trajectories: &BTreeMap<Split, usize>,
@@ -87,7 +89,7 @@ pub(super) fn restore(
 }
 
 /// Removes the records of a dataset that is complete.
-pub(super) fn forget(directory: &Path) -> Result<(), Error> {
+pub(crate) fn forget(directory: &Path) -> Result<(), Error> {
     let folder = directory.join(RECORDS);
     fs::remove_dir_all(&folder).map_err(Error::io(&folder))
 }

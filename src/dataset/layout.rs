@@ -2,25 +2,27 @@
 
 use std::path::{Component, Path};
 
-use super::hdf5_store::GROUPS;
-use super::{Error, FileEntry, Store};
+use super::error::Error;
+use super::hdf5_store::the_well::GROUPS;
+use super::manifest::FileEntry;
+use super::store::Store;
 use crate::digest::sha256_of_file;
 use crate::schema::Split;
 
-pub(super) const MANIFEST: &str = "manifest.json";
-pub(super) const CARD: &str = "README.md";
-pub(super) const CROISSANT: &str = "croissant.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
+pub(crate) const CARD: &str = "README.md";
+pub(crate) const CROISSANT: &str = "croissant.json";
 
 /// Names that the stores use beside the quantities of a dataset.
-pub(super) const ENVIRONMENT: &str = "environment";
-pub(super) const TRAJECTORY: &str = "trajectory";
-pub(super) const TIME: &str = "time";
-pub(super) const SAMPLE: &str = "sample";
-pub(super) const SAMPLE_COUNT: &str = "sample_count";
-pub(super) const ENVIRONMENT_ID: &str = "environment_id";
-pub(super) const TRAJECTORY_ID: &str = "trajectory_id";
+pub(crate) const ENVIRONMENT: &str = "environment";
+pub(crate) const TRAJECTORY: &str = "trajectory";
+pub(crate) const TIME: &str = "time";
+pub(crate) const SAMPLE: &str = "sample";
+pub(crate) const SAMPLE_COUNT: &str = "sample_count";
+pub(crate) const ENVIRONMENT_ID: &str = "environment_id";
+pub(crate) const TRAJECTORY_ID: &str = "trajectory_id";
 /// The axis of the one point that a state without space stands on, where a layout asks for an axis.
-pub(super) const POINT: &str = "point";
+pub(crate) const POINT: &str = "point";
 pub(crate) const RESERVED: [&str; 14] = [
     ENVIRONMENT,
     TRAJECTORY,
@@ -39,7 +41,7 @@ pub(crate) const RESERVED: [&str; 14] = [
 ];
 
 /// Relative path of one shard of a split's copy in `store`.
-pub(super) fn data_file(split: Split, store: Store, shard: usize, shards: usize) -> String {
+pub(crate) fn data_file(split: Split, store: Store, shard: usize, shards: usize) -> String {
     match store {
         Store::Hdf5 if shards == 1 => format!("hdf5/{split}.h5"),
         Store::Hdf5 => format!("hdf5/{split}-{shard:05}-of-{shards:05}.h5"),
@@ -48,13 +50,13 @@ pub(super) fn data_file(split: Split, store: Store, shard: usize, shards: usize)
 }
 
 /// The number of shards of a split that has the Parquet file `path`, if that is the first of them.
-pub(super) fn shards_of_first(split: Split, path: &str) -> Option<usize> {
+pub(crate) fn shards_of_first(split: Split, path: &str) -> Option<usize> {
     let rest = path.strip_prefix("data/")?.strip_prefix(split.name())?.strip_prefix("-00000-of-")?;
     rest.strip_suffix(".parquet")?.parse().ok().filter(|&shards| shards > 0)
 }
 
 /// Why `path` may not stand in a manifest, if it may not.
-pub(super) fn path_problem(path: &str) -> Option<&'static str> {
+pub(crate) fn path_problem(path: &str) -> Option<&'static str> {
     let relative = Path::new(path);
     if path.is_empty() {
         Some("is empty")
@@ -73,7 +75,7 @@ pub(super) fn path_problem(path: &str) -> Option<&'static str> {
 }
 
 /// Size and digest of the file at the relative `path` in `directory`.
-pub(super) fn file_entry(directory: &Path, path: &str) -> Result<FileEntry, Error> {
+pub(crate) fn file_entry(directory: &Path, path: &str) -> Result<FileEntry, Error> {
     let full = directory.join(path);
     let bytes = full.metadata().map_err(Error::io(&full))?.len();
     let sha256 = sha256_of_file(&full).map_err(Error::io(&full))?;
@@ -81,7 +83,7 @@ pub(super) fn file_entry(directory: &Path, path: &str) -> Result<FileEntry, Erro
 }
 
 /// What is wrong with a file of the manifest as it lies in `directory`, content aside.
-pub(super) fn file_problem(directory: &Path, entry: &FileEntry) -> Option<String> {
+pub(crate) fn file_problem(directory: &Path, entry: &FileEntry) -> Option<String> {
     let FileEntry { path, bytes, .. } = entry;
     let full = directory.join(path);
     let resolved = match full.canonicalize() {

@@ -6,13 +6,15 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::error::Error;
 use super::layout::{MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
-use super::{Error, Store, seal};
+use super::seal;
+use super::store::Store;
 use crate::digest::sha256;
 use crate::schema::{FormatVersion, Grid, GridAxis, Input, Quantity, Split, StateShape};
 
 /// The `kind` of a dataset's manifest.
-pub(super) const KIND: &str = "dataset";
+pub(crate) const KIND: &str = "dataset";
 
 /// What a dataset says of itself. Holds no date and no absolute path: the same inputs give the same bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,7 +100,7 @@ pub struct SplitSummary {
     pub missing: usize,
 }
 
-pub(super) fn is_zero(count: &usize) -> bool {
+pub(crate) fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
@@ -125,7 +127,7 @@ impl Manifest {
     }
 
     /// Values of one sample: its state and its inputs.
-    pub(super) fn sample_size(&self) -> usize {
+    pub(crate) fn sample_size(&self) -> usize {
         self.state_shape().size() + self.inputs.len()
     }
 
@@ -133,7 +135,7 @@ impl Manifest {
     ///
     /// # Errors
     /// If it cannot be read, is not JSON of this form (with line and column), or breaks a rule (all that it breaks).
-    pub(super) fn load(directory: &Path) -> Result<(Manifest, String), Error> {
+    pub(crate) fn load(directory: &Path) -> Result<(Manifest, String), Error> {
         let path = directory.join(MANIFEST);
         let bytes = seal::read_manifest(directory)?;
         let manifest = Manifest::parse(&path, &bytes)?;
@@ -142,7 +144,7 @@ impl Manifest {
     }
 
     /// Reads a manifest from the bytes of the file `path`, without checking what it says.
-    pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Manifest, Error> {
+    pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Manifest, Error> {
         if let Ok(Header { kind, format }) = serde_json::from_slice(bytes) {
             if kind != KIND {
                 return Err(Error::invalid(path, format!("kind is `{kind}`"), format!("`{KIND}`")));
@@ -163,7 +165,7 @@ impl Manifest {
     }
 
     /// What the manifest says that cannot be so; a sentence each.
-    pub(super) fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = self.description_problems();
         if self.kind != KIND {
             problems.push(format!("kind is `{}`; expected `{KIND}`", self.kind));
@@ -179,7 +181,7 @@ impl Manifest {
     }
 
     /// What is wrong with the part that the maker of a dataset states: names, units, texts.
-    pub(super) fn description_problems(&self) -> Vec<String> {
+    pub(crate) fn description_problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.name.trim().is_empty() || self.name.chars().any(char::is_control) {
             problems.push(format!("name is {:?}; expected one line of text", self.name));
@@ -254,20 +256,20 @@ impl Manifest {
     }
 
     /// Files that each copy of a split consists of.
-    pub(super) fn shards(&self, split: Split) -> usize {
+    pub(crate) fn shards(&self, split: Split) -> usize {
         let stated = self.files.iter().find_map(|entry| shards_of_first(split, &entry.path));
         // A manifest lists every file: more shards than files are a slip, which the missing ones bring to light.
         stated.unwrap_or(1).min(self.files.len().max(1))
     }
 
     /// Relative paths of the shards of a split's copy in `store`, in order.
-    pub(super) fn data_files(&self, split: Split, store: Store) -> Vec<String> {
+    pub(crate) fn data_files(&self, split: Split, store: Store) -> Vec<String> {
         let shards = self.shards(split);
         (0..shards).map(|shard| data_file(split, store, shard, shards)).collect()
     }
 
     /// The entry of the file at the relative `path`.
-    pub(super) fn file(&self, path: &str) -> Option<&FileEntry> {
+    pub(crate) fn file(&self, path: &str) -> Option<&FileEntry> {
         self.files.iter().find(|entry| entry.path == path)
     }
 }
@@ -298,7 +300,7 @@ pub(crate) fn grid_problems(grid: &Grid) -> Vec<String> {
 
 impl SplitSummary {
     /// Counts of the trajectories added one by one, in ascending key order.
-    pub(super) fn add(&mut self, new_environment: bool, samples: usize, missing: usize) {
+    pub(crate) fn add(&mut self, new_environment: bool, samples: usize, missing: usize) {
         self.environments += usize::from(new_environment);
         self.trajectories += 1;
         self.samples += samples;

@@ -12,45 +12,41 @@
 //!   hdf5/grid-00000-of-00003.h5
 //! ```
 
-mod error;
-mod layout;
-mod manifest;
-mod check;
-mod card;
-mod croissant;
-mod seal;
-mod hdf5_store;
-mod parquet_store;
-mod kept;
-mod room;
-mod writer;
-mod reader;
-mod verify;
-mod diff;
-mod copying;
-mod combine;
-mod survey;
-mod export;
+pub(crate) mod error;
+pub(crate) mod store;
+pub(crate) mod seal;
+pub(crate) mod manifest;
+pub(crate) mod check;
+pub(crate) mod reader;
+pub(crate) mod hdf5_store;
+pub(crate) mod layout;
+pub(crate) mod parquet_store;
+pub(crate) mod card;
+pub(crate) mod croissant;
+pub(crate) mod kept;
+pub(crate) mod room;
+pub(crate) mod writer;
+pub(crate) mod verify;
+pub(crate) mod diff;
+pub(crate) mod copying;
+pub(crate) mod combine;
+pub(crate) mod survey;
+pub(crate) mod export;
 
 pub use combine::{is_selected, merge, select};
 pub use diff::{Difference, SplitDifference, changes, diff};
 pub use error::Error;
 pub use export::{ExportFormat, export};
-pub(crate) use hdf5_store::{Texts, reach_problems as hdf5_reach_problems};
+pub(crate) use hdf5_store::reach::reach_problems as hdf5_reach_problems;
+pub(crate) use hdf5_store::texts::Texts;
 pub use kept::Kept;
 pub(crate) use layout::{RESERVED, listed_problem};
 pub(crate) use manifest::grid_problems;
 pub use manifest::{FileEntry, Manifest, Parent, Provenance, SplitSummary, Treatment};
-pub(crate) use parquet_store::{Pages, caught};
+pub(crate) use parquet_store::pages::Pages;
 pub use reader::{Batches, Dataset, IndexEntry};
 pub use seal::seal;
+pub use store::Store;
 pub use survey::{Coverage, Range, SplitSurvey, survey};
 pub use verify::verify;
 pub use writer::Writer;
-
-/// Which of the two copies to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Store {
-    Hdf5,
-    Parquet,
-}

@@ -8,9 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::check::{order_problem, trajectory_problems};
-use super::hdf5_store::OpenSplit;
+use super::error::Error;
+use super::hdf5_store::read::OpenSplit;
 use super::layout::{MANIFEST, file_problem};
-use super::{Error, Manifest, SplitSummary, Store, parquet_store};
+use super::manifest::{Manifest, SplitSummary};
+use super::parquet_store;
+use super::store::Store;
 use crate::digest::sha256_of_file;
 use crate::schema::{Split, Trajectory};
 
@@ -35,7 +38,7 @@ pub struct IndexEntry {
 
 impl IndexEntry {
     /// The entry of a trajectory.
-    pub(super) fn of(trajectory: &Trajectory) -> Self {
+    pub(crate) fn of(trajectory: &Trajectory) -> Self {
         IndexEntry {
             environment: trajectory.environment.clone(),
             trajectory: trajectory.trajectory.clone(),
@@ -107,7 +110,7 @@ impl Dataset {
     }
 
     /// The times of all trajectories of a split, where each has the same.
-    pub(super) fn shared_times(&self, split: Split) -> Result<Option<Vec<f64>>, Error> {
+    pub(crate) fn shared_times(&self, split: Split) -> Result<Option<Vec<f64>>, Error> {
         let shards = self.open_split(split)?;
         let mut times = shards.iter().map(|shard| shard.shared_times());
         let first = times.next().flatten();
@@ -332,7 +335,7 @@ impl Dataset {
 }
 
 /// What is wrong with the index of a split; a sentence each.
-pub(super) fn index_problems<'a>(
+pub(crate) fn index_problems<'a>(
     index: impl Iterator<Item = &'a IndexEntry>,
     manifest: &Manifest,
     split: Split,
@@ -354,7 +357,7 @@ pub(super) fn index_problems<'a>(
 }
 
 /// How the counts of a file differ from those of the manifest, if they do.
-pub(super) fn counts_problem(counted: &SplitSummary, stated: &SplitSummary) -> Option<String> {
+pub(crate) fn counts_problem(counted: &SplitSummary, stated: &SplitSummary) -> Option<String> {
     let say = |summary: &SplitSummary| {
         let SplitSummary { environments, trajectories, samples, shortest, longest, missing } = summary;
         let missing = if *missing == 0 { String::new() } else { format!(", {missing} missing cells") };

@@ -4,16 +4,18 @@
 
 use std::path::Path;
 
+use super::error::Error;
 use super::layout::{CARD, CROISSANT, MANIFEST};
-use super::{Error, Manifest};
+use super::manifest::Manifest;
 use crate::atomic;
-use crate::seal::{self, SUMS, read_bounded};
+use crate::seal;
+use crate::seal::{SUMS, read_bounded};
 
 /// Files that `SHA256SUMS` lists, in its order.
 const SEALED: [&str; 3] = [MANIFEST, CARD, CROISSANT];
 
 /// Writes `SHA256SUMS` in `directory`, of the files as they are there.
-pub(super) fn write(directory: &Path) -> Result<(), Error> {
+pub(crate) fn write(directory: &Path) -> Result<(), Error> {
     let contents = SEALED.map(|name| read_bounded(&directory.join(name)));
     let contents = contents.into_iter().collect::<Result<Vec<_>, _>>().map_err(Error::of_seal)?;
     let text = seal::text(SEALED.into_iter().zip(contents.iter().map(Vec::as_slice)));
@@ -35,7 +37,7 @@ pub fn seal(directory: &Path) -> Result<(), Error> {
 }
 
 /// The bytes of the manifest, which are those that were written.
-pub(super) fn read_manifest(directory: &Path) -> Result<Vec<u8>, Error> {
+pub(crate) fn read_manifest(directory: &Path) -> Result<Vec<u8>, Error> {
     let found = problems(directory)?.into_iter().map(|(_, problem)| problem).collect();
     Error::problems(directory, found)?;
     read_bounded(&directory.join(MANIFEST)).map_err(Error::of_seal)
@@ -45,7 +47,7 @@ pub(super) fn read_manifest(directory: &Path) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 /// If `SHA256SUMS` cannot be read or is not one.
-pub(super) fn problems(directory: &Path) -> Result<Vec<(&'static str, String)>, Error> {
+pub(crate) fn problems(directory: &Path) -> Result<Vec<(&'static str, String)>, Error> {
     if !directory.join(SUMS).exists() {
         return Err(unsealed(directory));
     }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{Dataset, Error, Store};
+use super::error::Error;
+use super::reader::Dataset;
+use super::store::Store;
 use crate::schema::Split;
 
 /// Trajectories held in memory at once.

@@ -8,10 +8,13 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
-use super::hdf5_store::OpenSplit;
+use super::error::Error;
+use super::hdf5_store::read::OpenSplit;
 use super::layout::{CARD, CROISSANT, MANIFEST, listed_problem};
+use super::manifest::{Manifest, SplitSummary};
 use super::reader::{counts_problem, index_problems};
-use super::{Error, Manifest, SplitSummary, Store, parquet_store, seal};
+use super::store::Store;
+use super::{parquet_store, seal};
 use crate::regular;
 use crate::schema::{Split, Trajectory};
 use crate::seal::SUMS;

@@ -5,13 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
-use super::kept::{self, FinishedShard, Kept, Shards};
+use super::error::Error;
+use super::kept;
+use super::kept::{FinishedShard, Kept, Shards};
 use super::layout::{CARD, CROISSANT, MANIFEST, data_file, file_entry};
 use super::manifest::KIND;
+use super::manifest::{FileEntry, Manifest, SplitSummary};
+use super::reader::IndexEntry;
 use super::room::check_room;
-use super::{
-    Error, FileEntry, IndexEntry, Manifest, SplitSummary, Store, card, croissant, hdf5_store, parquet_store, seal,
-};
+use super::store::Store;
+use super::{card, croissant, hdf5_store, parquet_store, seal};
 use crate::atomic::Directory;
 use crate::digest::sha256;
 use crate::schema::{FormatVersion, Split, Trajectory};

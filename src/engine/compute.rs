@@ -3,7 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{DeviceChoice, DeviceError, Engine, Native, Precision, Solver, Torch, one_thread_each};
+use super::device::{DeviceChoice, DeviceError};
+use super::native::Native;
+use super::settings::{Precision, Solver};
+use super::torch::Torch;
+use super::{Engine, one_thread_each};
 use crate::models;
 use crate::schema::StateShape;
 
@@ -56,7 +60,7 @@ impl Compute {
             choice => choice.resolve()?,
         };
         if self.engine == EngineChoice::Native && device != tch::Device::Cpu {
-            return Err(ComputeError::NativeDevice { device: super::device_name(device) });
+            return Err(ComputeError::NativeDevice { device: super::device::device_name(device) });
         }
         let tableau = || solver.tableau(substeps);
         let engine: Box<dyn Engine> = match (perceptron.filter(|_| device == tch::Device::Cpu), precision) {

@@ -9,14 +9,14 @@
 //! Inputs `u [U]` are carried as values of the state whose rates are known: set where a step starts, and moved by their slope within it.
 //! A stage then sees `u(t + c_i dt)`, for `c_i = sum_j a_ij`. Nothing is differentiated with respect to them.
 
-use std::sync::Once;
-
 mod batch;
-mod compute;
 mod device;
 mod native;
 mod settings;
 mod torch;
+mod compute;
+
+use std::sync::Once;
 
 pub use batch::{Batch, Segment};
 pub use compute::{Compute, ComputeError, EngineChoice};

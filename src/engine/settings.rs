@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::solve::{self, Tableau};
+use crate::solve;
+use crate::solve::Tableau;
 
 /// Steps of the solver from sample to sample at most.
 pub const MOST_SUBSTEPS: usize = 64;

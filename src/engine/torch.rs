@@ -5,9 +5,12 @@
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
-use super::{Batch, Engine, Jacobian, Precision, Tangents, With, one_thread_each};
+use super::batch::Batch;
+use super::settings::Precision;
+use super::{Engine, Jacobian, Tangents, With, one_thread_each};
 use crate::models::Model;
-use crate::solve::{self, State, Tableau};
+use crate::solve;
+use crate::solve::{State, Tableau};
 
 /// Rollouts of `model` by `substeps` steps of `tableau` from sample to sample.
 pub struct Torch {

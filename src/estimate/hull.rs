@@ -27,7 +27,7 @@ impl Hull {
     }
 
     /// Whether parameters lie in the hull; none where one is unknown, or there are no points.
-    pub(super) fn holds(&self, parameters: &[Option<f64>]) -> Option<bool> {
+    pub(crate) fn holds(&self, parameters: &[Option<f64>]) -> Option<bool> {
         let known: Vec<f64> = parameters.iter().copied().collect::<Option<_>>()?;
         (!known.is_empty() && !self.points.is_empty()).then(|| self.contains(&known))
     }

@@ -10,8 +10,9 @@
 //! grows beyond ten times the tiny one that it has there, and still follows the trajectories: that is not said of what it explains all but a
 //! four-hundredth of.
 
-use super::evaluation::FitErrors;
-use super::{Support, noise, residuals};
+use super::learned::support::Support;
+use super::table::evaluation::FitErrors;
+use super::{noise, residuals};
 use crate::checkpoint::Manifest;
 
 /// How many times what is expected may be left.
@@ -20,7 +21,7 @@ const FACTOR: f64 = 10.0;
 const SHARE: f64 = 0.05;
 
 /// Of which channels too much is left, and how much; none where all are explained, or too few samples tell of their noise.
-pub(super) fn misfit(model: &Manifest, support: &Support, errors: &FitErrors) -> Option<String> {
+pub(crate) fn misfit(model: &Manifest, support: &Support, errors: &FitErrors) -> Option<String> {
     let of_channels = model.channels.iter().zip(&errors.by_channel).enumerate();
     let found: Vec<String> = of_channels
         .filter_map(|(channel, (quantity, &left))| {
@@ -49,7 +50,7 @@ pub(super) fn misfit(model: &Manifest, support: &Support, errors: &FitErrors) ->
 
 /// What makes the intervals of a fit that converged too narrow: residuals that go with those of the sample before, over the channels of which
 /// more is left than the model's validation error. What is below is that error itself, whose size is known.
-pub(super) fn serial_correlation(
+pub(crate) fn serial_correlation(
     model: &Manifest,
     support: &Support,
     predictions: &[Vec<f64>],

@@ -10,7 +10,7 @@
 //! Source: T. Gasser, L. Sroka, C. Jennen-Steinmetz, Residual variance and residual pattern in nonlinear regression, Biometrika 73 (1986)
 //! 625-633.
 
-use super::robust;
+use crate::least_squares::robust;
 
 /// The greatest order `k`.
 const GREATEST_ORDER: usize = 6;

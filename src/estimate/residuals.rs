@@ -11,7 +11,7 @@
 //! Source: T. Gasser, L. Sroka, C. Jennen-Steinmetz, Residual variance and residual pattern in nonlinear regression, Biometrika 73 (1986)
 //! 625-633.
 
-use super::robust;
+use crate::least_squares::robust;
 
 /// Neighbours below which nothing is told.
 const FEWEST: usize = 4;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Bounds, physics};
+use super::physics;
+use super::table::interval::Bounds;
 use crate::schema::Split;
 
 /// The context-to-parameter map.

@@ -2,8 +2,8 @@
 
 use std::sync::mpsc::sync_channel;
 
-use super::Error;
-use crate::dataset::Dataset;
+use super::error::Error;
+use crate::dataset::{Dataset, IndexEntry};
 use crate::schema::{Split, Trajectory};
 
 /// Environments that are read, adapted and written together, at most.
@@ -12,7 +12,7 @@ const BLOCK: usize = 1024;
 const BLOCK_VALUES: usize = 1 << 21;
 
 /// One environment and all its trajectories in the split.
-pub(super) struct Observed {
+pub(crate) struct Observed {
     pub id: String,
     /// `[d_p]`, as far as known.
     pub parameters: Vec<Option<f64>>,
@@ -23,7 +23,7 @@ pub(super) struct Observed {
 ///
 /// # Errors
 /// The first error of reading, or of `work`.
-pub(super) fn for_each_block(
+pub(crate) fn for_each_block(
     dataset: &Dataset,
     split: Split,
     mut work: impl FnMut(Vec<Observed>) -> Result<(), Error>,
@@ -88,4 +88,21 @@ fn read(dataset: &Dataset, split: Split, mut send: impl FnMut(Result<Vec<Observe
     if !block.is_empty() {
         send(Ok(block));
     }
+}
+
+/// An environment with the rows of its trajectories in a split.
+pub(crate) struct EnvironmentRows {
+    pub(crate) id: String,
+    pub(crate) rows: Vec<usize>,
+}
+
+pub(crate) fn environments(index: &[IndexEntry]) -> Vec<EnvironmentRows> {
+    let mut environments: Vec<EnvironmentRows> = Vec::new();
+    for (row, entry) in index.iter().enumerate() {
+        match environments.last_mut() {
+            Some(last) if last.id == entry.environment => last.rows.push(row),
+            _ => environments.push(EnvironmentRows { id: entry.environment.clone(), rows: vec![row] }),
+        }
+    }
+    environments
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Environments, SplitSettings};
+use super::settings::{Environments, SplitSettings};
 use crate::schema::Split;
 use crate::systems::{EnvironmentSet, Parameter, Preset, Range, System};
 
 /// One environment to simulate.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Environment {
+pub(crate) struct Environment {
     /// Its number in the whole set or list, whatever the limit: with the seed it decides what is drawn.
     pub index: usize,
     pub id: String,
@@ -17,7 +17,7 @@ pub(super) struct Environment {
 }
 
 /// The environments of `split`, ascending; `None` for an unknown set or incomplete parameters, which validation reports.
-pub(super) fn select(
+pub(crate) fn select(
     system: &System,
     preset: &Preset,
     split: Split,
@@ -61,7 +61,7 @@ fn group(split: Split) -> &'static str {
 }
 
 /// The split whose environments `split` has to be among, if any.
-pub(super) fn partner(split: Split) -> Option<Split> {
+pub(crate) fn partner(split: Split) -> Option<Split> {
     match split {
         Split::Validation | Split::Test => Some(Split::Train),
         Split::AdaptTest => Some(Split::Adapt),
@@ -70,7 +70,7 @@ pub(super) fn partner(split: Split) -> Option<Split> {
 }
 
 /// The numbers of the environments of a named set that a limit keeps, ascending.
-pub(super) fn indices(set: &EnvironmentSet, limit: Option<usize>) -> Vec<usize> {
+pub(crate) fn indices(set: &EnvironmentSet, limit: Option<usize>) -> Vec<usize> {
     thin(&set.shape(), limit)
 }
 

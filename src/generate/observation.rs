@@ -19,9 +19,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::problems::settings::Problems;
 use crate::random::Stream;
 use crate::schema::Split;
-use crate::systems::{Problems, System};
+use crate::systems::System;
 
 /// How trajectories are observed; each key that is left out does nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,7 +85,7 @@ impl PerChannel {
 
 /// Which trajectory draws.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Key {
+pub(crate) struct Key {
     pub seed: u64,
     pub split: Split,
     pub environment: usize,
@@ -105,13 +106,13 @@ impl Observation {
     }
 
     /// When the samples of the grid `times [T]` are taken, ascending.
-    pub(super) fn times(&self, key: Key, times: &[f64], time_step: f64) -> Vec<f64> {
+    pub(crate) fn times(&self, key: Key, times: &[f64], time_step: f64) -> Vec<f64> {
         moved(times, self.irregular_times * time_step, key.stream("times"))
     }
 
     /// Of `states [T, C]` (`[T, C, n_1, .., n_k]` on a grid) at `times [T]` what is recorded: times and states of the samples that
     /// are not missing.
-    pub(super) fn record(
+    pub(crate) fn record(
         &self,
         key: Key,
         channels: &[&str],
@@ -163,7 +164,7 @@ impl Observation {
     }
 
     /// Adds everything wrong with it to `problems`.
-    pub(super) fn check(&self, system: &System, problems: &mut Problems) {
+    pub(crate) fn check(&self, system: &System, problems: &mut Problems) {
         let known: Vec<&str> = system.channels.iter().map(|channel| channel.name).collect();
         let tables =
             [("noise", &self.noise), ("relative_noise", &self.relative_noise), ("missing_cells", &self.missing_cells)];

@@ -6,10 +6,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::environments::select;
-use super::{Observation, sample_count};
+use super::observation::Observation;
+use super::samples::sample_count;
+use crate::problems::settings::{Problem, Problems};
 use crate::schema::Split;
 use crate::solve::{DOP853, DOPRI5, TSIT5, Tableau, Tolerance};
-use crate::systems::{self, Dynamics, Equations, Preset, Problem, Problems, Range, System};
+use crate::systems;
+use crate::systems::{Dynamics, Equations, Preset, Range, System};
 
 /// What to simulate, and how precisely.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

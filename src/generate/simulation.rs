@@ -7,14 +7,18 @@ use std::thread;
 
 use rayon::prelude::*;
 
-use super::environments::{self, Environment};
+use super::environments;
+use super::environments::Environment;
+use super::error::Error;
 use super::observation::Key;
-use super::{Error, Settings, sample_times};
+use super::samples::sample_times;
+use super::settings::Settings;
 use crate::dataset::{Manifest, Provenance};
 use crate::progress::{Event, Interrupt, Run};
 use crate::random::Stream;
 use crate::schema::{FormatVersion, Split, Trajectory};
-use crate::solve::{self, Adaptive, Work};
+use crate::solve;
+use crate::solve::{Adaptive, Work};
 use crate::systems::{Dynamics, Preset, Stepper, System, VectorField};
 
 /// Most trajectories of a block, and about as many values (8 MiB); two blocks are in memory.

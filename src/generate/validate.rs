@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::environments::{partner, select};
-use super::{Environments, Settings, SplitSettings, sample_count};
+use super::samples::sample_count;
+use super::settings::{Environments, Settings, SplitSettings};
+use crate::problems::settings::{Problem, Problems};
 use crate::schema::Split;
 use crate::solve::Tolerance;
-use crate::systems::{Dynamics, Parameter, Preset, Problem, Problems, Range, System};
+use crate::systems::{Dynamics, Parameter, Preset, Range, System};
 
 /// The most environments in a set, trajectories of an environment, and samples of a trajectory: ids have five digits.
 const MOST: usize = 100_000;

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-use super::files::{ids_in, is_pattern};
-use super::problem::{Kind, Problem, shown};
-use super::records::Delimiter;
-use super::settings::{Layout, Role, Selection, Settings, Shape, Splits, Table};
-use super::unit::{Conversion, Unit};
+use super::settings::events::Shape;
+use super::settings::table::{Layout, Table};
+use super::settings::{Role, Selection, Settings, Splits};
+use super::tables::csv::Delimiter;
+use super::tables::files::{ids_in, is_pattern};
 use crate::dataset::RESERVED;
-use crate::systems::Formula;
+use crate::expressions::Formula;
+use crate::problems::{Kind, Problem, shown};
+use crate::units::Unit;
 
 impl Settings {
     /// Every contradiction and impossible value in the settings themselves; opens no file.
@@ -285,14 +287,6 @@ fn events(settings: &Settings, report: &mut impl FnMut(String, String, &str, &st
         };
         conversion(format!("events[{index}].{key}"), from, &to, report);
     }
-}
-
-/// Whether values of the units `a` and `b` are the same numbers; `None` if one of them is not known.
-pub fn is_same_unit(a: &str, b: &str) -> Option<bool> {
-    if a.trim() == b.trim() {
-        return Some(true);
-    }
-    Some(Unit::parse(a)?.to(Unit::parse(b)?) == Some(Conversion::NONE))
 }
 
 fn quantities(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {

@@ -7,8 +7,10 @@
 
 use tch::Tensor;
 
-use super::layered::{self, Layered};
-use super::{Field, Layout, Model, TangentField};
+use super::layered;
+use super::layered::Layered;
+use super::layout::Layout;
+use super::{Field, Model, TangentField};
 use crate::random::Stream;
 use crate::schema::StateShape;
 
@@ -39,7 +41,7 @@ impl ConvNet {
 }
 
 /// The kernels `[N c_l, c_{l-1}, k, k]` and biases `[N c_l]` of one layer under `N` sets of weights.
-pub(super) struct Convolution {
+pub(crate) struct Convolution {
     kernels: Tensor,
     bias: Tensor,
     sets: i64,

@@ -16,8 +16,10 @@
 
 use tch::Tensor;
 
-use super::layered::{self, Layered};
-use super::{Field, Layout, Model, TangentField};
+use super::layered;
+use super::layered::Layered;
+use super::layout::Layout;
+use super::{Field, Model, TangentField};
 use crate::random::Stream;
 use crate::schema::StateShape;
 
@@ -81,7 +83,7 @@ impl Fno {
 }
 
 /// One layer under `N` sets of weights.
-pub(super) struct FnoLayer {
+pub(crate) struct FnoLayer {
     /// `[N 2 k1 k2, w, w]`, complex, of a spectral layer.
     spectrum: Option<Tensor>,
     /// `[N, outputs, inputs]`.

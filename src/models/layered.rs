@@ -9,7 +9,7 @@ use tch::Tensor;
 use super::{Field, TangentField};
 
 /// A chain of layers on fields `h [N, B, C, n_1, n_2]`: `N` sets of weights, `B` states for each.
-pub(super) trait Layered: Send + Sync {
+pub(crate) trait Layered: Send + Sync {
     /// The weights of one layer, laid out for [`Layered::apply`].
     type Layer;
 
@@ -39,7 +39,7 @@ pub(super) trait Layered: Send + Sync {
 }
 
 /// As [`super::Model::field`].
-pub(super) fn field<'a, M: Layered>(model: &'a M, weights: &Tensor) -> Field<'a>
+pub(crate) fn field<'a, M: Layered>(model: &'a M, weights: &Tensor) -> Field<'a>
 where
     M::Layer: 'a,
 {
@@ -59,7 +59,7 @@ where
 }
 
 /// As [`super::Model::tangent_field`].
-pub(super) fn tangent_field<'a, M: Layered>(model: &'a M, basis: &Tensor, contexts: &Tensor) -> TangentField<'a>
+pub(crate) fn tangent_field<'a, M: Layered>(model: &'a M, basis: &Tensor, contexts: &Tensor) -> TangentField<'a>
 where
     M::Layer: 'a,
 {

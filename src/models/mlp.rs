@@ -8,7 +8,8 @@
 
 use tch::Tensor;
 
-use super::{Field, Layout, Model, TangentField};
+use super::layout::Layout;
+use super::{Field, Model, TangentField};
 use crate::random::Stream;
 
 /// A perceptron with one width for all hidden layers.

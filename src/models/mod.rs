@@ -3,15 +3,15 @@
 //! A model is the right-hand side `dx/dt = g(x, u; theta)` of a system that depends on time through its inputs alone; a state is flat, `C` here
 //! being all its values. It never owns `theta`, so every environment of a batch has its own.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tch::Tensor;
-
 mod layout;
 mod layered;
 mod mlp;
 mod convnet;
 mod fno;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tch::Tensor;
 
 pub use convnet::ConvNet;
 pub use fno::Fno;

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::error::Error;
+use super::executor::Context;
 use super::plan::Plan;
 use super::stage::Stage;
-use super::stages::Context;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
-use crate::estimate::{self, InitialState, ParameterEstimate, Row};
+use crate::estimate;
+use crate::estimate::{InitialState, ParameterEstimate, Row};
 use crate::report::{Input, LossPoint, Portrait, Summary, TrainingEnvironment};
 use crate::schema::{Quantity, Split, Trajectory};
 

@@ -5,15 +5,15 @@
 //! the same ingredients is adopted, whoever made it; one that differs is replaced only if this pipeline made it, or by
 //! force.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::error::Error;
+use super::executor::{Executor, Product};
 use super::fingerprint::{Ingredients, canonical, differences, tool};
 use super::plan::Plan;
 use super::record::Record;
-use super::runner::{Action, Decision};
 use super::stage::Stage;
-use super::stages::{Executor, Product};
 use crate::dataset::{Manifest, Parent};
 use crate::digest::sha256;
 use crate::regular;
@@ -220,4 +220,28 @@ pub fn product_path(plan: &Plan, stage: Stage) -> std::path::PathBuf {
         Stage::Estimate => plan.estimates_directory(),
         Stage::Report => plan.report_directory(),
     }
+}
+
+/// What is to be done about a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Run it.
+    Run,
+    /// Its product is up to date.
+    Keep,
+    /// The dataset that it would make is there, made by another pipeline or an earlier workspace.
+    Adopt,
+    /// It depends on what the stages before it give (only before a run).
+    Depends,
+    /// Not asked for.
+    Skip,
+}
+
+/// What is to be done about a stage, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    pub stage: Stage,
+    pub action: Action,
+    pub reasons: Vec<String>,
 }

@@ -1,17 +1,15 @@
 //! A pipeline file as a tree of values, each of which knows where it was said.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::ops::Range;
 use std::path::Path;
+use std::{fs, io};
 
 use serde_json::{Map, Number, Value};
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::diagnostic::{Diagnostic, Place};
 use super::lines::Lines;
-use super::nearest;
+use crate::problems::{Diagnostic, Place, nearest};
 use crate::regular;
 
 /// Where a key and its value stand.
@@ -365,5 +363,23 @@ fn missing_file_remedy(path: &Path) -> String {
     match nearest(&name, names.iter().map(String::as_str)) {
         Some(found) => format!("did you mean `{}`?", path.with_file_name(found).display()),
         None => "check the path".to_owned(),
+    }
+}
+
+/// `1e4` is a whole number to a person and to JSON Schema; make it one to serde.
+pub(crate) fn whole_numbers(value: &Value) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+    match value {
+        Value::Object(table) => table.iter().map(|(key, value)| (key.clone(), whole_numbers(value))).collect(),
+        Value::Array(items) => items.iter().map(whole_numbers).collect(),
+        Value::Number(number) if number.is_f64() => match number.as_f64() {
+            Some(float)
+                if float.fract() == 0.0 && float.abs() < EXACT && !(float == 0.0 && float.is_sign_negative()) =>
+            {
+                Value::from(float as i64)
+            }
+            _ => value.clone(),
+        },
+        other => other.clone(),
     }
 }

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::diagnostic::Diagnostic;
 use super::stage::Stage;
 use crate::engine::ComputeError;
+use crate::problems::Diagnostic;
 use crate::{checkpoint, dataset, estimate, generate, import, report, train};
 
 /// What stops a pipeline.

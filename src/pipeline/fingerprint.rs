@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::stage::Stage;
-use crate::dataset::{self, Parent};
+use crate::dataset;
+use crate::dataset::Parent;
 use crate::digest::sha256;
 use crate::schema::FormatVersion;
 

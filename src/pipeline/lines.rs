@@ -1,12 +1,12 @@
 //! Where in a text a byte stands, found as fast in its last line as in its first.
 
-use super::diagnostic::Place;
+use crate::problems::Place;
 
 /// Bytes after which characters are counted anew.
 const STRETCH: usize = 1 << 10;
 
 /// The lines of a text.
-pub(super) struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     text: &'a str,
     /// Where each begins.
     starts: Vec<usize>,

@@ -11,52 +11,37 @@
 //!   models/PIPELINE/ estimates/ report/  the products
 //! ```
 
-mod agreement;
-mod assemble;
-mod check;
-mod decide;
-mod diagnostic;
-mod document;
-mod error;
-mod fingerprint;
-mod impossible;
-mod lines;
-mod lock;
-mod plan;
-mod record;
-mod runner;
-mod schemas;
-mod settings;
-mod stage;
-mod stages;
-mod starts;
-mod system_file;
-mod validate;
+pub(crate) mod stage;
+pub(crate) mod error;
+pub(crate) mod lines;
+pub(crate) mod settings;
+pub(crate) mod document;
+pub(crate) mod plan;
+pub(crate) mod check;
+pub(crate) mod system_file;
+pub(crate) mod fingerprint;
+pub(crate) mod record;
+pub(crate) mod executor;
+pub(crate) mod assemble;
+pub(crate) mod lock;
+pub(crate) mod decide;
+pub(crate) mod runner;
+pub(crate) mod schemas;
+pub(crate) mod stages;
 
-pub use check::{Checked, check};
+pub use check::archive::{Checked, check};
 pub use decide::changes_since;
-pub use diagnostic::{Diagnostic, Place};
+
+pub use decide::{Action, Decision};
 pub use error::Error;
+pub use executor::{Context, Done, Executor, Product};
 pub use fingerprint::{Ingredients, tool};
 pub use lock::sweep_directories;
 pub use plan::{Locations, Plan, Source};
 pub use record::Record;
-pub use runner::{Action, Decision, Options, Outcome, StageOutcome, preview, run};
+pub use runner::{Options, Outcome, StageOutcome, preview, run};
 pub use schemas::{Published, published};
 pub use settings::{ReportSettings, Settings};
 pub use stage::Stage;
-pub use stages::{Built, Context, Done, Executor, Product, check_directory, directory_with_manifest, whole_tree};
+pub use stages::{Built, check_directory, directory_with_manifest, whole_tree};
 pub use system_file::load_system;
-
-/// The name closest to `word`, if one is close enough to be meant.
-pub fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let word = word.to_lowercase();
-    let scored = names.map(|name| {
-        let lower = name.to_lowercase();
-        (strsim::jaro_winkler(&word, &lower), lower, name)
-    });
-    let (likeness, lower, name) = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let typos = strsim::damerau_levenshtein(&word, &lower);
-    // Likeness favours common beginnings; in short words one typo, such as two swapped letters, weighs too much in it.
-    (likeness > 0.8 || (typos == 1 && word.len() > 2)).then_some(name)
-}

@@ -5,13 +5,14 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::diagnostic::{Diagnostic, Place};
-use super::document::Document;
-use super::impossible::{NAME_RULE, impossible_values, is_name};
+use super::check::schema;
+use super::check::sections::{NAME_RULE, impossible_values, is_name};
+use super::document::{Document, whole_numbers};
 use super::settings::{ReportSettings, Settings};
 use super::stage::Stage;
-use super::{system_file, validate};
+use super::system_file;
 use crate::estimate::Method;
+use crate::problems::{Diagnostic, Place};
 use crate::{estimate, generate, import, train};
 
 /// Where a run puts things; relative paths are relative to the current directory.
@@ -56,7 +57,7 @@ pub struct Plan {
     pub workspace: PathBuf,
     effective: Settings,
     /// Where each setting was said.
-    pub(super) document: Document,
+    pub(crate) document: Document,
 }
 
 impl Plan {
@@ -197,7 +198,7 @@ static SCHEMA: LazyLock<(Value, jsonschema::Validator)> = LazyLock::new(|| {
 /// # Errors
 /// Every problem there is, in order of place, if there are settings that cannot be read.
 #[allow(clippy::type_complexity)]
-pub(super) fn read(
+pub(crate) fn read(
     file: &Path,
     arguments: &[String],
 ) -> Result<(Document, Settings, Vec<Diagnostic>), Vec<Diagnostic>> {
@@ -211,7 +212,7 @@ pub(super) fn read(
     }
     problems.extend(system_file::embed(&mut document, file)?);
     let (schema, validator) = &*SCHEMA;
-    problems.extend(validate::differences(&document, schema, validator));
+    problems.extend(schema::differences(&document, schema, validator));
     problems.extend(missing_stages(&document));
     if problems.is_empty() {
         match serde_json::from_value::<Settings>(whole_numbers(document.root())) {
@@ -279,24 +280,6 @@ fn missing_stages(document: &Document) -> Vec<Diagnostic> {
         }
     }
     problems
-}
-
-/// `1e4` is a whole number to a person and to JSON Schema; make it one to serde.
-pub(super) fn whole_numbers(value: &Value) -> Value {
-    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
-    match value {
-        Value::Object(table) => table.iter().map(|(key, value)| (key.clone(), whole_numbers(value))).collect(),
-        Value::Array(items) => items.iter().map(whole_numbers).collect(),
-        Value::Number(number) if number.is_f64() => match number.as_f64() {
-            Some(float)
-                if float.fract() == 0.0 && float.abs() < EXACT && !(float == 0.0 && float.is_sign_negative()) =>
-            {
-                Value::from(float as i64)
-            }
-            _ => value.clone(),
-        },
-        other => other.clone(),
-    }
 }
 
 /// `key = 0.000000001` as `key = 1e-9`.

@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::decide::{decide, ingredients, product_path};
+use super::decide::{Action, Decision, decide, ingredients, product_path};
 use super::error::Error;
+use super::executor::{Context, Executor};
 use super::fingerprint::Ingredients;
 use super::lock::{DatasetWriting, Lock, dataset_reading, sweep};
 use super::plan::Plan;
 use super::record::Record;
 use super::stage::Stage;
-use super::stages::{Context, Executor};
 use crate::engine::Compute;
 use crate::estimate::Status;
 use crate::progress::{Event, Run};
@@ -26,30 +26,6 @@ pub struct Options {
     pub force: Vec<Stage>,
     pub compute: Compute,
     pub threads: usize,
-}
-
-/// What is to be done about a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Action {
-    /// Run it.
-    Run,
-    /// Its product is up to date.
-    Keep,
-    /// The dataset that it would make is there, made by another pipeline or an earlier workspace.
-    Adopt,
-    /// It depends on what the stages before it give (only before a run).
-    Depends,
-    /// Not asked for.
-    Skip,
-}
-
-/// What is to be done about a stage, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Decision {
-    pub stage: Stage,
-    pub action: Action,
-    pub reasons: Vec<String>,
 }
 
 /// What became of a stage.

@@ -1,82 +1,24 @@
 //! What each stage calls, and where its product stands. The runner knows stages only through [`Executor`].
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde_json::Value;
 
 use super::assemble;
-use super::check::error_of_import;
+use super::check::archive::error_of_import;
 use super::error::Error;
+use super::executor::{Context, Done, Executor, Product};
 use super::fingerprint::canonical;
 use super::plan::{Plan, Source};
-use super::record::Record;
 use super::stage::Stage;
-use crate::checkpoint::{self, MAP_FILE, StoredModel};
-use crate::dataset::{self, Dataset, FileEntry, Parent};
+use crate::checkpoint::{MAP_FILE, StoredModel};
+use crate::dataset::{Dataset, FileEntry, Parent};
 use crate::digest::{sha256, sha256_of_file};
-use crate::engine::{Compute, device_name};
-use crate::estimate::Status;
-use crate::progress::{Event, Run};
-use crate::regular;
-use crate::seal;
-use crate::{estimate, generate, import, report, train};
-
-/// What a stage left behind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Product {
-    pub path: PathBuf,
-    /// Content hash, hex.
-    pub sha256: String,
-    /// Why it cannot be used, if it cannot.
-    pub damage: Option<String>,
-}
-
-/// How a stage ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Done {
-    /// Where it computed: `cpu`, `cuda:0`.
-    pub device: String,
-    /// What computed: `native`, `torch`; empty where that says nothing.
-    pub engine: String,
-    /// Environments of each status that occurs, where the stage gives them one.
-    pub statuses: BTreeMap<Status, usize>,
-}
-
-/// What a stage is given beside the plan.
-pub struct Context<'a> {
-    pub compute: Compute,
-    pub threads: usize,
-    /// How the stages before it ran.
-    pub records: &'a BTreeMap<Stage, Record>,
-    pub run: &'a Run<'a>,
-}
-
-/// Carries stages out. The runner decides which; tests put a fake here.
-pub trait Executor {
-    /// Carries out `stage`; its product is complete or absent afterwards.
-    ///
-    /// # Errors
-    /// Whatever stops the stage.
-    fn execute(&self, plan: &Plan, stage: Stage, context: &Context<'_>) -> Result<Done, Error>;
-
-    /// What stands where the product of `stage` belongs; `None` if nothing does.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    fn product(&self, plan: &Plan, stage: Stage) -> Result<Option<Product>, Error>;
-
-    /// The files that the dataset is made from, by content, ordered by name.
-    ///
-    /// # Errors
-    /// If one cannot be read.
-    fn sources(&self, plan: &Plan) -> Result<Vec<Parent>, Error>;
-
-    /// The settings of the dataset's stage as its manifest states them.
-    fn configuration(&self, plan: &Plan) -> Value;
-}
+use crate::engine::device_name;
+use crate::progress::Event;
+use crate::{checkpoint, dataset, estimate, generate, import, regular, report, seal, train};
 
 /// The stages of this build.
 pub struct Built;
@@ -152,7 +94,7 @@ fn map(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let estimate = plan.estimate.clone().unwrap_or_default();
     let dataset = Dataset::open(&plan.dataset_directory)?;
     let mut model = StoredModel::read_without_map(&plan.model_directory())?;
-    model.map = estimate::map::run(settings, &estimate, context.compute, &dataset, &model, context.run)?;
+    model.map = estimate::learned::map::run(settings, &estimate, context.compute, &dataset, &model, context.run)?;
     model.write(&plan.model_directory())?;
     engine_of(&model, context)
 }

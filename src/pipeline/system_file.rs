@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::diagnostic::{Diagnostic, Place};
+use super::check::schema;
 use super::document::Document;
-use super::plan::whole_numbers;
-use super::validate;
+use super::document::whole_numbers;
+use crate::problems::{Diagnostic, Place};
 use crate::regular;
 use crate::systems::Equations;
 
@@ -58,7 +58,7 @@ pub fn load_system(file: &Path) -> Option<Result<Equations, Vec<Diagnostic>>> {
 fn resolve(document: &Document, mut problems: Vec<Diagnostic>) -> Result<Equations, Vec<Diagnostic>> {
     let schema = schemars::schema_for!(Equations).to_value();
     let validator = jsonschema::validator_for(&schema).expect("schemars writes valid schemas");
-    problems.extend(validate::differences(document, &schema, &validator));
+    problems.extend(schema::differences(document, &schema, &validator));
     if problems.is_empty() {
         let checked = serde_json::from_value::<Equations>(whole_numbers(document.root()));
         let place = Place::File { file: document.file().to_owned() };

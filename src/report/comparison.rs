@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Input, Summary, number};
+use super::input::{Input, Summary};
+use super::number;
 
 /// The figures of a summary that are errors: field name and its name for people.
 const ERRORS: [(&str, &str); 6] = [

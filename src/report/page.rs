@@ -3,10 +3,13 @@
 use std::fmt::Write;
 
 use super::canvas::{ROLES, page_rules};
-use super::comparison::{self, Comparison};
-use super::figures::Figure;
-use super::number::{self, escape};
-use super::{Input, tables};
+use super::comparison;
+use super::comparison::Comparison;
+use super::figures::figure::Figure;
+use super::input::Input;
+use super::number;
+use super::number::escape;
+use super::tables;
 use crate::estimate::statuses_in_words;
 
 const LAYOUT: &str = "
@@ -163,7 +166,7 @@ fn headline(page: &mut String, input: &Input) {
             "param_mape_out_of_hull" => summary.evaluation.environments_out_of_hull,
             _ => None,
         };
-        let mut note = count.map(|count| super::figures::counted(count, "environment")).unwrap_or_default();
+        let mut note = count.map(|count| super::figures::figure::counted(count, "environment")).unwrap_or_default();
         note.push_str(tables::tolerance_badge(summary, figure));
         card(page, "", &escape(&comparison::label(figure)), &comparison::shown(figure, Some(*value)), &note);
     }

@@ -4,8 +4,9 @@ use std::path::Path as FilePath;
 
 use super::axis::{Axis, label};
 use super::canvas::{Canvas, Path, SERIES};
+use super::error::Error;
 use super::plot::{Key, Plot, legend_row};
-use super::{Error, number, png};
+use super::{number, png};
 use crate::atomic;
 use crate::dataset::Manifest;
 use crate::schema::{Between, Quantity, Trajectory};

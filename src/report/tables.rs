@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use super::comparison::{self, Comparison};
+use super::comparison;
+use super::comparison::Comparison;
 use super::errors::{parameter_mape, trusted_mape};
-use super::number::{self, escape};
-use super::{Input, Summary};
+use super::input::{Input, Summary};
+use super::number;
+use super::number::escape;
 use crate::estimate::{Row, Status};
 
 /// Up to this many environments are all listed.

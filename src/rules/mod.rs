@@ -3,12 +3,12 @@
 //! A rule works on plain vectors. The engine hands it the gradient with respect to each environment's weights, and the
 //! rule chains it back to the shared values and the context.
 
+mod coda;
+
 use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-mod coda;
 
 pub use coda::Coda;
 

@@ -14,7 +14,7 @@
 //! step is found with time measured in spans `t_{T-1} - t_0`, so that the unit of time does not matter.
 
 use super::combination::{LONG, combine};
-use super::{Embedded, ErrorEstimate, Tableau};
+use super::tableau::{Embedded, ErrorEstimate, Tableau};
 use crate::progress::Interrupt;
 
 /// What one integration may err and cost.

@@ -10,14 +10,14 @@
 use pulp::{Arch, Simd, WithSimd};
 
 /// States of at least so many values are worth the vectors of the processor.
-pub(super) const LONG: usize = 64;
+pub(crate) const LONG: usize = 64;
 /// Stages of a method, at most.
 const MOST_STAGES: usize = 16;
 /// Registers that are summed side by side, while each stage is read once.
 const REGISTERS: usize = 8;
 
 /// `out = state + dt sum_i weights_i stages_i`, of `stages [m, C]`; without a state, the sum alone.
-pub(super) fn combine(state: Option<&[f64]>, dt: f64, weights: &[f64], stages: &[f64], out: &mut [f64]) {
+pub(crate) fn combine(state: Option<&[f64]>, dt: f64, weights: &[f64], stages: &[f64], out: &mut [f64]) {
     let size = out.len();
     let terms = weights.iter().zip(stages.chunks_exact(size)).filter(|(weight, _)| **weight != 0.0);
     if size < LONG {

@@ -2,7 +2,7 @@
 //!
 //! Source: L. Euler, Institutiones calculi integralis I (1768), section 650.
 
-use super::Tableau;
+use super::tableau::Tableau;
 
 /// Euler's method.
 pub static EULER: Tableau =

@@ -2,7 +2,7 @@
 //!
 //! Source: W. Kutta (1901), as for the classical method; Hairer, Noersett, Wanner I, table II.1.2 (right).
 
-use super::Tableau;
+use super::tableau::Tableau;
 
 /// The 3/8 rule.
 pub static RK38: Tableau = Tableau {

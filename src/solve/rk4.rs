@@ -3,7 +3,7 @@
 //! Source: W. Kutta, Beitrag zur naeherungsweisen Integration totaler Differentialgleichungen, Zeitschrift fuer
 //! Mathematik und Physik 46 (1901); Hairer, Noersett, Wanner I, table II.1.2 (left).
 
-use super::Tableau;
+use super::tableau::Tableau;
 
 /// The classical fourth-order method.
 pub static RK4: Tableau = Tableau {

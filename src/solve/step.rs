@@ -6,7 +6,8 @@
 //!
 //! Symbols and source as in [`Tableau`].
 
-use super::{State, Tableau};
+use super::state::State;
+use super::tableau::Tableau;
 
 /// One step of an autonomous field `dy/dt = field(y)`: the state `dt` later.
 pub fn step<S: State>(tableau: &Tableau, field: &mut impl FnMut(&S) -> S, state: &S, dt: &S::Step) -> S {
@@ -36,7 +37,8 @@ fn combine<S: State>(state: &S, dt: &S::Step, coefficients: &[f64], stages: &[S]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::solve::{EULER, RK4};
+    use crate::solve::euler::EULER;
+    use crate::solve::rk4::RK4;
 
     #[test]
     fn euler_follows_the_tangent() {

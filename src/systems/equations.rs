@@ -13,13 +13,13 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::dual::Dual;
-use super::expression;
-use super::grammar::Fault;
-use super::problem::{Problem, Problems};
-use super::program::{Instruction, Program};
+use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
 use super::validate::MOST_NAMES;
-use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
+use crate::expressions::Dual;
+use crate::expressions::compile;
+use crate::expressions::grammar::Fault;
+use crate::expressions::program::{Instruction, Program};
+use crate::problems::settings::{Problem, Problems};
 
 /// A system of ordinary differential equations.
 ///
@@ -193,7 +193,7 @@ impl Equations {
         let names: Vec<_> = states.chain(inputs).chain(parameters).chain(constants).chain(numbers).collect();
         let mut code = Vec::new();
         for (index, state) in self.states.iter().enumerate() {
-            match expression::compile(&state.derivative, &names) {
+            match compile::compile(&state.derivative, &names) {
                 Ok(of_state) => code.push(of_state),
                 Err(faults) => {
                     for Fault { character, found, expected, remedy } in faults {

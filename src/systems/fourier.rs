@@ -13,24 +13,24 @@ use std::sync::Arc;
 use rustfft::num_complex::Complex64;
 use rustfft::{Fft, FftPlanner};
 
-pub(super) type Complex = [f64; 2];
+pub(crate) type Complex = [f64; 2];
 
 /// A complex field `[n, n]` in two parts.
 #[derive(Clone)]
-pub(super) struct Field {
+pub(crate) struct Field {
     pub re: Vec<f64>,
     pub im: Vec<f64>,
 }
 
 impl Field {
     /// Zero everywhere.
-    pub(super) fn zero(points: usize) -> Self {
+    pub(crate) fn zero(points: usize) -> Self {
         Field { re: vec![0.0; points], im: vec![0.0; points] }
     }
 }
 
 /// The transform of fields of one size, and its memory.
-pub(super) struct Fourier {
+pub(crate) struct Fourier {
     n: usize,
     of_rows: Arc<dyn Fft<f64>>,
     /// `[n, n]` each.
@@ -40,7 +40,7 @@ pub(super) struct Fourier {
 
 impl Fourier {
     /// For fields `[n, n]`.
-    pub(super) fn new(n: usize) -> Self {
+    pub(crate) fn new(n: usize) -> Self {
         let of_rows = FftPlanner::new().plan_fft_forward(n);
         let zeros = |count| vec![Complex64::default(); count];
         let scratch = zeros(of_rows.get_inplace_scratch_len());
@@ -48,12 +48,12 @@ impl Fourier {
     }
 
     /// From a field to its spectrum, in place.
-    pub(super) fn forward(&mut self, field: &mut Field) {
+    pub(crate) fn forward(&mut self, field: &mut Field) {
         self.transform(&mut field.re, &mut field.im);
     }
 
     /// From a spectrum to its field, in place: the forward transform with the parts exchanged.
-    pub(super) fn inverse(&mut self, field: &mut Field) {
+    pub(crate) fn inverse(&mut self, field: &mut Field) {
         self.transform(&mut field.im, &mut field.re);
     }
 

@@ -21,8 +21,8 @@
 //! Explicit methods cope: for accuracy alone Dormand-Prince 8(5,3) takes 68 steps on the 20 samples at a tolerance of 1e-9,
 //! where some 15 would be stable, and rejects two in a hundred.
 
-use super::dual::{Dual, Scalar};
-use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
+use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
+use crate::expressions::{Dual, Scalar};
 
 /// `J0`, mmol/L/min.
 const INFLOW: f64 = 2.5;

@@ -15,7 +15,7 @@
 //! `as-printed`) and its published experiments (`paper`) differ in rates, distances and initial fields. Here squares may
 //! cross the edge, which means nothing on a periodic grid; in the published experiments they do not.
 
-use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, SpaceAxis, System};
+use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, SpaceAxis, System};
 
 const POINTS: usize = 32;
 const DIFFUSION: [f64; 2] = [0.2097, 0.105];

@@ -13,8 +13,8 @@
 //! 2022, appendix on Lotka-Volterra: `alpha = gamma = 0.5`, `beta` and `delta` differ between environments. Initial states
 //! are uniform on `[1, 3]^2` in its text (preset `paper`) and on `[1, 2]^2` in its published experiments (`lv-narrow`).
 
-use super::dual::{Dual, Scalar};
-use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
+use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
+use crate::expressions::{Dual, Scalar};
 
 const ALPHA: f64 = 0.5;
 const GAMMA: f64 = 0.5;
@@ -68,11 +68,11 @@ pub static LOTKA_VOLTERRA: System = System {
     ],
 };
 
-pub(super) const CHANNELS: &[Channel] =
+pub(crate) const CHANNELS: &[Channel] =
     &[Channel { name: "x", unit: "1", description: "Prey" }, Channel { name: "y", unit: "1", description: "Predator" }];
 
-pub(super) const TRAIN: Axis = Axis::Values(&[0.5, 0.75, 1.0]);
-pub(super) const ADAPT: Axis = Axis::Values(&[0.625, 1.125]);
+pub(crate) const TRAIN: Axis = Axis::Values(&[0.5, 0.75, 1.0]);
+pub(crate) const ADAPT: Axis = Axis::Values(&[0.625, 1.125]);
 const GRID: Axis = Axis::Uniform { first: 0.25, last: 1.25, count: 51 };
 
 const ENVIRONMENTS: &[EnvironmentSet] = &[
@@ -81,13 +81,13 @@ const ENVIRONMENTS: &[EnvironmentSet] = &[
     EnvironmentSet { name: "grid", axes: &[GRID, GRID] },
 ];
 
-pub(super) fn field<S: Scalar>(parameters: &[S], _: f64, state: &[S], derivative: &mut [S]) {
+pub(crate) fn field<S: Scalar>(parameters: &[S], _: f64, state: &[S], derivative: &mut [S]) {
     rates([S::from(ALPHA), parameters[0], S::from(GAMMA), parameters[1]], state, derivative);
 }
 
 /// Writes `dx/dt` and `dy/dt` to `derivative`.
 #[inline]
-pub(super) fn rates<S: Scalar>([alpha, beta, gamma, delta]: [S; 4], state: &[S], derivative: &mut [S]) {
+pub(crate) fn rates<S: Scalar>([alpha, beta, gamma, delta]: [S; 4], state: &[S], derivative: &mut [S]) {
     let (x, y) = (state[0], state[1]);
     derivative[0] = alpha * x - beta * x * y;
     derivative[1] = delta * x * y - gamma * y;

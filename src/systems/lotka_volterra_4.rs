@@ -12,9 +12,9 @@
 //! not known which values its environments had. The sets here are our own: those of the benchmark with two parameters,
 //! carried over to all four. Its values lie among them (`alpha = gamma = 0.5`), and none of `adapt` among those of `train`.
 
-use super::dual::{Dual, Scalar};
 use super::lotka_volterra::{ADAPT, CHANNELS, TRAIN, rates};
-use super::{Dynamics, EnvironmentSet, Parameter, Preset, System};
+use super::system::{Dynamics, EnvironmentSet, Parameter, Preset, System};
+use crate::expressions::{Dual, Scalar};
 
 /// The system `lotka-volterra-4`.
 pub static LOTKA_VOLTERRA_4: System = System {

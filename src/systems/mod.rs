@@ -1,40 +1,26 @@
 //! The systems that can be simulated: the built-in ones, one file each and one line in `ALL`, and those that a user gives by
 //! their [`Equations`].
 
-use std::fmt;
+pub(crate) mod system;
+pub(crate) mod equations;
+pub(crate) mod validate;
+pub(crate) mod sensitivities;
+pub(crate) mod fourier;
+pub(crate) mod random_field;
+pub(crate) mod vorticity;
+pub(crate) mod glycolytic_oscillator;
+pub(crate) mod gray_scott;
+pub(crate) mod lotka_volterra;
+pub(crate) mod lotka_volterra_4;
+pub(crate) mod navier_stokes;
 
-use crate::progress::Interrupt;
-use crate::schema::{Grid, GridAxis, Quantity, StateShape};
-use crate::solve::{self, Work};
+pub use system::{
+    Axis, Channel, Dynamics, EnvironmentSet, InitialLaw, Integrate, Parameter, Preset, SpaceAxis, Stepper, System,
+    TangentField, VectorField,
+};
 
-mod problem;
-mod functions;
-mod dual;
-mod program;
-mod grammar;
-mod expression;
-mod formula;
-mod equations;
-mod validate;
-mod sensitivities;
-mod drive;
-
-mod fourier;
-mod random_field;
-mod vorticity;
-
-mod glycolytic_oscillator;
-mod gray_scott;
-mod lotka_volterra;
-mod lotka_volterra_4;
-mod navier_stokes;
-
-pub use drive::Drive;
-pub use dual::{Dual, LANES};
 pub use equations::{Equations, InputSignal, ParameterBounds, Range, StateEquation, Values};
-pub(crate) use formula::Formula;
-pub use problem::Problem;
-pub(crate) use problem::Problems;
+
 pub use sensitivities::{Sensitivities, Start};
 
 /// Every built-in system, in alphabetical order of names.
@@ -53,265 +39,6 @@ static ALL: [&System; 5] = [
 /// The built-in system of that name.
 pub fn find(name: &str) -> Option<&'static System> {
     all().iter().copied().find(|system| system.name == name)
-}
-
-/// A family of equations `dy/dt = f(t, y; p)`, `p [d_p]`: ordinary ones, `y [C]`, or partial ones on a grid,
-/// `y [C, n_1, .., n_k]`, flat and row-major.
-pub struct System {
-    /// The name used in settings.
-    pub name: &'static str,
-    /// One sentence for people.
-    pub description: &'static str,
-    /// Unit of time in UDUNITS spelling.
-    pub time_unit: &'static str,
-    /// The quantities of the state `[C]`.
-    pub channels: &'static [Channel],
-    /// Known signals `[U]` that act on it; with any, a field's parameters are followed by what a [`Drive`] puts there.
-    pub inputs: &'static [Channel],
-    /// What differs between environments `[d_p]`.
-    pub parameters: &'static [Parameter],
-    /// Horizon `T` of a trajectory unless settings say otherwise; samples lie at `0, dt, .., T - dt`.
-    pub horizon: f64,
-    /// Sampling interval `dt` unless settings say otherwise.
-    pub time_step: f64,
-    /// The entries of the state `[C]` that are known where the system starts; empty where none is.
-    pub given: &'static [Option<f64>],
-    /// Whether time itself stands in the equations: such a system starts at `t = 0`.
-    pub uses_time: bool,
-    /// Variants of the benchmark; the first is the default.
-    pub presets: &'static [Preset],
-}
-
-/// How a state moves on.
-#[derive(Clone, Copy)]
-pub enum Dynamics {
-    /// By a vector field, which is integrated adaptively to a tolerance.
-    Field(VectorField),
-    /// By an integrator of its own, whose steps are fixed.
-    Stepper(&'static Stepper),
-}
-
-/// `field(p, t, y, dy)`: parameters `[d_p]`, time, state, derivative of the same shape to be written.
-pub type VectorField = &'static (dyn Fn(&[f64], f64, &[f64], &mut [f64]) + Sync);
-
-/// As [`VectorField`], with the derivatives of all along [`LANES`] directions.
-pub type TangentField = &'static (dyn Fn(&[Dual], f64, &[Dual], &mut [Dual]) + Sync);
-
-/// An integrator with a fixed step, of one system.
-pub struct Stepper {
-    /// The method, for people.
-    pub name: &'static str,
-    /// Longest step unless settings say otherwise; each sampling interval is cut into equal ones.
-    pub step: f64,
-    /// The error falls as the step to this power.
-    pub order: i32,
-    /// Relative error of a trajectory's last sample at `step` (root mean squares over the benchmark), measured by halving it.
-    pub error: f64,
-    /// Integrates one trajectory.
-    pub integrate: Integrate,
-}
-
-/// `integrate(p, y, times, step, states, interrupt)`: from the state `y` at `times[0]` with parameters `[d_p]` and steps of at most `step`,
-/// writes the states at `times [T]`; between steps it looks whether it is asked to stop.
-pub type Integrate =
-    &'static (dyn Fn(&[f64], &[f64], &[f64], f64, &mut [f64], &Interrupt) -> Result<Work, solve::Error> + Sync);
-
-/// `initial(uniform, y)`: writes an initial state drawn with `uniform`, which gives independent draws from `[0, 1)`.
-pub type InitialLaw = &'static (dyn Fn(&mut dyn FnMut() -> f64, &mut [f64]) + Sync);
-
-/// One entry of the state, or one input.
-#[derive(Clone, Copy, Debug)]
-pub struct Channel {
-    /// The name used in files.
-    pub name: &'static str,
-    /// Unit in UDUNITS spelling.
-    pub unit: &'static str,
-    /// One sentence for people.
-    pub description: &'static str,
-}
-
-/// One entry of the parameters.
-#[derive(Clone, Copy, Debug)]
-pub struct Parameter {
-    /// The name used in settings and files.
-    pub name: &'static str,
-    /// Unit in UDUNITS spelling.
-    pub unit: &'static str,
-    /// One sentence for people.
-    pub description: &'static str,
-    /// Smallest value that makes sense.
-    pub lower: f64,
-    /// Largest value that makes sense.
-    pub upper: f64,
-}
-
-/// One axis of a regular periodic grid in space; see [`GridAxis`].
-#[derive(Clone, Copy, Debug)]
-pub struct SpaceAxis {
-    /// The name used in files.
-    pub name: &'static str,
-    /// Unit in UDUNITS spelling.
-    pub unit: &'static str,
-    /// How many points.
-    pub count: usize,
-    /// Distance of two neighbours.
-    pub spacing: f64,
-}
-
-/// A variant of a benchmark: where and how trajectories start and move on, and which environments there are.
-pub struct Preset {
-    /// The name used in settings.
-    pub name: &'static str,
-    /// One sentence for people.
-    pub description: &'static str,
-    /// The grid on which channels are fields; empty where there is no space.
-    pub space: &'static [SpaceAxis],
-    /// How a state moves on.
-    pub dynamics: Dynamics,
-    /// The vector field with its derivatives; `None` where nobody has written it so.
-    pub tangent: Option<TangentField>,
-    /// Draws an initial state.
-    pub initial: InitialLaw,
-    /// Named sets of environments.
-    pub environments: &'static [EnvironmentSet],
-}
-
-/// The environments at all combinations of values of the parameters.
-#[derive(Debug)]
-pub struct EnvironmentSet {
-    /// The name used in settings, such as `train`.
-    pub name: &'static str,
-    /// The values of each parameter `[d_p]`; environments are numbered with the last parameter running fastest.
-    pub axes: &'static [Axis],
-}
-
-/// The values of one parameter in a set of environments.
-#[derive(Clone, Copy, Debug)]
-pub enum Axis {
-    /// These values.
-    Values(&'static [f64]),
-    /// `count` values from `first` to `last` in equal steps.
-    Uniform {
-        /// The first value.
-        first: f64,
-        /// The last value.
-        last: f64,
-        /// How many; at least two.
-        count: usize,
-    },
-}
-
-impl fmt::Debug for System {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("System").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl System {
-    /// The preset of that name.
-    pub fn preset(&self, name: &str) -> Option<&'static Preset> {
-        self.presets.iter().find(|preset| preset.name == name)
-    }
-
-    /// The channels as a manifest states them.
-    pub fn channel_quantities(&self) -> Vec<Quantity> {
-        self.channels.iter().map(|channel| Quantity::new(channel.name, channel.unit, channel.description)).collect()
-    }
-
-    /// The shape of a state under `preset`.
-    pub fn state_shape(&self, preset: &Preset) -> StateShape {
-        StateShape::new(self.channels.len(), preset.grid().as_ref())
-    }
-
-    /// The parameters as a manifest states them.
-    pub fn parameter_quantities(&self) -> Vec<Quantity> {
-        self.parameters
-            .iter()
-            .map(|parameter| Quantity::new(parameter.name, parameter.unit, parameter.description))
-            .collect()
-    }
-}
-
-impl Stepper {
-    /// The relative error expected of trajectories at `step`.
-    pub fn error_at(&self, step: f64) -> f64 {
-        self.error * (step / self.step).powi(self.order)
-    }
-}
-
-impl Preset {
-    /// The grid as a manifest states it; `None` where there is no space.
-    pub fn grid(&self) -> Option<Grid> {
-        let axis = |axis: &SpaceAxis| GridAxis {
-            name: axis.name.to_owned(),
-            unit: axis.unit.to_owned(),
-            count: axis.count,
-            spacing: axis.spacing,
-        };
-        (!self.space.is_empty()).then(|| Grid { axes: self.space.iter().map(axis).collect() })
-    }
-
-    /// The set of environments of that name.
-    pub fn environment_set(&self, name: &str) -> Option<&'static EnvironmentSet> {
-        self.environments.iter().find(|set| set.name == name)
-    }
-}
-
-impl EnvironmentSet {
-    /// How many values each parameter has.
-    pub fn shape(&self) -> Vec<usize> {
-        self.axes.iter().map(Axis::len).collect()
-    }
-
-    /// How many environments there are.
-    pub fn len(&self) -> usize {
-        self.axes.iter().map(Axis::len).product()
-    }
-
-    /// Whether there is no environment.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The parameters `[d_p]` of the environment with this number.
-    pub fn parameters(&self, index: usize) -> Vec<f64> {
-        let mut rest = index;
-        let mut parameters: Vec<f64> = self
-            .axes
-            .iter()
-            .rev()
-            .map(|axis| {
-                let position = rest % axis.len();
-                rest /= axis.len();
-                axis.value(position)
-            })
-            .collect();
-        parameters.reverse();
-        parameters
-    }
-}
-
-impl Axis {
-    /// How many values there are.
-    pub fn len(&self) -> usize {
-        match self {
-            Axis::Values(values) => values.len(),
-            Axis::Uniform { count, .. } => *count,
-        }
-    }
-
-    /// Whether there is no value.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The value at `position`.
-    pub fn value(&self, position: usize) -> f64 {
-        match self {
-            Axis::Values(values) => values[position],
-            Axis::Uniform { first, last, count } => first + (last - first) * position as f64 / (count - 1) as f64,
-        }
-    }
 }
 
 #[cfg(test)]

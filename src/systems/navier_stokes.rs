@@ -15,8 +15,8 @@
 use std::f64::consts::TAU;
 
 use super::random_field::RandomField;
+use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, SpaceAxis, Stepper, System};
 use super::vorticity::Vorticity;
-use super::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, SpaceAxis, Stepper, System};
 use crate::progress::Interrupt;
 
 const POINTS: usize = 32;

@@ -15,7 +15,7 @@ use super::fourier::{Field, Fourier};
 
 /// A law of fields.
 #[derive(Clone, Copy)]
-pub(super) struct RandomField {
+pub(crate) struct RandomField {
     /// Smoothness `alpha`.
     pub smoothness: f64,
     /// Inverse correlation length `tau`.
@@ -24,7 +24,7 @@ pub(super) struct RandomField {
 
 impl RandomField {
     /// Writes a field `[n, n]` drawn with `uniform`, which gives independent draws from `[0, 1)`.
-    pub(super) fn draw(self, n: usize, uniform: &mut dyn FnMut() -> f64, field: &mut [f64]) {
+    pub(crate) fn draw(self, n: usize, uniform: &mut dyn FnMut() -> f64, field: &mut [f64]) {
         let mut spectrum = Field::zero(n * n);
         for (place, (re, im)) in spectrum.re.iter_mut().zip(&mut spectrum.im).enumerate() {
             let size = self.size(wave_number(place / n, n), wave_number(place % n, n));

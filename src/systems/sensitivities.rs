@@ -11,8 +11,10 @@
 //! Source: M. Caracotsios, W. Stewart, Sensitivity analysis of initial value problems, Computers and Chemical Engineering 9
 //! (1985) 359-365; the products with the Jacobians by [`Dual`] numbers, [`LANES`] directions at a time.
 
-use super::{Drive, Dual, LANES, TangentField};
+use super::system::TangentField;
+use crate::expressions::{Dual, LANES};
 use crate::progress::Interrupt;
+use crate::signals::Drive;
 use crate::solve::{Adaptive, Error, Tableau, Tolerance, Work};
 
 /// Values of a [`Dual`].

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use super::equations::{Equations, ParameterBounds, Range, Values};
-use super::functions;
-use super::problem::Problems;
 use crate::dataset::RESERVED;
+use crate::expressions::functions;
+use crate::problems::settings::Problems;
 
 /// States, parameters, constants or sets of environments at most.
-pub(super) const MOST_NAMES: usize = 1000;
+pub(crate) const MOST_NAMES: usize = 1000;
 /// Values of a parameter in a set of environments, and environments of a set, at most.
 const MOST_ENVIRONMENTS: usize = 100_000;
 
 impl Equations {
     /// Adds everything wrong with names, numbers and sets of environments.
-    pub(super) fn check(&self, problems: &mut Problems) {
+    pub(crate) fn check(&self, problems: &mut Problems) {
         self.check_names(problems);
         self.check_numbers(problems);
         self.check_environments(problems);

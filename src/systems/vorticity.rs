@@ -23,7 +23,7 @@ use crate::progress::Interrupt;
 use crate::solve::{Error, Work};
 
 /// An integrator for one grid and force, with its memory; nothing is allocated while it runs.
-pub(super) struct Vorticity {
+pub(crate) struct Vorticity {
     n: usize,
     fourier: Fourier,
     modes: Vec<Mode>,
@@ -52,7 +52,7 @@ struct Mode {
 
 impl Vorticity {
     /// For vorticities `[n, n]` under the force `force [n, n]`.
-    pub(super) fn new(n: usize, force: &[f64]) -> Self {
+    pub(crate) fn new(n: usize, force: &[f64]) -> Self {
         let modes = modes(n);
         let zero = vec![[0.0; 2]; modes.len()];
         let mut solver = Vorticity {
@@ -71,7 +71,7 @@ impl Vorticity {
     }
 
     /// Starts from `vorticity [n, n]`, without its mean and the waves that are too short.
-    pub(super) fn set(&mut self, vorticity: &[f64]) {
+    pub(crate) fn set(&mut self, vorticity: &[f64]) {
         self.field.re.copy_from_slice(vorticity);
         self.field.im.fill(0.0);
         self.fourier.forward(&mut self.field);
@@ -83,7 +83,7 @@ impl Vorticity {
     }
 
     /// Writes the vorticity `[n, n]`.
-    pub(super) fn get(&mut self, vorticity: &mut [f64]) {
+    pub(crate) fn get(&mut self, vorticity: &mut [f64]) {
         let Field { re, im } = &mut self.field;
         re.fill(0.0);
         im.fill(0.0);
@@ -99,7 +99,7 @@ impl Vorticity {
     ///
     /// # Errors
     /// [`Error::Interrupted`] where it is asked to stop.
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         duration: f64,
         longest: f64,
@@ -159,7 +159,7 @@ impl Vorticity {
     ///
     /// # Errors
     /// [`Error::NotFinite`] where the flow is too fast for the step; [`Error::Interrupted`].
-    pub(super) fn integrate(
+    pub(crate) fn integrate(
         &mut self,
         nu: f64,
         initial: &[f64],

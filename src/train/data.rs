@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::TeacherForcing;
+use super::settings::TeacherForcing;
 use crate::checkpoint::{Environment, Units};
 use crate::dataset::{Dataset, Error, IndexEntry};
 use crate::engine::{Batch, Segment};
 use crate::random::Stream;
-use crate::schema::{self, Split, Trajectory};
+use crate::schema;
+use crate::schema::{Split, Trajectory};
 
 /// A split of the training environments, in memory or read batch by batch.
 ///

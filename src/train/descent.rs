@@ -3,7 +3,8 @@
 //! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega(W)` over `z = (shared, xi)`, where the
 //! rule gives `theta_e [P]` from the shared values `[S]` and the contexts `xi_e [d]`, `e = 1..E`.
 
-use super::{Contexts, Settings, adam};
+use super::adam;
+use super::settings::{Contexts, Settings};
 use crate::engine::{Batch, Engine};
 use crate::rules::Rule;
 
@@ -43,7 +44,7 @@ impl Descent<'_> {
     }
 
     /// The weights `[E, P]` of every environment.
-    pub(super) fn decode(&self, trained: &[f64]) -> Vec<f64> {
+    pub(crate) fn decode(&self, trained: &[f64]) -> Vec<f64> {
         let (shared, contexts) = trained.split_at(self.rule.shared_size());
         let mut weights = vec![0.0; contexts.len() / self.context_dimension * self.weights];
         for (context, weights) in

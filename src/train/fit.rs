@@ -1,10 +1,12 @@
 //! The fit loop.
 
+use super::Error;
 use super::data::{SplitData, draw_restarts, restart_probability};
 use super::descent::{Descent, Moving};
-use super::{Contexts, Error, Schedule, Settings};
+use super::settings::{Contexts, Schedule, Settings};
 use crate::checkpoint::{Best, LogRecord, StopReason, TrainingState, TrainingStore};
-use crate::engine::{self, Engine};
+use crate::engine;
+use crate::engine::Engine;
 use crate::models::Model;
 use crate::progress::{Event, Run};
 use crate::random::Stream;
@@ -197,7 +199,7 @@ impl Fit<'_> {
     }
 
     /// The weights `[E, P]` of every environment.
-    pub(super) fn decode(&self, trained: &[f64]) -> Vec<f64> {
+    pub(crate) fn decode(&self, trained: &[f64]) -> Vec<f64> {
         self.descent().decode(trained)
     }
 

@@ -3,9 +3,10 @@
 //! Minimises `|r|^2 + n lambda Omega(W) + n lambda_xi sum_e |xi_e|^2`, `r [n]` the residuals on whole training trajectories, by the
 //! steps of a [`LinearModel`]. Its damping follows the gain ratio, the decrease found over the decrease expected (Nielsen 1999).
 
+use super::Error;
 use super::fit::Fit;
 use super::linear_model::{LinearModel, Step};
-use super::{Contexts, Error};
+use super::settings::Contexts;
 use crate::checkpoint::TrainingState;
 use crate::engine::{Batch, sum_of_squares};
 
@@ -14,7 +15,7 @@ const TRIALS: usize = 12;
 
 impl Fit<'_> {
     /// One step. False, and the weights unchanged, if none of the dampings tried decreases the loss.
-    pub(super) fn gauss_newton_step(&self, state: &mut TrainingState) -> Result<bool, Error> {
+    pub(crate) fn gauss_newton_step(&self, state: &mut TrainingState) -> Result<bool, Error> {
         let settings = &self.settings.gauss_newton;
         let all = self.train.trajectories_per_environment();
         let per_environment = settings.trajectories_per_environment.unwrap_or(all).min(all);

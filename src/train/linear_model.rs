@@ -13,8 +13,8 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use super::settings::{Contexts, GaussNewton};
 use super::symmetric::Symmetric;
-use super::{Contexts, GaussNewton};
 use crate::engine::Jacobian;
 use crate::rules::Rule;
 

@@ -5,33 +5,35 @@
 //!
 //! The model that is kept is the one with the least mean squared error on whole trajectories of the validation split.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
 mod adam;
+mod settings;
 mod data;
 mod descent;
 mod fit;
-mod gauss_newton;
-mod inputs;
+mod symmetric;
 mod linear_model;
+mod gauss_newton;
 mod moments;
+mod inputs;
 mod observed;
 mod scales;
-mod settings;
-mod symmetric;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 pub(crate) use data::most_residuals;
 pub use descent::{Descent, Moving};
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
-use crate::checkpoint::{self, ChannelScale, Manifest, StoredModel, TrainingStore, TrainingSummary, Units};
-use crate::dataset::{self, Dataset, Parent, Provenance};
+use crate::checkpoint;
+use crate::checkpoint::{ChannelScale, Manifest, StoredModel, TrainingStore, TrainingSummary, Units};
+use crate::dataset;
+use crate::dataset::{Dataset, Parent, Provenance};
 use crate::digest::sha256;
 use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, device_name, warn_of_cuda};
+use crate::problems::settings::{Problem, Problems};
 use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Quantity, Split};
-use crate::systems::{Problem, Problems};
 
 /// Why a training ended without a model.
 #[derive(Debug, thiserror::Error)]

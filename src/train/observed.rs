@@ -3,7 +3,8 @@
 use super::Error;
 use super::data::SplitData;
 use crate::checkpoint::{ChannelScale, Motion, ObservedChannel};
-use crate::dataset::{self, Dataset};
+use crate::dataset;
+use crate::dataset::Dataset;
 use crate::engine::Engine;
 use crate::schema::Split;
 

@@ -13,8 +13,8 @@
 //! that begin with those found so far. It is exact, and depends on no order. Source: D. Knuth, The Art of Computer Programming 3, sections
 //! 5.2.5 and 5.3.3.
 
-use super::Scaling;
 use super::moments::Moments;
+use super::settings::Scaling;
 use crate::checkpoint::ChannelScale;
 use crate::dataset::{Dataset, Error};
 use crate::schema::Split;

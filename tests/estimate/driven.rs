@@ -176,9 +176,10 @@ fn initial_states_are_estimated_under_inputs() {
 #[test]
 fn a_forecast_follows_its_inputs() {
     let Learned { dataset, model } = &*DRIVEN;
-    let known = estimate::context_of_environment(&Settings::default(), NATIVE, dataset, model, "e1", None).unwrap().0;
+    let known =
+        paramill::forecast::context_of_environment(&Settings::default(), NATIVE, dataset, model, "e1", None).unwrap().0;
     let Trajectory { times, inputs, .. } = trajectory(1, NEW[1], 7, false);
-    let forecast = |inputs: &[f64]| estimate::forecast(NATIVE, model, &known, &[0.3, -0.2], &times, inputs);
+    let forecast = |inputs: &[f64]| paramill::forecast::forecast(NATIVE, model, &known, &[0.3, -0.2], &times, inputs);
     let truth = simulate(NEW[1], [0.3, -0.2], &times, &inputs);
     let states = forecast(&inputs).unwrap().states;
     let worst = states.iter().zip(&truth).fold(0.0, |worst: f64, (a, b)| worst.max((a - b).abs()));
@@ -263,7 +264,7 @@ fn a_model_of_other_inputs_is_refused_by_name_and_unit() {
             silently(|run| estimate::map::run(&Default::default(), &settings, NATIVE, other, model, run))
                 .err()
                 .unwrap(),
-            estimate::context_of_environment(&settings, NATIVE, other, model, "e1", None).unwrap_err(),
+            paramill::forecast::context_of_environment(&settings, NATIVE, other, model, "e1", None).unwrap_err(),
             estimate::portrait(&settings, NATIVE, other, model, (Split::Adapt, "e1"), &[0.0]).unwrap_err(),
         ] {
             assert!(matches!(error, Error::OtherQuantities { .. }), "{error}");
@@ -308,7 +309,7 @@ fn what_leads_to_the_first_observed_state_changes_nothing_learned() {
         let name = format!("{initial_state:?}");
         assert_eq!(rows(&later, &format!("later-{name}")), rows(dataset, &name));
         let start = |dataset: &Dataset| {
-            estimate::context_of_environment(&settings, NATIVE, dataset, model, "e1", None).unwrap().1
+            paramill::forecast::context_of_environment(&settings, NATIVE, dataset, model, "e1", None).unwrap().1
         };
         assert_eq!(start(&later), start(dataset));
     }

@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 use paramill::checkpoint::StoredModel;
 use paramill::engine::{Batch, Segment};
-use paramill::estimate::adapt::{Adaptation, Adapter};
+use paramill::estimate::{Adaptation, Adapter};
 use paramill::estimate::{InitialState, Loss, Noise, Settings, Status, Support};
 use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};

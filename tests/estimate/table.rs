@@ -137,9 +137,11 @@ fn a_forecast_is_the_rollout_and_its_band_is_that_of_its_context() {
     let Trained { dataset, model, .. } = &*TRAINED;
     let environment = dataset.index(Split::Adapt).unwrap()[0].environment.clone();
     let settings = Settings::default();
-    let known = estimate::context_of_environment(&settings, NATIVE, dataset, model, &environment, None).unwrap().0;
+    let known =
+        paramill::forecast::context_of_environment(&settings, NATIVE, dataset, model, &environment, None).unwrap().0;
     let observed = dataset.read_rows(Split::Adapt, &[0]).unwrap().remove(0);
-    let forecast = estimate::forecast(NATIVE, model, &known, observed.state(0), &observed.times, &[]).unwrap();
+    let forecast =
+        paramill::forecast::forecast(NATIVE, model, &known, observed.state(0), &observed.times, &[]).unwrap();
     let (_, fitted) =
         estimate::portrait(&settings, NATIVE, dataset, model, (Split::Adapt, &environment), &known.context).unwrap();
     for (a, b) in forecast.states.iter().zip(&fitted) {
@@ -150,7 +152,7 @@ fn a_forecast_is_the_rollout_and_its_band_is_that_of_its_context() {
     let moved = |axis: usize, sign: f64| {
         let mut moved = known.clone();
         moved.context.iter_mut().enumerate().for_each(|(k, xi)| *xi += sign * factor[(k, axis)]);
-        estimate::forecast(NATIVE, model, &moved, observed.state(0), &observed.times, &[]).unwrap().states
+        paramill::forecast::forecast(NATIVE, model, &moved, observed.state(0), &observed.times, &[]).unwrap().states
     };
     let ends = [0, 1].map(|axis| (moved(axis, 1.0), moved(axis, -1.0)));
     for i in 2..forecast.states.len() {
@@ -168,7 +170,7 @@ fn a_forecast_starts_at_the_end_of_a_trajectory_as_it_was_measured_or_fitted() {
     let observed = Settings::default();
     let estimated = Settings { initial_state: Some(InitialState::Estimated), ..Settings::default() };
     let end = |settings: &Settings, trajectory: Option<&str>| {
-        estimate::context_of_environment(settings, NATIVE, dataset, model, &environment, trajectory)
+        paramill::forecast::context_of_environment(settings, NATIVE, dataset, model, &environment, trajectory)
     };
     let last = |trajectory: &Trajectory| trajectory.state(trajectory.len() - 1).to_vec();
     let support = dataset.read_rows(Split::Adapt, &[0]).unwrap().remove(0);
@@ -198,11 +200,12 @@ fn a_forecast_starts_at_the_end_of_a_trajectory_as_it_was_measured_or_fitted() {
 fn a_context_for_given_parameters_maps_back_to_them() {
     let Trained { dataset, model, .. } = &*TRAINED;
     for wanted in [[0.6, 0.9], [1.1, 0.4]] {
-        let known = estimate::context_of_parameters(model, &wanted).unwrap();
+        let known = paramill::forecast::context_of_parameters(model, &wanted).unwrap();
         let mapped = model.map.as_ref().unwrap().apply(&known.context);
         assert_relative_eq!(mapped.as_slice(), wanted.as_slice(), max_relative = 1e-6);
     }
-    let unknown = estimate::context_of_environment(&Settings::default(), NATIVE, dataset, model, "adapt-0000", None);
+    let unknown =
+        paramill::forecast::context_of_environment(&Settings::default(), NATIVE, dataset, model, "adapt-0000", None);
     let message = unknown.unwrap_err().to_string();
     assert!(message.contains("no environment adapt-0000 in") && message.contains("such as adapt-00000"), "{message}");
 }
@@ -212,12 +215,13 @@ fn a_forecast_that_is_not_finite_and_a_context_far_away_are_told() {
     let Trained { dataset, model, .. } = &*TRAINED;
     let environment = dataset.index(Split::Adapt).unwrap()[0].environment.clone();
     let settings = Settings::default();
-    let known = estimate::context_of_environment(&settings, NATIVE, dataset, model, &environment, None).unwrap().0;
+    let known =
+        paramill::forecast::context_of_environment(&settings, NATIVE, dataset, model, &environment, None).unwrap().0;
     let observed = dataset.read_rows(Split::Adapt, &[0]).unwrap().remove(0);
     assert_eq!(estimate::extrapolates(model, &known.context, 1.0), None);
     let far: Vec<f64> = known.context.iter().map(|xi| xi + 1e3).collect();
     assert!(estimate::extrapolates(model, &far, 1.0).unwrap().starts_with("context 0 is "));
-    let error = estimate::forecast(NATIVE, model, &known, &[1e200, 1e200], &observed.times, &[]).unwrap_err();
+    let error = paramill::forecast::forecast(NATIVE, model, &known, &[1e200, 1e200], &observed.times, &[]).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the forecast is not finite from time 0.5 on; start nearer to the training data, or look less far ahead"

@@ -103,7 +103,7 @@ fn the_doses_by_mouth_are_imported() {
     let mut with_doses = mapping;
     with_doses.table.rows.clear();
     let problems = import::check(&with_doses, Path::new("."));
-    assert_eq!(problems[0].kind, import::Kind::EventRow);
+    assert_eq!(problems[0].kind, paramill::problems::Kind::EventRow);
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn bad_parquet_files() {
     let archive = tanks_as_parquet(Arc::new(Float64Array::from(numbers(2))));
     let bytes = fs::read(archive.root.path().join("archive/tanks.parquet")).unwrap();
     let problems = archive.with("tanks.parquet", &bytes[..bytes.len() / 2]).check();
-    assert_eq!(problems[0].kind, import::Kind::UnsupportedFile);
+    assert_eq!(problems[0].kind, paramill::problems::Kind::UnsupportedFile);
     let local = numbers(2).into_iter().map(|time| 1_600_000_000_000 + (time * 1000.0) as i64);
     let local = tanks_as_parquet(Arc::new(TimestampMillisecondArray::from_iter_values(local)));
     insta::assert_snapshot!("parquet_local_times", local.report());
@@ -117,7 +117,7 @@ fn a_parquet_page_that_claims_more_than_it_can_hold_is_refused() {
     bytes[header + 3..header + 6].copy_from_slice(&[0xfe, 0xff, 0x7f]);
     let problems = archive.with("tanks.csv", &bytes).check();
     let claim = problems.iter().find(|problem| problem.found.contains("a page at byte 4 that claims 1048575 bytes"));
-    assert!(claim.is_some_and(|problem| problem.kind == import::Kind::UnreadableFile), "{problems:?}");
+    assert!(claim.is_some_and(|problem| problem.kind == paramill::problems::Kind::UnreadableFile), "{problems:?}");
 }
 
 /// NetCDF sums first and deflates then, so that a short chunk is seen only once it is inflated.

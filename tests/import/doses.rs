@@ -94,11 +94,11 @@ fn each_of_several_rows_of_one_time_has_its_place() {
     let states = states.into_iter().map(|value| if value == -1.0 { 3.0 } else { value }).collect();
     assert_eq!(course(&doses(&trough, BOLUS)), [times, states, inputs]);
     // They are two values of one time where nothing is said to come between them.
-    assert_eq!(doses(&trough, &says("event-first")).check()[0].kind, import::Kind::DuplicateTime);
+    assert_eq!(doses(&trough, &says("event-first")).check()[0].kind, paramill::problems::Kind::DuplicateTime);
 
     let between = DOSE.replace("a,2,9,.,0\n", "a,2,9,.,0\na,2,.,50,1\na,2,12,.,0\n");
     let problems = doses(&between, BOLUS).check();
-    assert_eq!(problems[0].kind, import::Kind::EqualTimes, "{problems:?}");
+    assert_eq!(problems[0].kind, paramill::problems::Kind::EqualTimes, "{problems:?}");
     assert!(problems[0].found.starts_with("samples between several events at time 2 of"), "{problems:?}");
 }
 
@@ -135,7 +135,7 @@ fn what_no_order_of_rows_says_must_be_said() {
     assert_eq!(course(&apart().change(say("event-first"))), after());
     assert_eq!(course(&apart().change(say("sample-first"))), before());
     assert_eq!(course(&doses(DOSE, BOLUS).change(sorted).change(say("event-first"))), after());
-    assert_eq!(apart().change(say("rows")).check()[0].kind, import::Kind::EqualTimes);
+    assert_eq!(apart().change(say("rows")).check()[0].kind, paramill::problems::Kind::EqualTimes);
     // Samples of one of two files, the dose in the other.
     let two = doses("id,t,level,amount,EVID\na,2,.,100,1\n", BOLUS).with("more.csv", &plain);
     let two = two.change(|settings| settings.table.file = Names(vec!["tanks.csv".into(), "more.csv".into()]));

@@ -209,7 +209,10 @@ fn decimal_commas_comments_and_compression_change_nothing() {
         assert_eq!(Archive::new().with("tanks.csv", &compressed).import().1, plain);
         let cut = &compressed[..compressed.len() - 9];
         let problems = Archive::new().with("tanks.csv", cut).check();
-        assert!(problems.iter().any(|problem| problem.kind == import::Kind::UnreadableFile), "{problems:?}");
+        assert!(
+            problems.iter().any(|problem| problem.kind == paramill::problems::Kind::UnreadableFile),
+            "{problems:?}"
+        );
     }
 }
 

@@ -204,9 +204,16 @@ fn events_may_have_a_file_of_their_own() {
     assert!(notes.iter().any(|note| note.contains("events of `c`, which the table does not have")), "{notes:?}");
     let kinds = |archive: Archive| archive.check().into_iter().map(|problem| problem.kind).collect::<Vec<_>>();
     let columns = archive(&rows.replace("who", "ID").replace("mass (g)", "mass (m)"));
-    assert_eq!(kinds(columns), [import::Kind::MissingColumn, import::Kind::Unit]);
+    assert_eq!(kinds(columns), [paramill::problems::Kind::MissingColumn, paramill::problems::Kind::Unit]);
     let cells = archive(&rows.replace("b;0;0.2", "b;x;").replace("a;0.03333333333333333", ";0"));
-    assert_eq!(kinds(cells), [import::Kind::MissingValue, import::Kind::NotANumber, import::Kind::InvalidId]);
+    assert_eq!(
+        kinds(cells),
+        [
+            paramill::problems::Kind::MissingValue,
+            paramill::problems::Kind::NotANumber,
+            paramill::problems::Kind::InvalidId
+        ]
+    );
 }
 
 #[test]

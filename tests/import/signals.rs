@@ -1,6 +1,6 @@
 //! Tables of inputs for a time to come, read as the archive is.
 
-use paramill::import::{Known, Signals};
+use paramill::forecast::{Known, Signals};
 use paramill::schema::{Between, Input, Quantity};
 
 use super::*;

@@ -2,8 +2,9 @@
 
 use paramill::progress::Interrupt;
 use paramill::schema::Between;
+use paramill::signals::Drive;
 use paramill::solve::{Adaptive, DOP853, Error, TSIT5, Tableau, Tolerance};
-use paramill::systems::{self, Drive, Dynamics, Equations, Sensitivities, Start, System};
+use paramill::systems::{self, Dynamics, Equations, Sensitivities, Start, System};
 use serde::Deserialize;
 
 /// Written by `reference/make_sensitivities.py`, by complex steps.

@@ -5,12 +5,13 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use super::SplitWriter;
+use super::split_writer::SplitWriter;
+use crate::dataset::error::Error;
 use crate::dataset::layout::{ENVIRONMENT, TIME, TRAJECTORY};
-use crate::dataset::{Error, Manifest};
+use crate::dataset::manifest::Manifest;
 use crate::schema::Trajectory;
 
-pub(super) struct CsvFile<'a> {
+pub(crate) struct CsvFile<'a> {
     path: PathBuf,
     manifest: &'a Manifest,
     writer: csv::Writer<BufWriter<File>>,

@@ -1,17 +1,22 @@
 //! A dataset in the formats of others: one file a split, streamed a few trajectories at a time.
 
+pub(crate) mod split_writer;
+pub(crate) mod csv;
+pub(crate) mod netcdf;
+pub(crate) mod pdebench;
+
 use std::path::Path;
 
+use self::split_writer::SplitWriter;
 use super::copying::{Copying, batch_length};
+use super::error::Error;
+use super::manifest::SplitSummary;
+use super::reader::Dataset;
 use super::room::check_room;
-use super::{Dataset, Error, SplitSummary, Store};
+use super::store::Store;
 use crate::atomic;
 use crate::progress::Run;
-use crate::schema::{Split, Trajectory};
-
-mod csv;
-mod netcdf;
-mod pdebench;
+use crate::schema::Split;
 
 /// A format of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +48,6 @@ impl ExportFormat {
             ExportFormat::PdeBench => format!("{split}.hdf5"),
         }
     }
-}
-
-/// Takes the trajectories of a split, in order.
-trait SplitWriter {
-    fn append(&mut self, rows: &[Trajectory]) -> Result<(), Error>;
-    /// Completes the file.
-    fn finish(self: Box<Self>) -> Result<(), Error>;
 }
 
 /// Writes a file of every split into `directory`, which appears complete or not at all.

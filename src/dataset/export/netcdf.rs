@@ -3,14 +3,16 @@
 
 use std::path::PathBuf;
 
-use hdf5_metno::{File, FileBuilder, plist::file_create::LinkCreationOrder};
+use hdf5_metno::plist::file_create::LinkCreationOrder;
+use hdf5_metno::{File, FileBuilder};
 
-use super::SplitWriter;
-use crate::dataset::hdf5_store::SplitVariables;
-use crate::dataset::{Dataset, Error};
+use super::split_writer::SplitWriter;
+use crate::dataset::error::Error;
+use crate::dataset::hdf5_store::write::SplitVariables;
+use crate::dataset::reader::Dataset;
 use crate::schema::{Split, Trajectory};
 
-pub(super) struct NetCdfFile {
+pub(crate) struct NetCdfFile {
     path: PathBuf,
     file: File,
     variables: SplitVariables,

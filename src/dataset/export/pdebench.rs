@@ -15,20 +15,24 @@
 
 use std::path::PathBuf;
 
-use hdf5_metno::{File, FileBuilder, Location, types::VarLenUnicode};
+use hdf5_metno::types::VarLenUnicode;
+use hdf5_metno::{File, FileBuilder, Location};
 use ndarray::{Array1, Array2};
 
-use super::SplitWriter;
-use crate::dataset::hdf5_store::{builder, chunk, string, text, write_rows};
+use super::split_writer::SplitWriter;
+use crate::dataset::error::Error;
+use crate::dataset::hdf5_store::attributes::{builder, string, text};
+use crate::dataset::hdf5_store::write::{chunk, write_rows};
 use crate::dataset::layout::{ENVIRONMENT, TRAJECTORY};
-use crate::dataset::{Dataset, Error, IndexEntry, Manifest};
+use crate::dataset::manifest::Manifest;
+use crate::dataset::reader::{Dataset, IndexEntry};
 use crate::schema::{Quantity, Split, StateShape, Trajectory};
 
 const AXES: [&str; 3] = ["x", "y", "z"];
 /// As in the dataset's own HDF5 copy.
 const DEFLATE: u8 = 4;
 
-pub(super) struct PdeBenchFile {
+pub(crate) struct PdeBenchFile {
     path: PathBuf,
     file: File,
     tensor: hdf5_metno::Dataset,

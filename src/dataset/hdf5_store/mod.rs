@@ -15,17 +15,11 @@
 //! the variables; without a grid a channel is then `[B, T, 1]`, on the one point of the axis `point`. If not, `sample` is a
 //! dimension scale `[T]` (int64), `time` is `[B, T]` (NaN after the end), and `sample_count` is `[B]` (int64).
 
-mod reach;
-mod read;
-mod texts;
-mod the_well;
-mod write;
+pub(crate) mod reach;
+pub(crate) mod texts;
+pub(crate) mod attributes;
+pub(crate) mod the_well;
+pub(crate) mod write;
+pub(crate) mod read;
 
-pub(crate) use reach::reach_problems;
-pub(super) use read::OpenSplit;
-pub(crate) use texts::Texts;
-pub(super) use the_well::GROUPS;
-pub(super) use write::{SplitVariables, builder, chunk, image, string, text, write_long, write_rows};
-
-/// Root attribute that states the format version.
-const FORMAT_ATTRIBUTE: &str = "paramill_format";
+pub(crate) use write::{image, write_long};

@@ -7,13 +7,14 @@ use std::path::Path;
 use std::ptr::null_mut;
 
 use hdf5_metno::dataset::Layout;
-use hdf5_metno::{Dataset, File, Group, IndexType, IterationOrder, LinkType, LocationType, Result, sync::sync};
+use hdf5_metno::sync::sync;
+use hdf5_metno::{Dataset, File, Group, IndexType, IterationOrder, LinkType, LocationType, Result};
 use hdf5_metno_sys::h5p::{H5Pget_external_count, H5Pget_filter2, H5Pget_nfilters};
 use hdf5_metno_sys::h5z::{
     H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_RESERVED, H5Z_FILTER_SHUFFLE, H5Z_filter_t,
 };
 
-use crate::dataset::Error;
+use crate::dataset::error::Error;
 
 /// Bytes of a checksum behind a chunk.
 const CHECKSUM: u64 = 4;
@@ -109,7 +110,7 @@ fn inflated(path: &Path, address: u64, size: u64) -> io::Result<u64> {
 }
 
 /// The filters of a variable in the order in which they are applied to what is written.
-pub(super) fn filters(variable: &Dataset) -> Result<Vec<H5Z_filter_t>> {
+pub(crate) fn filters(variable: &Dataset) -> Result<Vec<H5Z_filter_t>> {
     let properties = variable.dcpl()?;
     // The safe wrappers read names and parameters of any length into buffers of one length: numbers are asked for alone.
     // SAFETY: the property list is open and outlives the calls; libhdf5 writes nothing through null pointers.

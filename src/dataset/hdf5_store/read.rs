@@ -10,15 +10,17 @@ use ndarray::IxDyn;
 use super::reach::reach_problems;
 use super::texts::Texts;
 use super::write::stored_length;
+use crate::dataset::error::Error;
 use crate::dataset::layout::{ENVIRONMENT_ID, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
-use crate::dataset::{Error, IndexEntry, Manifest};
+use crate::dataset::manifest::Manifest;
+use crate::dataset::reader::IndexEntry;
 use crate::schema::{Split, StateShape, Trajectory};
 
 /// An open HDF5 file (one shard) of a split, whose structure has been checked against the manifest.
-pub(in crate::dataset) struct OpenSplit {
+pub(crate) struct OpenSplit {
     path: PathBuf,
     /// The trajectories without their samples, in stored order.
-    pub(in crate::dataset) index: Vec<IndexEntry>,
+    pub(crate) index: Vec<IndexEntry>,
     time: Time,
     /// One variable `[B, T, n_1, .., n_k]` a channel.
     channels: Vec<Dataset>,
@@ -46,7 +48,7 @@ impl OpenSplit {
     ///
     /// # Errors
     /// If the file refers to another file, or is not of the shape that the manifest states (every difference).
-    pub(in crate::dataset) fn open(path: &Path, manifest: &Manifest, split: Split) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, manifest: &Manifest, split: Split) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::hdf5(path))?;
         let variables = Variables { path, file: &file };
         Error::problems(path, reach_problems(path, &file)?)?;
@@ -108,7 +110,7 @@ impl OpenSplit {
     }
 
     /// The times of every trajectory, where the file has them once.
-    pub(in crate::dataset) fn shared_times(&self) -> Option<&[f64]> {
+    pub(crate) fn shared_times(&self) -> Option<&[f64]> {
         match &self.time {
             Time::Shared(times) => Some(times),
             Time::Own(_) => None,
@@ -116,7 +118,7 @@ impl OpenSplit {
     }
 
     /// The trajectories of these rows, as they stand in the file; the rows are within the index.
-    pub(in crate::dataset) fn read(&self, rows: Range<usize>) -> Result<Vec<Trajectory>, Error> {
+    pub(crate) fn read(&self, rows: Range<usize>) -> Result<Vec<Trajectory>, Error> {
         let entries = &self.index[rows.clone()];
         let longest = stored_length(entries.iter().map(|entry| entry.samples).max().unwrap_or(0));
         let slab = |variable: &Dataset| {
@@ -168,7 +170,7 @@ impl OpenSplit {
     }
 
     /// What stands after the ends of the trajectories of these rows where only NaN should; a sentence each.
-    pub(in crate::dataset) fn padding_problems(&self, rows: Range<usize>) -> Result<Vec<String>, Error> {
+    pub(crate) fn padding_problems(&self, rows: Range<usize>) -> Result<Vec<String>, Error> {
         let mut variables: Vec<(&Dataset, usize, Vec<f64>)> = Vec::new();
         for variable in &self.channels {
             let values = self.fields(variable, rows.clone(), self.longest)?;

@@ -19,16 +19,16 @@ use hdf5_metno::types::VarLenUnicode;
 use hdf5_metno::{Dataset, File, Group, Location, Result};
 use ndarray::Array1;
 
-use super::write::{builder, string, text};
-use crate::dataset::Manifest;
+use super::attributes::{builder, string, text};
 use crate::dataset::layout::{POINT, TIME};
+use crate::dataset::manifest::Manifest;
 
 /// The groups.
-pub(in crate::dataset) const GROUPS: [&str; 6] =
+pub(crate) const GROUPS: [&str; 6] =
     ["dimensions", "t0_fields", "t1_fields", "t2_fields", "scalars", "boundary_conditions"];
 
 /// Adds the groups to a file that has its variables, of `trajectories` rows at common times.
-pub(super) fn add(file: &File, manifest: &Manifest, trajectories: usize) -> Result<()> {
+pub(crate) fn add(file: &File, manifest: &Manifest, trajectories: usize) -> Result<()> {
     let axes: Vec<&str> = match &manifest.grid {
         Some(grid) => grid.axes.iter().map(|axis| axis.name.as_str()).collect(),
         None => vec![POINT],

@@ -5,22 +5,20 @@
 use std::ffi::{CString, c_char, c_int};
 use std::ops::Range;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hdf5_metno::plist::dataset_create::AttrCreationOrder;
 use hdf5_metno::plist::file_create::LinkCreationOrder;
-use hdf5_metno::types::VarLenUnicode;
-use hdf5_metno::{
-    Dataset, DatasetBuilder, Error, File, FileBuilder, Group, Hyperslab, Location, Result, SliceOrIndex, sync::sync,
-};
+use hdf5_metno::sync::sync;
+use hdf5_metno::{Dataset, Error, File, FileBuilder, Hyperslab, Result, SliceOrIndex};
 use hdf5_metno_sys::h5f::H5Fget_file_image;
 use hdf5_metno_sys::h5i::hid_t;
 use ndarray::{Array1, Array2, ArrayD, ArrayView1};
 
-use super::{FORMAT_ATTRIBUTE, the_well};
+use super::attributes::{FORMAT_ATTRIBUTE, builder, string, text};
+use super::the_well;
 use crate::dataset::layout::{ENVIRONMENT_ID, POINT, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
-use crate::dataset::{IndexEntry, Manifest};
+use crate::dataset::manifest::Manifest;
+use crate::dataset::reader::IndexEntry;
 use crate::schema::{FormatVersion, Input, Quantity, Split, StateShape, Trajectory};
 
 /// Values of a chunk of a `[B, T]` variable, at most (128 KiB).
@@ -40,7 +38,7 @@ unsafe extern "C" {
 static IMAGES: AtomicU64 = AtomicU64::new(0);
 
 /// The bytes of the HDF5 file that holds `rows`, the trajectories of `split` in key order (at least one).
-pub(in crate::dataset) fn image(manifest: &Manifest, split: Split, rows: &[Trajectory]) -> Result<Vec<u8>> {
+pub(crate) fn image(manifest: &Manifest, split: Split, rows: &[Trajectory]) -> Result<Vec<u8>> {
     let name = format!("paramill-image-{}.h5", IMAGES.fetch_add(1, Ordering::Relaxed));
     let file = FileBuilder::new()
         .with_fapl(|plist| plist.core_filebacked(false))
@@ -52,7 +50,7 @@ pub(in crate::dataset) fn image(manifest: &Manifest, split: Split, rows: &[Traje
 }
 
 /// Writes the file at `path` that [`image`] would be of the `row` alone, which need not stand in memory a second time.
-pub(in crate::dataset) fn write_long(path: &Path, manifest: &Manifest, split: Split, row: &Trajectory) -> Result<()> {
+pub(crate) fn write_long(path: &Path, manifest: &Manifest, split: Split, row: &Trajectory) -> Result<()> {
     // Nobody else knows the file yet, and a child of the process would keep the lock for as long as it lives.
     let file = FileBuilder::new()
         .with_fapl(|plist| plist.file_locking(false))
@@ -76,7 +74,7 @@ fn fill(file: &File, manifest: &Manifest, split: Split, rows: &[Trajectory]) -> 
 }
 
 /// The variables of a split in a file: laid out at once, filled row after row.
-pub(in crate::dataset) struct SplitVariables {
+pub(crate) struct SplitVariables {
     /// `[B, T]`, where trajectories have times of their own.
     times: Option<Dataset>,
     channels: Vec<Dataset>,
@@ -91,7 +89,7 @@ pub(in crate::dataset) struct SplitVariables {
 impl SplitVariables {
     /// Makes all variables of the split whose trajectories are those of `index`, with the `shared` times if they have the same. A state without
     /// space stands on the one point of an axis if `on_point`.
-    pub(in crate::dataset) fn lay_out(
+    pub(crate) fn lay_out(
         file: &File,
         manifest: &Manifest,
         split: Split,
@@ -169,7 +167,7 @@ impl SplitVariables {
     }
 
     /// Fills the rows behind those that are filled.
-    pub(in crate::dataset) fn append(&mut self, rows: &[Trajectory]) -> Result<()> {
+    pub(crate) fn append(&mut self, rows: &[Trajectory]) -> Result<()> {
         let place = self.filled..self.filled + rows.len();
         if let Some(variable) = &self.times {
             self.write(variable, &place, |samples| {
@@ -208,12 +206,12 @@ impl SplitVariables {
 }
 
 /// Samples that a variable has room for where the longest trajectory has `longest`: no axis is empty.
-pub(super) fn stored_length(longest: usize) -> usize {
+pub(crate) fn stored_length(longest: usize) -> usize {
     longest.max(1)
 }
 
 /// Writes `values` as these rows of a variable.
-pub(in crate::dataset) fn write_rows(variable: &Dataset, rows: Range<usize>, values: Vec<f64>) -> Result<()> {
+pub(crate) fn write_rows(variable: &Dataset, rows: Range<usize>, values: Vec<f64>) -> Result<()> {
     write_samples(variable, rows, 0..variable.shape()[1], values)
 }
 
@@ -240,14 +238,6 @@ fn counting(length: usize) -> Array1<i64> {
 
 fn same_bits(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
-}
-
-pub(in crate::dataset) fn builder(group: &Group) -> DatasetBuilder {
-    group
-        .new_dataset_builder()
-        .obj_track_times(false)
-        .attr_creation_order(AttrCreationOrder::Tracked)
-        .char_encoding(hdf5_metno::plist::link_create::CharEncoding::Utf8)
 }
 
 /// `[B, samples, n_1, .., n_k]`: channel `c`, and NaN (of one bit pattern) where a cell is missing and after the end of a trajectory.
@@ -282,7 +272,7 @@ fn variable(file: &File, name: &str, shape: &[usize], scales: &[&Scale]) -> Resu
 }
 
 /// The shape of a chunk of a variable `[B, T, ..]`.
-pub(in crate::dataset) fn chunk(shape: &[usize]) -> Vec<usize> {
+pub(crate) fn chunk(shape: &[usize]) -> Vec<usize> {
     let most = (CHUNK_VALUES / shape[2..].iter().product::<usize>().max(1)).max(1);
     let samples = shape[1].clamp(1, most);
     let rows = (most / samples).clamp(1, shape[0].max(1));
@@ -297,14 +287,6 @@ fn describe(variable: &Dataset, quantity: &Quantity) -> Result<()> {
 
 fn fill_attribute(variable: &Dataset) -> Result<()> {
     variable.new_attr::<f64>().shape([1]).create("_FillValue")?.write_raw(&[f64::NAN])
-}
-
-pub(in crate::dataset) fn string(text: &str) -> Result<VarLenUnicode> {
-    VarLenUnicode::from_str(text).map_err(|error| Error::Internal(format!("{text:?}: {error}")))
-}
-
-pub(in crate::dataset) fn text(location: &Location, name: &str, value: &str) -> Result<()> {
-    location.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&string(value)?)
 }
 
 /// A dimension scale: a variable that names an axis of others.

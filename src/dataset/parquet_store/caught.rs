@@ -27,7 +27,7 @@ pub(crate) fn caught<T>(read: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 /// What `items` gives, and an error as the last where it panics.
-pub(super) fn caught_each<T, E>(
+pub(crate) fn caught_each<T, E>(
     items: impl Iterator<Item = Result<T, E>>,
     error: impl Fn(String) -> E,
 ) -> impl Iterator<Item = Result<T, E>> {

@@ -9,13 +9,13 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::pages::{GREATEST_COMPRESSION, Pages};
-use crate::dataset::Manifest;
 use crate::dataset::layout::TIME;
+use crate::dataset::manifest::Manifest;
 use crate::schema::Split;
 
 /// A sentence for each column whose pages claim more values than the manifest states or than the file can hold. Only the pages' headers
 /// are read.
-pub(super) fn claim_problems(
+pub(crate) fn claim_problems(
     file: &File,
     metadata: &ParquetMetaData,
     manifest: &Manifest,

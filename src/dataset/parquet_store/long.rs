@@ -26,16 +26,17 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-use super::schema;
+use super::schema::schema;
 use super::write::{LEVEL, properties};
-use crate::dataset::{Error, Manifest};
+use crate::dataset::error::Error;
+use crate::dataset::manifest::Manifest;
 use crate::schema::{Split, Trajectory};
 
 /// Samples of a page.
 const SAMPLES: usize = 1 << 16;
 
 /// Writes `row`, of a dataset without a grid, as the only one of the file at `path`.
-pub(in crate::dataset) fn write_long(
+pub(crate) fn write_long(
     path: &Path,
     manifest: &Manifest,
     split: Split,

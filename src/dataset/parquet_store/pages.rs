@@ -12,7 +12,7 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
 /// Bytes that a byte can stand for at most: a block of zstd takes no less than 4 bytes for 128 KiB.
-pub(super) const GREATEST_COMPRESSION: u64 = 1 << 15;
+pub(crate) const GREATEST_COMPRESSION: u64 = 1 << 15;
 
 /// The same of snappy: a copy of 64 bytes takes 3.
 const GREATEST_OF_SNAPPY: u64 = 22;

@@ -12,15 +12,16 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 use super::caught::{caught, caught_each};
 use super::claims::claim_problems;
 use super::pages::Pages;
-use super::schema;
-use crate::dataset::{Error, Manifest};
+use super::schema::schema;
+use crate::dataset::error::Error;
+use crate::dataset::manifest::Manifest;
 use crate::schema::{Split, StateShape, Trajectory};
 
 /// The trajectories of the file at `path` as they stand there, `batch` at a time.
 ///
 /// # Errors
 /// If the file cannot be read or is not of the shape that the manifest states (every difference).
-pub(in crate::dataset) fn stream(
+pub(crate) fn stream(
     path: &Path,
     manifest: &Manifest,
     split: Split,

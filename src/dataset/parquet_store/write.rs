@@ -15,24 +15,20 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
-use super::{FORMAT_KEY, SPLIT_KEY, element, nested, schema};
+use super::schema::{FORMAT_KEY, SPLIT_KEY, element, nested, schema};
+use crate::dataset::error::Error;
 use crate::dataset::layout::TIME;
-use crate::dataset::{Error, Manifest};
+use crate::dataset::manifest::Manifest;
 use crate::schema::{FormatVersion, Split, Trajectory};
 
 /// Of Zstandard.
-pub(super) const LEVEL: i32 = 3;
+pub(crate) const LEVEL: i32 = 3;
 
 /// A row group is closed once it holds this many doubles (8 MiB before compression).
 const ROW_GROUP_VALUES: usize = 1 << 20;
 
 /// Writes `rows`, a shard of `split`, as the file at `path`.
-pub(in crate::dataset) fn write(
-    path: &Path,
-    manifest: &Manifest,
-    split: Split,
-    rows: &[Trajectory],
-) -> Result<(), Error> {
+pub(crate) fn write(path: &Path, manifest: &Manifest, split: Split, rows: &[Trajectory]) -> Result<(), Error> {
     let missing = rows.iter().any(|row| row.missing() > 0);
     let schema = Arc::new(schema(manifest, missing));
     let file = File::create_new(path).map_err(Error::io(path))?;
@@ -63,7 +59,7 @@ fn row_groups(mut rows: &[Trajectory]) -> impl Iterator<Item = &[Trajectory]> {
     })
 }
 
-pub(super) fn properties(schema: &Schema, split: Split) -> parquet::errors::Result<WriterProperties> {
+pub(crate) fn properties(schema: &Schema, split: Split) -> parquet::errors::Result<WriterProperties> {
     let metadata = [(FORMAT_KEY, FormatVersion::CURRENT.to_string()), (SPLIT_KEY, split.name().to_owned())];
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key.to_owned(), value)).collect();
     let mut properties = WriterProperties::builder()

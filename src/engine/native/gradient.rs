@@ -13,18 +13,18 @@ use super::product::{Strided, accumulate, dot};
 use super::real::{Real, lanes, lanes_mut};
 use super::rows::Rows;
 use super::weights::{Gradient, Shape, Weights};
-use crate::engine::Batch;
+use crate::engine::batch::Batch;
 use crate::solve::Tableau;
 
 /// What a rollout keeps for the way back, and buffers; reused from call to call.
 #[derive(Default)]
 pub struct Record<T> {
     /// Stage states `[N, state_width]`, `N` over steps, stages and rows.
-    pub(super) inputs: Vec<T>,
+    pub(crate) inputs: Vec<T>,
     /// Activations of each hidden layer `[N, hidden_width]`.
-    pub(super) activations: Vec<Vec<T>>,
+    pub(crate) activations: Vec<Vec<T>>,
     /// Slopes of each hidden layer `[N, hidden_width]`; deltas after the way back.
-    pub(super) slopes: Vec<Vec<T>>,
+    pub(crate) slopes: Vec<Vec<T>>,
     /// Rates, then deltas of the last layer `[N, state_width]`.
     rates: Vec<T>,
     /// Current states or adjoints `[R, state_width]`.
@@ -72,7 +72,7 @@ impl<T: Real> WithSimd for Rollout<'_, T> {
     }
 }
 
-pub(super) fn resize<T: Real>(buffer: &mut Vec<T>, size: usize) {
+pub(crate) fn resize<T: Real>(buffer: &mut Vec<T>, size: usize) {
     buffer.clear();
     buffer.resize(size, T::zeroed());
 }
@@ -85,7 +85,7 @@ fn grow<T: Real>(buffer: &mut Vec<T>, size: usize) {
 }
 
 impl<T: Real> Rollout<'_, T> {
-    pub(super) fn prepare(&mut self, keep: bool) {
+    pub(crate) fn prepare(&mut self, keep: bool) {
         let (shape, rows) = (self.shape, self.rows);
         let stages = self.tableau.weights.len();
         let kept: usize = if keep { rows.active.iter().sum::<usize>() * stages } else { rows.count * stages };
@@ -107,7 +107,7 @@ impl<T: Real> Rollout<'_, T> {
     }
 
     #[inline(always)]
-    pub(super) fn forward<S: Simd>(&mut self, simd: S, keep: bool) -> f64 {
+    pub(crate) fn forward<S: Simd>(&mut self, simd: S, keep: bool) -> f64 {
         let (shape, rows, batch) = (self.shape, self.rows, self.batch);
         let (width, stages) = (shape.state_width, self.tableau.weights.len());
         let count = self.gradient.as_ref().map_or(1.0, |(count, _)| *count);
@@ -249,7 +249,7 @@ impl<T: Real> Rollout<'_, T> {
 
 /// `to[r, :] += dt_r factor from[r, :]` for the rows of `to`.
 #[inline(always)]
-pub(super) fn add_scaled<T: Real, S: Simd>(simd: S, to: &mut [T], from: &[T], dt: &[T], factor: f64, width: usize) {
+pub(crate) fn add_scaled<T: Real, S: Simd>(simd: S, to: &mut [T], from: &[T], dt: &[T], factor: f64, width: usize) {
     for ((to, from), dt) in to.chunks_exact_mut(width).zip(from.chunks_exact(width)).zip(dt) {
         let factor = T::splat(simd, T::from_f64(factor * dt.to_f64()));
         for (to, from) in lanes_mut::<T, S>(to).iter_mut().zip(lanes::<T, S>(from)) {
@@ -259,7 +259,7 @@ pub(super) fn add_scaled<T: Real, S: Simd>(simd: S, to: &mut [T], from: &[T], dt
 }
 
 #[inline(always)]
-pub(super) fn column_sums<T: Real, S: Simd>(simd: S, rows: &[T], sums: &mut [T]) {
+pub(crate) fn column_sums<T: Real, S: Simd>(simd: S, rows: &[T], sums: &mut [T]) {
     for row in rows.chunks_exact(sums.len()) {
         for (sum, value) in lanes_mut::<T, S>(sums).iter_mut().zip(lanes::<T, S>(row)) {
             *sum = T::add(simd, *sum, *value);

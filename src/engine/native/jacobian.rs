@@ -11,7 +11,7 @@ use super::product::{Strided, accumulate, dot};
 use super::real::{Real, lanes, lanes_mut};
 use super::rows::Rows;
 use super::weights::{Gradient, Shape, Weights};
-use crate::engine::Batch;
+use crate::engine::batch::Batch;
 use crate::solve::Tableau;
 
 /// Buffers, reused from call to call. `A` adjoints (`C L`), `N` stages over all steps.

@@ -2,17 +2,17 @@
 //!
 //! An environment is computed by one thread in one order, whatever else is in the batch: its result depends on no other.
 
+mod real;
+mod product;
+mod weights;
+mod rows;
+mod gradient;
+mod jacobian;
+mod tangent;
+
 use std::sync::Mutex;
 
 use rayon::prelude::*;
-
-mod gradient;
-mod jacobian;
-mod product;
-mod real;
-mod rows;
-mod tangent;
-mod weights;
 
 use gradient::{Record, Rollout};
 use jacobian::{JacobianRows, Sensitivities};
@@ -21,7 +21,8 @@ use rows::Rows;
 use tangent::{Scratch, TangentRollout};
 use weights::{Shape, Weights};
 
-use super::{Batch, Engine, Jacobian, Tangents, With};
+use super::batch::Batch;
+use super::{Engine, Jacobian, Tangents, With};
 use crate::models::Mlp;
 use crate::solve::Tableau;
 

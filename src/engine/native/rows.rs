@@ -2,7 +2,7 @@
 
 use super::real::Real;
 use super::weights::Shape;
-use crate::engine::Batch;
+use crate::engine::batch::Batch;
 
 /// Rows of one environment, longest first, so that those still running at a step are the first ones.
 pub struct Rows<T> {

@@ -11,7 +11,7 @@ use super::product::{Strided, accumulate, dot};
 use super::real::{Real, lanes, lanes_mut};
 use super::rows::Rows;
 use super::weights::{Shape, Weights};
-use crate::engine::Batch;
+use crate::engine::batch::Batch;
 use crate::solve::Tableau;
 
 /// Buffers, reused from call to call. `D` is `1 + d`, or `1 + d + C`: the primal, then the tangents.

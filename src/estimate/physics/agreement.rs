@@ -2,9 +2,10 @@
 
 use crate::dataset::Manifest;
 use crate::generate::SystemSettings;
-use crate::import::is_same_unit;
+use crate::problems::settings::{Problem, Problems};
 use crate::schema::Quantity;
-use crate::systems::{Problem, Problems, System};
+use crate::systems::System;
+use crate::units::is_same_unit;
 
 /// What a dataset has, or will have.
 pub struct Quantities {

@@ -11,7 +11,7 @@ const SMALLEST: f64 = 1e-4;
 
 /// One estimated parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Coordinate {
+pub(crate) struct Coordinate {
     /// Its bounds in its own unit.
     pub lower: f64,
     pub upper: f64,
@@ -66,7 +66,7 @@ impl Coordinate {
 
 /// The element `index` of van der Corput's sequence in `base`: shares of `[0, 1)` that fill it evenly.
 /// Source: J. H. Halton, On the efficiency of certain quasi-random sequences of points, Numerische Mathematik 2 (1960) 84-90.
-pub(super) fn halton(mut index: usize, base: usize) -> f64 {
+pub(crate) fn halton(mut index: usize, base: usize) -> f64 {
     let (mut share, mut digit) = (0.0, 1.0);
     while index > 0 {
         digit /= base as f64;

@@ -15,14 +15,15 @@
 //! Source: W. Press et al., Numerical Recipes (2007), section 5.7.
 
 use crate::progress::Interrupt;
+use crate::signals::Drive;
 use crate::solve::{Adaptive, Error, Tableau, Tolerance, Work};
-use crate::systems::{Drive, Dynamics, Sensitivities, Start, Stepper, VectorField};
+use crate::systems::{Dynamics, Sensitivities, Start, Stepper, VectorField};
 
 /// A step may be as many times as long as that of the data.
 const LONGEST: f64 = 4.0;
 
 /// What integrates trajectories with their derivatives, with its memory.
-pub(super) enum Integrator {
+pub(crate) enum Integrator {
     /// Forward sensitivities.
     Sensitivities(Box<Sensitivities>),
     Differences(Differences),
@@ -56,7 +57,7 @@ impl Integrator {
 }
 
 /// Simulations side by side.
-pub(super) struct Differences {
+pub(crate) struct Differences {
     simulator: Simulator,
     h: f64,
     directions: usize,

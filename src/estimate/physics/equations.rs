@@ -1,22 +1,26 @@
 //! Which equations are fitted to which dataset: channels and parameters find each other by name.
 
-use super::Settings;
 use super::agreement::Quantities;
-use super::bound::Deviation;
 use super::coordinates::Coordinate;
+use super::cramer_rao::Deviation;
 use super::experiment::{Law, Model};
 use super::series::Series;
+use super::settings::Settings;
 use crate::dataset::Dataset;
-use crate::estimate::{Bounds, Error, InitialState};
-use crate::generate::{self, Observation};
+use crate::estimate::error::Error;
+use crate::estimate::settings::InitialState;
+use crate::estimate::table::interval::Bounds;
+use crate::generate;
+use crate::generate::Observation;
+use crate::problems::settings::{Problem, Problems};
 use crate::schema::{Grid, Quantity, Split, Trajectory};
-use crate::systems::{Dynamics, Problem, Problems, System};
+use crate::systems::{Dynamics, System};
 
 /// Known parameters of training environments that a fit may start from, beside their median.
 const MOST_STARTS: usize = 12;
 
 /// The equations, and how they speak of a dataset.
-pub(super) struct Equations {
+pub(crate) struct Equations {
     pub model: Model,
     /// The estimated parameters `[d]`.
     pub names: Vec<String>,
@@ -78,7 +82,11 @@ impl Equations {
     ///
     /// # Errors
     /// [`Error::Physics`] with everything in which settings, system and dataset do not fit together.
-    pub fn new(settings: &Settings, estimate: &crate::estimate::Settings, dataset: &Dataset) -> Result<Self, Error> {
+    pub fn new(
+        settings: &Settings,
+        estimate: &crate::estimate::settings::Settings,
+        dataset: &Dataset,
+    ) -> Result<Self, Error> {
         let manifest = dataset.manifest();
         let simulated = manifest.provenance.stage == "generate";
         let simulated: Option<generate::Settings> =
@@ -248,7 +256,7 @@ fn estimated(system: &System, settings: &Settings, of_dataset: &[Quantity]) -> V
 fn bounds(
     system: &System,
     estimated: &[usize],
-    estimate: &crate::estimate::Settings,
+    estimate: &crate::estimate::settings::Settings,
     problems: &mut Problems,
 ) -> Vec<(f64, f64)> {
     let of_parameter = |&it: &usize| {

@@ -3,20 +3,24 @@
 //! Unknown are the coordinates `theta [d]` of the estimated parameters, and of each trajectory those entries of its initial state
 //! that are not given, in units of the spread of their channel.
 
-use super::Settings;
+use super::budget::{Halt, Meter};
 use super::coordinates::Coordinate;
 use super::differences::{Differences, Integrator};
-use super::meter::{Halt, Meter};
 use super::normal::{Normal, Step};
 use super::series::Series;
-use crate::estimate::{InitialState, Loss, residuals, robust};
+use super::settings::Settings;
+use crate::estimate::residuals;
+use crate::estimate::settings::{InitialState, Loss};
+use crate::least_squares::robust;
 use crate::schema::Between;
-use crate::solve::{self, DOP853, Tableau, Tolerance};
-use crate::systems::{Drive, Dynamics, Sensitivities, Start, TangentField};
+use crate::signals::Drive;
+use crate::solve;
+use crate::solve::{DOP853, Tableau, Tolerance};
+use crate::systems::{Dynamics, Sensitivities, Start, TangentField};
 
 /// The equations, and which of their parameters are estimated.
 #[derive(Clone)]
-pub(super) struct Model {
+pub(crate) struct Model {
     pub law: Law,
     pub channels: usize,
     /// Values of each channel in a state: the points of a grid, or one.
@@ -62,7 +66,7 @@ impl Model {
 
 /// How derivatives of trajectories are found.
 #[derive(Clone, Copy)]
-pub(super) enum Law {
+pub(crate) enum Law {
     /// Those of the equations are written: by forward sensitivities.
     Differentiated(TangentField),
     /// By differences of simulations; with the step of the data where the integrator has fixed ones.
@@ -70,7 +74,7 @@ pub(super) enum Law {
 }
 
 /// What is to be explained.
-pub(super) struct Experiment<'a> {
+pub(crate) struct Experiment<'a> {
     pub model: &'a Model,
     pub series: Vec<Series>,
     /// Values of the initial state of each trajectory that are unknown.
@@ -85,7 +89,7 @@ pub(super) struct Experiment<'a> {
 
 /// What the fit moves.
 #[derive(Clone, Debug)]
-pub(super) struct Unknowns {
+pub(crate) struct Unknowns {
     /// `theta [d]`.
     pub coordinates: Vec<f64>,
     /// The initial state `[C]` of each trajectory.
@@ -94,7 +98,7 @@ pub(super) struct Unknowns {
 
 /// The trajectories at some unknowns, with their derivatives.
 #[derive(Clone, Debug)]
-pub(super) struct Rollout {
+pub(crate) struct Rollout {
     /// `[T, C]` of each trajectory.
     pub states: Vec<Vec<f64>>,
     /// `[T, C, k]` of each trajectory: by `theta [d]`, then by its own unknowns.
@@ -102,7 +106,7 @@ pub(super) struct Rollout {
 }
 
 /// The weight `[T, C]` of each residual of each trajectory; zero where none counts.
-pub(super) type Weights = Vec<Vec<f64>>;
+pub(crate) type Weights = Vec<Vec<f64>>;
 
 impl<'a> Experiment<'a> {
     pub fn new(model: &'a Model, series: Vec<Series>, initial_state: InitialState, loss: Loss) -> Self {

@@ -15,14 +15,17 @@
 
 use nalgebra::DVector;
 
-use super::Settings;
+use super::budget::Meter;
 use super::experiment::{Experiment, Rollout, Unknowns, Weights};
-use super::meter::Meter;
-use super::minimum::{Fit, Names};
 use super::normal::{Normal, Step};
+use super::result::{Fit, Names};
 use super::search::{PARTS, SAME};
+use super::settings::Settings;
 use super::stage::Stage;
-use crate::estimate::{self, Loss, Noise, Status, robust};
+use crate::estimate;
+use crate::estimate::settings::{Loss, Noise};
+use crate::estimate::table::row::Status;
+use crate::least_squares::robust;
 use crate::progress::Interrupt;
 
 /// Damping at the start, relative to the diagonal, and where no step can help any more.
@@ -42,18 +45,18 @@ const ROUNDS: usize = 5;
 const FEW: f64 = 8.0;
 
 /// Why a fit ended.
-pub(super) type End = (Status, String);
+pub(crate) type End = (Status, String);
 
 /// Somewhere on the way.
 #[derive(Clone)]
-pub(super) struct Point {
+pub(crate) struct Point {
     pub unknowns: Unknowns,
     pub rollout: Rollout,
     pub normal: Normal,
 }
 
 /// Fits the parameters of one environment, from the first of `starts` that leads to a good minimum.
-pub(super) fn fit(
+pub(crate) fn fit(
     experiment: &Experiment,
     names: Names,
     starts: &[Vec<f64>],
@@ -95,7 +98,7 @@ pub(super) fn fit(
 
 /// The states `[T, C]` of each trajectory of an experiment without parameters to estimate, at initial states that are fitted alone; none where
 /// they cannot be. Whether they are as good as others are is not said.
-pub(super) fn states(
+pub(crate) fn states(
     experiment: &Experiment,
     estimate: &estimate::Settings,
     settings: &Settings,
@@ -113,7 +116,7 @@ pub(super) fn states(
     fitter.refine(&mut fine, best.unknowns).ok().map(|(point, _)| point.rollout.states)
 }
 
-pub(super) struct Fitter<'a> {
+pub(crate) struct Fitter<'a> {
     pub experiment: &'a Experiment<'a>,
     pub estimate: &'a estimate::Settings,
     pub settings: &'a Settings,

@@ -22,7 +22,7 @@ const NO_EFFECT: f64 = 1e-9;
 
 /// `J'J`, `g = J'r` and `|r|^2`.
 #[derive(Clone, Debug)]
-pub(super) struct Normal {
+pub(crate) struct Normal {
     /// `|r|^2`, or twice Huber's loss.
     pub squares: f64,
     /// `A [d, d]`; only the lower triangle until [`Normal::complete`].
@@ -34,7 +34,7 @@ pub(super) struct Normal {
 
 /// What one trajectory adds for its own unknowns.
 #[derive(Clone, Debug)]
-pub(super) struct Block {
+pub(crate) struct Block {
     /// `D [u, u]`; as [`Normal::matrix`].
     matrix: DMatrix<f64>,
     /// `b [u]`.
@@ -45,7 +45,7 @@ pub(super) struct Block {
 
 /// A step of all unknowns.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(crate) struct Step {
     /// `[d]`.
     pub parameters: DVector<f64>,
     /// `[u]` of each trajectory.

@@ -8,7 +8,8 @@ use super::coordinates::{Coordinate, halton};
 use super::experiment::Experiment;
 use super::fit::{End, Fitter, Point};
 use super::stage::Stage;
-use crate::estimate::{InitialState, Loss, Status};
+use crate::estimate::settings::{InitialState, Loss};
+use crate::estimate::table::row::Status;
 
 /// Residuals below this share of the spread of the data are good enough not to look for a better minimum; those below the other are,
 /// if a second start leads to the same. Two minima are the same if their residuals differ by no more than this share.
@@ -16,16 +17,16 @@ const GOOD: f64 = 0.05;
 const FAIR: f64 = 0.3;
 /// The same of their median: beside wrong values more minima look fair.
 const FAIR_BY_MEDIAN: f64 = 0.15;
-pub(super) const SAME: f64 = 0.01;
+pub(crate) const SAME: f64 = 0.01;
 /// Residuals beyond this share are no fit at all.
 const NOTHING: f64 = 0.9;
 /// Unless all that varies is noise, as of a system at rest: then they are about as large as the spread, and no larger.
 const CONSTANT: f64 = 1.1;
 /// Residuals beyond so many times the noise of the data are not noise; those below the other may be.
-pub(super) const FAR: f64 = 10.0;
+pub(crate) const FAR: f64 = 10.0;
 const NEAR: f64 = 3.0;
 /// Shares of the trajectories that a start is tried on where the first part comes first.
-pub(super) const PARTS: &[f64] = &[0.25, 0.5, 1.0];
+pub(crate) const PARTS: &[f64] = &[0.25, 0.5, 1.0];
 /// Samples of the pieces that trajectories are cut into first; later ones are twice as long.
 const PIECE: usize = 6;
 /// Times that the best minimum is met before it is believed though its residuals are more than noise.
@@ -63,7 +64,7 @@ enum Way {
 
 /// The minimum that a search ended at.
 #[derive(Clone)]
-pub(super) struct Best {
+pub(crate) struct Best {
     pub point: Point,
     /// Why it is none, where that is so.
     pub end: Option<End>,

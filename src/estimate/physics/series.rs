@@ -4,11 +4,11 @@
 //! by them, else at the first sample or event. Where nothing is given a trajectory starts at its first observed sample, whatever it is.
 
 use super::experiment::Model;
-use crate::estimate::InitialState;
+use crate::estimate::settings::InitialState;
 use crate::schema::Between;
 
 /// Channels in the order of the system.
-pub(super) struct Series {
+pub(crate) struct Series {
     /// `[T]`.
     pub times: Vec<f64>,
     /// `[T, C]`, on a grid `[T, C, n_1, .., n_k]`; NaN where nothing was observed.
@@ -102,8 +102,8 @@ impl Series {
 
 #[cfg(test)]
 mod tests {
-    use super::super::experiment::Law;
     use super::*;
+    use crate::estimate::physics::experiment::Law;
     use crate::systems;
 
     fn model(given: Option<f64>, start: Option<f64>, between: &[Between]) -> Model {

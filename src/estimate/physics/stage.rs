@@ -1,16 +1,17 @@
 //! The parts of a fit: a rough one, and one at the tolerances of the settings.
 
-use super::Settings;
 use super::differences::Integrator;
 use super::experiment::Experiment;
-use crate::solve::{self, DOP853, TSIT5, Tableau};
+use super::settings::Settings;
+use crate::solve;
+use crate::solve::{DOP853, TSIT5, Tableau};
 
 /// Tolerance of the rough fit, and the length of its last step.
 const ROUGH: f64 = 1e-4;
 const ROUGH_STEP: f64 = 1e-2;
 
 /// How trajectories are integrated in one part of a fit, and the length of its last step.
-pub(super) struct Stage {
+pub(crate) struct Stage {
     pub integrator: Integrator,
     pub rtol: f64,
     pub short: f64,

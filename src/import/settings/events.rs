@@ -95,7 +95,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    pub(in crate::import) fn between(self) -> Between {
+    pub(crate) fn between(self) -> Between {
         match self {
             Shape::Pulse | Shape::Cumulative => Between::Hold,
             Shape::Since => Between::Linear,
@@ -104,12 +104,12 @@ impl Shape {
 }
 
 impl EventInput {
-    pub(in crate::import) fn input(&self) -> Input {
+    pub(crate) fn input(&self) -> Input {
         Input { quantity: Quantity::new(&self.name, &self.unit, &self.description), between: self.shape.between() }
     }
 
     /// The unit that the amounts are converted into.
-    pub(in crate::import) fn amount_unit(&self, time_unit: &str) -> String {
+    pub(crate) fn amount_unit(&self, time_unit: &str) -> String {
         match self.shape {
             Shape::Pulse => format!("({}).({time_unit})", self.unit),
             Shape::Cumulative | Shape::Since => self.unit.clone(),

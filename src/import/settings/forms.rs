@@ -68,7 +68,7 @@ pub enum Condition {
 
 impl Condition {
     /// The values that it names.
-    pub(in crate::import) fn values(&self) -> &[String] {
+    pub(crate) fn values(&self) -> &[String] {
         match self {
             Condition::Is(values) | Condition::Not { not: values } => values,
         }

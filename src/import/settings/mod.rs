@@ -1,5 +1,9 @@
 //! `[import]` of a pipeline.
 
+pub(crate) mod forms;
+pub(crate) mod events;
+pub(crate) mod table;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -7,13 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{Between, Input, Quantity};
 
-mod events;
-mod forms;
-mod table;
-
-pub use events::{EqualTimes, EventInput, Shape};
-pub use forms::{Condition, Names};
-pub use table::{Disorder, Duplicates, Layout, Origin, Table};
+pub use events::{EqualTimes, EventInput};
+pub use forms::Condition;
+pub use table::Table;
 use table::{comma, point};
 
 /// How archived files become a dataset.
@@ -221,7 +221,7 @@ impl Selection {
     }
 
     /// In how many ways it chooses; more than one contradict each other.
-    pub(super) fn ways(&self) -> usize {
+    pub(crate) fn ways(&self) -> usize {
         [!self.trajectories.is_empty(), self.fraction.is_some(), self.last.is_some()]
             .into_iter()
             .filter(|&way| way)
@@ -231,17 +231,17 @@ impl Selection {
 
 impl Settings {
     /// The channels that are learned, with their positions among all.
-    pub(super) fn states(&self) -> impl Iterator<Item = (usize, &Channel)> {
+    pub(crate) fn states(&self) -> impl Iterator<Item = (usize, &Channel)> {
         self.of_role(Role::State)
     }
 
     /// The channels that drive the system, with their positions among all.
-    pub(super) fn driving(&self) -> impl Iterator<Item = (usize, &Channel)> {
+    pub(crate) fn driving(&self) -> impl Iterator<Item = (usize, &Channel)> {
         self.of_role(Role::Input)
     }
 
     /// The channels that are read, states before inputs.
-    pub(super) fn sampled(&self) -> impl Iterator<Item = (usize, &Channel)> {
+    pub(crate) fn sampled(&self) -> impl Iterator<Item = (usize, &Channel)> {
         self.states().chain(self.driving())
     }
 

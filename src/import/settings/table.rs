@@ -89,11 +89,11 @@ pub struct Table {
     pub duplicates: Duplicates,
 }
 
-pub(super) fn comma() -> String {
+pub(crate) fn comma() -> String {
     ",".to_owned()
 }
 
-pub(super) fn point() -> String {
+pub(crate) fn point() -> String {
     ".".to_owned()
 }
 

@@ -1,10 +1,10 @@
 //! Estimates against true parameters, one panel a parameter.
 
-use super::{Figure, counted};
+use super::figure::{Figure, counted};
 use crate::estimate::Row;
-use crate::report::Input;
 use crate::report::axis::{Axis, range};
 use crate::report::canvas::{Canvas, Path};
+use crate::report::input::Input;
 use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_row};
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Figure, counted};
-use crate::report::Input;
+use super::figure::{Figure, counted};
 use crate::report::axis::{Axis, range};
 use crate::report::canvas::{Anchor, Canvas, Path};
 use crate::report::colour::plane;
+use crate::report::input::Input;
 use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_row};
 

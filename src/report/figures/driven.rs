@@ -1,10 +1,11 @@
 //! What drives an environment, in low panels below those of its channels.
 
-use super::trajectories::Panel;
+use super::panel::Panel;
 use crate::report::axis::{Axis, label};
 use crate::report::canvas::{Anchor, Canvas, Path};
+use crate::report::input::Input;
+use crate::report::number;
 use crate::report::plot::Plot;
-use crate::report::{Input, number};
 use crate::schema::Between;
 
 /// Inputs drawn at most.

@@ -1,12 +1,13 @@
 //! The parameter error over the plane of two parameters.
 
 use super::cells::{Cell, Cells, Site, gather};
-use super::{Figure, counted, hull};
-use crate::report::Input;
+use super::figure::{Figure, counted};
+use super::hull;
 use crate::report::axis::{Axis, range};
 use crate::report::canvas::{Anchor, Canvas, Path};
 use crate::report::colour::sequential;
 use crate::report::errors::{quantile, trusted_mape};
+use crate::report::input::Input;
 use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_column};
 

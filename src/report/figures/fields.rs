@@ -1,10 +1,11 @@
 //! Fields of a few environments: truth at the start and the end, prediction at the end, and how far they are apart.
 
-use super::Figure;
+use super::figure::Figure;
 use crate::report::axis::range;
 use crate::report::canvas::{Anchor, Canvas, Path};
 use crate::report::colour::sequential;
-use crate::report::{Input, Portrait, number};
+use crate::report::input::{Input, Portrait};
+use crate::report::number;
 
 /// Environments at most.
 const MOST: usize = 3;

@@ -1,10 +1,11 @@
 //! The loss over the steps of training.
 
-use super::{Figure, counted};
+use super::figure::{Figure, counted};
 use crate::report::axis::Axis;
 use crate::report::canvas::{Anchor, Canvas, Path};
+use crate::report::input::Input;
+use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_row};
-use crate::report::{Input, number};
 
 /// Columns into which a dense curve is gathered; each keeps its first, least, greatest and last value.
 const COLUMNS: usize = 350;

@@ -1,42 +1,20 @@
 //! The pictures of a report, one a file.
 
-use super::Input;
-use super::canvas::Canvas;
-
+pub(crate) mod figure;
 mod agreement;
 mod cells;
 mod contexts;
+pub(crate) mod panel;
 mod driven;
+mod trajectories;
 mod fields;
 mod hull;
 mod losses;
 mod portraits;
-mod trajectories;
 mod error_map;
 
-/// A picture with its words.
-pub struct Figure {
-    /// File name without its ending.
-    pub name: &'static str,
-    pub title: &'static str,
-    /// What it shows, for those who do not see it.
-    pub description: String,
-    /// How to read it.
-    pub caption: String,
-    pub canvas: Canvas,
-}
-
-impl Figure {
-    /// SVG for the page.
-    pub fn inline(&self) -> String {
-        self.canvas.inline(self.title, &self.description)
-    }
-
-    /// SVG as a file.
-    pub fn standalone(&self) -> String {
-        self.canvas.standalone(self.title, &self.description)
-    }
-}
+use self::figure::Figure;
+use super::input::Input;
 
 /// The pictures that the input has something for, in the order of the page.
 pub fn all(input: &Input) -> Vec<Figure> {
@@ -52,10 +30,4 @@ pub fn all(input: &Input) -> Vec<Figure> {
     .into_iter()
     .flatten()
     .collect()
-}
-
-/// `count` things in words: `1 environment`, `3 environments`.
-pub fn counted(count: usize, noun: &str) -> String {
-    let number = super::number::count(count as u64);
-    if count == 1 { format!("{number} {noun}") } else { format!("{number} {noun}s") }
 }

@@ -1,11 +1,13 @@
 //! Phase portraits of a few environments of two channels: data and prediction, where the trajectory turns and some sample has both.
 
-use super::Figure;
-use super::trajectories::{LEFT, Panel, fitted, told};
+use super::figure::Figure;
+use super::panel::Panel;
+use super::trajectories::{LEFT, fitted, told};
 use crate::report::axis::Axis;
 use crate::report::canvas::{Canvas, Path};
+use crate::report::input::Input;
+use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_row};
-use crate::report::{Input, number};
 
 /// Width and height of a panel.
 const PANEL: (f64, f64) = (336.0, 290.0);

@@ -1,15 +1,16 @@
 //! A few environments against time: data and prediction, of two channels each in a panel of its own, of more all in one; below them, what
 //! drives them.
 
-use super::{Figure, driven};
-use crate::report::axis::{Axis, label, range};
+use super::driven;
+use super::figure::Figure;
+use super::panel::Panel;
+use crate::report::axis::{Axis, label};
 use crate::report::canvas::{Canvas, Path, SERIES};
+use crate::report::input::Input;
+use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_row};
-use crate::report::{Input, Portrait, number};
 use crate::schema::Quantity;
 
-/// Environments at most.
-const MOST: usize = 4;
 /// Left edge of the first column.
 pub const LEFT: f64 = 68.0;
 /// Width of a panel, and its height.
@@ -19,52 +20,6 @@ const HEIGHT: f64 = 230.0;
 const LOW: f64 = 150.0;
 /// Samples beyond which they are a line without dots.
 const MOST_DOTS: usize = 80;
-
-/// A portrait whose lengths agree, one channel after the other.
-pub struct Panel<'a> {
-    pub title: &'a str,
-    pub times: &'a [f64],
-    pub truth: Vec<Vec<f64>>,
-    pub prediction: Vec<Vec<f64>>,
-    /// One list an input.
-    pub inputs: Vec<Vec<f64>>,
-}
-
-impl<'a> Panel<'a> {
-    /// Those of the first environments that have something to show.
-    pub fn all(input: &'a Input) -> Vec<Self> {
-        let channels = input.channels.len();
-        input.portraits.iter().filter_map(|it| Panel::new(it, channels, input.inputs.len())).take(MOST).collect()
-    }
-
-    fn new(portrait: &'a Portrait, channels: usize, inputs: usize) -> Option<Self> {
-        let length = portrait.times.len() * channels;
-        if length == 0 || portrait.truth.len() != length || portrait.prediction.len() != length {
-            return None;
-        }
-        let split = |values: &[f64], all: usize| -> Vec<Vec<f64>> {
-            (0..all.min(SERIES)).map(|c| values.iter().skip(c).step_by(all).copied().collect()).collect()
-        };
-        let is_driven = portrait.inputs.len() == portrait.times.len() * inputs;
-        let panel = Panel {
-            title: &portrait.title,
-            times: &portrait.times,
-            truth: split(&portrait.truth, channels),
-            prediction: split(&portrait.prediction, channels),
-            inputs: if is_driven { split(&portrait.inputs, inputs) } else { Vec::new() },
-        };
-        range(panel.truth.iter().flatten().copied()).map(|_| panel)
-    }
-
-    /// The range of channel `c`: all of the truth, and of the prediction as much as lies within as much again.
-    pub fn limits(&self, c: usize) -> Vec<f64> {
-        let Some((low, high)) = range(self.truth[c].iter().copied()) else { return Vec::new() };
-        let reach = (high - low).max(1e-3 * high.abs());
-        let near = range(self.prediction[c].iter().map(|value| value.clamp(low - reach, high + reach)));
-        let (first, last) = near.unwrap_or((low, high));
-        vec![low, high, first, last]
-    }
-}
 
 /// What is drawn, in words.
 pub fn told(input: &Input) -> &'static str {

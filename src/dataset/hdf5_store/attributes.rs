@@ -1,0 +1,26 @@
+//! Attributes and texts of HDF5 objects.
+
+/// Root attribute that states the format version.
+pub(crate) const FORMAT_ATTRIBUTE: &str = "paramill_format";
+
+use std::str::FromStr;
+
+use hdf5_metno::plist::dataset_create::AttrCreationOrder;
+use hdf5_metno::types::VarLenUnicode;
+use hdf5_metno::{DatasetBuilder, Error, Group, Location, Result};
+
+pub(crate) fn builder(group: &Group) -> DatasetBuilder {
+    group
+        .new_dataset_builder()
+        .obj_track_times(false)
+        .attr_creation_order(AttrCreationOrder::Tracked)
+        .char_encoding(hdf5_metno::plist::link_create::CharEncoding::Utf8)
+}
+
+pub(crate) fn string(text: &str) -> Result<VarLenUnicode> {
+    VarLenUnicode::from_str(text).map_err(|error| Error::Internal(format!("{text:?}: {error}")))
+}
+
+pub(crate) fn text(location: &Location, name: &str, value: &str) -> Result<()> {
+    location.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&string(value)?)
+}

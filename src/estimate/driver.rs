@@ -1,0 +1,115 @@
+//! Estimates splits block by block, whatever the estimator; and the checks that come before.
+
+use super::settings::{InitialState, Settings};
+use super::stream;
+use super::table::evaluation::{self, Evaluation};
+use super::table::row::Row;
+use super::table::{fitted, output};
+
+use super::error::Error;
+use super::stream::Observed;
+use super::table::output::Outcome;
+use crate::checkpoint::StoredModel;
+use crate::dataset::Dataset;
+use crate::progress::{Event, Run};
+use crate::schema::{Input, Quantity, Split};
+
+/// Estimates the splits that `settings` name, a block of environments at a time, and finishes `output`.
+pub(crate) fn estimate_splits(
+    settings: &Settings,
+    dataset: &Dataset,
+    mut output: output::Output,
+    mut evaluation: Evaluation,
+    run: &Run,
+    estimate: impl Fn(Split, Vec<Observed>) -> Result<Vec<(Row, fitted::Fit)>, Error>,
+) -> Result<Outcome, Error> {
+    let splits: Vec<Split> =
+        settings.splits.iter().copied().filter(|split| dataset.manifest().splits.contains_key(split)).collect();
+    if splits.is_empty() {
+        let names: Vec<&str> = settings.splits.iter().map(|split| split.name()).collect();
+        return Err(Error::NoSplit { dataset: dataset.directory().to_owned(), expected: names.join(", ") });
+    }
+    for &split in &splits {
+        let total = dataset.manifest().splits.get(&split).map(|summary| summary.environments as u64);
+        run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
+        let mut writer = output.split(split)?;
+        let mut fitted = if settings.fitted { Some(output.fitted(split)?) } else { None };
+        let mut rows_of_split = evaluation::Tally::default();
+        let mut done = 0;
+        stream::for_each_block(dataset, split, |block| {
+            let go_on = || run.interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }));
+            go_on()?;
+            let estimated = estimate(split, block)?;
+            // What was asked to stop while it was estimated is not to be written.
+            go_on()?;
+            let (rows, fits): (Vec<Row>, Vec<fitted::Fit>) = estimated.into_iter().unzip();
+            rows.iter().for_each(|row| rows_of_split.add(row));
+            writer.write(&rows)?;
+            if let Some(fitted) = &mut fitted {
+                fits.iter().try_for_each(|fit| fitted.write(fit))?;
+            }
+            done += rows.len() as u64;
+            run.emit(Event::Advance { done, note: String::new() });
+            Ok(())
+        })?;
+        output.close(writer)?;
+        if let Some(fitted) = fitted {
+            output.close_fitted(fitted)?;
+        }
+        evaluation.add(split, &rows_of_split);
+        run.emit(Event::End);
+    }
+    output.finish(evaluation)
+}
+
+pub(crate) fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result<(), Error> {
+    let (of_dataset, of_model) = (dataset.manifest(), &model.manifest);
+    let say = |channels: &[Quantity], inputs: &[Input], parameters: &[Quantity]| {
+        let list = |quantities: &[Quantity]| {
+            quantities.iter().map(|it| format!("{} [{}]", it.name, it.unit)).collect::<Vec<_>>().join(", ")
+        };
+        let input = |Input { quantity: it, between }: &Input| format!("{} [{}] ({})", it.name, it.unit, between.name());
+        let inputs = match inputs {
+            [] if of_dataset.inputs.is_empty() && of_model.inputs.is_empty() => String::new(),
+            [] => ", no inputs".to_owned(),
+            _ => format!(", inputs {}", inputs.iter().map(input).collect::<Vec<_>>().join(", ")),
+        };
+        format!("channels {}{inputs} and parameters {}", list(channels), list(parameters))
+    };
+    let (found, expected) = (
+        say(&of_dataset.channels, &of_dataset.inputs, &of_dataset.parameters),
+        say(&of_model.channels, &of_model.inputs, &of_model.parameters),
+    );
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::OtherQuantities { dataset: dataset.directory().to_owned(), found, expected })
+}
+
+/// Bounds whose ends are in order.
+pub(crate) fn check_bounds(settings: &Settings) -> Result<(), Error> {
+    for (name, bounds) in &settings.bounds {
+        if let (Some(min), Some(max)) = (bounds.min, bounds.max)
+            && min > max
+        {
+            return Err(Error::ReversedBounds { name: name.clone(), min, max });
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn check_settings(settings: &Settings, dataset: &Dataset, parameters: &[Quantity]) -> Result<(), Error> {
+    if let Some(unknown) = settings.bounds.keys().find(|&name| parameters.iter().all(|it| &it.name != name)) {
+        let names: Vec<&str> = parameters.iter().map(|it| it.name.as_str()).collect();
+        return Err(Error::UnknownParameter { found: unknown.clone(), expected: names.join(", ") });
+    }
+    if settings.fitted && dataset.manifest().grid.is_some() {
+        return Err(Error::FittedFields);
+    }
+    check_initial_state(settings, dataset)
+}
+
+pub(crate) fn check_initial_state(settings: &Settings, dataset: &Dataset) -> Result<(), Error> {
+    let fields = dataset.manifest().grid.is_some();
+    if settings.initial_state == Some(InitialState::Estimated) && fields { Err(Error::EstimatedFields) } else { Ok(()) }
+}

@@ -1,0 +1,382 @@
+//! Contexts of new environments by damped Gauss-Newton, many environments side by side.
+//!
+//! For each environment, with residuals `r = x(u) - y [n]` over its observed values and tangents `J = dr/du`, minimises
+//!
+//! ```text
+//! f(u) = |r|^2 / n + mu |xi|^2        steps  (J'J/n + M + lambda D) s = -(J'r/n + M u),  D = diag(J'J/n + M),  M u = mu xi
+//! ```
+//!
+//! from `xi = 0`; shared weights stay as they are. The unknowns `u` are the context `xi [d]` and, where the initial states are estimated,
+//! the state `z_b [C]` that each trajectory `b` starts from. A first cell that was observed is then an observation like the others,
+//! `z_bc - y_b0c` one more residual: a Gaussian prior around it as wide as the noise. One that is missing has a wide prior, the mean and the
+//! deviation of its channel over the environment, weighed by the noise that the residuals show. What is said of the context is marginal:
+//! its covariance is a block of the inverse over all unknowns.
+//!
+//! All values weigh the same in the model's own units, unless `estimate.noise` says what the noise is like: a second fit then weighs them
+//! by the noise that the residuals of the first show. With `estimate.loss = "huber"`, further fits weigh down what lies far off. Channels
+//! weigh as they did in training (`train.weights`). Neither of these is a weight by the noise: what errors are then is in [`covariance`].
+//!
+//! A fit that finds no minimum begins again from contexts of training environments, until one does.
+//!
+//! The damping `lambda` of each environment follows its own gain ratio (Nielsen 1999, "Damping parameter in Marquardt's
+//! method"). Where the model takes several steps from sample to sample, a rough fit with one comes first, and the fit goes
+//! on from there. With the l2 norm this iterates the closed form of CoDA's Proposition 2 (Kirchmeyer et al., ICML 2022).
+
+use super::support::Support;
+use nalgebra::{DMatrix, DVector};
+use rayon::prelude::*;
+
+use super::adaptation::Adaptation;
+use super::minimizer::{Point, Walk};
+use super::weights::Weights;
+use crate::checkpoint::{StoredModel, Units};
+use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, With};
+use crate::estimate::settings::{InitialState, Loss, Settings};
+use crate::estimate::table::row::Status;
+
+/// Tolerance of a rough fit, at least.
+const COARSE_TOLERANCE: f64 = 1e-2;
+
+/// Training contexts that a fit which found no minimum begins from, at most.
+const MOST_STARTS: usize = 8;
+/// Fits with Huber's weights, each with those of the one before.
+const HUBER_ROUNDS: usize = 5;
+
+/// A batch of `supports`, padded to `environments`.
+fn padded_batch(units: &Units, supports: &[Support], environments: usize) -> Batch {
+    let mut segments: Vec<Vec<Segment>> = supports.iter().map(Support::segments).collect();
+    segments.resize(environments, Vec::new());
+    Batch::new(units.state.len(), &units.between, &segments, (1, 1))
+}
+
+/// What contexts are fitted with.
+pub struct Adapter<'a> {
+    settings: &'a Settings,
+    pub engine: Box<dyn Engine>,
+    /// One step from sample to sample, where the model takes several: it finds where to start.
+    coarse: Option<Box<dyn Engine>>,
+    /// `[1 + d, P]`.
+    basis: Vec<f64>,
+    d: usize,
+    /// Where fits begin that found no minimum from zero `[n][d]`.
+    starts: Vec<Vec<f64>>,
+    units: Units,
+    /// Values of a channel in a state.
+    points: usize,
+    /// The weight of each value of a state in the loss; empty where all weigh the same.
+    preferences: Vec<f64>,
+}
+
+impl<'a> Adapter<'a> {
+    /// For the contexts of `model`.
+    ///
+    /// # Errors
+    /// If there is no such engine or device.
+    pub fn new(settings: &'a Settings, compute: Compute, model: &StoredModel) -> Result<Self, ComputeError> {
+        Ok(Adapter {
+            settings,
+            engine: model.engine(compute)?.0,
+            coarse: model.coarse_engine(compute)?,
+            basis: model.rule().basis(&model.shared),
+            d: model.manifest.context_dimension,
+            starts: spread(&model.contexts, model.manifest.context_dimension),
+            units: model.manifest.units(),
+            points: model.manifest.state_shape().points(),
+            preferences: model.manifest.state_shape().of_values(&model.manifest.weights),
+        })
+    }
+
+    /// Fits the context `[d]` of every environment. The result of an environment depends on no other one.
+    pub fn adapt(&self, supports: &[Support]) -> Vec<Adaptation> {
+        let together = self.engine.environments_per_batch();
+        let tangents = self.engine.tangents(&self.basis, self.d);
+        let coarse = self.coarse.as_ref().map(|coarse| coarse.tangents(&self.basis, self.d));
+        let rough =
+            Settings { tolerance: f64::max(self.settings.tolerance, COARSE_TOLERANCE), ..self.settings.clone() };
+        let with = match self.settings.initial_state() {
+            InitialState::Observed => With::Context,
+            InitialState::Estimated => With::ContextAndInitial,
+        };
+        supports
+            .par_chunks(together)
+            .flat_map_iter(|supports| {
+                let batch = &padded_batch(&self.units, supports, together);
+                let (settings, even) = (self.settings, &Weights::even(batch, supports));
+                let (tangents, d, points, preferences) = (tangents.as_ref(), self.d, self.points, &self.preferences);
+                let weights = &even.preferring(preferences);
+                let chunk = Chunk { tangents, with, d, points, preferences, batch, supports, weights, settings };
+                let fitted = match &coarse {
+                    None => chunk.fit(chunk.first_guess(), &vec![true; supports.len()]),
+                    Some(coarse) => {
+                        let rough = Chunk { tangents: coarse.as_ref(), settings: &rough, ..chunk };
+                        chunk.go_on(rough.fit(rough.first_guess(), &vec![true; supports.len()]))
+                    }
+                };
+                let mut fitted = chunk.begin_again(fitted, &self.starts);
+                let by_noise =
+                    settings.noise.map(|noise| Weights::of(noise, &self.units.state, batch, supports, &fitted));
+                if let Some(by_noise) = &by_noise {
+                    let weights = &by_noise.preferring(preferences);
+                    fitted = Chunk { weights, ..chunk }.go_on(fitted);
+                }
+                if settings.loss == Loss::Huber {
+                    for _ in 0..HUBER_ROUNDS {
+                        let weights = by_noise.as_ref().unwrap_or(even).huber(batch, supports, &fitted);
+                        let weights = &weights.preferring(preferences);
+                        fitted = Chunk { weights, ..chunk }.go_on(fitted);
+                    }
+                }
+                if settings.loss == Loss::Huber || !preferences.is_empty() {
+                    chunk.spread(&mut fitted, by_noise.as_ref().unwrap_or(even), by_noise.is_some());
+                }
+                fitted
+            })
+            .collect()
+    }
+}
+
+/// Some of the contexts `[E, d]`, at equal distances in their order.
+fn spread(contexts: &[f64], d: usize) -> Vec<Vec<f64>> {
+    let all: Vec<Vec<f64>> = contexts.chunks_exact(d).map(<[f64]>::to_vec).collect();
+    let count = all.len().min(MOST_STARTS);
+    (0..count).map(|i| all[i * (all.len() - 1) / (count - 1).max(1)].clone()).collect()
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Chunk<'a> {
+    pub(crate) tangents: &'a dyn Tangents,
+    pub(crate) with: With,
+    pub(crate) d: usize,
+    pub(crate) points: usize,
+    pub(crate) preferences: &'a [f64],
+    pub(crate) batch: &'a Batch,
+    pub(crate) supports: &'a [Support],
+    pub(crate) weights: &'a Weights,
+    pub(crate) settings: &'a Settings,
+}
+
+impl Chunk<'_> {
+    /// Tangents of each value.
+    fn tangent_count(&self) -> usize {
+        self.with.count(self.d, self.batch.channels)
+    }
+
+    /// Unknowns that a fit starts from, of each environment: context zero, and states as they were observed.
+    pub(crate) fn first_guess(&self) -> Vec<DVector<f64>> {
+        let guess = |support: &Support| {
+            let states = match self.with {
+                With::Context => Vec::new(),
+                With::ContextAndInitial => support.initial_guess(),
+            };
+            DVector::from_iterator(self.d + states.len(), std::iter::repeat_n(0.0, self.d).chain(states))
+        };
+        self.supports.iter().map(guess).collect()
+    }
+
+    /// Fits from where another fit ended, and from the first guess where that came to nothing.
+    fn go_on(&self, rough: Vec<Adaptation>) -> Vec<Adaptation> {
+        let mut start = self.first_guess();
+        for (start, rough) in start.iter_mut().zip(&rough) {
+            let found = rough.context.iter().chain(rough.initial_states.iter().flatten());
+            if rough.context.iter().all(|xi| xi.is_finite()) {
+                start.iter_mut().zip(found).for_each(|(start, found)| *start = *found);
+            }
+        }
+        let mut fitted = self.fit(start, &vec![true; self.supports.len()]);
+        let failed: Vec<bool> = fitted.iter().map(|it| it.status != Status::Ok).collect();
+        if failed.contains(&true) {
+            for ((it, again), _) in
+                fitted.iter_mut().zip(self.fit(self.first_guess(), &failed)).zip(&failed).filter(|(_, failed)| **failed)
+            {
+                *it = again;
+            }
+        }
+        fitted.iter_mut().zip(&rough).for_each(|(it, rough)| it.iterations += rough.iterations);
+        fitted
+    }
+
+    /// Fits those that found no minimum once more from the contexts `starts`, each until it has one.
+    fn begin_again(&self, mut fitted: Vec<Adaptation>, starts: &[Vec<f64>]) -> Vec<Adaptation> {
+        for context in starts {
+            let lost: Vec<bool> = fitted.iter().map(Adaptation::could_begin_elsewhere).collect();
+            if !lost.contains(&true) {
+                break;
+            }
+            let mut start = self.first_guess();
+            start.iter_mut().for_each(|start| start.as_mut_slice()[..self.d].copy_from_slice(context));
+            for (it, mut again) in fitted.iter_mut().zip(self.fit(start, &lost)) {
+                if it.could_begin_elsewhere() {
+                    again.iterations += it.iterations;
+                    match again.status {
+                        Status::Ok => *it = again,
+                        _ => it.iterations = again.iterations,
+                    }
+                }
+            }
+        }
+        fitted
+    }
+
+    /// Predictions and tangents of the whole batch at the `unknowns` of each environment; those that are not `wanted` mean nothing.
+    pub(crate) fn roll_out(&self, unknowns: &[DVector<f64>], wanted: impl Fn(usize) -> bool) -> (Vec<f64>, Vec<f64>) {
+        let mut contexts = vec![0.0; self.batch.environments * self.d];
+        for (context, unknowns) in contexts.chunks_exact_mut(self.d).zip(unknowns) {
+            context.copy_from_slice(&unknowns.as_slice()[..self.d]);
+        }
+        let mut unwanted = (0..self.supports.len()).filter(|&e| !wanted(e)).peekable();
+        if self.with == With::Context && unwanted.peek().is_none() {
+            return self.tangents.roll_out_with(self.with, &contexts, self.batch);
+        }
+        let mut batch = self.batch.clone();
+        // Where environments are computed one by one, those that go on longest hold up no others.
+        unwanted.for_each(|e| batch.blank(e));
+        if self.with == With::Context {
+            return self.tangents.roll_out_with(self.with, &contexts, &batch);
+        }
+        let of_environment = batch.rows * batch.channels;
+        for (initial, unknowns) in batch.initial.chunks_exact_mut(of_environment).zip(unknowns) {
+            let states = &unknowns.as_slice()[self.d..];
+            initial[..states.len()].copy_from_slice(states);
+        }
+        self.tangents.roll_out_with(self.with, &contexts, &batch)
+    }
+
+    /// Fits from the unknowns `start` of each environment that is `wanted`; what is said of the others means nothing.
+    fn fit(&self, start: Vec<DVector<f64>>, wanted: &[bool]) -> Vec<Adaptation> {
+        let size = self.batch.values_per_environment();
+        let (mut predictions, mut tangents) = self.roll_out(&start, |e| wanted[e]);
+        let mut walks: Vec<Walk> = start
+            .into_iter()
+            .enumerate()
+            .map(|(e, start)| {
+                let priors = self.supports[e].priors(self.with);
+                let point = self.point(e, start, &predictions, &tangents);
+                let mut walk = Walk::begin(point, self.d, self.supports[e].points(), priors, self.settings);
+                if !wanted[e] {
+                    walk.end = Some((Status::NotConverged, String::new()));
+                }
+                walk
+            })
+            .collect();
+        while walks.iter().any(|walk| walk.end.is_none()) {
+            let steps: Vec<Option<DVector<f64>>> =
+                walks.iter().map(|walk| if walk.end.is_none() { walk.step() } else { None }).collect();
+            let reached = |walk: &Walk, step: &Option<DVector<f64>>| match step {
+                Some(step) => &walk.best.unknowns + step,
+                None => walk.best.unknowns.clone(),
+            };
+            let unknowns: Vec<DVector<f64>> =
+                walks.iter().zip(&steps).map(|(walk, step)| reached(walk, step)).collect();
+            // A last step is so short that predictions follow their tangents: it needs no rollout.
+            for (e, (walk, step)) in walks.iter_mut().zip(&steps).enumerate() {
+                let Some(step) = step else { continue };
+                if walk.is_last(step, self.settings) {
+                    self.follow_tangents(e, step, &mut predictions, &tangents);
+                    walk.finish_with(Some(self.point(e, unknowns[e].clone(), &predictions, &tangents)));
+                } else if walk.promise(step) <= self.settings.tolerance * walk.cost(&walk.best) {
+                    walk.finish_with(None);
+                }
+            }
+            if walks.iter().all(|walk| walk.end.is_some()) {
+                break;
+            }
+            let (candidates, of_candidates) = self.roll_out(&unknowns, |e| walks[e].end.is_none());
+            for (e, (walk, (step, unknowns))) in walks.iter_mut().zip(steps.into_iter().zip(unknowns)).enumerate() {
+                if walk.end.is_some() {
+                    continue;
+                }
+                let candidate = self.point(e, unknowns, &candidates, &of_candidates);
+                if walk.advance(step, candidate, self.settings) {
+                    let range = e * size..(e + 1) * size;
+                    predictions[range.clone()].copy_from_slice(&candidates[range]);
+                    let count = self.tangent_count();
+                    let range = e * size * count..(e + 1) * size * count;
+                    tangents[range.clone()].copy_from_slice(&of_candidates[range]);
+                }
+            }
+        }
+        walks
+            .into_iter()
+            .zip(self.supports)
+            .enumerate()
+            .map(|(e, (walk, support))| self.adaptation(walk, support, &predictions[e * size..(e + 1) * size]))
+            .collect()
+    }
+
+    /// Moves the predictions of environment `e` along their tangents.
+    fn follow_tangents(&self, e: usize, step: &DVector<f64>, predictions: &mut [f64], tangents: &[f64]) {
+        let (size, count, channels) = (self.batch.values_per_environment(), self.tangent_count(), self.batch.channels);
+        let own = e * size..(e + 1) * size;
+        let rows = predictions[own].chunks_exact_mut(self.batch.steps * channels).enumerate();
+        for (b, row) in rows.take(self.supports[e].trajectories.len()) {
+            let of_row = step.iter().take(self.d).chain(step.iter().skip(self.d + b * channels)).take(count);
+            let of_row: Vec<f64> = of_row.copied().collect();
+            let first = e * size + b * row.len();
+            for (prediction, tangents) in row.iter_mut().zip(tangents.chunks_exact(count).skip(first)) {
+                *prediction += tangents.iter().zip(&of_row).map(|(tangent, step)| tangent * step).sum::<f64>();
+            }
+        }
+    }
+
+    /// Reduces the residuals and tangents of environment `e`.
+    pub(crate) fn point(&self, e: usize, unknowns: DVector<f64>, predictions: &[f64], tangents: &[f64]) -> Point {
+        let (d, channels, size) = (self.d, self.batch.channels, self.batch.values_per_environment());
+        let (of_row, tangent_count) = (self.batch.steps * channels, self.tangent_count());
+        let mut squares = 0.0;
+        let mut gradient = DVector::zeros(unknowns.len());
+        let mut normal = DMatrix::zeros(unknowns.len(), unknowns.len());
+        for i in e * size..(e + 1) * size {
+            let weight = self.weights.later[i];
+            if weight == 0.0 {
+                continue;
+            }
+            let states_before = (i - e * size) / of_row * channels;
+            let residual = predictions[i] - self.batch.targets[i];
+            let row = &tangents[i * tangent_count..(i + 1) * tangent_count];
+            let place = |k: usize| if k < d { k } else { k + states_before };
+            squares += weight * residual * residual;
+            for a in 0..tangent_count {
+                let weighed = weight * row[a];
+                gradient[place(a)] += weighed * residual;
+                for b in 0..=a {
+                    normal[(place(a), place(b))] += weighed * row[b];
+                }
+            }
+        }
+        if self.with == With::ContextAndInitial {
+            let observed = self.supports[e].trajectories.iter().flat_map(|it| &it.states[..channels]);
+            for (place, observed) in observed.enumerate().filter(|(_, observed)| !observed.is_nan()) {
+                let (weight, residual) = (self.weights.first[e][place], unknowns[d + place] - observed);
+                squares += weight * residual * residual;
+                gradient[d + place] += weight * residual;
+                normal[(d + place, d + place)] += weight;
+            }
+        }
+        let count = f64::max(self.supports[e].points() as f64, 1.0);
+        normal.fill_upper_triangle_with_lower_triangle();
+        Point { unknowns, squares, gradient: gradient / count, normal: normal / count }
+    }
+
+    fn adaptation(&self, walk: Walk, support: &Support, predictions: &[f64]) -> Adaptation {
+        let channels = self.batch.channels;
+        let of_row = self.batch.steps * channels;
+        let found = walk.finish();
+        let initial_states = support.trajectories.iter().enumerate().map(|(b, trajectory)| match self.with {
+            With::Context => trajectory.states[..channels].to_vec(),
+            With::ContextAndInitial => found.unknowns[self.d + b * channels..][..channels].to_vec(),
+        });
+        let predictions = support.trajectories.iter().enumerate().map(|(b, trajectory)| {
+            predictions[b * of_row..b * of_row + trajectory.len().saturating_sub(1) * channels].to_vec()
+        });
+        Adaptation {
+            context: found.unknowns[..self.d].to_vec(),
+            covariance: found.covariance,
+            degrees: found.degrees,
+            initial_states: initial_states.collect(),
+            predictions: predictions.collect(),
+            status: found.status,
+            reason: found.reason,
+            iterations: found.iterations,
+        }
+    }
+}

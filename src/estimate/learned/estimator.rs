@@ -1,0 +1,265 @@
+//! Environments by a trained model: their contexts, what the map makes of them, and what can be said of that.
+
+use super::adaptation::Adaptation;
+use std::collections::BTreeMap;
+
+use nalgebra::{DMatrix, DVector};
+use rayon::prelude::*;
+
+use super::adapt;
+use super::context_range::TrainingRange;
+use super::input_range::inputs_extrapolate;
+use super::state_range::{stands_still, states_extrapolate};
+use super::support::Support;
+use crate::checkpoint::{StoredModel, Units};
+use crate::dataset::Dataset;
+use crate::engine::{Batch, Compute};
+use crate::estimate::error::Error;
+use crate::estimate::hull::Hull;
+use crate::estimate::misfit::{misfit, serial_correlation};
+use crate::estimate::physics;
+use crate::estimate::settings::{InitialState, Settings};
+use crate::estimate::stream::Observed;
+use crate::estimate::stream::environments;
+use crate::estimate::table::evaluation::{FitErrors, SquaredError};
+use crate::estimate::table::interval::Bounds;
+use crate::estimate::table::row::Found;
+use crate::estimate::table::row::{Row, Status};
+use crate::estimate::table::{fitted, interval};
+use crate::progress::Run;
+use crate::schema::{Split, Trajectory};
+
+/// Fits contexts by a model and maps them to parameters.
+pub(crate) struct Estimator<'a> {
+    settings: &'a Settings,
+    dataset: &'a Dataset,
+    model: &'a StoredModel,
+    adapter: adapt::Adapter<'a>,
+    hull: Hull,
+    /// In the order of the dataset's parameters.
+    bounds: Vec<Bounds>,
+    /// Rows of held-out trajectories of adapted environments.
+    held_out: BTreeMap<String, Vec<usize>>,
+    units: Units,
+    /// Where the settings name equations.
+    least_errors: Option<physics::LeastErrors<'a>>,
+    range: TrainingRange,
+}
+
+impl<'a> Estimator<'a> {
+    pub fn new(
+        settings: &'a Settings,
+        compute: Compute,
+        dataset: &'a Dataset,
+        model: &'a StoredModel,
+        run: &'a Run,
+    ) -> Result<Self, Error> {
+        let known = model.manifest.environments.iter();
+        let points = known.filter_map(|it| it.parameters.iter().copied().collect::<Option<Vec<f64>>>()).collect();
+        let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
+        let names = dataset.manifest().parameters.iter().map(|it| it.name.as_str());
+        Ok(Estimator {
+            settings,
+            bounds: interval::bounds_in_order(&settings.bounds, names),
+            dataset,
+            model,
+            adapter: adapt::Adapter::new(settings, compute, model)?,
+            hull: Hull::new(points),
+            units: model.manifest.units(),
+            least_errors: physics::LeastErrors::new(settings, dataset, run.interrupt)?,
+            range: TrainingRange::new(model),
+            held_out,
+        })
+    }
+
+    /// The rows of a block of environments, and their fitted trajectories.
+    pub fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<(Row, fitted::Fit)>, Error> {
+        let mut environments = Vec::with_capacity(block.len());
+        let mut supports = Vec::with_capacity(block.len());
+        for Observed { id, parameters, trajectories } in block {
+            let single = has_single_samples(&trajectories);
+            environments.push((id, parameters, single, self.observed_beyond(&trajectories)));
+            supports.push(Support::new(trajectories, &self.units, self.settings.initial_state()));
+        }
+        let adaptations = self.adapter.adapt(&supports);
+        environments
+            .into_par_iter()
+            .zip(&supports)
+            .zip(adaptations)
+            .map(|(((id, parameters, single, beyond), support), mut adaptation)| {
+                if single && adaptation.status == Status::NoData {
+                    adaptation.status = Status::TooFewPoints;
+                }
+                let test_mse = match self.held_out.get(&id) {
+                    Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &adaptation.context)?,
+                    _ => None,
+                };
+                let predictions = std::mem::take(&mut adaptation.predictions);
+                let initial_states = std::mem::take(&mut adaptation.initial_states);
+                let channels = self.model.manifest.channels.len();
+                let errors = FitErrors::new(support, &predictions, &self.units.state, channels, self.settings.loss);
+                let fit = match self.settings.fitted {
+                    true => fitted::Fit::new(&id, support, &initial_states, &predictions, &self.units.state),
+                    false => fitted::Fit::default(),
+                };
+                let correlated = serial_correlation(&self.model.manifest, support, &predictions, &errors);
+                let mut row = self.row(id, &parameters, (support, beyond), adaptation, errors, test_mse);
+                if row.status == Status::Ok {
+                    row.reason = correlated.unwrap_or_default();
+                }
+                if let Some(least_errors) = &self.least_errors {
+                    let values: Vec<f64> = row.parameters.iter().map(|it| it.value).collect();
+                    let (trajectories, initial) = support.in_units(&initial_states, &self.units);
+                    let (truth, values, noise) = (&parameters, &values, &row.noise);
+                    let fitted = physics::Fitted { split, truth, values, noise, trajectories, initial };
+                    row.set_bounds(least_errors.of(fitted));
+                }
+                Ok((row, fit))
+            })
+            .collect()
+    }
+
+    /// `beyond` is in which way what was observed is not what the training saw, if it is in one.
+    fn row(
+        &self,
+        id: String,
+        known: &[Option<f64>],
+        (support, beyond): (&Support, Option<String>),
+        adaptation: Adaptation,
+        errors: FitErrors,
+        test_mse: Option<f64>,
+    ) -> Row {
+        let Adaptation { context, covariance, degrees, mut status, mut reason, iterations, .. } = adaptation;
+        let d_p = known.len();
+        let (values, of_parameters) = match &self.model.map {
+            Some(map) => {
+                let jacobian = map.jacobian(&context);
+                let jacobian = DMatrix::from_fn(d_p, context.len(), |j, k| jacobian[j][k]);
+                let own = DMatrix::from_diagonal(&DVector::from_vec(map.variance(&context)));
+                (map.apply(&context), &jacobian * &covariance * jacobian.transpose() + own)
+            }
+            None => (vec![f64::NAN; d_p], DMatrix::from_element(d_p, d_p, f64::NAN)),
+        };
+        if status == Status::Ok {
+            let fitted = (context.as_slice(), &covariance, degrees);
+            (status, reason) = self.judge((support, beyond), fitted, &values, &errors);
+        }
+        let found = Found {
+            environment: id,
+            status,
+            reason,
+            context,
+            values: &values,
+            covariance: &of_parameters,
+            truth: known,
+            bounds: &self.bounds,
+            errors,
+            test_mse,
+            points: support.points(),
+            degrees,
+            iterations,
+            in_hull: self.hull.holds(known),
+        };
+        found.row()
+    }
+
+    /// In which way, if any, what was observed of an environment is not what the training saw.
+    fn observed_beyond(&self, trajectories: &[Trajectory]) -> Option<String> {
+        let (manifest, slack) = (&self.model.manifest, self.settings.extrapolation);
+        trajectories.iter().find_map(|it| {
+            states_extrapolate(manifest, &it.times, &it.states, slack).or_else(|| stands_still(manifest, it))
+        })
+    }
+
+    /// In which way, if any, the inputs of an environment are not those of the training.
+    fn driven_beyond(&self, support: &Support) -> Option<String> {
+        let scales = &self.units.inputs;
+        support.trajectories.iter().find_map(|it| {
+            let inputs = it.inputs.iter().zip(scales.iter().cycle()).map(|(u, scale)| scale.unscaled(*u));
+            let inputs: Vec<f64> = inputs.collect();
+            inputs_extrapolate(&self.model.manifest, &it.times, &inputs, self.settings.extrapolation)
+        })
+    }
+
+    /// What a fit that converged is worth.
+    fn judge(
+        &self,
+        (support, beyond): (&Support, Option<String>),
+        (context, covariance, degrees): (&[f64], &DMatrix<f64>, f64),
+        values: &[f64],
+        errors: &FitErrors,
+    ) -> (Status, String) {
+        let manifest = &self.model.manifest;
+        if !errors.rmse.is_finite() {
+            return (Status::Diverged, "the fitted rollout is not finite".to_owned());
+        }
+        if degrees <= 0.0 {
+            let (points, unknowns) = (support.points(), support.points() as f64 - degrees);
+            let reason = format!("{points} observed values for {unknowns} unknowns leave nothing to judge the fit by");
+            return (Status::TooFewPoints, reason);
+        }
+        if covariance.iter().any(|value| !value.is_finite()) {
+            return (Status::Unidentifiable, "the trajectories do not determine the context".to_owned());
+        }
+        for ((bounds, &value), quantity) in self.bounds.iter().zip(values).zip(&manifest.parameters) {
+            let cut = bounds.cut(value);
+            if cut != value && !value.is_nan() {
+                let name = &quantity.name;
+                return (Status::AtBound, format!("{name} was estimated as {value:.6}, beyond its bound {cut}"));
+            }
+        }
+        // What was observed and what drives it are why a context is far away, and why a fit leaves much.
+        let beyond = beyond.or_else(|| self.driven_beyond(support));
+        let beyond = beyond.or_else(|| self.range.left_by(context, self.settings.extrapolation));
+        match beyond {
+            Some(reason) => (Status::OutsideTrainingRange, reason),
+            None => match misfit(manifest, support, errors) {
+                Some(reason) => (Status::Misfit, reason),
+                None => (Status::Ok, String::new()),
+            },
+        }
+    }
+
+    /// Mean squared error, in the dataset's units, on held-out trajectories under a context.
+    fn held_out_error(&self, rows: &[usize], context: &[f64]) -> Result<Option<f64>, Error> {
+        if context.iter().any(|xi| !xi.is_finite()) {
+            return Ok(None);
+        }
+        let held_out = self.held_out(Split::AdaptTest, rows)?;
+        let mut error = SquaredError::default();
+        self.add_error(context, &held_out, &mut error);
+        Ok(Some(error.mean()).filter(|_| error.count() > 0))
+    }
+
+    /// Mean squared error, in the dataset's units, on the test split under the training contexts.
+    pub fn mse_in_domain(&self) -> Result<Option<f64>, Error> {
+        let environments = environments(&self.dataset.index(Split::Test)?);
+        let d = self.model.manifest.context_dimension;
+        let mut error = SquaredError::default();
+        for environment in &environments {
+            let known = self.model.manifest.environments.iter().position(|it| it.id == environment.id);
+            let Some(place) = known else { continue };
+            let held_out = self.held_out(Split::Test, &environment.rows)?;
+            self.add_error(&self.model.contexts[place * d..(place + 1) * d], &held_out, &mut error);
+        }
+        Ok(Some(error.mean()).filter(|_| error.count() > 0))
+    }
+
+    /// Trajectories that nothing is fitted to: each starts where it was observed.
+    fn held_out(&self, split: Split, rows: &[usize]) -> Result<Support, Error> {
+        Ok(Support::new(self.dataset.read_rows(split, rows)?, &self.units, InitialState::Observed))
+    }
+
+    fn add_error(&self, context: &[f64], held_out: &Support, error: &mut SquaredError) {
+        let mut weights = vec![0.0; self.model.model().layout().size()];
+        self.model.rule().decode(&self.model.shared, context, &mut weights);
+        let Units { state, between, .. } = &self.units;
+        let batch = Batch::new(state.len(), between, &[held_out.segments()], (0, 0));
+        error.add(&self.adapter.engine.predict(&weights, &batch), &batch, state);
+    }
+}
+
+/// Whether something was observed, at samples that are the only ones of their trajectories.
+fn has_single_samples(trajectories: &[Trajectory]) -> bool {
+    trajectories.iter().all(|it| it.len() < 2) && trajectories.iter().any(|it| it.missing() < it.states.len())
+}

@@ -1,0 +1,287 @@
+//! Fits the context-to-parameter map on the training environments, by least squares.
+//!
+//! Contexts are those that the estimator itself finds for the training environments from their training trajectories, so
+//! that a new environment's context and the map's come by the same way. The quadratic map is chosen only where its
+//! leave-one-out error `r_i / (1 - h_ii)` (`h` the diagonal of the hat matrix) is the smaller one.
+
+use nalgebra::DMatrix;
+
+use super::adapt;
+use super::support::Support;
+use crate::checkpoint::{LeaveOneOut, MapKind, MapResidual, ParameterMap, StoredModel};
+use crate::dataset::Dataset;
+use crate::engine::{Compute, warn_of_cuda};
+use crate::estimate::error::Error;
+use crate::estimate::settings::{MapChoice, MapSettings, Settings};
+use crate::progress::{Event, Run};
+use crate::schema::Split;
+
+/// Fits the map of `model` on the train split of `dataset`. `None` where no environment has known parameters.
+///
+/// # Errors
+/// If the dataset cannot be read, or too few environments with known parameters could be fitted.
+pub fn run(
+    settings: &MapSettings,
+    estimate: &Settings,
+    compute: Compute,
+    dataset: &Dataset,
+    model: &StoredModel,
+    run: &Run,
+) -> Result<Option<ParameterMap>, Error> {
+    crate::estimate::driver::check_quantities(dataset, model)?;
+    crate::estimate::driver::check_initial_state(estimate, dataset)?;
+    let manifest = &model.manifest;
+    let known: Vec<(&str, Vec<f64>)> = manifest
+        .environments
+        .iter()
+        .filter_map(|it| Some((it.id.as_str(), it.parameters.iter().copied().collect::<Option<Vec<f64>>>()?)))
+        .filter(|(_, parameters)| !parameters.is_empty())
+        .collect();
+    if known.is_empty() {
+        run.emit(Event::Note("no training environment has known parameters: there is no map".to_owned()));
+        return Ok(None);
+    }
+    let units = manifest.units();
+    let mut trajectories = vec![Vec::new(); known.len()];
+    for trajectory in dataset.read(Split::Train)? {
+        if let Ok(place) = known.binary_search_by(|(id, _)| (*id).cmp(trajectory.environment.as_str())) {
+            trajectories[place].push(trajectory);
+        }
+    }
+    let supports: Vec<Support> =
+        trajectories.into_iter().map(|it| Support::new(it, &units, estimate.initial_state())).collect();
+    let adapter = adapt::Adapter::new(estimate, compute, model)?;
+    warn_of_cuda(run);
+    let adaptations = adapter.adapt(&supports);
+    let mut fitted = Vec::new();
+    for ((id, parameters), adaptation) in known.into_iter().zip(adaptations) {
+        if adaptation.context.iter().all(|xi| xi.is_finite()) {
+            fitted.push((id.to_owned(), adaptation.context, parameters));
+        } else {
+            run.emit(Event::Warn(format!("environment {id} is left out of the map: {}", adaptation.reason)));
+        }
+    }
+    let names = manifest.parameters.iter().map(|parameter| parameter.name.clone()).collect();
+    let map = fit(settings.kind, names, &fitted)?;
+    run.emit(Event::Note(format!(
+        "{} map on {} environments; leave-one-out error over spread: affine {}, quadratic {}",
+        map.kind.name(),
+        map.environments.len(),
+        percent(map.leave_one_out.affine),
+        percent(map.leave_one_out.quadratic)
+    )));
+    Ok(Some(map))
+}
+
+fn percent(value: Option<f64>) -> String {
+    value.map_or("unknown (too few environments, or a parameter that does not vary)".to_owned(), |value| {
+        format!("{:.3} %", 100.0 * value)
+    })
+}
+
+/// Fits the map to (environment, context `[d]`, parameters `[d_p]`).
+///
+/// # Errors
+/// If there are fewer environments than terms.
+pub fn fit(
+    choice: MapChoice,
+    parameters: Vec<String>,
+    environments: &[(String, Vec<f64>, Vec<f64>)],
+) -> Result<ParameterMap, Error> {
+    let d = environments.first().map_or(0, |(_, context, _)| context.len());
+    let count = environments.len();
+    let needed = match choice {
+        MapChoice::Quadratic => MapKind::Quadratic,
+        MapChoice::Auto | MapChoice::Affine => MapKind::Affine,
+    };
+    if count < needed.terms(d) {
+        return Err(Error::TooFewForMap { kind: needed.name(), expected: needed.terms(d), found: count });
+    }
+    let mean = |k: usize| environments.iter().map(|(_, context, _)| context[k]).sum::<f64>() / count as f64;
+    let centre: Vec<f64> = (0..d).map(mean).collect();
+    let deviation = |k: usize| {
+        let squares: f64 = environments.iter().map(|(_, context, _)| (context[k] - centre[k]).powi(2)).sum();
+        (squares / count as f64).sqrt()
+    };
+    let scale: Vec<f64> = (0..d).map(|k| Some(deviation(k)).filter(|&s| s > 0.0).unwrap_or(1.0)).collect();
+    let candidate = |kind: MapKind| Candidate::fit(kind, &centre, &scale, environments);
+    let affine = candidate(MapKind::Affine);
+    let quadratic = (count >= MapKind::Quadratic.terms(d)).then(|| candidate(MapKind::Quadratic));
+    let leave_one_out = LeaveOneOut {
+        affine: affine.leave_one_out,
+        quadratic: quadratic.as_ref().and_then(|candidate| candidate.leave_one_out),
+    };
+    let quadratic_is_better = match (leave_one_out.affine, leave_one_out.quadratic) {
+        (Some(affine), Some(quadratic)) => quadratic < affine,
+        _ => false,
+    };
+    let chosen = match (choice, quadratic) {
+        (MapChoice::Quadratic, Some(quadratic)) => quadratic,
+        (MapChoice::Auto, Some(quadratic)) if quadratic_is_better => quadratic,
+        _ => affine,
+    };
+    let mut map = ParameterMap {
+        kind: chosen.kind,
+        parameters,
+        centre,
+        scale,
+        coefficients: chosen.coefficients,
+        residual_variance: chosen.residual_variance,
+        inverse_gram: chosen.inverse_gram,
+        leave_one_out,
+        environments: Vec::new(),
+    };
+    map.environments = environments
+        .iter()
+        .map(|(environment, context, parameters)| MapResidual {
+            environment: environment.clone(),
+            context: context.clone(),
+            parameters: parameters.clone(),
+            residuals: map.apply(context).iter().zip(parameters).map(|(mapped, known)| mapped - known).collect(),
+        })
+        .collect();
+    Ok(map)
+}
+
+struct Candidate {
+    kind: MapKind,
+    /// `[d_p][terms]`.
+    coefficients: Vec<Vec<f64>>,
+    /// `[d_p]`.
+    residual_variance: Vec<f64>,
+    /// `[terms][terms]`.
+    inverse_gram: Vec<Vec<f64>>,
+    leave_one_out: Option<f64>,
+}
+
+impl Candidate {
+    fn fit(kind: MapKind, centre: &[f64], scale: &[f64], environments: &[(String, Vec<f64>, Vec<f64>)]) -> Self {
+        let count = environments.len();
+        let terms = kind.terms(centre.len());
+        let rows: Vec<Vec<f64>> = environments
+            .iter()
+            .map(|(_, context, _)| {
+                let z: Vec<f64> =
+                    context.iter().zip(centre).zip(scale).map(|((xi, centre), scale)| (xi - centre) / scale).collect();
+                kind.features(&z)
+            })
+            .collect();
+        let design = DMatrix::from_fn(count, terms, |i, m| rows[i][m]);
+        let parameters = environments.first().map_or(0, |(_, _, parameters)| parameters.len());
+        let known = DMatrix::from_fn(count, parameters, |i, j| environments[i].2[j]);
+        let decomposition = design.clone().svd(true, true);
+        let tolerance = 1e-10 * decomposition.singular_values.max();
+        let solution = decomposition.solve(&known, tolerance).expect("both factors were computed");
+        let rank = decomposition.rank(tolerance);
+        // The hat matrix is U U' over the singular vectors in use.
+        let u = decomposition.u.as_ref().expect("the left factor was computed").columns(0, rank).into_owned();
+        let residuals = &known - &design * &solution;
+        let degrees = count.saturating_sub(terms) as f64;
+        let residual_variance = residuals.column_iter().map(|column| match degrees > 0.0 {
+            true => column.norm_squared() / degrees,
+            false => 0.0,
+        });
+        let pseudo_inverse = (design.transpose() * &design).pseudo_inverse(tolerance * tolerance);
+        let inverse_gram = pseudo_inverse.unwrap_or_else(|_| DMatrix::zeros(terms, terms));
+        let mut sum = 0.0;
+        for j in 0..parameters {
+            let column = known.column(j);
+            let variance = column.variance();
+            if variance <= (1e-12 * column.amax()).powi(2) {
+                sum = f64::NAN; // a parameter that does not vary has no spread to measure errors by
+                break;
+            }
+            for i in 0..count {
+                let error = residuals[(i, j)] / (1.0 - u.row(i).norm_squared());
+                sum += error * error / variance.max(f64::MIN_POSITIVE);
+            }
+        }
+        let leave_one_out = (sum / (count * parameters) as f64).sqrt();
+        Candidate {
+            kind,
+            residual_variance: residual_variance.collect(),
+            inverse_gram: inverse_gram.row_iter().map(|row| row.iter().copied().collect()).collect(),
+            coefficients: (0..parameters).map(|j| solution.column(j).iter().copied().collect()).collect(),
+            leave_one_out: Some(leave_one_out).filter(|error| count > terms && error.is_finite()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environments(bend: f64) -> Vec<(String, Vec<f64>, Vec<f64>)> {
+        let mut environments = Vec::new();
+        for i in 0..3 {
+            for j in 0..3 {
+                let (x, y) = (f64::from(i) - 1.0, f64::from(j) * 0.5);
+                let wiggle = 1e-3 * f64::from((7 * i + 3 * j) % 5 - 2);
+                let parameters = vec![1.0 + 2.0 * x - y + bend * x * y + wiggle, x + y + bend * x * x - wiggle];
+                environments.push((format!("e{i}{j}"), vec![x, y], parameters));
+            }
+        }
+        environments
+    }
+
+    #[test]
+    fn the_quadratic_map_is_chosen_only_where_it_predicts_better() {
+        let names = || vec!["p".to_owned(), "q".to_owned()];
+        assert_eq!(fit(MapChoice::Auto, names(), &environments(0.0)).unwrap().kind, MapKind::Affine);
+        let bent = fit(MapChoice::Auto, names(), &environments(0.5)).unwrap();
+        assert_eq!(bent.kind, MapKind::Quadratic);
+        assert!(bent.environments.iter().flat_map(|it| &it.residuals).all(|residual| residual.abs() < 5e-3));
+        assert_eq!(fit(MapChoice::Affine, names(), &environments(0.5)).unwrap().kind, MapKind::Affine);
+    }
+
+    #[test]
+    fn leave_one_out_errors_are_those_of_really_leaving_one_out() {
+        let all = environments(0.5);
+        let closed = fit(MapChoice::Affine, vec!["p".into(), "q".into()], &all).unwrap().leave_one_out.affine.unwrap();
+        let mut sum = 0.0;
+        for j in 0..2 {
+            let values: Vec<f64> = all.iter().map(|it| it.2[j]).collect();
+            let mean = values.iter().sum::<f64>() / 9.0;
+            let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 9.0;
+            for i in 0..9 {
+                let mut others = all.clone();
+                let left_out = others.remove(i);
+                let map = fit(MapChoice::Affine, vec!["p".into(), "q".into()], &others).unwrap();
+                sum += (map.apply(&left_out.1)[j] - left_out.2[j]).powi(2) / variance;
+            }
+        }
+        approx::assert_relative_eq!(closed, (sum / 18.0).sqrt(), max_relative = 1e-9);
+    }
+
+    /// By simulation: the spread of a new environment's parameter about what the map says of its context.
+    #[test]
+    fn the_variance_is_that_of_a_new_environment() {
+        let (noise, context) = (0.1, [2.5]);
+        let mut squares = 0.0;
+        let mut stated = 0.0;
+        for trial in 0..2000 {
+            let mut stream = crate::random::Stream::new(trial, "map", &[]);
+            let environments: Vec<_> = (0..8)
+                .map(|i| {
+                    let xi = f64::from(i) / 4.0;
+                    (format!("e{i}"), vec![xi], vec![1.0 + 2.0 * xi + noise * stream.normal()])
+                })
+                .collect();
+            let map = fit(MapChoice::Affine, vec!["p".into()], &environments).unwrap();
+            let truth = 1.0 + 2.0 * context[0] + noise * stream.normal();
+            squares += (map.apply(&context)[0] - truth).powi(2);
+            stated += map.variance(&context)[0];
+        }
+        // Both are means over 2000 trials, with standard errors of about 3 %.
+        approx::assert_relative_eq!(squares / 2000.0, stated / 2000.0, max_relative = 0.12);
+    }
+
+    #[test]
+    fn too_few_environments_are_refused() {
+        let few = environments(0.0)[..2].to_vec();
+        assert!(matches!(
+            fit(MapChoice::Auto, vec!["p".into(), "q".into()], &few),
+            Err(Error::TooFewForMap { expected: 3, found: 2, .. })
+        ));
+    }
+}

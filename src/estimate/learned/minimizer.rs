@@ -1,0 +1,227 @@
+//! One environment on its way to the least cost.
+
+use nalgebra::{DMatrix, DVector};
+
+use crate::estimate::settings::{InitialState, Settings};
+use crate::estimate::table::row::Status;
+
+/// Damping at the start, relative to the diagonal.
+const INITIAL_DAMPING: f64 = 1e-3;
+/// Damping beyond which no step can help any more.
+const GREATEST_DAMPING: f64 = 1e12;
+
+/// What the observed values say at one point.
+#[derive(Clone)]
+pub struct Point {
+    /// Context, and initial states where they are unknown.
+    pub unknowns: DVector<f64>,
+    /// `|r|^2`.
+    pub squares: f64,
+    /// `J'r/n`.
+    pub gradient: DVector<f64>,
+    /// `J'J/n`.
+    pub normal: DMatrix<f64>,
+}
+
+/// What is known of an initial value that was not observed.
+#[derive(Clone, Copy, Debug)]
+pub struct Prior {
+    /// Place among the initial values.
+    pub place: usize,
+    pub mean: f64,
+    pub deviation: f64,
+}
+
+/// One environment on its way. Beside the observed values, `sum_k w_k (u_k - c_k)^2` holds its unknowns.
+pub struct Walk {
+    d: usize,
+    /// `n`.
+    points: usize,
+    priors: Vec<Prior>,
+    /// `w`: the penalty of the contexts; `s^2 / (n deviation^2)` where there is a prior, with the noise `s` of the best point; else zero.
+    weights: DVector<f64>,
+    /// `c`.
+    centres: DVector<f64>,
+    pub best: Point,
+    damping: f64,
+    /// Factor of the next increase of the damping.
+    growth: f64,
+    iterations: usize,
+    /// Length of the step that led here, if one did.
+    length: Option<f64>,
+    pub end: Option<(Status, String)>,
+}
+
+/// Where a walk ended.
+pub struct Found {
+    /// NaN where the status says why.
+    pub unknowns: Vec<f64>,
+    /// Of the context.
+    pub covariance: DMatrix<f64>,
+    pub degrees: f64,
+    pub status: Status,
+    pub reason: String,
+    pub iterations: usize,
+}
+
+impl Walk {
+    pub fn begin(start: Point, d: usize, points: usize, priors: Vec<Prior>, settings: &Settings) -> Self {
+        let mut weights = DVector::zeros(start.unknowns.len());
+        weights.rows_mut(0, d).fill(settings.context_penalty);
+        let mut centres = DVector::zeros(start.unknowns.len());
+        priors.iter().for_each(|prior| centres[d + prior.place] = prior.mean);
+        let mut walk = Walk {
+            d,
+            points,
+            priors,
+            weights,
+            centres,
+            best: start,
+            damping: INITIAL_DAMPING,
+            growth: 2.0,
+            iterations: 0,
+            length: None,
+            end: None,
+        };
+        walk.weigh_priors();
+        walk.end = if points == 0 {
+            let reason = match settings.initial_state() {
+                InitialState::Observed => {
+                    "no observed value follows a complete sample, which a rollout starts from; estimate.initial_state = \"estimated\" needs none, \
+                     but of fields"
+                }
+                InitialState::Estimated => "no value was observed after a first sample",
+            };
+            Some((Status::NoData, reason.to_owned()))
+        } else if points < d {
+            let reason = format!("{points} observed values for {d} context dimensions");
+            Some((Status::TooFewPoints, reason))
+        } else if walk.cost(&walk.best).is_infinite() {
+            Some((Status::Diverged, "the rollout with the context that the fit starts from is not finite".to_owned()))
+        } else {
+            None
+        };
+        walk
+    }
+
+    /// Observed values less the unknowns that they alone determine: an initial value that was observed brings as many as it takes.
+    fn degrees(&self) -> f64 {
+        self.points as f64 - (self.d + self.priors.len()) as f64
+    }
+
+    /// `s^2`.
+    fn noise(&self) -> f64 {
+        self.best.squares / f64::max(self.degrees(), 1.0)
+    }
+
+    fn weigh_priors(&mut self) {
+        let noise = self.noise();
+        for prior in &self.priors {
+            self.weights[self.d + prior.place] = noise / (self.points as f64 * prior.deviation * prior.deviation);
+        }
+    }
+
+    /// `f(u)`; infinite where the rollout is not finite.
+    pub fn cost(&self, point: &Point) -> f64 {
+        let pulls = point.unknowns.iter().zip(&self.centres).zip(&self.weights);
+        let held: f64 = pulls.map(|((u, c), w)| w * (u - c) * (u - c)).sum();
+        let cost = point.squares / f64::max(self.points as f64, 1.0) + held;
+        let finite =
+            cost.is_finite() && point.gradient.iter().chain(point.normal.iter()).all(|value| value.is_finite());
+        if finite { cost } else { f64::INFINITY }
+    }
+
+    /// Half the gradient of `f` at the best point.
+    fn gradient(&self) -> DVector<f64> {
+        &self.best.gradient + self.weights.component_mul(&(&self.best.unknowns - &self.centres))
+    }
+
+    /// The damped step, or none where the equations are singular even so.
+    pub fn step(&self) -> Option<DVector<f64>> {
+        let mut matrix = self.best.normal.clone();
+        let floor = matrix.diagonal().max() * 1e-12 + f64::MIN_POSITIVE;
+        for k in 0..matrix.nrows() {
+            let diagonal = matrix[(k, k)] + self.weights[k];
+            matrix[(k, k)] = diagonal + self.damping * diagonal.max(floor);
+        }
+        Some(-matrix.cholesky()?.solve(&self.gradient())).filter(|step| step.iter().all(|s| s.is_finite()))
+    }
+
+    /// Decrease of the cost that the quadratic model promises: `-(2 g's + s'H s)`.
+    pub fn promise(&self, step: &DVector<f64>) -> f64 {
+        let curvature = (&self.best.normal * step + self.weights.component_mul(step)).dot(step);
+        -(2.0 * self.gradient().dot(step) + curvature)
+    }
+
+    /// Whether the step is short, or makes the next one short, which shrinks by as much as this one did.
+    pub fn is_last(&self, step: &DVector<f64>, settings: &Settings) -> bool {
+        let short = settings.tolerance * ((&self.best.unknowns + step).norm() + settings.tolerance);
+        let length = step.norm();
+        let next = self.length.map_or(length, |before| length * (length / before).min(1.0));
+        length <= short || next <= short
+    }
+
+    /// Ends at `last`, or where it is: no step is worth its rollout.
+    pub fn finish_with(&mut self, last: Option<Point>) {
+        self.iterations += 1;
+        if let Some(last) = last {
+            self.best = last;
+        }
+        self.end = Some((Status::Ok, String::new()));
+    }
+
+    /// Takes the candidate or stays, and decides whether this was the end. True if the candidate was taken.
+    pub fn advance(&mut self, step: Option<DVector<f64>>, candidate: Point, settings: &Settings) -> bool {
+        self.iterations += 1;
+        let Some(step) = step else {
+            self.end = Some((Status::Unidentifiable, "the trajectories do not determine the context".to_owned()));
+            return false;
+        };
+        let promised = self.promise(&step);
+        let decrease = self.cost(&self.best) - self.cost(&candidate);
+        let taken = decrease >= 0.0;
+        self.length = taken.then(|| step.norm());
+        if taken {
+            let gain = decrease / promised.max(f64::MIN_POSITIVE);
+            self.damping *= f64::max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0).powi(3));
+            self.growth = 2.0;
+            self.best = candidate;
+            self.weigh_priors();
+        } else {
+            self.damping *= self.growth;
+            self.growth *= 2.0;
+        }
+        if self.damping > GREATEST_DAMPING {
+            self.end = Some((Status::NotConverged, "no step decreases the error any more".to_owned()));
+        } else if self.iterations >= settings.iterations {
+            let reason = format!("stopped at the limit of {} iterations", settings.iterations);
+            self.end = Some((Status::NotConverged, reason));
+        }
+        taken
+    }
+
+    pub fn finish(mut self) -> Found {
+        self.weigh_priors();
+        let (d, degrees, points) = (self.d, self.degrees(), self.points as f64);
+        let (status, reason) = self.end.unwrap_or((Status::Ok, String::new()));
+        let usable = matches!(status, Status::Ok | Status::NotConverged);
+        let mut information = self.best.normal * points;
+        for prior in &self.priors {
+            let k = d + prior.place;
+            information[(k, k)] += self.weights[k] * points;
+        }
+        let covariance = information.cholesky().filter(|_| usable && degrees > 0.0);
+        let covariance = covariance.map_or(DMatrix::from_element(d, d, f64::NAN), |factor| {
+            factor.inverse().view((0, 0), (d, d)) * (self.best.squares / degrees)
+        });
+        let unknowns = self.best.unknowns.as_slice();
+        Found {
+            unknowns: if usable { unknowns.to_vec() } else { vec![f64::NAN; unknowns.len()] },
+            covariance,
+            degrees,
+            status,
+            reason,
+            iterations: self.iterations,
+        }
+    }
+}

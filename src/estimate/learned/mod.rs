@@ -1,0 +1,14 @@
+//! Estimation by a trained model: contexts of new environments, and the map from contexts to parameters.
+
+pub(crate) mod minimizer;
+pub(crate) mod support;
+pub(crate) mod adaptation;
+pub(crate) mod weights;
+pub(crate) mod adapt;
+pub(crate) mod context_range;
+pub(crate) mod covariance;
+pub(crate) mod input_range;
+pub(crate) mod state_range;
+pub(crate) mod estimator;
+pub mod map;
+pub(crate) mod portrait;

@@ -1,0 +1,95 @@
+//! What a context is fitted to.
+
+use super::minimizer::Prior;
+use crate::checkpoint::Units;
+use crate::engine::{Segment, With};
+use crate::estimate::settings::InitialState;
+use crate::schema::Trajectory;
+
+/// The observed trajectories of one environment, in the model's own units.
+#[derive(Clone, Debug, Default)]
+pub struct Support {
+    pub trajectories: Vec<Trajectory>,
+}
+
+impl Support {
+    /// Takes `trajectories` to the `units` of a model. Each starts at its first observed state; where initial states are
+    /// observed, at its first complete sample, and those that have none that another sample follows are left out.
+    pub fn new(trajectories: impl IntoIterator<Item = Trajectory>, units: &Units, initial_state: InitialState) -> Self {
+        let trajectories = trajectories.into_iter();
+        let mut trajectories: Vec<Trajectory> = match initial_state {
+            InitialState::Observed => trajectories.filter_map(Trajectory::from_start).collect(),
+            InitialState::Estimated => {
+                trajectories.filter(|trajectory| !trajectory.is_empty()).map(Trajectory::from_observed).collect()
+            }
+        };
+        trajectories.iter_mut().for_each(|trajectory| units.scale(trajectory));
+        Support { trajectories }
+    }
+
+    /// Observed values that enter the fit: all but the first samples and what is missing.
+    pub fn points(&self) -> usize {
+        let later = self.trajectories.iter().flat_map(|it| it.states.iter().skip(it.channels()));
+        later.filter(|value| !value.is_nan()).count()
+    }
+
+    /// The trajectories, and runs of states `[.., C]`, in the dataset's units.
+    pub(crate) fn in_units(&self, states: &[Vec<f64>], units: &Units) -> (Vec<Trajectory>, Vec<Vec<f64>>) {
+        let mut trajectories = self.trajectories.clone();
+        trajectories.iter_mut().for_each(|trajectory| units.unscale(trajectory));
+        let unscaled = |states: &Vec<f64>| {
+            states.iter().zip(units.state.iter().cycle()).map(|(z, scale)| scale.unscaled(*z)).collect()
+        };
+        (trajectories, states.iter().map(unscaled).collect())
+    }
+
+    pub(crate) fn segments(&self) -> Vec<Segment<'_>> {
+        self.trajectories
+            .iter()
+            .map(|it| Segment { times: &it.times, states: &it.states, inputs: &it.inputs })
+            .collect()
+    }
+
+    /// Where a fit of the initial states starts, `[B, C]`: the first value of each channel, or the mean of its prior where a trajectory has
+    /// none.
+    pub(crate) fn initial_guess(&self) -> Vec<f64> {
+        let mut guess = Vec::new();
+        for trajectory in &self.trajectories {
+            let channels = trajectory.channels();
+            for c in 0..channels {
+                let mut of_channel = trajectory.states.iter().skip(c).step_by(channels).copied();
+                guess.push(of_channel.find(|value| !value.is_nan()).unwrap_or_else(|| self.spread(c).0));
+            }
+        }
+        guess
+    }
+
+    /// Priors of the initial values that are unknown and were not observed, by their place among the initial states `[B, C]`.
+    pub(crate) fn priors(&self, with: With) -> Vec<Prior> {
+        if with == With::Context {
+            return Vec::new();
+        }
+        let first = self.trajectories.iter().flat_map(|it| it.states[..it.channels()].iter().enumerate());
+        let missing = first.enumerate().filter(|(_, (_, value))| value.is_nan());
+        let prior = |(place, (c, _))| {
+            let (mean, deviation) = self.spread(c);
+            Prior { place, mean, deviation }
+        };
+        missing.map(prior).collect()
+    }
+
+    /// Mean and deviation of the observed values of channel `c`; those of the model's own units where they do not show.
+    fn spread(&self, c: usize) -> (f64, f64) {
+        let observed = || {
+            let values = self.trajectories.iter().flat_map(|it| it.states.iter().skip(c).step_by(it.channels().max(1)));
+            values.filter(|value| !value.is_nan())
+        };
+        let count = observed().count() as f64;
+        if count == 0.0 {
+            return (0.0, 1.0);
+        }
+        let mean = observed().sum::<f64>() / count;
+        let deviation = (observed().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+        (mean, if deviation > f64::EPSILON * mean.abs() { deviation } else { 1.0 })
+    }
+}

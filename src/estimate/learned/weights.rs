@@ -1,0 +1,212 @@
+//! How much each residual counts.
+//!
+//! ```text
+//! w_bkc = g / (s_c a_bkc)^2        s_c^2 = mean over b, k of (r_bkc / a_bkc)^2
+//! ```
+//!
+//! `r` residuals of a fit that weighed all values alike, in the model's own units; `a` what the noise is in proportion to: 1 where it is
+//! constant, the fitted value where it is a share of that; `s_c` noise of channel `c`. `g` makes the mean of the weights 1.
+//!
+//! Under [Huber's loss](robust) each residual weighs `min(1, k s / |r|)` more, with one `s` an environment.
+
+use super::adaptation::Adaptation;
+use super::support::Support;
+use crate::checkpoint::ChannelScale;
+use crate::engine::Batch;
+use crate::estimate::settings::{Loss, Noise};
+use crate::least_squares::robust;
+
+/// Values of a channel below which its noise is not told from that of the others.
+const FEW: usize = 10;
+/// Least noise of a channel relative to the greatest: residuals of next to nothing tell little.
+const LEAST_NOISE: f64 = 1e-3;
+/// A value counts as at least this share of the greatest of its channel.
+const LEAST_SHARE: f64 = 1e-3;
+
+/// Weights of the residuals of a batch.
+pub struct Weights {
+    /// Of the targets `[E, B, L, C]`; zero where the mask is.
+    pub later: Vec<f64>,
+    /// Of the first samples `[E][B C]`.
+    pub first: Vec<Vec<f64>>,
+}
+
+impl Weights {
+    /// One for every observed value.
+    pub fn even(batch: &Batch, supports: &[Support]) -> Self {
+        let first = supports.iter().map(|support| vec![1.0; support.trajectories.len() * batch.channels]);
+        Weights { later: batch.mask.clone(), first: first.collect() }
+    }
+
+    /// By the noise that `fitted` shows of each environment. `scales` has one a value of a state.
+    pub fn of(
+        noise: Noise,
+        scales: &[ChannelScale],
+        batch: &Batch,
+        supports: &[Support],
+        fitted: &[Adaptation],
+    ) -> Self {
+        let mut weights = Weights::even(batch, supports);
+        let of_environment = batch.values_per_environment();
+        let later = weights.later.chunks_exact_mut(of_environment).zip(&mut weights.first);
+        for ((later, first), (support, fitted)) in later.zip(supports.iter().zip(fitted)) {
+            weigh(noise, scales, batch.steps, support, fitted, later, first);
+        }
+        weights
+    }
+
+    /// These times Huber's, by the residuals of `fitted`.
+    pub fn huber(&self, batch: &Batch, supports: &[Support], fitted: &[Adaptation]) -> Self {
+        let mut weights = Weights { later: self.later.clone(), first: self.first.clone() };
+        let later = weights.later.chunks_exact_mut(batch.values_per_environment()).zip(&mut weights.first);
+        for ((later, first), (support, fitted)) in later.zip(supports.iter().zip(fitted)) {
+            let residuals = residuals(batch, support, fitted, later, first);
+            let Some(limit) = limit(&residuals) else { continue };
+            for it in &residuals {
+                let weight = if it.is_later { &mut later[it.place] } else { &mut first[it.place] };
+                *weight *= robust::weight(it.size, limit);
+            }
+        }
+        weights
+    }
+
+    /// The variance of the noise of every value that the residuals of `fitted` show: `s^2 / w` where these weights `w` are by the noise, and
+    /// where they are even, of each channel its own. A state has `points` values of each channel.
+    pub fn variances(
+        &self,
+        by_noise: bool,
+        loss: Loss,
+        points: usize,
+        batch: &Batch,
+        supports: &[Support],
+        fitted: &[Adaptation],
+    ) -> Self {
+        let mut weights = Weights { later: self.later.clone(), first: self.first.clone() };
+        let later = weights.later.chunks_exact_mut(batch.values_per_environment()).zip(&mut weights.first);
+        for ((later, first), (support, fitted)) in later.zip(supports.iter().zip(fitted)) {
+            let residuals = residuals(batch, support, fitted, later, first);
+            let degrees = fitted.degrees;
+            let sizes = || residuals.iter().map(|it| it.size);
+            let limit = if loss == Loss::Huber { limit(&residuals) } else { None };
+            let together = robust::variance(sizes(), limit.unwrap_or(f64::INFINITY), degrees);
+            let mut own = vec![(0.0, 0); batch.channels / points];
+            for it in &residuals {
+                let (squares, count) = &mut own[it.place % batch.channels / points];
+                (*squares, *count) = (*squares + it.size * it.size, *count + 1);
+            }
+            let is_pooled = by_noise || loss == Loss::Huber || own.iter().any(|(_, count)| (1..FEW).contains(count));
+            let variance = |place: usize| match own[place % batch.channels / points] {
+                (squares, count) if !is_pooled && count > 0 => {
+                    squares / count as f64 * residuals.len() as f64 / degrees
+                }
+                _ => together,
+            };
+            let cells = later.iter_mut().enumerate().chain(first.iter_mut().enumerate());
+            cells.filter(|(_, it)| **it > 0.0).for_each(|(place, it)| *it = variance(place) / *it);
+        }
+        weights
+    }
+
+    /// These times the weight of each value of a state; of none, they stay.
+    pub fn preferring(&self, preferences: &[f64]) -> Self {
+        let weigh = |weights: &Vec<f64>| match preferences {
+            [] => weights.clone(),
+            _ => weights.iter().zip(preferences.iter().cycle()).map(|(weight, by)| weight * by).collect(),
+        };
+        Weights { later: weigh(&self.later), first: self.first.iter().map(weigh).collect() }
+    }
+
+    /// Each weight by a function of it and of the same one of `other`.
+    pub fn with(&self, other: &Weights, of: impl Fn(f64, f64) -> f64) -> Self {
+        let each = |own: &[f64], others: &[f64]| -> Vec<f64> {
+            own.iter().zip(others).map(|(own, other)| of(*own, *other)).collect()
+        };
+        Weights {
+            later: each(&self.later, &other.later),
+            first: self.first.iter().zip(&other.first).map(|(own, others)| each(own, others)).collect(),
+        }
+    }
+}
+
+/// What is left between a value and its fit.
+struct Residual {
+    /// Among the targets, else among the first samples.
+    is_later: bool,
+    /// There, within its environment.
+    place: usize,
+    /// Its absolute value times the root of its weight.
+    size: f64,
+}
+
+/// The residuals of one environment with weights `later [B, L, C]` and `first [B C]`. A start that was observed and is not estimated has
+/// none.
+fn residuals(batch: &Batch, support: &Support, fitted: &Adaptation, later: &[f64], first: &[f64]) -> Vec<Residual> {
+    let of_row = batch.steps * batch.channels;
+    let mut residuals = Vec::new();
+    for (b, (trajectory, prediction)) in support.trajectories.iter().zip(&fitted.predictions).enumerate() {
+        let (start, targets) = trajectory.states.split_at(batch.channels);
+        let of_start = fitted.initial_states[b].iter().zip(start).enumerate();
+        residuals.extend(of_start.map(|(c, (z, y))| (false, b * batch.channels + c, z - y)));
+        let of_rollout = prediction.iter().zip(targets).enumerate();
+        residuals.extend(of_rollout.map(|(i, (z, y))| (true, b * of_row + i, z - y)));
+    }
+    let with_size = |(is_later, place, residual): (bool, usize, f64)| {
+        let weight: f64 = if is_later { later[place] } else { first[place] };
+        Residual { is_later, place, size: weight.sqrt() * residual.abs() }
+    };
+    residuals.into_iter().map(with_size).filter(|it| it.size > 0.0 && it.size.is_finite()).collect()
+}
+
+/// `k s` of Huber's loss.
+fn limit(residuals: &[Residual]) -> Option<f64> {
+    robust::deviation(residuals.iter().map(|it| it.size)).map(|deviation| robust::HUBER * deviation)
+}
+
+/// Multiplies the weights of one environment, `later [B, L, C]` and `first [B C]`.
+fn weigh(
+    noise: Noise,
+    scales: &[ChannelScale],
+    steps: usize,
+    support: &Support,
+    fitted: &Adaptation,
+    later: &mut [f64],
+    first: &mut [f64],
+) {
+    let channels = scales.len();
+    let in_units = |c: usize, value: f64| scales[c].unscaled(value).abs();
+    let mut greatest = vec![0.0; channels];
+    for (i, value) in support.trajectories.iter().flat_map(|it| it.states.iter().enumerate()) {
+        greatest[i % channels] = f64::max(greatest[i % channels], in_units(i % channels, *value)); // NaN is no maximum
+    }
+    let size = |c: usize, value: f64| match noise {
+        Noise::Constant => 1.0,
+        Noise::Proportional => in_units(c, value).max(LEAST_SHARE * greatest[c]) / scales[c].scale,
+    };
+    let (mut squares, mut counts) = (vec![0.0; channels], vec![0; channels]);
+    for (trajectory, prediction) in support.trajectories.iter().zip(&fitted.predictions) {
+        let observed = trajectory.states[channels..].iter().zip(prediction).enumerate();
+        for (i, (y, z)) in observed.filter(|(_, (y, _))| !y.is_nan()) {
+            let c = i % channels;
+            squares[c] += ((z - y) / size(c, *z)).powi(2);
+            counts[c] += 1;
+        }
+    }
+    let pooled = squares.iter().sum::<f64>() / counts.iter().sum::<usize>() as f64;
+    if !(pooled.is_finite() && pooled > 0.0) {
+        return;
+    }
+    let is_pooled = counts.iter().any(|count| (1..FEW).contains(count));
+    let variance = |c: usize| if is_pooled || counts[c] == 0 { pooled } else { squares[c] / counts[c] as f64 };
+    let least = LEAST_NOISE.powi(2) * (0..channels).map(variance).fold(0.0, f64::max);
+    let weight = |c: usize, value: f64| 1.0 / (variance(c).max(least) * size(c, value).powi(2));
+    for (row, prediction) in later.chunks_exact_mut(steps * channels).zip(&fitted.predictions) {
+        for (i, (w, z)) in row.iter_mut().zip(prediction).enumerate() {
+            *w *= weight(i % channels, *z);
+        }
+    }
+    for (i, (w, z)) in first.iter_mut().zip(fitted.initial_states.iter().flatten()).enumerate() {
+        *w *= weight(i % channels, *z);
+    }
+    let mean = later.iter().sum::<f64>() / counts.iter().sum::<usize>() as f64;
+    later.iter_mut().chain(first).for_each(|w| *w /= mean);
+}

@@ -1,0 +1,396 @@
+//! The estimates on disk: one Parquet row an environment, and a manifest.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::builder::BooleanBuilder;
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::evaluation::Evaluation;
+use super::fitted::FittedWriter;
+use super::parquet::{io_error, parquet, unwritten};
+use super::row::{ParameterEstimate, Row, Status};
+use crate::checkpoint::StoredModel;
+use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
+use crate::digest::{sha256, sha256_of_file};
+use crate::estimate::error::Error;
+use crate::estimate::settings::Settings;
+use crate::schema::{FormatVersion, Quantity, Split};
+use crate::{atomic, regular, seal};
+
+const MANIFEST_FILE: &str = "manifest.json";
+/// What to do about estimates that are not as they were written.
+const REMEDY: &str = "make them again with `--force estimate`";
+/// Rows that are written out together, and held in memory until then.
+pub(crate) const ROW_GROUP: usize = 8192;
+
+/// `manifest.json` of a directory of estimates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Manifest {
+    pub format: FormatVersion,
+    /// Always `estimates`.
+    pub kind: String,
+    pub provenance: Provenance,
+    pub channels: Vec<Quantity>,
+    pub parameters: Vec<Quantity>,
+    pub context_dimension: usize,
+    pub data_tolerance: Option<f64>,
+    /// `affine` or `quadratic`; absent where there is no map.
+    pub map: Option<String>,
+    /// What known equations give of the state where the system starts, in words; absent where they give nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+    pub evaluation: Evaluation,
+    /// The estimated splits, one file each.
+    pub splits: Vec<Split>,
+    pub files: Vec<FileEntry>,
+}
+
+impl Manifest {
+    /// Reads the manifest of `directory`.
+    ///
+    /// # Errors
+    /// If it is missing, not what its seal says, or not the manifest of estimates.
+    pub fn read(directory: &Path) -> Result<(Self, String), Error> {
+        let path = directory.join(MANIFEST_FILE);
+        let bytes = seal::read(directory, MANIFEST_FILE, REMEDY).map_err(|error| match error {
+            seal::Error::Io { path, source } => Error::Io { path, source },
+            seal::Error::Invalid { path, found, expected } => Error::Invalid { path, found, expected },
+        })?;
+        let invalid = |found: String| Error::Invalid {
+            path: path.clone(),
+            found,
+            expected: format!("the manifest of estimates that paramill writes; {REMEDY}"),
+        };
+        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+        if manifest.kind != "estimates" || !manifest.format.is_readable() {
+            return Err(invalid(format!("kind `{}`, format {}", manifest.kind, manifest.format)));
+        }
+        Ok((manifest, sha256(&bytes)))
+    }
+}
+
+/// A directory of estimates under construction.
+pub(crate) struct Output {
+    target: PathBuf,
+    directory: atomic::Directory,
+    manifest: Manifest,
+    schema: Arc<Schema>,
+    time_unit: String,
+}
+
+/// The file of one split.
+pub(crate) struct SplitWriter {
+    split: Split,
+    path: PathBuf,
+    schema: Arc<Schema>,
+    writer: ArrowWriter<File>,
+}
+
+impl Output {
+    /// Estimates of `parameters` of the environments of `dataset`, by `model` where there is one.
+    pub fn create(
+        target: &Path,
+        dataset: &Dataset,
+        model: Option<&StoredModel>,
+        parameters: &[Quantity],
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        let of_dataset = dataset.manifest();
+        let directory = atomic::Directory::create(target).map_err(|source| io_error(target, source))?;
+        let of_model = model.map(|it| Parent { name: it.manifest.name.clone(), sha256: it.content_hash.clone() });
+        let parents =
+            std::iter::once(Parent { name: of_dataset.name.clone(), sha256: dataset.content_hash().to_owned() });
+        let manifest = Manifest {
+            format: FormatVersion::CURRENT,
+            kind: "estimates".to_owned(),
+            provenance: Provenance {
+                tool: format!("paramill {}", env!("CARGO_PKG_VERSION")),
+                stage: "estimate".to_owned(),
+                configuration: serde_json::to_value(settings).expect("settings are plain data"),
+                seed: None,
+                parents: parents.chain(of_model).collect(),
+            },
+            channels: of_dataset.channels.clone(),
+            parameters: parameters.to_vec(),
+            context_dimension: model.map_or(0, |model| model.manifest.context_dimension),
+            data_tolerance: of_dataset.data_tolerance,
+            map: model.and_then(|model| model.map.as_ref()).map(|map| map.kind.name().to_owned()),
+            start: None,
+            evaluation: Evaluation::default(),
+            splits: Vec::new(),
+            files: Vec::new(),
+        };
+        let schema = Arc::new(schema(&manifest));
+        let mut seen = BTreeSet::new();
+        if let Some(field) = schema.fields().iter().find(|field| !seen.insert(field.name())) {
+            return Err(Error::RepeatedColumn { column: field.name().clone() });
+        }
+        let time_unit = of_dataset.time_unit.clone();
+        Ok(Output { target: target.to_owned(), directory, manifest, schema, time_unit })
+    }
+
+    /// Says what the equations give of the state where the system starts.
+    pub fn with_start(mut self, start: Option<String>) -> Self {
+        self.manifest.start = start;
+        self
+    }
+
+    pub fn split(&self, split: Split) -> Result<SplitWriter, Error> {
+        let path = self.directory.path().join(format!("{split}.parquet"));
+        Ok(SplitWriter { split, writer: parquet(&path, self.schema.clone())?, path, schema: self.schema.clone() })
+    }
+
+    /// The file of the fitted trajectories of a split.
+    pub fn fitted(&self, split: Split) -> Result<FittedWriter, Error> {
+        let path = self.directory.path().join(format!("fitted_{split}.parquet"));
+        FittedWriter::create(path, &self.manifest.channels, &self.time_unit)
+    }
+
+    pub fn close(&mut self, writer: SplitWriter) -> Result<(), Error> {
+        self.manifest.splits.push(writer.split);
+        self.close_file(&writer.path, writer.writer)
+    }
+
+    pub fn close_fitted(&mut self, fitted: FittedWriter) -> Result<(), Error> {
+        self.close_file(&fitted.path, fitted.writer)
+    }
+
+    fn close_file(&mut self, path: &Path, writer: ArrowWriter<File>) -> Result<(), Error> {
+        writer.close().map_err(unwritten(path))?;
+        let bytes = fs::metadata(path).map_err(|source| io_error(path, source))?.len();
+        let sha256 = sha256_of_file(path).map_err(|source| io_error(path, source))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.manifest.files.push(FileEntry { path: name, bytes, sha256 });
+        Ok(())
+    }
+
+    pub fn finish(mut self, evaluation: Evaluation) -> Result<Outcome, Error> {
+        self.manifest.evaluation = evaluation;
+        let mut bytes = serde_json::to_vec_pretty(&self.manifest).expect("plain data always serialise");
+        bytes.push(b'\n');
+        let path = self.directory.path().join(MANIFEST_FILE);
+        fs::write(&path, &bytes).map_err(|source| io_error(&path, source))?;
+        seal::write(self.directory.path(), MANIFEST_FILE, &bytes).map_err(|source| io_error(&self.target, source))?;
+        self.directory.publish().map_err(|source| io_error(&self.target, source))?;
+        Ok(Outcome { manifest: self.manifest, content_hash: sha256(&bytes) })
+    }
+}
+
+/// Names of the columns of correlations, pair by pair.
+fn correlation_names(parameters: &[Quantity]) -> impl Iterator<Item = String> {
+    let pairs = (0..parameters.len()).flat_map(|j| (j + 1..parameters.len()).map(move |k| (j, k)));
+    pairs.map(|(j, k)| format!("correlation_{}_{}", parameters[j].name, parameters[k].name))
+}
+
+fn noise_name(channel: &Quantity) -> String {
+    format!("noise_{}", channel.name)
+}
+
+pub(crate) fn schema(manifest: &Manifest) -> Schema {
+    let number = |name: String, unit: &str| {
+        Field::new(name, DataType::Float64, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
+    };
+    let mut fields = vec![
+        Field::new("environment", DataType::Utf8, false),
+        Field::new("status", DataType::Utf8, false),
+        Field::new("reason", DataType::Utf8, false),
+    ];
+    for Quantity { name, unit, .. } in &manifest.parameters {
+        fields.push(number(name.clone(), unit));
+        let of_parameter = ["standard_error", "lower", "upper", "bound", "true"];
+        fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
+    }
+    fields.extend(correlation_names(&manifest.parameters).map(|name| number(name, "1")));
+    fields.extend(manifest.channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
+    fields.extend((0..manifest.context_dimension).map(|k| number(format!("context_{k}"), "1")));
+    fields.push(number("trajectory_rmse".to_owned(), ""));
+    fields.push(number("trajectory_mape".to_owned(), "percent"));
+    fields.push(number("test_mse".to_owned(), ""));
+    fields.push(Field::new("points", DataType::UInt64, false));
+    fields.push(number("degrees_of_freedom".to_owned(), "1"));
+    fields.push(Field::new("iterations", DataType::UInt64, false));
+    fields.push(Field::new("in_hull", DataType::Boolean, true));
+    Schema::new(fields)
+}
+
+impl SplitWriter {
+    pub fn write(&mut self, rows: &[Row]) -> Result<(), Error> {
+        let number = |value: &dyn Fn(&Row) -> Option<f64>| -> ArrayRef {
+            Arc::new(Float64Array::from_iter(rows.iter().map(|row| value(row).filter(|value| value.is_finite()))))
+        };
+        let text = |value: &dyn Fn(&Row) -> String| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(rows.iter().map(value)))
+        };
+        let count = |value: &dyn Fn(&Row) -> usize| -> ArrayRef {
+            Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| value(row) as u64)))
+        };
+        let Some(first) = rows.first() else { return Ok(()) };
+        let mut columns = vec![
+            text(&|row| row.environment.clone()),
+            text(&|row| row.status.name().to_owned()),
+            text(&|row| row.reason.clone()),
+        ];
+        for j in 0..first.parameters.len() {
+            let of_parameter: [fn(&ParameterEstimate) -> Option<f64>; 6] = [
+                |it| Some(it.value),
+                |it| Some(it.standard_error),
+                |it| Some(it.lower),
+                |it| Some(it.upper),
+                |it| it.bound,
+                |it| it.truth,
+            ];
+            columns.extend(of_parameter.map(|value| number(&|row| value(&row.parameters[j]))));
+        }
+        columns.extend((0..first.correlations.len()).map(|pair| number(&|row| Some(row.correlations[pair]))));
+        columns.extend((0..first.noise.len()).map(|channel| number(&|row| Some(row.noise[channel]))));
+        for k in 0..first.context.len() {
+            columns.push(number(&|row| Some(row.context[k])));
+        }
+        columns.push(number(&|row| Some(row.trajectory_rmse)));
+        columns.push(number(&|row| Some(row.trajectory_mape)));
+        columns.push(number(&|row| row.test_mse));
+        columns.push(count(&|row| row.points));
+        columns.push(number(&|row| Some(row.degrees)));
+        columns.push(count(&|row| row.iterations));
+        let mut in_hull = BooleanBuilder::new();
+        rows.iter().for_each(|row| in_hull.append_option(row.in_hull));
+        columns.push(Arc::new(in_hull.finish()));
+        let batch = RecordBatch::try_new(self.schema.clone(), columns);
+        let written = batch.map_err(ParquetError::from).and_then(|batch| self.writer.write(&batch));
+        written.map_err(unwritten(&self.path))
+    }
+}
+
+/// Reads the rows of one split back, all at once.
+///
+/// # Errors
+/// If the file is missing, changed since it was written, or lacks a column.
+pub fn read_rows(directory: &Path, manifest: &Manifest, split: Split) -> Result<Vec<Row>, Error> {
+    rows(directory, manifest, split)?.collect()
+}
+
+/// Streams the rows of one split back, in ascending order of the environments' ids.
+///
+/// # Errors
+/// If the file is missing or changed since it was written. A row group that cannot be read is an item of the stream.
+pub fn rows<'a>(
+    directory: &Path,
+    manifest: &'a Manifest,
+    split: Split,
+) -> Result<impl Iterator<Item = Result<Row, Error>> + use<'a>, Error> {
+    let path = check_digest(directory, manifest, &format!("{split}.parquet"))?;
+    let file = regular::open(&path).map_err(|source| io_error(&path, source))?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(ParquetRecordBatchReaderBuilder::build);
+    let reader = reader.map_err(|error| invalid(&path, error.to_string()))?;
+    Ok(reader.flat_map(move |batch| {
+        let mut rows = Vec::new();
+        let read = batch.map_err(|error| invalid(&path, error.to_string())).and_then(|batch| {
+            read_batch(&batch, manifest, &mut rows).ok_or_else(|| invalid(&path, "a column missing".to_owned()))
+        });
+        rows.into_iter().map(Ok).chain(read.err().map(Err))
+    }))
+}
+
+/// The path of the file `name`, whose bytes are those that the manifest lists.
+fn check_digest(directory: &Path, manifest: &Manifest, name: &str) -> Result<PathBuf, Error> {
+    let path = directory.join(name);
+    let problem = match manifest.files.iter().find(|file| file.path == name) {
+        Some(entry) => listed_problem(directory, entry),
+        None => Some("no such file among those of the manifest".to_owned()),
+    };
+    problem.map_or(Ok(path.clone()), |problem| Err(invalid(&path, problem)))
+}
+
+/// Every way in which a directory of estimates is not what its manifest says.
+pub fn verify(directory: &Path) -> Vec<String> {
+    let manifest = match Manifest::read(directory) {
+        Ok((manifest, _)) => manifest,
+        Err(error) => return vec![error.to_string()],
+    };
+    let of_rows = manifest.splits.iter().filter_map(|&split| match rows(directory, &manifest, split) {
+        Ok(rows) => rows.filter_map(Result::err).next(),
+        Err(error) => Some(error),
+    });
+    let tables = manifest.splits.iter().map(|split| format!("{split}.parquet")).collect::<Vec<_>>();
+    let others = manifest.files.iter().filter(|file| !tables.contains(&file.path));
+    let of_others = others.filter_map(|file| check_digest(directory, &manifest, &file.path).err());
+    of_rows.chain(of_others).map(|error| error.to_string()).collect()
+}
+
+fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> Option<()> {
+    fn column<'a, T: 'static>(batch: &'a RecordBatch, name: &str) -> Option<&'a T> {
+        batch.column_by_name(name)?.as_any().downcast_ref()
+    }
+    fn value(array: &Float64Array, row: usize) -> Option<f64> {
+        array.is_valid(row).then(|| array.value(row))
+    }
+    let text = |name: &str| column::<StringArray>(batch, name);
+    let number = |name: &str| column::<Float64Array>(batch, name);
+    let count = |name: &str| column::<UInt64Array>(batch, name);
+    let (environment, status, reason) = (text("environment")?, text("status")?, text("reason")?);
+    let parameters = manifest.parameters.iter().map(|Quantity { name, .. }| {
+        let of_parameter = |what: &str| number(&format!("{name}_{what}"));
+        let [standard_error, lower, upper, bound, truth] =
+            ["standard_error", "lower", "upper", "bound", "true"].map(of_parameter);
+        Some((number(name)?, standard_error?, lower?, upper?, bound?, truth?))
+    });
+    let parameters: Vec<_> = parameters.collect::<Option<_>>()?;
+    let correlations = correlation_names(&manifest.parameters).map(|name| number(&name)).collect::<Option<Vec<_>>>()?;
+    let noise = manifest.channels.iter().map(|it| number(&noise_name(it))).collect::<Option<Vec<_>>>()?;
+    let contexts =
+        (0..manifest.context_dimension).map(|k| number(&format!("context_{k}"))).collect::<Option<Vec<_>>>()?;
+    let (rmse, mape, test_mse) = (number("trajectory_rmse")?, number("trajectory_mape")?, number("test_mse")?);
+    let (points, degrees, iterations) = (count("points")?, number("degrees_of_freedom")?, count("iterations")?);
+    let in_hull = column::<BooleanArray>(batch, "in_hull")?;
+    for i in 0..batch.num_rows() {
+        let or_nan = |array: &Float64Array| value(array, i).unwrap_or(f64::NAN);
+        rows.push(Row {
+            environment: environment.value(i).to_owned(),
+            status: Status::ALL.into_iter().find(|it| it.name() == status.value(i))?,
+            reason: reason.value(i).to_owned(),
+            context: contexts.iter().map(|array| or_nan(array)).collect(),
+            parameters: parameters
+                .iter()
+                .map(|(estimate, standard_error, lower, upper, bound, truth)| ParameterEstimate {
+                    value: or_nan(estimate),
+                    standard_error: or_nan(standard_error),
+                    lower: or_nan(lower),
+                    upper: or_nan(upper),
+                    bound: value(bound, i),
+                    truth: value(truth, i),
+                })
+                .collect(),
+            correlations: correlations.iter().map(|array| or_nan(array)).collect(),
+            noise: noise.iter().map(|array| or_nan(array)).collect(),
+            trajectory_rmse: or_nan(rmse),
+            trajectory_mape: or_nan(mape),
+            test_mse: value(test_mse, i),
+            points: points.value(i) as usize,
+            degrees: or_nan(degrees),
+            iterations: iterations.value(i) as usize,
+            in_hull: in_hull.is_valid(i).then(|| in_hull.value(i)),
+        });
+    }
+    Some(())
+}
+
+fn invalid(path: &Path, found: String) -> Error {
+    Error::Invalid { path: path.to_owned(), found, expected: format!("estimates that paramill writes; {REMEDY}") }
+}
+
+/// What an estimation gave.
+pub struct Outcome {
+    pub manifest: Manifest,
+    /// SHA-256 of the manifest, hex.
+    pub content_hash: String,
+}

@@ -1,0 +1,62 @@
+//! The functions that expressions may call, with their derivatives.
+
+/// A function of one argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unary {
+    pub value: fn(f64) -> f64,
+    /// Its derivative; at a kink that of one side.
+    pub slope: fn(f64) -> f64,
+}
+
+/// A function of two arguments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Binary {
+    pub value: fn(f64, f64) -> f64,
+    /// Its derivatives by both.
+    pub slopes: fn(f64, f64) -> [f64; 2],
+}
+
+const fn unary(value: fn(f64) -> f64, slope: fn(f64) -> f64) -> Unary {
+    Unary { value, slope }
+}
+
+const fn binary(value: fn(f64, f64) -> f64, slopes: fn(f64, f64) -> [f64; 2]) -> Binary {
+    Binary { value, slopes }
+}
+
+/// Functions of one argument.
+pub(crate) const UNARY: [(&str, Unary); 15] = [
+    ("abs", unary(f64::abs, f64::signum)),
+    ("acos", unary(f64::acos, |x| -1.0 / (1.0 - x * x).sqrt())),
+    ("asin", unary(f64::asin, |x| 1.0 / (1.0 - x * x).sqrt())),
+    ("atan", unary(f64::atan, |x| 1.0 / (1.0 + x * x))),
+    ("cos", unary(f64::cos, |x| -x.sin())),
+    ("cosh", unary(f64::cosh, f64::sinh)),
+    ("exp", unary(f64::exp, f64::exp)),
+    ("ln", unary(f64::ln, f64::recip)),
+    ("log10", unary(f64::log10, |x| std::f64::consts::LOG10_E / x)),
+    ("sign", unary(f64::signum, |_| 0.0)),
+    ("sin", unary(f64::sin, f64::cos)),
+    ("sinh", unary(f64::sinh, f64::cosh)),
+    ("sqrt", unary(f64::sqrt, |x| 0.5 / x.sqrt())),
+    ("tan", unary(f64::tan, |x| 1.0 + x.tan().powi(2))),
+    ("tanh", unary(f64::tanh, |x| 1.0 - x.tanh().powi(2))),
+];
+
+/// Functions of two arguments.
+pub(crate) const BINARY: [(&str, Binary); 3] = [
+    (
+        "atan2",
+        binary(f64::atan2, |y, x| {
+            let square = y * y + x * x;
+            [x / square, -y / square]
+        }),
+    ),
+    ("max", binary(f64::max, |a, b| if a >= b { [1.0, 0.0] } else { [0.0, 1.0] })),
+    ("min", binary(f64::min, |a, b| if a <= b { [1.0, 0.0] } else { [0.0, 1.0] })),
+];
+
+/// The names of all functions.
+pub(crate) fn names() -> Vec<&'static str> {
+    UNARY.iter().map(|it| it.0).chain(BINARY.iter().map(|it| it.0)).collect()
+}

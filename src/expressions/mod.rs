@@ -1,0 +1,12 @@
+//! Arithmetic that users write: from text to code for a stack machine, with derivatives by dual numbers.
+
+pub(crate) mod functions;
+pub(crate) mod dual;
+pub(crate) mod program;
+pub(crate) mod grammar;
+pub(crate) mod compile;
+pub(crate) mod formula;
+
+pub(crate) use dual::Scalar;
+pub use dual::{Dual, LANES};
+pub(crate) use formula::Formula;

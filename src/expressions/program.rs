@@ -1,0 +1,204 @@
+//! The right-hand sides of a user's system as code for a stack machine, for all states at once.
+//!
+//! Evaluation allocates nothing, works in the order in which the expressions are written, and fuses no operations: it
+//! rounds as the same expressions in Rust do.
+
+use super::dual::Scalar;
+use super::functions::{Binary, Unary};
+
+/// Values that wait for their operators at most.
+pub(crate) const DEEPEST: usize = 64;
+
+/// One instruction; it takes its operands from the top of the stack and leaves its result there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Instruction {
+    Number(f64),
+    Time,
+    State(usize),
+    Parameter(usize),
+    /// `u + du (t - t_0)`: value and slope of an input stand from this place on behind the parameters, and `t_0` behind all inputs.
+    Input {
+        place: u32,
+        since: u32,
+    },
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Power,
+    /// Multiplies the top by a state, which is what most right-hand sides do.
+    MultiplyState(usize),
+    Negate,
+    Square,
+    Unary(Unary),
+    Binary(Binary),
+    /// Moves the value to the derivative of a state.
+    Derivative(usize),
+}
+
+/// An expression, and while it is being read a part of one, as code that leaves one value on the stack.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Code(Vec<Instruction>);
+
+impl Instruction {
+    /// Values that it takes from the stack.
+    fn operands(self) -> usize {
+        match self {
+            Instruction::Number(_)
+            | Instruction::Time
+            | Instruction::State(_)
+            | Instruction::Parameter(_)
+            | Instruction::Input { .. } => 0,
+            Instruction::MultiplyState(_)
+            | Instruction::Negate
+            | Instruction::Square
+            | Instruction::Unary(_)
+            | Instruction::Derivative(_) => 1,
+            _ => 2,
+        }
+    }
+}
+
+impl Code {
+    /// The instructions of an expression as they are.
+    pub(crate) fn verbatim(instructions: Vec<Instruction>) -> Self {
+        Code(instructions)
+    }
+
+    /// The instructions of an expression, numbers computed at once and the frequent operations by instructions of their own.
+    pub(crate) fn simplified(instructions: Vec<Instruction>) -> Self {
+        let mut stack: Vec<Code> = Vec::new();
+        for instruction in instructions {
+            let mut operand = || stack.pop().unwrap_or_default();
+            let code = match instruction.operands() {
+                0 => Code::one(instruction),
+                1 => operand().unary(instruction),
+                _ => {
+                    let right = operand();
+                    operand().binary(right, instruction)
+                }
+            };
+            stack.push(code);
+        }
+        stack.pop().unwrap_or_default()
+    }
+
+    fn one(instruction: Instruction) -> Self {
+        Code(vec![instruction])
+    }
+
+    /// `operation` of `self`; done at once where that is a number.
+    fn unary(mut self, operation: Instruction) -> Self {
+        self.0.push(operation);
+        self.folded(2)
+    }
+
+    /// `operation` of `self` and `right`; done at once where both are numbers.
+    fn binary(mut self, right: Code, operation: Instruction) -> Self {
+        match (operation, right.0.as_slice()) {
+            (Instruction::Power, [Instruction::Number(2.0)]) => return self.unary(Instruction::Square),
+            (Instruction::Multiply, [Instruction::State(state)]) => {
+                self.0.push(Instruction::MultiplyState(*state));
+                return self;
+            }
+            _ => {}
+        }
+        self.0.extend(right.0);
+        self.0.push(operation);
+        self.folded(3)
+    }
+
+    /// The number instead of the code, where that is `length` instructions long and has only numbers.
+    fn folded(self, length: usize) -> Self {
+        let (operands, _) = self.0.split_at(self.0.len() - 1);
+        let constant = operands.iter().all(|operand| matches!(operand, Instruction::Number(_)));
+        if self.0.len() != length || !constant {
+            return self;
+        }
+        let mut value = [0.0];
+        let code = self.0.into_iter().chain([Instruction::Derivative(0)]).collect();
+        Program { code }.derivative::<f64>(&[], 0.0, &[], &mut value);
+        Code::one(Instruction::Number(value[0]))
+    }
+
+    /// How many values lie on the stack at most.
+    pub(crate) fn depth(&self) -> usize {
+        let mut depth = 0_usize;
+        let mut deepest = 0;
+        for instruction in &self.0 {
+            depth = depth + 1 - instruction.operands();
+            deepest = deepest.max(depth);
+        }
+        deepest
+    }
+}
+
+/// `dy/dt = f(t, y; p)` of all states.
+#[derive(Debug)]
+pub(crate) struct Program {
+    code: Vec<Instruction>,
+}
+
+impl Program {
+    /// The program that evaluates `right_hand_sides [C]`, each at most [`DEEPEST`] deep.
+    pub(crate) fn new(right_hand_sides: Vec<Code>) -> Self {
+        let mut code = Vec::new();
+        for (state, right_hand_side) in right_hand_sides.into_iter().enumerate() {
+            code.extend(right_hand_side.0);
+            code.push(Instruction::Derivative(state));
+        }
+        Program { code }
+    }
+
+    /// Whether any right-hand side reads the time.
+    pub(crate) fn uses_time(&self) -> bool {
+        self.code.iter().any(|instruction| matches!(instruction, Instruction::Time))
+    }
+
+    /// Writes `dy/dt [C]` at `parameters [d_p]`, followed by what [`Drive`](super::Drive) puts there, `time` and `state [C]` to `derivative`.
+    pub(crate) fn derivative<S: Scalar>(&self, parameters: &[S], time: f64, state: &[S], derivative: &mut [S]) {
+        let mut stack = [S::from(0.0); DEEPEST];
+        let mut next = 0;
+        for instruction in &self.code {
+            match *instruction {
+                Instruction::Number(number) => push(&mut stack, &mut next, S::from(number)),
+                Instruction::Time => push(&mut stack, &mut next, S::from(time)),
+                Instruction::State(index) => push(&mut stack, &mut next, state[index]),
+                Instruction::Parameter(index) => push(&mut stack, &mut next, parameters[index]),
+                Instruction::Input { place, since } => {
+                    let [value, slope] = [0, 1].map(|at| parameters[place as usize + at]);
+                    let elapsed = S::from(time) - parameters[since as usize];
+                    push(&mut stack, &mut next, value + slope * elapsed);
+                }
+                Instruction::Add => apply(&mut stack, &mut next, |left, right| left + right),
+                Instruction::Subtract => apply(&mut stack, &mut next, |left, right| left - right),
+                Instruction::Multiply => apply(&mut stack, &mut next, |left, right| left * right),
+                Instruction::Divide => apply(&mut stack, &mut next, |left, right| left / right),
+                Instruction::Power => apply(&mut stack, &mut next, S::powf),
+                Instruction::Binary(function) => {
+                    apply(&mut stack, &mut next, |left, right| left.binary(right, function));
+                }
+                Instruction::MultiplyState(index) => stack[next - 1] = stack[next - 1] * state[index],
+                Instruction::Negate => stack[next - 1] = -stack[next - 1],
+                Instruction::Square => stack[next - 1] = stack[next - 1] * stack[next - 1],
+                Instruction::Unary(function) => stack[next - 1] = stack[next - 1].unary(function),
+                Instruction::Derivative(index) => {
+                    next -= 1;
+                    derivative[index] = stack[next];
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn push<S>(stack: &mut [S; DEEPEST], next: &mut usize, value: S) {
+    stack[*next] = value;
+    *next += 1;
+}
+
+#[inline(always)]
+fn apply<S: Copy>(stack: &mut [S; DEEPEST], next: &mut usize, operation: impl Fn(S, S) -> S) {
+    *next -= 1;
+    stack[*next - 1] = operation(stack[*next - 1], stack[*next]);
+}

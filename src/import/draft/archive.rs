@@ -1,0 +1,75 @@
+//! The archive that a mapping is drafted for.
+
+use std::path::PathBuf;
+
+use crate::import::tables::cell::{Cell, Flaw, Writing};
+use crate::import::tables::csv::Delimiter;
+
+/// What is known of an archive before its columns are.
+pub(crate) struct Archive {
+    pub(crate) directory: PathBuf,
+    pub(crate) pattern: Option<String>,
+    pub(crate) conditions: Option<String>,
+    /// Columns that are not read, and what they are.
+    pub(crate) unread: Vec<(String, String)>,
+    pub(crate) delimiter: String,
+    pub(crate) decimal_comma: bool,
+    pub(crate) comment: bool,
+}
+
+impl Default for Archive {
+    fn default() -> Self {
+        Archive {
+            directory: Default::default(),
+            pattern: None,
+            conditions: None,
+            unread: Vec::new(),
+            delimiter: ",".to_owned(),
+            decimal_comma: false,
+            comment: false,
+        }
+    }
+}
+
+impl Archive {
+    /// How its numbers are written.
+    pub(crate) fn writing(&self) -> Writing {
+        Writing::new(if self.decimal_comma { "," } else { "." }, &[])
+    }
+
+    /// Finds the delimiter that cuts the lines alike.
+    pub(crate) fn sniff(&mut self, text: &str) {
+        self.comment = text.lines().any(|line| line.starts_with('#'));
+        let whole = text.rsplit_once('\n').map_or(text, |(whole, _)| whole);
+        let lines: Vec<&str> = whole
+            .lines()
+            .filter(|line| !(line.trim().is_empty() || self.comment && line.starts_with('#')))
+            .take(50)
+            .collect();
+        let counts = |delimiter: Delimiter| -> Vec<usize> {
+            let count = |line: &&str| match delimiter {
+                Delimiter::Character(byte) => line.bytes().filter(|&other| other == byte).count(),
+                Delimiter::Whitespace => line.split_whitespace().count() - 1,
+            };
+            lines.iter().map(count).collect()
+        };
+        // A comma is the last of the characters: in files of others it may be in numbers.
+        for delimiter in ["\t", ";", "|", ",", "whitespace"] {
+            let Some(parsed) = Delimiter::parse(delimiter) else { continue };
+            let counts = counts(parsed);
+            if counts.first().is_some_and(|&first| first > 0 && counts.iter().all(|&count| count == first)) {
+                self.delimiter = delimiter.to_owned();
+                break;
+            }
+        }
+        let is_split = |cell: &str| {
+            let number = Writing::new(".", &[]).number(Cell::from_text(cell.trim()));
+            matches!(number, Err(Flaw::DecimalComma | Flaw::Thousands(Some(','))))
+        };
+        self.decimal_comma = match self.delimiter.as_str() {
+            "," => false,
+            "whitespace" => lines.iter().any(|line| line.split_whitespace().any(is_split)),
+            delimiter => lines.iter().any(|line| line.split(delimiter).any(is_split)),
+        };
+    }
+}

@@ -1,0 +1,128 @@
+//! Units in the headers of a file, and in the names of a long table's channels, against those of the settings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use crate::import::settings::Channel;
+use crate::import::tables::source::Source;
+use crate::problems::{Kind, Problem, Problems, shown};
+use crate::units::{Conversion, Unit, split_header};
+
+/// Compares the units of a file's header with those of the settings.
+pub(crate) struct Units<'a> {
+    pub source: &'a Source,
+    pub warnings: &'a mut Vec<Problem>,
+    pub conversions: &'a mut Conversions,
+    pub problems: &'a mut Problems,
+}
+
+/// Where a unit may stand in brackets: behind a name, in the header of a column or in its cells.
+struct Named<'a> {
+    column: usize,
+    name: &'a str,
+    unit: Option<&'a str>,
+    /// What is written there, and in words where.
+    what: &'static str,
+    place: String,
+}
+
+impl<'a> Units<'a> {
+    /// How values of a column become values of the unit `wanted`; `stated` is the column's unit as the settings say it.
+    pub fn conversion(&mut self, column: usize, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
+        let (name, unit) = split_header(&self.source.header[column]);
+        let (what, place) = match (unit, self.source.stated_unit(column)) {
+            (Some(own), Some(other)) => {
+                self.agree(column, key, (other, "that the file states"), (own, "as in its name"));
+                ("header", "in the header")
+            }
+            (None, Some(_)) => ("attribute", "as the file states it"),
+            (_, None) => ("header", "in the header"),
+        };
+        let unit = self.source.unit(column);
+        self.compare(&Named { column, name, unit, what, place: place.to_owned() }, key, wanted, stated)
+    }
+
+    /// The same of a channel of a long table: its name in the column `names` may say the unit, as may the header of `values`.
+    pub fn of_channel(&mut self, names: usize, values: usize, key: &str, channel: &Channel) -> Conversion {
+        let stated = channel.column_unit.as_deref();
+        let (name, unit @ Some(own)) = split_header(&channel.column) else {
+            return self.conversion(values, key, &channel.unit, stated);
+        };
+        let place = format!("in the name {}", shown(&channel.column));
+        if let Some(header) = self.source.unit(values) {
+            self.agree(values, key, (header, "in the header"), (own, &format!("as {place}")));
+        }
+        self.compare(&Named { column: names, name, unit, what: "name", place }, key, &channel.unit, stated)
+    }
+
+    /// Reports a unit of a column that is another than its own, each with where it stands.
+    fn agree(&mut self, column: usize, key: &str, (other, there): (&str, &str), (own, place): (&str, &str)) {
+        if let (Some(a), Some(b)) = (Unit::parse(own), Unit::parse(other))
+            && a.to(b) != Some(Conversion::NONE)
+        {
+            let found = format!("the unit {} {there}", shown(other));
+            let expected = format!("{} {place}", shown(own));
+            let problem = Problem::new(Kind::Unit, found, expected, "correct the one that is wrong").setting(key);
+            self.problems.push(self.source.at_header(column, problem));
+        }
+    }
+
+    fn compare(&mut self, named: &Named<'_>, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
+        let Named { column, name, unit: header, what, ref place } = *named;
+        let same = |a: &str, b: &str| a.trim() == b.trim();
+        let conversion = |from: &str| Unit::parse(from)?.to(Unit::parse(wanted)?);
+        let Some(from) = stated.or(header) else { return Conversion::NONE };
+        if let (Some(stated), Some(header)) = (stated, header)
+            && let (Some(a), Some(b)) = (Unit::parse(stated), Unit::parse(header))
+            && a.to(b) != Some(Conversion::NONE)
+        {
+            let found = format!("the unit {} {place}", shown(header));
+            let expected = format!("{} as in {key}_unit or {key}.column_unit", shown(stated));
+            let remedy = format!("remove that setting, or correct the {what}");
+            let problem = Problem::new(Kind::Unit, found, expected, remedy);
+            self.problems.push(self.source.at_header(column, problem));
+        }
+        if let (Some(stated), Some(header)) = (stated, header)
+            && Unit::parse(header).is_none()
+            && !same(stated, header)
+        {
+            let found = format!("the unit {}, which is not known", shown(header));
+            let remedy = format!("values are taken in {}, as the settings say", shown(stated));
+            let note = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
+            if !self.warnings.iter().any(|known| known.setting == note.setting && known.found == note.found) {
+                self.warnings.push(self.source.at_header(column, note));
+            }
+        }
+        match (Unit::parse(from), Unit::parse(wanted)) {
+            _ if same(from, wanted) => Conversion::NONE,
+            (Some(_), Some(_)) => conversion(from)
+                .inspect(|conversion| {
+                    if (conversion.apply(0.0), conversion.apply(1.0)) != (0.0, 1.0) {
+                        let units = (name.to_owned(), from.trim().to_owned(), wanted.trim().to_owned());
+                        self.conversions.entry(units).or_default().insert(self.source.path.clone());
+                    }
+                })
+                .unwrap_or_else(|| {
+                    let expected = format!("one that can be converted into {}", shown(wanted));
+                    let remedy = format!("correct the unit under `{key}`, or name another column");
+                    let problem = Problem::new(Kind::Unit, format!("the unit {}", shown(from)), expected, remedy);
+                    self.problems.push(self.source.at_header(column, problem));
+                    Conversion::NONE
+                }),
+            _ => {
+                let found = format!("the unit {}, which cannot be compared with {}", shown(from), shown(wanted));
+                let setting = if key == "import.time_unit" { "time_column_unit" } else { "column_unit" };
+                let remedy = format!(
+                    "correct the one that is misspelt, or say what the values are in: `{setting} = {}` if they are to be taken as they are",
+                    shown(wanted)
+                );
+                let problem = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
+                self.problems.push(self.source.at_header(column, problem));
+                Conversion::NONE
+            }
+        }
+    }
+}
+
+/// Paths of files, by a column and the units it was converted from and to.
+pub(crate) type Conversions = BTreeMap<(String, String, String), BTreeSet<PathBuf>>;

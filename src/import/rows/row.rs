@@ -1,0 +1,196 @@
+//! What a row of a table says.
+
+use super::columns::{ChannelNames, ID_SEPARATOR, TableColumns};
+use crate::import::tables::cell::{Cell, Flaw, Writing};
+use crate::import::tables::clock::{Clock, Moment};
+use crate::import::tables::files::SourceFile;
+use crate::import::tables::source::Row;
+use crate::problems::{Kind, Problem, Problems, suggestion};
+use crate::units::Conversion;
+
+/// One row of one file, and how it is read.
+pub(crate) struct RowReader<'a> {
+    pub file: &'a SourceFile,
+    pub header: &'a [String],
+    pub row: &'a Row<'a>,
+    pub columns: &'a TableColumns,
+    pub writing: &'a Writing,
+}
+
+impl RowReader<'_> {
+    pub fn at(&self, column: usize, problem: Problem) -> Problem {
+        problem.file(&self.file.path).line(self.row.line).column(column, &self.header[column])
+    }
+
+    /// Whether the row is one to keep.
+    pub fn is_selected(&self) -> bool {
+        self.columns.conditions.iter().all(|(column, condition)| self.writing.meets(condition, self.row.cell(*column)))
+    }
+
+    /// Whether the row is an event, which is reported: the settings have had the chance to leave it out.
+    pub fn is_event(&self, problems: &mut Problems) -> bool {
+        let Some(column) = self.columns.event else { return false };
+        let cell = self.row.cell(column);
+        let is_event = cell != Cell::Missing && self.writing.number(cell) != Ok(0.0);
+        if is_event {
+            let name = &self.header[column];
+            let found = format!("an event row, {name} {}: a dose or the like", cell.shown());
+            let remedy = format!(
+                "make an input of them with [[import.events]], or leave them out with `rows.{name} = 0` in [import.table]; what they say \
+                 of an environment can also be a parameter of [import.side_table]"
+            );
+            problems.push(self.at(column, Problem::new(Kind::EventRow, found, "rows of observations", remedy)));
+        }
+        is_event
+    }
+
+    pub fn time(&self, clock: &mut Clock, problems: &mut Problems) -> Option<Moment> {
+        let (column, conversion) = self.columns.time?;
+        let cell = self.row.cell(column);
+        let report = |flaw: Flaw| {
+            let mut problem = flaw.problem(cell);
+            match flaw {
+                Flaw::Missing => problem.remedy = "fill it in or remove the row: a time is never missing".to_owned(),
+                Flaw::Text | Flaw::Censored => problem.remedy = "correct the cell or remove the row".to_owned(),
+                _ => {}
+            }
+            problems.push(self.at(column, problem));
+        };
+        clock.moment(cell, self.writing, conversion).map_err(report).ok()
+    }
+
+    /// The value of a channel, NaN where it is missing.
+    fn value(&self, column: usize, conversion: Conversion, problems: &mut Problems) -> Option<f64> {
+        let cell = self.row.cell(column);
+        let value = self.writing.value(cell).map_err(|flaw| problems.push(self.at(column, flaw.problem(cell)))).ok()?;
+        let converted = conversion.apply(value);
+        if converted.is_infinite() {
+            problems.push(self.at(column, Flaw::Infinite.problem(cell)));
+            return None;
+        }
+        Some(converted)
+    }
+
+    /// The amount of an event.
+    pub fn amount(&self, column: usize, conversion: Conversion, problems: &mut Problems) -> Option<f64> {
+        let amount = self.value(column, conversion, problems)?;
+        if amount.is_nan() {
+            let mut problem = Flaw::Missing.problem(self.row.cell(column));
+            problem.remedy = "fill it in, or narrow `rows` to the events that have an amount".to_owned();
+            problems.push(self.at(column, problem));
+        }
+        Some(amount).filter(|amount| !amount.is_nan())
+    }
+
+    /// The values of all channels of a wide table into `state`; false if one is lacking.
+    pub fn state(&self, state: &mut Vec<f64>, problems: &mut Problems) -> bool {
+        state.clear();
+        for &(column, conversion) in &self.columns.channels {
+            state.extend(column.and_then(|column| self.value(column, conversion, problems)));
+        }
+        state.len() == self.columns.channels.len()
+    }
+
+    /// The channel of a row of a long table: `None` if it is to be left out, `Some(None)` if it is not known.
+    pub fn channel(&self, names: &mut ChannelNames, problems: &mut Problems) -> Option<Option<usize>> {
+        let Some(column) = self.columns.channel else { return Some(None) };
+        let cell = self.row.cell(column);
+        let name = cell.text();
+        match names.positions.get(name.as_ref()) {
+            Some(None) => None,
+            Some(&Some(position)) => {
+                if !names.seen[position] {
+                    names.seen[position] = true;
+                    names.named.push((name.to_string(), position));
+                    names.met.insert(name.into_owned());
+                }
+                Some(Some(position))
+            }
+            None => {
+                if names.unknown.insert(name.to_string()) {
+                    let known = names.positions.keys().map(String::as_str);
+                    let remedy = format!(
+                        "{} otherwise add it to `[[import.channels]]` or `import.table.ignored_channels`",
+                        suggestion(&name, known)
+                    );
+                    let problem = Problem::new(Kind::UnknownChannel, cell.shown(), "the name of a channel", remedy);
+                    problems.push(self.at(column, problem));
+                }
+                names.met.insert(name.into_owned());
+                Some(None)
+            }
+        }
+    }
+
+    /// The value of a row of a long table, of the channel at `position`.
+    pub fn long_value(&self, position: Option<usize>, problems: &mut Problems) -> Option<f64> {
+        let conversion = position.map_or(Conversion::NONE, |position| self.columns.channels[position].1);
+        self.value(self.columns.value?, conversion, problems)
+    }
+
+    /// Writes the environment's and the trajectory's id into `key`, one after the other with [`IDS_APART`] between them.
+    pub fn ids(&self, key: &mut String) {
+        key.clear();
+        self.id(&self.columns.environment, &self.columns.file_environment, key);
+        key.push(IDS_APART);
+        self.id(&self.columns.trajectory, &self.columns.file_trajectory, key);
+    }
+
+    /// Whether [`RowReader::ids`] would write this key.
+    pub fn has_ids(&self, key: &str) -> bool {
+        let rest = self.without_id(&self.columns.environment, &self.columns.file_environment, key);
+        let rest = rest.and_then(|rest| rest.strip_prefix(IDS_APART));
+        rest.and_then(|rest| self.without_id(&self.columns.trajectory, &self.columns.file_trajectory, rest)) == Some("")
+    }
+
+    /// What stands in a key behind the id that [`RowReader::id`] would write.
+    fn without_id<'k>(&self, columns: &[usize], otherwise: &str, mut key: &'k str) -> Option<&'k str> {
+        if columns.is_empty() {
+            return key.strip_prefix(otherwise);
+        }
+        for (i, &column) in columns.iter().enumerate() {
+            if i > 0 {
+                key = key.strip_prefix(ID_SEPARATOR)?;
+            }
+            key = key.strip_prefix(self.row.cell(column).text().as_ref())?;
+        }
+        Some(key)
+    }
+
+    fn id(&self, columns: &[usize], otherwise: &str, key: &mut String) {
+        if columns.is_empty() {
+            key.push_str(otherwise);
+        }
+        for (i, &column) in columns.iter().enumerate() {
+            if i > 0 {
+                key.push_str(ID_SEPARATOR);
+            }
+            key.push_str(&self.row.cell(column).text());
+        }
+    }
+
+    /// Reports the cells that cannot be an id, or part of one; whether all can. A key with such a cell is never that of good ones: it has
+    /// more separators, or an empty part.
+    pub fn check_ids(&self, problems: &mut Problems) -> bool {
+        let mut usable = true;
+        for columns in [&self.columns.environment, &self.columns.trajectory] {
+            for &column in columns {
+                let cell = self.row.cell(column);
+                let text = cell.text();
+                let (expected, remedy) = if text.is_empty() || text.contains(char::is_control) {
+                    ("an id in printable characters".to_owned(), "fill it in or remove the row")
+                } else if columns.len() > 1 && text.contains(ID_SEPARATOR) {
+                    (format!("an id without `{ID_SEPARATOR}`, which joins the id columns"), "write another character")
+                } else {
+                    continue;
+                };
+                problems.push(self.at(column, Problem::new(Kind::InvalidId, cell.shown(), expected, remedy)));
+                usable = false;
+            }
+        }
+        usable
+    }
+}
+
+/// Stands between the two ids of a key; no id holds it.
+pub(crate) const IDS_APART: char = '\u{1f}';

@@ -1,0 +1,107 @@
+//! Writes what was read as a dataset.
+
+use super::rows::store;
+use super::settings::Settings;
+use crate::problems::many;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::error::Error;
+use super::load::{Loaded, load};
+use super::trajectories::samples::Samples;
+use crate::dataset::{Manifest, Provenance, Writer};
+use crate::progress::{Event, Run};
+use crate::schema::{FormatVersion, Trajectory};
+
+/// Reads the source files and writes the dataset at `directory`. `base` is what a relative `directory` of the settings starts from.
+///
+/// # Errors
+/// Every problem of the settings or of the data; a request to stop; an error of writing. Nothing is left behind then.
+pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Result<Manifest, Error> {
+    let problems = settings.validate();
+    if !problems.is_empty() {
+        return Err(Error::Settings(problems));
+    }
+    run.emit(Event::Note(format!("reading {}", settings.table.file.0.join(", "))));
+    let loaded = load(settings, base, run.interrupt);
+    if let Some(signal) = run.interrupt.requested() {
+        return Err(Error::Interrupted { signal });
+    }
+    let mut loaded = loaded.map_err(|problems| {
+        let in_settings = problems.iter().all(|problem| problem.file.is_none());
+        if in_settings { Error::Settings(problems) } else { Error::Data(problems) }
+    })?;
+    for warning in &loaded.warnings {
+        run.emit(Event::Warn(warning.to_string()));
+    }
+    let counts = &loaded.table.counts;
+    run.emit(Event::Note(format!("{} read", many(counts.rows, "row"))));
+    for treatment in counts.report(settings) {
+        run.emit(Event::Note(treatment.text));
+    }
+    write(settings, &mut loaded, directory, run)
+}
+
+pub(crate) fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, run: &Run) -> Result<Manifest, Error> {
+    let total = loaded.assignment.values().map(|trajectories| trajectories.len() as u64).sum();
+    run.emit(Event::Begin { what: format!("import {}", settings.dataset), total: Some(total), unit: "trajectories" });
+    let mut writer = Writer::create(directory, manifest(settings, loaded))?;
+    let unknown = vec![None; settings.parameters.len()];
+    let mut done = 0;
+    for (split, pieces) in &loaded.assignment {
+        for &piece in pieces {
+            if let Some(signal) = run.interrupt.requested() {
+                return Err(Error::Interrupted { signal });
+            }
+            let samples = loaded.table.samples(settings, piece);
+            let Samples { times, states, inputs, .. } =
+                samples.map_err(|error| Error::Data(vec![store::unusable(&error)]))?;
+            let environment = loaded.table.environment(piece);
+            let trajectory = Trajectory {
+                parameters: loaded.parameters.get(environment).unwrap_or(&unknown).clone(),
+                environment: environment.to_owned(),
+                trajectory: loaded.table.id(piece).into_owned(),
+                times,
+                states,
+                inputs,
+            };
+            writer.write(*split, &trajectory)?;
+            done += 1;
+            run.emit(Event::Advance { done, note: split.to_string() });
+        }
+    }
+    let manifest = writer.finish()?;
+    run.emit(Event::End);
+    Ok(manifest)
+}
+
+pub(crate) fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
+    let mut configuration = serde_json::to_value(settings).unwrap_or_default();
+    if let Some(configuration) = configuration.as_object_mut() {
+        // A place on this machine; what was read from it is told by the parents' digests.
+        configuration.remove("directory");
+    }
+    Manifest {
+        format: FormatVersion::CURRENT,
+        kind: "dataset".to_owned(),
+        name: settings.dataset.clone(),
+        description: settings.description.clone(),
+        license: settings.license.clone(),
+        provenance: Provenance {
+            tool: concat!("paramill ", env!("CARGO_PKG_VERSION")).to_owned(),
+            stage: "import".to_owned(),
+            configuration,
+            seed: settings.splits.seed,
+            parents: loaded.parents.clone(),
+        },
+        time_unit: settings.time_unit.clone(),
+        channels: settings.state_quantities(),
+        grid: None,
+        import_report: loaded.table.counts.report(settings),
+        inputs: settings.inputs().collect(),
+        parameters: settings.parameter_quantities(),
+        data_tolerance: None,
+        splits: BTreeMap::new(),
+        files: Vec::new(),
+    }
+}

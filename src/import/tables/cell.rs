@@ -1,0 +1,363 @@
+//! A cell of a table, and the number in it.
+
+use std::borrow::Cow;
+
+use crate::import::settings::forms::Condition;
+use crate::problems::shown;
+use crate::problems::{Kind, Problem};
+
+/// Usual spellings of a missing value, in lower case.
+const MISSING: [&str; 12] = ["", "nan", "na", "n/a", "#n/a", "null", "none", "nil", ".", "-", "?", "??"];
+
+/// Usual spellings of a value below or above what can be measured, in small letters alone.
+const BEYOND: [&str; 13] =
+    ["bql", "bloq", "blq", "lloq", "loq", "lod", "bdl", "bld", "nd", "nq", "aloq", "uloq", "belowlod"];
+/// What a bound begins with.
+const BOUNDS: [char; 4] = ['<', '>', '≤', '≥'];
+/// What separates thousands beside a point and a comma.
+const THOUSANDS: [char; 5] = [' ', '\'', '’', '\u{a0}', '\u{202f}'];
+
+/// What a source has in one column of one row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Cell<'a> {
+    Missing,
+    Number(f64),
+    /// Nanoseconds since the beginning of 1970 (UTC).
+    Instant(i64),
+    /// Not empty, without blanks around it.
+    Text(&'a str),
+}
+
+impl<'a> Cell<'a> {
+    pub fn from_text(text: &'a str) -> Self {
+        if text.is_empty() { Cell::Missing } else { Cell::Text(text) }
+    }
+
+    /// As it is written; whole numbers without a decimal point.
+    pub fn text(self) -> Cow<'a, str> {
+        match self {
+            Cell::Missing => Cow::Borrowed(""),
+            Cell::Text(text) => Cow::Borrowed(text),
+            Cell::Number(number) => Cow::Owned(number.to_string()),
+            Cell::Instant(instant) => {
+                Cow::Owned(jiff::Timestamp::from_nanosecond(instant.into()).unwrap_or_default().to_string())
+            }
+        }
+    }
+
+    /// As it is shown in a message.
+    pub fn shown(self) -> String {
+        match self {
+            Cell::Missing => "an empty cell".to_owned(),
+            cell => shown(&cell.text()),
+        }
+    }
+}
+
+/// Why a cell is no number, or no time, that can be imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    Missing,
+    Infinite,
+    TimeStamp,
+    DecimalComma,
+    DecimalPoint,
+    /// Thousands are separated, and the decimals by the other of the two, as far as there are any.
+    Thousands(Option<char>),
+    /// A value that is only known to be beyond a bound.
+    Censored,
+    Text,
+    /// A time stamp that is not written as it should be.
+    UnreadableStamp,
+    /// The same of an elapsed time.
+    UnreadableElapsed,
+    /// A time of day, where the format of times has no date.
+    NoDate,
+    /// A time stamp without zone where none is declared.
+    NoZone,
+    /// A local time that was skipped, or came twice, when clocks were changed.
+    Ambiguous,
+    /// A time stamp before 1678 or after 2261.
+    Distant,
+    /// A number among time stamps, or a time stamp among numbers.
+    MixedTimes,
+}
+
+impl Flaw {
+    /// The problem with `cell`, without its place.
+    pub fn problem(self, cell: Cell<'_>) -> Problem {
+        let number = "a finite number";
+        let (kind, expected, remedy) = match self {
+            Flaw::Missing => {
+                let remedy = "if it stands for a missing value, add its spelling to `import.table.missing`";
+                (Kind::MissingValue, number, remedy)
+            }
+            Flaw::Infinite => (Kind::NotFinite, number, "correct the cell or remove the row"),
+            Flaw::TimeStamp => (Kind::UnsupportedNumber, number, "name another column, or write the value as a number"),
+            Flaw::DecimalComma => {
+                let remedy = "if it is a decimal comma, set `decimal = \",\"`; if it separates thousands, remove it";
+                (Kind::UnsupportedNumber, number, remedy)
+            }
+            Flaw::DecimalPoint => {
+                let remedy = "if it is a decimal point, remove `decimal = \",\"`; if it separates thousands, remove it";
+                (Kind::UnsupportedNumber, number, remedy)
+            }
+            Flaw::Thousands(decimal) => {
+                let remedy = match decimal {
+                    Some(',') => "remove the separators of thousands from the file, and set `decimal = \",\"`",
+                    Some(_) => {
+                        "remove the separators of thousands from the file; the decimal point is read by `decimal = \".\"`, the default"
+                    }
+                    None => "remove the separators of thousands from the file",
+                };
+                (Kind::UnsupportedNumber, "a finite number without separators of thousands", remedy)
+            }
+            Flaw::Censored => {
+                let remedy = "bounds of a value (censoring) are not read: add the spelling to `import.table.missing`, which leaves the value out as if \
+                              it had not been measured, or write a number for it into the file";
+                (Kind::NotANumber, number, remedy)
+            }
+            Flaw::Text => {
+                let remedy =
+                    "correct the cell, or add its spelling to `import.table.missing` if it stands for no value";
+                (Kind::NotANumber, number, remedy)
+            }
+            Flaw::UnreadableStamp => {
+                let remedy = "correct the cell, or say how times are written in `import.table.time_format`";
+                let expected =
+                    "a number, an elapsed time such as `26:30:00`, or a time stamp such as `2020-03-01T12:00:00+01:00`";
+                (Kind::TimeStamp, expected, remedy)
+            }
+            Flaw::UnreadableElapsed => {
+                let expected = "hours, minutes and seconds as `import.table.time_format` has them, the first beyond its usual end where need be";
+                (Kind::TimeStamp, expected, "correct the cell or the format")
+            }
+            Flaw::NoDate => {
+                let expected = "a date, or an elapsed time of %H, %M and %S alone, in `import.table.time_format`";
+                let remedy = "a time of day is no time of a trajectory without its date: join the two in one column, and name the parts of the date in \
+                              the format too (%Y-%m-%d)";
+                (Kind::TimeStamp, expected, remedy)
+            }
+            Flaw::NoZone => {
+                let remedy = "set `import.table.time_zone`, such as \"UTC\" or \"Europe/Paris\"";
+                (Kind::TimeStamp, "a time stamp with its offset from UTC", remedy)
+            }
+            Flaw::Ambiguous => {
+                let remedy = "clocks were changed around it: write it with its offset from UTC; if the logger keeps one offset all year, set \
+                              `import.table.time_zone` to it, such as \"UTC\", or \"Etc/GMT-1\" for an hour ahead of UTC";
+                (Kind::TimeStamp, "a local time that came once", remedy)
+            }
+            Flaw::Distant => {
+                (Kind::TimeStamp, "a time from 1678 to 2261", "correct the cell, or write times as numbers")
+            }
+            Flaw::MixedTimes => {
+                let remedy = "write all times in one of these ways";
+                (Kind::TimeStamp, "times that are all numbers, all elapsed times or all time stamps", remedy)
+            }
+        };
+        Problem::new(kind, cell.shown(), expected, remedy)
+    }
+}
+
+/// How numbers and missing values are written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Writing {
+    decimal_comma: bool,
+    /// Declared spellings of a missing value.
+    markers: Vec<String>,
+    /// Those that are numbers, which a cell may write otherwise.
+    numbers: Vec<f64>,
+}
+
+impl Writing {
+    pub fn new(decimal: &str, markers: &[String]) -> Self {
+        let decimal_comma = decimal == ",";
+        let mut writing = Writing { decimal_comma, markers: Vec::new(), numbers: Vec::new() };
+        writing.markers = markers.iter().map(|marker| marker.trim().to_owned()).collect();
+        writing.numbers =
+            writing.markers.iter().filter_map(|marker| writing.number(Cell::from_text(marker)).ok()).collect();
+        writing
+    }
+
+    /// Whether there are numbers that stand for missing values.
+    pub fn has_numbers(&self) -> bool {
+        !self.numbers.is_empty()
+    }
+
+    /// The cell's finite number.
+    pub fn number(&self, cell: Cell<'_>) -> Result<f64, Flaw> {
+        let text = match cell {
+            Cell::Missing => return Err(Flaw::Missing),
+            Cell::Number(number) if number.is_finite() => return Ok(number),
+            Cell::Number(number) => return Err(if number.is_nan() { Flaw::Missing } else { Flaw::Infinite }),
+            Cell::Instant(_) => return Err(Flaw::TimeStamp),
+            Cell::Text(text) => text,
+        };
+        let parsed = match self.decimal_comma {
+            false => text.parse::<f64>().ok(),
+            true if text.contains('.') => None,
+            true => text.replacen(',', ".", 1).parse().ok(),
+        };
+        match parsed {
+            Some(number) if number.is_finite() => Ok(number),
+            Some(number) if number.is_infinite() => Err(Flaw::Infinite),
+            _ if is_missing(text) => Err(Flaw::Missing),
+            _ if is_time_stamp(text) => Err(Flaw::TimeStamp),
+            _ => Err(self.flaw(text)),
+        }
+    }
+
+    /// Why a text is no number.
+    fn flaw(&self, text: &str) -> Flaw {
+        if let Some(decimal) = thousands(text) {
+            return Flaw::Thousands(decimal);
+        }
+        match text.contains(',') {
+            _ if is_censored(text) => Flaw::Censored,
+            true if text.replacen(',', ".", 1).parse::<f64>().is_ok() => Flaw::DecimalComma,
+            false if self.decimal_comma && text.parse::<f64>().is_ok() => Flaw::DecimalPoint,
+            _ => Flaw::Text,
+        }
+    }
+
+    /// The cell's number, or NaN if it is empty or one of the markers.
+    pub fn value(&self, cell: Cell<'_>) -> Result<f64, Flaw> {
+        match cell {
+            Cell::Missing => return Ok(f64::NAN),
+            Cell::Number(number) if number.is_nan() => return Ok(f64::NAN),
+            Cell::Text(text) if self.markers.iter().any(|marker| marker == text) => return Ok(f64::NAN),
+            _ => {}
+        }
+        let number = self.number(cell)?;
+        Ok(if self.numbers.contains(&number) { f64::NAN } else { number })
+    }
+
+    /// Whether the cell is as the condition asks.
+    pub fn meets(&self, condition: &Condition, cell: Cell<'_>) -> bool {
+        let is_one_of = |values: &[String]| {
+            let text = cell.text();
+            values.iter().any(|value| value.trim() == text)
+                || self.number(cell).is_ok_and(|number| values.iter().any(|value| value.trim().parse() == Ok(number)))
+        };
+        match condition {
+            Condition::Is(values) => is_one_of(values),
+            Condition::Not { not } => !is_one_of(not),
+        }
+    }
+}
+
+/// What separates the decimals of a number whose thousands are separated; `None` for any other text.
+fn thousands(text: &str) -> Option<Option<char>> {
+    let is_mark = |c: char| c == '.' || c == ',' || THOUSANDS.contains(&c);
+    let body = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let marks: Vec<char> = body.chars().filter(|&c| is_mark(c)).collect();
+    let (&first, &last) = (marks.first()?, marks.last()?);
+    let is_single = marks.iter().all(|&mark| mark == first);
+    // A point or a comma alone separates decimals, or may.
+    if is_single && marks.len() == 1 && !THOUSANDS.contains(&first) {
+        return None;
+    }
+    let decimal = Some(last).filter(|_| !is_single && !THOUSANDS.contains(&last));
+    let whole = decimal.and_then(|decimal| body.rsplit_once(decimal)).map_or(body, |parts| parts.0);
+    let groups: Vec<&str> = whole.split(first).collect();
+    let is_group = |group: &&str| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit());
+    let is_whole = (1..=3).contains(&groups[0].len()) && groups[0].bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = body.replace(is_mark, "").parse::<f64>().is_ok();
+    (is_number && is_whole && groups.len() > 1 && groups[1..].iter().all(is_group)).then_some(decimal)
+}
+
+/// Whether a cell is a bound of a value, or a usual word for one.
+pub(crate) fn is_censored(text: &str) -> bool {
+    let letters: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    text.starts_with(BOUNDS) || BEYOND.contains(&letters.as_str())
+}
+
+/// Whether a cell is a usual spelling of a missing value.
+fn is_missing(cell: &str) -> bool {
+    let cell = cell.trim_start_matches(['+', '-']);
+    MISSING.contains(&cell.to_lowercase().as_str())
+}
+
+pub(crate) fn is_time_stamp(cell: &str) -> bool {
+    let digits = cell.bytes().filter(u8::is_ascii_digit).count();
+    let marks = cell.bytes().filter(|byte| matches!(byte, b':' | b'/' | b'-')).count();
+    let others = cell.bytes().all(|byte| byte.is_ascii_digit() || b":/-.+ TZ".contains(&byte));
+    others && digits >= 3 && marks >= 1 && cell.starts_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn writing(decimal: &str, markers: &[&str]) -> Writing {
+        Writing::new(decimal, &markers.iter().map(|&marker| marker.to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn cells_are_told_apart() {
+        let number = |cell| writing(".", &[]).number(Cell::from_text(cell));
+        for (cell, expected) in [("1", 1.0), ("-.5e-3", -0.5e-3), ("+7.", 7.0)] {
+            assert_eq!(number(cell).unwrap(), expected);
+        }
+        for (cell, flaw) in [
+            ("", Flaw::Missing),
+            ("NaN", Flaw::Missing),
+            ("-nan", Flaw::Missing),
+            ("N/A", Flaw::Missing),
+            ("inf", Flaw::Infinite),
+            ("1e999", Flaw::Infinite),
+            ("1,5", Flaw::DecimalComma),
+            ("1,234.5", Flaw::Thousands(Some('.'))),
+            ("4.201,90", Flaw::Thousands(Some(','))),
+            ("1.234.567", Flaw::Thousands(None)),
+            ("-1 234,5e-3", Flaw::Thousands(Some(','))),
+            ("1'234", Flaw::Thousands(None)),
+            ("1,2,3", Flaw::Text),
+            ("12 34", Flaw::Text),
+            ("<0.5", Flaw::Censored),
+            ("> 1,5", Flaw::Censored),
+            ("< LOD", Flaw::Censored),
+            ("BQL", Flaw::Censored),
+            ("n.d.", Flaw::Censored),
+            ("2020-01-02", Flaw::TimeStamp),
+            ("12:30", Flaw::TimeStamp),
+            ("2020-01-02T12:30:00Z", Flaw::TimeStamp),
+            ("5 oz", Flaw::Text),
+            ("1-", Flaw::Text),
+        ] {
+            assert_eq!(number(cell), Err(flaw), "{cell}");
+        }
+        let number = |cell| writing(",", &[]).number(Cell::from_text(cell));
+        assert_eq!(number("-1,5e3"), Ok(-1500.0));
+        assert_eq!(number("1.5"), Err(Flaw::DecimalPoint));
+        assert_eq!(number("1.234,5"), Err(Flaw::Thousands(Some(','))));
+        assert_eq!(number("1,234.5"), Err(Flaw::Thousands(Some('.'))));
+    }
+
+    #[test]
+    fn markers_stand_for_missing_values() {
+        let writing = writing(".", &["NA", "-999"]);
+        for cell in ["", "NA", "-999", "-999.0", "-9.99e2"] {
+            assert!(writing.value(Cell::from_text(cell)).unwrap().is_nan(), "{cell}");
+        }
+        assert!(writing.value(Cell::Number(-999.0)).unwrap().is_nan());
+        assert_eq!(writing.value(Cell::Text("-99")), Ok(-99.0));
+        assert_eq!(writing.value(Cell::Text("nan")), Err(Flaw::Missing));
+    }
+
+    #[test]
+    fn conditions_compare_text_and_numbers() {
+        let condition =
+            |text: &str| toml::from_str::<std::collections::BTreeMap<String, Condition>>(text).unwrap()["a"].clone();
+        let writing = writing(".", &[]);
+        for (toml, met, unmet) in [
+            ("a = 0", "0.0", "1"),
+            ("a = ['x', 2.5]", "2.50", "y"),
+            ("a = { not = ['x', 2] }", "1", "2.0"),
+            ("a.not = ''", "1", ""),
+        ] {
+            assert!(writing.meets(&condition(toml), Cell::from_text(met)), "{toml}");
+            assert!(!writing.meets(&condition(toml), Cell::from_text(unmet)), "{toml}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Names and patterns of files to the files there are, and the ids that stand in their names.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::dataset::Parent;
+use crate::import::settings::forms::Names;
+use crate::problems::shown;
+use crate::problems::suggestion;
+use crate::problems::{Kind, Problem, Problems};
+
+const ENVIRONMENT: &str = "{environment}";
+const TRAJECTORY: &str = "{trajectory}";
+
+/// A file to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourceFile {
+    /// Path inside the directory, with `/`.
+    pub name: String,
+    pub path: PathBuf,
+    /// Ids that its name holds.
+    pub environment: Option<String>,
+    pub trajectory: Option<String>,
+}
+
+impl SourceFile {
+    /// The file's name without the folders it is in and without its endings.
+    pub fn stem(&self) -> &str {
+        let name = self.name.rsplit('/').next().unwrap_or(&self.name);
+        let endings = [
+            ".gz", ".zst", ".csv", ".tsv", ".txt", ".tab", ".dat", ".parquet", ".h5", ".hdf5", ".hdf", ".nc", ".nc4",
+            ".mat",
+        ];
+        let mut stem = name;
+        while let Some(shorter) = endings.iter().find_map(|ending| stem.strip_suffix(ending)) {
+            stem = shorter;
+        }
+        if stem.is_empty() { name } else { stem }
+    }
+
+    /// The file as what a dataset was made of, by its digest; reports one that could not be read.
+    pub fn parent(&self, digest: io::Result<String>, problems: &mut Problems) -> Option<Parent> {
+        let report = |error: io::Error| {
+            let found = format!("a file that cannot be read: {error}");
+            Problem::new(Kind::UnreadableFile, found, "a table", "make it readable").file(&self.path)
+        };
+        let sha256 = digest.map_err(|error| problems.push(report(error))).ok()?;
+        Some(Parent { name: self.name.clone(), sha256 })
+    }
+}
+
+/// Whether a name stands for the files that it fits.
+pub(crate) fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?']) || name.contains(ENVIRONMENT) || name.contains(TRAJECTORY)
+}
+
+/// How often a pattern takes an environment's and a trajectory's id from the names of files.
+pub(crate) fn ids_in(name: &str) -> (usize, usize) {
+    (name.matches(ENVIRONMENT).count(), name.matches(TRAJECTORY).count())
+}
+
+/// The files of `names` in `directory`: those of one pattern in the order of their names. `key` is the setting that names them.
+pub(crate) fn find(directory: &Path, names: &Names, key: &str, problems: &mut Problems) -> Vec<SourceFile> {
+    let mut files: Vec<SourceFile> = Vec::new();
+    let mut met = BTreeMap::new();
+    for name in &names.0 {
+        let found = if is_pattern(name) {
+            fitting(directory, name)
+        } else {
+            vec![SourceFile { name: name.clone(), path: directory.join(name), environment: None, trajectory: None }]
+        };
+        if found.is_empty() {
+            let remedy = if directory.is_dir() {
+                files_in(directory, name)
+            } else {
+                "correct `import.directory`, which does not exist; it is relative to the current directory".to_owned()
+            };
+            let found = format!("no file that {} fits", shown(name));
+            let problem = Problem::new(Kind::UnreadableFile, found, "at least one file", remedy);
+            problems.push(problem.file(directory).setting(key));
+        }
+        for file in found {
+            match met.insert(file.name.clone(), name) {
+                None => files.push(file),
+                Some(before) => {
+                    let found = format!("{} under {} and under {}", shown(&file.name), shown(before), shown(name));
+                    let remedy = "remove one of the two, or narrow the patterns";
+                    let problem = Problem::new(Kind::Setting, found, "each file once", remedy);
+                    problems.push(problem.setting(key));
+                }
+            }
+        }
+    }
+    files
+}
+
+/// Files of the directory, as a remedy.
+pub(crate) fn files_in(directory: &Path, wanted: &str) -> String {
+    let files: Vec<String> = entries(directory).into_iter().map(|entry| entry.0).collect();
+    suggestion(wanted, files.iter().map(String::as_str))
+}
+
+/// Names in a folder that are printable text, in order, and whether each is a folder.
+fn entries(folder: &Path) -> Vec<(String, bool)> {
+    let mut entries: Vec<(String, bool)> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            (!name.contains(char::is_control)).then(|| (name, entry.path().is_dir()))
+        })
+        .collect();
+    entries.sort();
+    entries
+}
+
+fn fitting(directory: &Path, pattern: &str) -> Vec<SourceFile> {
+    let root = SourceFile { name: String::new(), path: directory.to_owned(), environment: None, trajectory: None };
+    let mut found = vec![root];
+    let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    for (depth, part) in parts.iter().enumerate() {
+        let wants_folder = depth + 1 < parts.len();
+        let pieces = pieces(part);
+        let inside = |folder: SourceFile| {
+            let below = entries(&folder.path).into_iter().filter(move |entry| entry.1 == wants_folder);
+            below.filter_map(|(entry, _)| extended(&folder, &pieces, &entry)).collect::<Vec<_>>()
+        };
+        found = found.into_iter().flat_map(inside).collect();
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found
+}
+
+fn extended(folder: &SourceFile, pieces: &[Piece], entry: &str) -> Option<SourceFile> {
+    let mut file = folder.clone();
+    if entry.starts_with('.') && !matches!(pieces.first(), Some(Piece::Text(text)) if text.starts_with('.')) {
+        return None;
+    }
+    let characters: Vec<char> = entry.chars().collect();
+    fits(pieces, &characters, &mut file).then(|| {
+        file.name = if folder.name.is_empty() { entry.to_owned() } else { format!("{}/{entry}", folder.name) };
+        file.path = folder.path.join(entry);
+        file
+    })
+}
+
+#[derive(Debug)]
+enum Piece {
+    Text(String),
+    Any,
+    One,
+    Environment,
+    Trajectory,
+}
+
+fn pieces(pattern: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = pattern;
+    while let Some(first) = rest.chars().next() {
+        let (piece, length) = match first {
+            '*' => (Piece::Any, 1),
+            '?' => (Piece::One, 1),
+            _ if rest.starts_with(ENVIRONMENT) => (Piece::Environment, ENVIRONMENT.len()),
+            _ if rest.starts_with(TRAJECTORY) => (Piece::Trajectory, TRAJECTORY.len()),
+            first => {
+                match pieces.last_mut() {
+                    Some(Piece::Text(text)) => text.push(first),
+                    _ => pieces.push(Piece::Text(first.to_string())),
+                }
+                rest = &rest[first.len_utf8()..];
+                continue;
+            }
+        };
+        pieces.push(piece);
+        rest = &rest[length..];
+    }
+    pieces
+}
+
+/// Whether the pieces make up the name; an id takes as few characters as it can.
+fn fits(pieces: &[Piece], name: &[char], file: &mut SourceFile) -> bool {
+    let Some((piece, rest)) = pieces.split_first() else { return name.is_empty() };
+    let shortest = match piece {
+        Piece::Text(text) => {
+            let length = text.chars().count();
+            return name.len() >= length
+                && text.chars().eq(name[..length].iter().copied())
+                && fits(rest, &name[length..], file);
+        }
+        Piece::One => return !name.is_empty() && fits(rest, &name[1..], file),
+        Piece::Any => 0,
+        Piece::Environment | Piece::Trajectory => 1,
+    };
+    (shortest..=name.len()).any(|length| {
+        let fits = fits(rest, &name[length..], file);
+        if fits {
+            let id = || Some(name[..length].iter().collect());
+            match piece {
+                Piece::Environment => file.environment = id(),
+                Piece::Trajectory => file.trajectory = id(),
+                _ => {}
+            }
+        }
+        fits
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_find_files_and_the_ids_in_their_names() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["b-2.csv", "a-1.csv", "a-10.csv.gz", "notes.txt", ".hidden-1.csv", "sub/c-3.csv", "é-x.csv"] {
+            let path = root.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let find = |names: &[&str]| {
+            let mut problems = Problems::default();
+            let names = Names(names.iter().map(|&name| name.to_owned()).collect());
+            let files = find(root.path(), &names, "key", &mut problems);
+            let id = |id: Option<String>| id.unwrap_or_default();
+            let found: Vec<_> = files
+                .into_iter()
+                .map(|file| format!("{} {} {}", file.name, id(file.environment), id(file.trajectory)))
+                .collect();
+            (found, problems.into_vec().len())
+        };
+        let (files, problems) = find(&["{environment}-{trajectory}.csv"]);
+        assert_eq!((files, problems), (vec!["a-1.csv a 1".into(), "b-2.csv b 2".into(), "é-x.csv é x".into()], 0));
+        assert_eq!(find(&["*/{environment}-?.csv"]).0, ["sub/c-3.csv c "]);
+        assert_eq!(find(&["a-*.csv*", "notes.txt"]).0, ["a-1.csv  ", "a-10.csv.gz  ", "notes.txt  "]);
+        assert_eq!(find(&["x*", "a-1.csv", "a-?.csv"]).1, 2);
+    }
+
+    #[test]
+    fn a_stem_has_no_endings() {
+        let stem = |name: &str| {
+            let file = SourceFile { name: name.into(), path: PathBuf::new(), environment: None, trajectory: None };
+            file.stem().to_owned()
+        };
+        assert_eq!(["a/tank.1.csv.gz", "x.parquet", ".csv"].map(stem), ["tank.1", "x", ".csv"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_digested_is_reported() {
+        let file = SourceFile { name: "a.csv".into(), path: "a.csv".into(), environment: None, trajectory: None };
+        let mut problems = Problems::default();
+        assert!(file.parent(Ok("0".to_owned()), &mut problems).is_some() && problems.is_empty());
+        assert!(file.parent(Err(io::Error::other("gone")), &mut problems).is_none());
+        assert_eq!(problems.into_vec()[0].found, "a file that cannot be read: gone");
+    }
+}

@@ -1,0 +1,313 @@
+//! Which came first, where a sample and an event of one record have the very same time `t`.
+//!
+//! It matters where the event is an amount given at once, for which a brief pulse of duration `D` stands: its place says what the sample sees.
+//!
+//! ```text
+//! the sample came first    the pulse in [t, t + D]    nothing
+//! the event came first     the pulse in [t - D, t]    all of it
+//! ```
+//!
+//! A pulse is brief if `D <= d / 50`, where `d` is the time between `t` and the nearest other sample of the record: so it covers no other
+//! sample. Of a longer one, an infusion, nothing has acted at `t`, whichever came first; nor does anything jump with a cumulative amount, or
+//! the time since. Of samples before and after an event, those before move to `t - D`.
+
+use super::event::Event;
+use crate::import::rows::merge::Series;
+use crate::import::rows::places::Place;
+use crate::import::settings::Settings;
+use crate::import::settings::events::{EqualTimes, Shape};
+use crate::import::settings::table::Disorder;
+use crate::import::tables::clock::{Clock, Moment};
+use crate::problems::{Kind, Problem, Problems, many};
+
+/// Share of the time to the nearest other sample that a brief pulse takes at most.
+const BRIEF: f64 = 1.0 / 50.0;
+/// The same of one that may have been meant for a brief one.
+const DOUBTFUL: f64 = 0.5;
+/// What rounding may add to a share.
+const ROUNDING: f64 = 1e-9;
+
+/// Samples at the time of an event, where it matters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Ties {
+    /// Samples at the time of brief pulses, and those among them that were taken as after one.
+    pub samples: u64,
+    pub after: u64,
+    /// Those of which nothing says whether they came first, with the first of them in words.
+    pub unknown: Named,
+    /// Samples behind the event of a longer pulse of their time, which may have been meant for a brief one.
+    pub doubtful: Named,
+}
+
+impl Ties {
+    /// Adds what another has counted.
+    pub fn add(&mut self, other: &Ties) {
+        self.samples += other.samples;
+        self.after += other.after;
+        self.unknown.add(&other.unknown);
+        self.doubtful.add(&other.doubtful);
+    }
+
+    /// That the settings do not say which came first, where nothing else does.
+    pub fn problem(&self) -> Option<Problem> {
+        let Named { count, first } = &self.unknown;
+        let found = format!("{} ({})", many(*count, "sample"), first.as_ref()?);
+        let found = format!("{found} at the very time of a brief pulse, and nothing that says which came first");
+        let remedy = "write `at_equal_times = \"sample-first\"` or \"event-first\" in [import]";
+        let expected = "this setting where rows of one file, in the order of time, do not say it";
+        Some(Problem::new(Kind::EqualTimes, found, expected, remedy).setting("import.at_equal_times"))
+    }
+
+    /// Warns of samples that were taken as before a pulse whose row stands before theirs.
+    pub fn warning(&self) -> Option<Problem> {
+        let Named { count, first } = &self.doubtful;
+        let found = format!("{} ({}) at which a pulse begins", many(*count, "sample"), first.as_ref()?);
+        let found = format!("{found} that comes first, and is too long to stand for an amount given at once");
+        let expected = "a duration of at most a fiftieth of the time to the nearest other sample, where the sample sees the whole amount";
+        let remedy = "nothing of it has acted at the sample, as is right for an infusion (`at_equal_times = \"sample-first\"` says so); \
+                      else shorten `duration`";
+        Some(Problem::new(Kind::EqualTimes, found, expected, remedy).setting("import.at_equal_times"))
+    }
+}
+
+/// A time of brief or longer pulses at which states were observed.
+struct Tie {
+    moment: Moment,
+    /// Where the samples stand.
+    samples: Vec<Place>,
+    /// The nearest other times at which a state was observed, before and after.
+    nearest: [Option<Moment>; 2],
+}
+
+/// One record, of one environment's one trajectory.
+pub(crate) struct Record<'a> {
+    pub settings: &'a Settings,
+    pub clock: &'a Clock,
+    /// Its first observed sample, from which times count.
+    pub first: Moment,
+    /// Names it in problems.
+    pub whose: &'a str,
+    /// Its rows, part by part.
+    pub rows: &'a mut [Series],
+    /// Its events of each input, in order.
+    pub events: &'a mut [Vec<Event>],
+}
+
+impl Record<'_> {
+    /// Places pulses before or behind the samples of their time.
+    pub fn settle(mut self, counts: &mut Ties, problems: &mut Problems) {
+        let mut is_in_order = None;
+        for tie in self.ties() {
+            let apart = |other: Moment| (self.time(other) - self.time(tie.moment)).abs();
+            let Some(nearest) = tie.nearest.into_iter().flatten().map(apart).reduce(f64::min) else { continue };
+            let pulses = self.pulses(tie.moment);
+            let share = |index: &usize| self.duration(*index) / nearest;
+            let (brief, longer): (Vec<_>, Vec<_>) =
+                pulses.into_iter().partition(|(index, _)| share(index) <= BRIEF * (1.0 + ROUNDING));
+            let is_in_order = *is_in_order.get_or_insert_with(|| self.is_in_order());
+            if brief.is_empty() {
+                let precedes = |&(index, k): &(usize, usize)| {
+                    share(&index) <= DOUBTFUL
+                        && tie.samples.iter().any(|&it| self.precedes((index, k), it, is_in_order) == Ok(true))
+                };
+                if longer.iter().any(precedes) {
+                    counts
+                        .doubtful
+                        .count(|| format!("first at time {} of {}", self.clock.shown(tie.moment), self.whose));
+                }
+                continue;
+            }
+            match self.order(&tie, &brief, is_in_order) {
+                Ok(behind) => self.place(&tie, &brief, &behind, counts, problems),
+                Err(why) => {
+                    counts.samples += 1;
+                    let time = self.clock.shown(tie.moment);
+                    counts.unknown.count(|| format!("first at time {time} of {}: {why}", self.whose));
+                }
+            }
+        }
+    }
+
+    /// The times of pulses at which a state was observed, in order.
+    fn ties(&self) -> Vec<Tie> {
+        let is_pulse = |input: usize| self.settings.events[input].shape == Shape::Pulse;
+        let pulses =
+            self.events.iter().enumerate().filter(|(input, _)| is_pulse(*input)).flat_map(|(_, events)| events);
+        let mut moments: Vec<Moment> = pulses.filter(|event| event.amount != 0.0).map(|event| event.moment).collect();
+        moments.sort_unstable();
+        moments.dedup();
+        let mut ties: Vec<Tie> =
+            moments.into_iter().map(|moment| Tie { moment, samples: Vec::new(), nearest: [None; 2] }).collect();
+        if ties.is_empty() {
+            return ties;
+        }
+        for (moment, place) in self.observed() {
+            let next = ties.partition_point(|tie| tie.moment < moment);
+            let here = ties.get(next).is_some_and(|tie| tie.moment == moment);
+            if here {
+                ties[next].samples.push(place);
+            }
+            if let Some(before) = next.checked_sub(1).map(|i| &mut ties[i].nearest[1]) {
+                *before = Some(before.map_or(moment, |other| other.min(moment)));
+            }
+            if let Some(after) = ties.get_mut(next + usize::from(here)).map(|tie| &mut tie.nearest[0]) {
+                *after = Some(after.map_or(moment, |other| other.max(moment)));
+            }
+        }
+        for i in 1..ties.len() {
+            ties[i].nearest[0] = ties[i].nearest[0].or(ties[i - 1].nearest[0]);
+        }
+        for i in (1..ties.len()).rev() {
+            ties[i - 1].nearest[1] = ties[i - 1].nearest[1].or(ties[i].nearest[1]);
+        }
+        ties.retain(|tie| !tie.samples.is_empty());
+        ties
+    }
+
+    /// The times and places of rows with an observed state.
+    fn observed(&self) -> impl Iterator<Item = (Moment, Place)> {
+        let (parts, states) = (self.rows.len(), self.settings.states().count());
+        self.rows.iter().enumerate().flat_map(move |(part, series)| series.observed(part, parts, states))
+    }
+
+    /// In the dataset's unit.
+    fn time(&self, moment: Moment) -> f64 {
+        self.clock.time(moment, self.first)
+    }
+
+    fn duration(&self, input: usize) -> f64 {
+        self.settings.events[input].duration.unwrap_or(1.0)
+    }
+
+    /// The input and number of each pulse of a time.
+    fn pulses(&self, moment: Moment) -> Vec<(usize, usize)> {
+        let mut pulses = Vec::new();
+        for (input, events) in self.events.iter().enumerate() {
+            if self.settings.events[input].shape == Shape::Pulse {
+                let first = events.partition_point(|event| event.moment < moment);
+                let of_time = events[first..].iter().take_while(|event| event.moment == moment);
+                let acting = (first..).zip(of_time).filter(|(_, event)| event.amount != 0.0);
+                pulses.extend(acting.map(|(k, _)| (input, k)));
+            }
+        }
+        pulses
+    }
+
+    /// Whether an event came before a sample of its time.
+    ///
+    /// # Errors
+    /// Why nothing says so.
+    fn precedes(&self, (input, k): (usize, usize), sample: Place, is_in_order: bool) -> Result<bool, &'static str> {
+        let event = &self.events[input][k];
+        let said = self.settings.at_equal_times;
+        match said {
+            Some(EqualTimes::SampleFirst) => return Ok(false),
+            Some(EqualTimes::EventFirst) => return Ok(true),
+            Some(EqualTimes::Rows) | None => {}
+        }
+        let place = event.place.ok_or("the events stand in a file of their own")?;
+        if place.file() != sample.file() {
+            return Err("the two stand in different files");
+        }
+        if said.is_none() && self.settings.table.disorder == Disorder::Sort {
+            return Err("the order of rows means nothing where `disorder = \"sort\"`");
+        }
+        if said.is_none() && !is_in_order {
+            return Err("its rows of samples and events do not stand in the order of time");
+        }
+        Ok(place < sample)
+    }
+
+    /// Whether samples and events of each file stand in the order of time.
+    fn is_in_order(&self) -> bool {
+        let mut events: Vec<(Place, Moment)> =
+            self.events.iter().flatten().filter_map(|event| Some((event.place?, event.moment))).collect();
+        events.sort_unstable();
+        let follows = |earlier: (Place, Moment), later: (Place, Moment)| {
+            earlier.0.file() != later.0.file() || earlier.1 <= later.1
+        };
+        events.windows(2).all(|pair| follows(pair[0], pair[1]))
+            && self.observed().all(|(moment, place)| {
+                let row = (place, moment);
+                let next = events.partition_point(|event| event.0 < place);
+                next.checked_sub(1).is_none_or(|before| follows(events[before], row))
+                    && events.get(next).is_none_or(|&event| follows(row, event))
+            })
+    }
+
+    /// How many of the `brief` pulses came before each sample of a tie.
+    fn order(&self, tie: &Tie, brief: &[(usize, usize)], is_in_order: bool) -> Result<Vec<usize>, &'static str> {
+        let behind = |&sample: &Place| {
+            let precedes = |&pulse: &(usize, usize)| self.precedes(pulse, sample, is_in_order);
+            let before: Result<Vec<bool>, _> = brief.iter().map(precedes).collect();
+            Ok(before?.into_iter().filter(|&before| before).count())
+        };
+        tie.samples.iter().map(behind).collect()
+    }
+
+    /// Places the `brief` pulses of a tie so that each sample sees those that came before it; `behind` says how many these are.
+    fn place(
+        &mut self,
+        tie: &Tie,
+        brief: &[(usize, usize)],
+        behind: &[usize],
+        counts: &mut Ties,
+        problems: &mut Problems,
+    ) {
+        let most = behind.iter().copied().max().unwrap_or(0);
+        let is_split = behind.iter().any(|&count| count < most);
+        counts.samples += 1 + u64::from(is_split);
+        if most == 0 {
+            return;
+        }
+        counts.after += 1;
+        if behind.iter().any(|&count| 0 < count && count < most) {
+            let found =
+                format!("samples between several events at time {} of {}", self.clock.shown(tie.moment), self.whose);
+            let expected = "samples at the time of an event before it or after it";
+            let remedy = "write their times as they were, a moment apart, or say in `at_equal_times` which came first";
+            problems.push(Problem::new(Kind::EqualTimes, found, expected, remedy).setting("import.at_equal_times"));
+            return;
+        }
+        let last = tie.samples.iter().zip(behind).find(|(_, count)| **count == most).map(|(&place, _)| place);
+        let mut start = tie.moment;
+        for &(input, k) in brief {
+            // Either all of these samples or none stand behind it.
+            if last.is_none_or(|last| self.precedes((input, k), last, true) != Ok(true)) {
+                continue;
+            }
+            let begins = self.clock.before(tie.moment, self.duration(input));
+            self.events[input][k].begins = self.time(begins);
+            start = start.min(begins);
+        }
+        let before: Vec<Place> =
+            tie.samples.iter().zip(behind).filter(|(_, count)| **count == 0).map(|(&place, _)| place).collect();
+        for series in self.rows.iter_mut().filter(|_| is_split) {
+            for (moment, place) in series.moments.iter_mut().zip(series.places.iter()) {
+                if *moment == tie.moment && before.contains(&place) {
+                    *moment = start;
+                }
+            }
+        }
+    }
+}
+
+/// A count, and in words the first that was counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Named {
+    pub count: u64,
+    pub first: Option<String>,
+}
+
+impl Named {
+    pub fn count(&mut self, first: impl FnOnce() -> String) {
+        self.count += 1;
+        self.first.get_or_insert_with(first);
+    }
+
+    /// Adds what another has counted later.
+    pub fn add(&mut self, other: &Named) {
+        self.count += other.count;
+        self.first = self.first.take().or_else(|| other.first.clone());
+    }
+}

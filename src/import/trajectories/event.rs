@@ -1,0 +1,37 @@
+//! A dose, a feed or a switching.
+
+use crate::import::rows::places::Place;
+use crate::import::tables::clock::Moment;
+
+/// An event that acts in a trajectory, at a time in the dataset's unit.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub time: f64,
+    pub amount: f64,
+    /// Equal rows that it stands for.
+    pub copies: u64,
+    pub moment: Moment,
+    /// Where its row stands, if that is a file of the table.
+    pub place: Option<Place>,
+    /// Where its pulse begins: at its time, or before it where the pulse ends there.
+    pub begins: f64,
+}
+
+impl Event {
+    /// Where its pulse of some duration ends.
+    pub(crate) fn ends(&self, duration: f64) -> f64 {
+        if self.begins < self.time { self.time } else { self.time + duration }
+    }
+}
+
+/// Events in the order in which they begin to act; equal ones are one of all their amounts.
+pub(crate) fn together(mut events: Vec<Event>) -> Vec<Event> {
+    events.sort_by(|a, b| a.begins.total_cmp(&b.begins).then(a.amount.total_cmp(&b.amount)));
+    let equal = events.chunk_by(|a, b| a.begins == b.begins && a.time == b.time && a.amount == b.amount);
+    let sum = |all: &[Event]| Event {
+        amount: all[0].amount * all.iter().map(|event| event.copies).sum::<u64>() as f64,
+        copies: 1,
+        ..all[0].clone()
+    };
+    equal.map(sum).collect()
+}

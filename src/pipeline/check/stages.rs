@@ -1,0 +1,346 @@
+//! Whether the stages of a pipeline fit together: what one of them makes, as far as settings tell before anything runs, and
+//! what the others need of it.
+
+use std::collections::BTreeSet;
+
+use crate::checkpoint::MapKind;
+use crate::estimate;
+use crate::estimate::physics;
+use crate::estimate::physics::agreement::Quantities;
+use crate::estimate::{InitialState, MapChoice, Method};
+use crate::generate;
+use crate::import;
+use crate::import::Survey;
+use crate::pipeline::settings::Settings;
+use crate::problems::settings::{Problem, Problems};
+use crate::schema::{Quantity, Split, StateShape};
+use crate::systems::System;
+use crate::train;
+use crate::train::{Contexts, GaussNewton};
+
+/// The dataset that the first stage will make.
+struct Foreseen {
+    quantities: Quantities,
+    state: StateShape,
+    /// Environments of the train split and values that Gauss-Newton compares in each trajectory, where a simulation tells.
+    training: Option<(usize, usize)>,
+}
+
+/// Whether a model is trained: nobody asks for one where estimates are made by equations.
+pub(crate) fn trains(settings: &Settings) -> Option<&train::Settings> {
+    let by_equations = settings.estimate.as_ref().is_some_and(|estimate| estimate.method == Method::Physics);
+    settings.train.as_ref().filter(|_| !by_equations)
+}
+
+/// Everything in which the stages contradict one another, each alone being right; keys begin at the root. `is_said` tells
+/// whether the file itself gives a setting.
+pub(crate) fn disagreements(settings: &Settings, is_said: &dyn Fn(&str) -> bool) -> Vec<Problem> {
+    let mut problems = Problems::default();
+    let splits = splits_of(settings);
+    if let Some(estimate) = &settings.estimate {
+        has_splits(&splits, &estimate.splits, settings.import.is_some(), is_said("estimate.splits"), &mut problems);
+    }
+    if trains(settings).is_some() {
+        has_splits_to_train(&splits, settings.import.is_some(), &mut problems);
+    }
+    if let Some(dataset) = Foreseen::new(settings) {
+        if let Some(train) = trains(settings) {
+            dataset.suits_training(train, settings, &mut problems);
+        }
+        if let Some(estimate) = &settings.estimate {
+            dataset.suits_estimate(estimate, settings, &mut problems);
+        }
+    }
+    problems.0
+}
+
+/// The same, of what only the archive itself tells.
+pub(crate) fn disagreements_with(survey: &Survey, settings: &Settings) -> Problems {
+    let mut problems = Problems::default();
+    let Some(train) = trains(settings) else { return problems };
+    let of_train = survey.environments.get(&Split::Train);
+    let environments: Vec<_> = of_train.into_iter().flatten().filter(|(_, values)| !values.is_empty()).collect();
+    let unknown: Vec<&str> =
+        environments.iter().filter(|it| it.1.contains(&None)).map(|(environment, _)| environment.as_str()).collect();
+    if train.contexts == Contexts::Tied && !unknown.is_empty() {
+        problems.add(
+            "train.contexts",
+            format!("\"tied\", and unknown parameters of the environments {}", few(&unknown)),
+            "known parameters of every training environment",
+            "give them in the side table, or write \"learned\"",
+        );
+    }
+    let parameters = environments.first().map_or(0, |(_, values)| values.len());
+    let d = train.context_dimension.unwrap_or(parameters);
+    let known = environments.len() - unknown.len();
+    if settings.map.is_some() && known > 0 {
+        enough_for_map(settings, d, known, &mut problems);
+    }
+    let compared = survey.compared.values().map(Vec::as_slice);
+    let residuals = train::most_residuals(compared, train.gauss_newton.trajectories_per_environment);
+    few_enough(&train.gauss_newton, residuals, &mut problems);
+    problems
+}
+
+impl Foreseen {
+    fn new(settings: &Settings) -> Option<Foreseen> {
+        match (&settings.generate, &settings.import) {
+            (Some(generate), _) => Foreseen::simulated(generate),
+            (None, Some(import)) => Some(Foreseen::imported(import)),
+            (None, None) => None,
+        }
+    }
+
+    /// `None` where the settings are wrong in themselves.
+    fn simulated(settings: &generate::Settings) -> Option<Foreseen> {
+        if !settings.validate().is_empty() {
+            return None;
+        }
+        let system = settings.find_system().ok()?;
+        let state = system.state_shape(settings.find_preset(system)?);
+        let values = settings.samples(system).saturating_sub(1) * state.size();
+        Some(Foreseen {
+            quantities: Quantities {
+                time_unit: system.time_unit.to_owned(),
+                channels: system.channel_quantities(),
+                inputs: system.inputs.iter().map(|it| Quantity::new(it.name, it.unit, it.description)).collect(),
+                parameters: system.parameter_quantities(),
+            },
+            training: settings
+                .environments(Split::Train)
+                .filter(|_| settings.observation.is_none())
+                .map(|environments| (environments, values)),
+            state,
+        })
+    }
+
+    fn imported(settings: &import::Settings) -> Foreseen {
+        let quantities = Quantities {
+            time_unit: settings.time_unit.clone(),
+            channels: settings.state_quantities(),
+            inputs: settings.inputs().map(|input| input.quantity).collect(),
+            parameters: settings.parameter_quantities(),
+        };
+        Foreseen { state: StateShape::new(quantities.channels.len(), None), quantities, training: None }
+    }
+
+    fn suits_training(&self, train: &train::Settings, settings: &Settings, problems: &mut Problems) {
+        let d = train.context_dimension.unwrap_or(self.quantities.parameters.len());
+        if d == 0 {
+            problems.add(
+                "train.context_dimension",
+                "nothing, and a dataset without parameters",
+                "how many numbers tell one environment from another",
+                "add `context_dimension = 2` or the like to [train], or give the dataset parameters",
+            );
+        } else if train.contexts == Contexts::Tied && d != self.quantities.parameters.len() {
+            let found = format!(
+                "\"tied\", with {} parameters and {d} dimensions of a context",
+                self.quantities.parameters.len()
+            );
+            let expected = "as many known parameters as dimensions";
+            problems.add("train.contexts", found, expected, "remove `context_dimension`, or write \"learned\"");
+        }
+        let channels: Vec<&str> = self.quantities.channels.iter().map(|it| it.name.as_str()).collect();
+        let of_weights = train::weight_problems(&train.weights, &channels).into_iter();
+        problems.0.extend(of_weights.map(|it| Problem { key: format!("train.{}", it.key), ..it }));
+        if let Some((found, expected)) = train.model.problem(&self.state, self.quantities.inputs.len()) {
+            let remedy = "choose another of `paramill list models`";
+            problems.add(
+                "train.model",
+                format!("a model for {expected}, and a dataset of {found}"),
+                "one for it",
+                remedy,
+            );
+        }
+        let Some((environments, values)) = self.training else { return };
+        if settings.map.is_some() && !self.quantities.parameters.is_empty() {
+            enough_for_map(settings, d, environments, problems);
+        }
+        let of_split = settings.generate.as_ref().and_then(|generate| generate.splits.get(&Split::Train));
+        let all = of_split.map_or(0, |split| split.trajectories);
+        let newton = &train.gauss_newton;
+        let residuals = environments * newton.trajectories_per_environment.unwrap_or(all).min(all) * values;
+        few_enough(newton, residuals, problems);
+    }
+
+    fn suits_estimate(&self, estimate: &estimate::Settings, settings: &Settings, problems: &mut Problems) {
+        if !self.state.space.is_empty() {
+            let fields = "a dataset of fields";
+            if estimate.fitted {
+                problems.add("estimate.fitted", format!("true, and {fields}"), "false for fields", "leave it out");
+            }
+            if estimate.initial_state == Some(InitialState::Estimated) {
+                let found = format!("\"estimated\", and {fields}, whose initial states have too many values");
+                problems.add("estimate.initial_state", found, "\"observed\" for fields", "leave it out");
+            }
+        }
+        for (name, bounds) in &estimate.bounds {
+            if let (Some(min), Some(max)) = (bounds.min, bounds.max)
+                && min > max
+            {
+                let found = format!("min {min} above max {max}");
+                problems.add(format!("estimate.bounds.{name}"), found, "the smaller one as min", "exchange the two");
+            }
+        }
+        match estimate.method {
+            Method::Learned => {
+                let known: Vec<&str> = self.quantities.parameters.iter().map(|it| it.name.as_str()).collect();
+                known_bounds(estimate, &known, problems);
+                if let Some(named) = estimate.physics.as_ref().and_then(|physics| physics.system.as_ref())
+                    && let Ok(system) = named.find()
+                {
+                    self.suits_system(system, named, problems);
+                }
+            }
+            Method::Physics => self.suits_equations(estimate, settings, problems),
+        }
+    }
+
+    fn suits_equations(&self, estimate: &estimate::Settings, settings: &Settings, problems: &mut Problems) {
+        let physics = estimate.physics.clone().unwrap_or_default();
+        let simulated = settings.generate.as_ref().map(|generate| &generate.system);
+        let Some(Ok(system)) = physics.system.as_ref().or(simulated).map(generate::SystemSettings::find) else {
+            return;
+        };
+        if physics.system.is_none() {
+            let physics = physics::Settings { system: simulated.cloned(), ..physics.clone() };
+            problems.0.extend(physics.validate().into_iter().map(|problem| {
+                let key = if problem.key == "system" {
+                    "estimate.method".to_owned()
+                } else {
+                    format!("estimate.physics.{}", problem.key)
+                };
+                Problem { key, ..problem }
+            }));
+        }
+        let estimated: Vec<&str> = system.parameters.iter().map(|it| it.name).collect();
+        let estimated: Vec<&str> = estimated.into_iter().filter(|name| !physics.fixed.contains_key(*name)).collect();
+        known_bounds(estimate, &estimated, problems);
+        for parameter in system.parameters.iter().filter(|parameter| estimated.contains(&parameter.name)) {
+            let Some(bounds) = estimate.bounds.get(parameter.name) else { continue };
+            let [min, max] = [bounds.min.unwrap_or(parameter.lower), bounds.max.unwrap_or(parameter.upper)];
+            if min <= max && min.max(parameter.lower) >= max.min(parameter.upper) {
+                problems.add(
+                    format!("estimate.bounds.{}", parameter.name),
+                    format!("{min} to {max}, which leave nothing of {} to {}", parameter.lower, parameter.upper),
+                    "bounds that overlap those of the equations",
+                    "widen one of them, or name the parameter in [estimate.physics.fixed]",
+                );
+            }
+        }
+        if let Some(named) = &physics.system {
+            self.suits_system(system, named, problems);
+        }
+    }
+
+    /// States, inputs and units of equations against those of the dataset.
+    fn suits_system(&self, system: &System, named: &generate::SystemSettings, problems: &mut Problems) {
+        let disagreements = self.quantities.disagreements(system, named).into_iter();
+        problems.0.extend(disagreements.map(|it| Problem { key: format!("estimate.physics.{}", it.key), ..it }));
+    }
+}
+
+/// The splits that the first stage makes.
+fn splits_of(settings: &Settings) -> BTreeSet<Split> {
+    if let Some(generate) = &settings.generate {
+        return generate.splits.keys().copied().collect();
+    }
+    let Some(import::Settings { splits: of, .. }) = &settings.import else { return BTreeSet::new() };
+    let (trains, estimates) = (!of.estimates_all(), !of.adapt.is_empty());
+    let splits = [
+        (Split::Train, trains),
+        (Split::Validation, trains && !of.validation.is_empty()),
+        (Split::Test, trains && !of.test.is_empty()),
+        (Split::Adapt, estimates),
+        (Split::AdaptTest, estimates && !of.adapt_test.is_empty()),
+    ];
+    splits.into_iter().filter(|(_, made)| *made).map(|(split, _)| split).collect()
+}
+
+fn has_splits(splits: &BTreeSet<Split>, asked: &[Split], imported: bool, is_said: bool, problems: &mut Problems) {
+    let made: Vec<&str> = splits.iter().map(|split| split.name()).collect();
+    let expected = format!("some of {}", made.join(", "));
+    let remedy = match imported {
+        true => "name environments to estimate in `import.splits.adapt`, all of them by [\"*\"]".to_owned(),
+        false => "add a split of new environments, such as [generate.splits.adapt]".to_owned(),
+    };
+    let section = if imported { "[import]" } else { "[generate]" };
+    if !asked.iter().any(|split| splits.contains(split)) {
+        problems.add("estimate.splits", format!("no split that {section} makes"), expected, remedy);
+    } else if is_said && asked != estimate::Settings::default().splits {
+        // The default names all that may be there; who names them himself means each.
+        for (place, split) in asked.iter().enumerate().filter(|(_, split)| !splits.contains(split)) {
+            let found = format!("`{split}`, which {section} does not make");
+            let remedy = format!("remove it, or {remedy}");
+            problems.add(format!("estimate.splits.{place}"), found, expected.clone(), remedy);
+        }
+    }
+}
+
+fn has_splits_to_train(splits: &BTreeSet<Split>, imported: bool, problems: &mut Problems) {
+    for split in [Split::Train, Split::Validation].into_iter().filter(|split| !splits.contains(split)) {
+        match (imported, split) {
+            (false, _) => problems.add(
+                "generate.splits",
+                format!("no split `{split}`"),
+                "it, because the pipeline has a [train] section",
+                format!("add [generate.splits.{split}]"),
+            ),
+            (true, Split::Train) => problems.add(
+                "import.splits.adapt",
+                "[\"*\"]: every environment is estimated and none trains",
+                "environments to train on, because the pipeline has a [train] section",
+                "name the environments to estimate, or estimate by equations: `estimate.method = \"physics\"`",
+            ),
+            // The import itself asks for it where there is anything to train on.
+            (true, _) => {}
+        }
+    }
+}
+
+fn known_bounds(estimate: &estimate::Settings, known: &[&str], problems: &mut Problems) {
+    for name in estimate.bounds.keys().filter(|name| !known.contains(&name.as_str())) {
+        let key = format!("estimate.bounds.{name}");
+        match known.is_empty() {
+            false => problems.unknown(key, name, "parameter that is estimated", known),
+            true => problems.add(key, format!("`{name}`"), "none: no parameter is known or estimated", "remove it"),
+        }
+    }
+}
+
+fn few_enough(newton: &GaussNewton, residuals: usize, problems: &mut Problems) {
+    if newton.steps > 0 && residuals > newton.residual_limit {
+        problems.add(
+            "train.gauss_newton.residual_limit",
+            format!("{}, and {residuals} residuals", newton.residual_limit),
+            "a limit that is not below their number: the cost grows with its cube",
+            "set `gauss_newton.trajectories_per_environment` to fit fewer, raise the limit, or set `gauss_newton.steps = 0`",
+        );
+    }
+}
+
+fn enough_for_map(settings: &Settings, d: usize, known: usize, problems: &mut Problems) {
+    let kind = match settings.map.as_ref().map(|map| map.kind) {
+        Some(MapChoice::Quadratic) => MapKind::Quadratic,
+        _ => MapKind::Affine,
+    };
+    if known < kind.terms(d) {
+        problems.add(
+            "map",
+            format!("{known} training environments with known parameters"),
+            format!("{} at least: as many as the {} map has terms", kind.terms(d), kind.name()),
+            "add environments, or lower `train.context_dimension`",
+        );
+    }
+}
+
+/// The first names, and how many more there are.
+pub(crate) fn few(names: &[&str]) -> String {
+    const SHOWN: usize = 8;
+    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        rest => format!("{shown} and {rest} more"),
+    }
+}

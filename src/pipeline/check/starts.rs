@@ -1,0 +1,76 @@
+//! Whether there is a sample for each training trajectory to start from. A rollout starts at a complete sample, all channels observed,
+//! that another follows; a trajectory without one is left out of training, and an environment of none but such cannot train.
+
+use std::collections::BTreeMap;
+
+use super::stages::{few, trains};
+use crate::import::{Startless, Survey};
+use crate::pipeline::settings::Settings;
+use crate::problems::settings::Problems;
+use crate::problems::{Kind, Problem as Warning};
+use crate::schema::Split;
+
+const EXPECTED: &str = "a sample with every channel observed, and another after it";
+
+/// Adds what training would refuse to `problems`; returns what it would warn of.
+pub(crate) fn starts(survey: &Survey, settings: &Settings, problems: &mut Problems) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if trains(settings).is_none() {
+        return warnings;
+    }
+    for split in [Split::Train, Split::Validation] {
+        let Some(found) = survey.without_start.get(&split).filter(|found| !found.is_empty()) else { continue };
+        let all = survey.environments.get(&split).map_or(0, BTreeMap::len);
+        let without: Vec<&str> =
+            found.iter().filter(|it| it.1.trajectories == it.1.of).map(|it| it.0.as_str()).collect();
+        // Any environment with a trajectory can choose the model; without one in the train split it has no context.
+        if !without.is_empty() && (split == Split::Train || without.len() == all) {
+            problems.add(
+                "train",
+                format!(
+                    "{} of {all} environments of the {split} split of whose trajectories none has a sample to start from: {}",
+                    without.len(),
+                    few(&without)
+                ),
+                EXPECTED,
+                remedy(split, settings),
+            );
+        } else {
+            warnings.push(warning(split, found, settings));
+        }
+    }
+    warnings
+}
+
+fn warning(split: Split, found: &BTreeMap<String, Startless>, settings: &Settings) -> Warning {
+    let names: Vec<String> =
+        found.iter().map(|(name, it)| format!("{name} ({} of {})", it.trajectories, it.of)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let count: usize = found.values().map(|it| it.trajectories).sum();
+    Warning {
+        kind: Kind::NoStart,
+        setting: Some("train".to_owned()),
+        file: None,
+        line: None,
+        column: None,
+        found: format!(
+            "{count} trajectories of the {split} split without a sample to start from, of the environments {}",
+            few(&names)
+        ),
+        expected: EXPECTED.to_owned(),
+        remedy: format!("training leaves them out; if it should not, {}", remedy(split, settings)),
+    }
+}
+
+/// What to do about trajectories of `split` without a start.
+fn remedy(split: Split, settings: &Settings) -> String {
+    let cut = settings.import.as_ref().is_some_and(|import| import.splits.validation.last.is_some());
+    let last = match split {
+        Split::Validation if cut => "raise `import.splits.validation.last`",
+        Split::Validation => "hold out other trajectories",
+        _ => {
+            "estimate such environments instead (`import.splits.adapt`), with `estimate.initial_state = \"estimated\"`"
+        }
+    };
+    format!("give the missing cells, leave out the channel that lacks them (`role = \"ignore\"`), or {last}")
+}

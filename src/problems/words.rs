@@ -1,0 +1,28 @@
+//! Lists, counts and cells in words.
+
+pub(crate) fn many(count: u64, what: &str) -> String {
+    match (count, what.strip_suffix('y')) {
+        (1, _) => format!("1 {what}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
+/// The first names, quoted, and how many more there are.
+pub(crate) fn listing<S: AsRef<str>>(names: &[S]) -> String {
+    const SHOWN: usize = 12;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{}`", name.as_ref())).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        rest => format!("{} and {rest} more", shown.join(", ")),
+    }
+}
+
+/// A cell as it is shown in a message: quoted, escaped, not too long.
+pub(crate) fn shown(cell: &str) -> String {
+    const SHOWN: usize = 40;
+    match cell.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{:?}...", &cell[..end]),
+        None => format!("{cell:?}"),
+    }
+}

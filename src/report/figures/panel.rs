@@ -1,0 +1,54 @@
+//! One panel of a picture of trajectories.
+
+use crate::report::axis::range;
+use crate::report::canvas::SERIES;
+use crate::report::input::{Input, Portrait};
+
+/// Environments at most.
+const MOST: usize = 4;
+
+/// A portrait whose lengths agree, one channel after the other.
+pub struct Panel<'a> {
+    pub title: &'a str,
+    pub times: &'a [f64],
+    pub truth: Vec<Vec<f64>>,
+    pub prediction: Vec<Vec<f64>>,
+    /// One list an input.
+    pub inputs: Vec<Vec<f64>>,
+}
+
+impl<'a> Panel<'a> {
+    /// Those of the first environments that have something to show.
+    pub fn all(input: &'a Input) -> Vec<Self> {
+        let channels = input.channels.len();
+        input.portraits.iter().filter_map(|it| Panel::new(it, channels, input.inputs.len())).take(MOST).collect()
+    }
+
+    fn new(portrait: &'a Portrait, channels: usize, inputs: usize) -> Option<Self> {
+        let length = portrait.times.len() * channels;
+        if length == 0 || portrait.truth.len() != length || portrait.prediction.len() != length {
+            return None;
+        }
+        let split = |values: &[f64], all: usize| -> Vec<Vec<f64>> {
+            (0..all.min(SERIES)).map(|c| values.iter().skip(c).step_by(all).copied().collect()).collect()
+        };
+        let is_driven = portrait.inputs.len() == portrait.times.len() * inputs;
+        let panel = Panel {
+            title: &portrait.title,
+            times: &portrait.times,
+            truth: split(&portrait.truth, channels),
+            prediction: split(&portrait.prediction, channels),
+            inputs: if is_driven { split(&portrait.inputs, inputs) } else { Vec::new() },
+        };
+        range(panel.truth.iter().flatten().copied()).map(|_| panel)
+    }
+
+    /// The range of channel `c`: all of the truth, and of the prediction as much as lies within as much again.
+    pub fn limits(&self, c: usize) -> Vec<f64> {
+        let Some((low, high)) = range(self.truth[c].iter().copied()) else { return Vec::new() };
+        let reach = (high - low).max(1e-3 * high.abs());
+        let near = range(self.prediction[c].iter().map(|value| value.clamp(low - reach, high + reach)));
+        let (first, last) = near.unwrap_or((low, high));
+        vec![low, high, first, last]
+    }
+}

@@ -1,0 +1,114 @@
+//! All that a report shows.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::{Evaluation, Row};
+use crate::schema;
+use crate::schema::{Grid, Quantity};
+
+/// `summary.json`: the figures of one run. `null` where a pipeline has no such figure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    pub pipeline: String,
+    /// The figures of the estimation.
+    #[serde(flatten)]
+    pub evaluation: Evaluation,
+    /// Wall time by stage, seconds, of the run that last did the stage.
+    pub seconds: BTreeMap<String, f64>,
+    pub device: String,
+    pub engine: String,
+    pub threads: usize,
+    pub seed: u64,
+    /// Tolerance of the data; errors below it mean nothing.
+    pub data_tolerance: Option<f64>,
+    /// `affine` or `quadratic`.
+    pub map: Option<String>,
+    /// What known equations give of the state where the system starts, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+    pub training_steps: u64,
+    /// Mean squared error on the validation split of the chosen model.
+    pub mse_validation: Option<f64>,
+}
+
+/// A training environment after training.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainingEnvironment {
+    pub environment: String,
+    /// Its context `[d_xi]`.
+    pub context: Vec<f64>,
+    /// Its known parameters `[d_p]`.
+    pub parameters: Vec<Option<f64>>,
+    /// What the map makes of its context `[d_p]`.
+    pub mapped: Vec<f64>,
+}
+
+/// Truth and prediction of one trajectory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Portrait {
+    /// Environment and its parameters in words.
+    pub title: String,
+    /// `[T]`.
+    pub times: Vec<f64>,
+    /// `[T, C]`, on a grid `[T, C, n_1, .., n_k]`.
+    pub truth: Vec<f64>,
+    /// As `truth`.
+    pub prediction: Vec<f64>,
+    /// What drives both `[T, U]`.
+    pub inputs: Vec<f64>,
+}
+
+/// One point of the loss curve. Losses are mean squared errors in the model's own (scaled) units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossPoint {
+    pub step: u64,
+    pub train: f64,
+    pub validation: Option<f64>,
+}
+
+/// One line of the comparison with published numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Which of our figures it stands beside: a field name of [`Summary`].
+    pub figure: String,
+    pub value: f64,
+    /// Method and publication.
+    pub source: String,
+}
+
+/// All that a report shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    pub title: String,
+    pub description: String,
+    pub summary: Summary,
+    pub time_unit: String,
+    pub channels: Vec<Quantity>,
+    pub inputs: Vec<schema::Input>,
+    /// Where each channel is a field; none where there is no space.
+    pub grid: Option<Grid>,
+    pub parameters: Vec<Quantity>,
+    pub training: Vec<TrainingEnvironment>,
+    /// Estimated environments, in ascending order of their id; of very many only some, and then `summary` counts more.
+    pub estimates: Vec<Row>,
+    pub portraits: Vec<Portrait>,
+    /// Whether the initial states of their predictions were fitted with the parameters.
+    pub initial_states_fitted: bool,
+    pub losses: Vec<LossPoint>,
+    pub published: Vec<Published>,
+    /// What could not be gathered for this report and why, such as the trajectories of an environment.
+    pub undrawn: Vec<String>,
+    /// The effective pipeline, as TOML, for the reader who wants to know exactly.
+    pub effective_pipeline: String,
+}
+
+impl Input {
+    /// Whether `estimates` are only some of the environments.
+    pub(crate) fn is_thinned(&self) -> bool {
+        self.estimates.len() < self.summary.evaluation.environments
+    }
+}
