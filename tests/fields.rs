@@ -2,7 +2,7 @@
 
 use approx::assert_relative_eq;
 use paramill::engine::{self, Batch, Device, Engine, Precision, Segment, Solver, Torch};
-use paramill::models::tensors::Tensors;
+use paramill::models::tensors::TensorModel;
 use paramill::models::{ConvNet, Fno, Model, Settings};
 use paramill::random::Stream;
 use paramill::schema::StateShape;
@@ -15,12 +15,12 @@ fn shape() -> StateShape {
     StateShape { channels: 2, space: vec![6, 5] }
 }
 
-fn models() -> [fn() -> Box<dyn Model>; 2] {
+fn models() -> [fn() -> Box<dyn TensorModel>; 2] {
     [|| Box::new(ConvNet::new(&shape(), 3, 4, 3, 0.5)), || Box::new(Fno::new(&shape(), 2, 2, 3, 4))]
 }
 
 /// An engine that takes each environment by itself, or all together.
-fn torch(model: Box<dyn Model>, apart: bool) -> Torch {
+fn torch(model: Box<dyn TensorModel>, apart: bool) -> Torch {
     Torch::new(model, (Solver::Rk4.tableau(1), 1), Device::Cpu, Precision::F64, apart)
 }
 

@@ -7,7 +7,7 @@ use crate::problems::Diagnostic;
 use crate::train;
 
 /// The model that `settings` name, at its place in `document`, if this build does not compute it.
-pub(super) fn uncomputable(document: &Document, settings: &train::Settings) -> Option<Diagnostic> {
+pub(crate) fn uncomputable(document: &Document, settings: &train::Settings) -> Option<Diagnostic> {
     let path = segments("train.model.kind");
     (!computes(&settings.model)).then(|| Diagnostic {
         place: document.value_place(&path),
