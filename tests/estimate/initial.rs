@@ -70,7 +70,7 @@ fn judged_by(model: &StoredModel, settings: &Settings, supports: &[Support], tru
         let error = DVector::from_fn(2, |k, _| it.context[k] - truth[k]);
         let information: DMatrix<f64> = it.covariance.clone().try_inverse().unwrap();
         let ratio = (&information * &error).dot(&error) / 2.0;
-        held += usize::from(ratio < FisherSnedecor::new(2.0, it.degrees).unwrap().inverse_cdf(0.9));
+        held += usize::from(ratio < FisherSnedecor::new(2.0, it.degrees_of_freedom).unwrap().inverse_cdf(0.9));
         squares += error.norm_squared();
     }
     (held as f64 / fitted.len() as f64, (squares / fitted.len() as f64).sqrt())
@@ -164,7 +164,7 @@ fn without_noise_both_give_the_same() {
         estimate_with(&settings, dataset, model, &root.path().join(format!("{initial_state:?}")), Split::Grid)
     });
     for (a, b) in observed.iter().zip(&estimated).filter(|(row, _)| row.in_hull == Some(true)) {
-        assert_eq!((a.status, b.status, a.points, a.degrees), (Status::Ok, Status::Ok, b.points, b.degrees));
+        assert_eq!((a.status, b.status, a.points, a.degrees_of_freedom), (Status::Ok, Status::Ok, b.points, b.degrees_of_freedom));
         for (a, b) in a.parameters.iter().zip(&b.parameters) {
             assert!((a.value - b.value).abs() < 0.05 * a.value, "{a:?} {b:?}");
             assert!(b.standard_error.is_finite());
