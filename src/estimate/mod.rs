@@ -39,4 +39,5 @@ pub use learned::map;
 pub use run::run;
 pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Noise, Settings};
 pub use table::output::Outcome;
+pub(crate) use table::output::repeated_column;
 pub use table::row::{ParameterEstimate, Row, Status, statuses_in_words};

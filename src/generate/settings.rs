@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::environments::select;
 use super::observation::Observation;
 use super::samples::sample_count;
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::{Problem, Problems};
 use crate::schema::Split;
 use crate::solve::{DOP853, DOPRI5, TSIT5, Tableau, Tolerance};
 use crate::systems;
@@ -138,15 +138,14 @@ impl SystemSettings {
     /// The name is unknown, or the equations are wrong; keys begin with `system`.
     pub fn find(&self) -> Result<&'static System, Vec<Problem>> {
         match self {
-            SystemSettings::Equations(equations) => equations.system().map_err(|mut problems| {
-                problems.iter_mut().for_each(|problem| problem.key = format!("system.{}", problem.key));
-                problems
-            }),
+            SystemSettings::Equations(equations) => equations
+                .system()
+                .map_err(|problems| problems.into_iter().map(|problem| problem.within("system")).collect::<Vec<_>>()),
             SystemSettings::Named(name) => systems::find(name).ok_or_else(|| {
                 let known: Vec<&str> = systems::all().iter().map(|system| system.name).collect();
                 let mut problems = Problems::default();
                 problems.unknown("system", name, "system", &known);
-                problems.0
+                problems.into_vec()
             }),
         }
     }

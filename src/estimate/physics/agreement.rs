@@ -2,7 +2,7 @@
 
 use crate::dataset::Manifest;
 use crate::generate::SystemSettings;
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::{Problem, Problems};
 use crate::schema::Quantity;
 use crate::systems::System;
 use crate::units::is_same_unit;
@@ -74,7 +74,7 @@ impl Quantities {
                 compare(key, parameter.name, parameter.unit, &known.unit, &mut problems);
             }
         }
-        problems.0
+        problems.into_vec()
     }
 }
 

@@ -181,9 +181,11 @@ impl Source {
     }
 
     fn in_header(&self, problem: Problem) -> Problem {
-        let mut problem = problem.file(&self.path);
-        problem.line = self.header_line;
-        problem
+        let problem = problem.file(&self.path);
+        match self.header_line {
+            Some(line) => problem.line(line),
+            None => problem,
+        }
     }
 
     /// Position of the column that the setting `key` names, with or without its unit.
