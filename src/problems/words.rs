@@ -1,10 +1,21 @@
 //! Lists, counts and cells in words.
 
+/// `1 row`, `2 rows`, `0 entries`.
 pub(crate) fn many(count: u64, what: &str) -> String {
     match (count, what.strip_suffix('y')) {
         (1, _) => format!("1 {what}"),
         (_, Some(stem)) => format!("{count} {stem}ies"),
         _ => format!("{count} {what}s"),
+    }
+}
+
+/// All names: `a`, or `one of a, b or c`.
+pub(crate) fn one_of<S: AsRef<str>>(names: &[S]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.as_slice() {
+        [] => "none".to_owned(),
+        [name] => (*name).to_owned(),
+        [head @ .., last] => format!("one of {} or {last}", head.join(", ")),
     }
 }
 
