@@ -121,7 +121,7 @@ fn layout(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
         }
     }
     if table.layout == Layout::Wide && !table.ignored_channels.is_empty() {
-        let remedy = "remove it: columns of a wide table that are no channel are ignored anyway";
+        let remedy = "remove it: other columns of a wide table are ignored anyway";
         report("table.ignored_channels".into(), "names of channels".into(), "none in a wide table", remedy);
     }
     let mut roles = BTreeSet::from([table.time.trim()]);
@@ -173,7 +173,7 @@ fn text(key: &str, delimiter: &str, decimal: &str, report: &mut impl FnMut(Strin
         report(format!("{key}.decimal"), shown(decimal), "`.` or `,`", "write one of the two");
     } else if decimal == delimiter {
         let found = "a comma, which is the delimiter too";
-        let remedy = "correct the delimiter: such files mostly have `;`";
+        let remedy = "correct the delimiter: such files mostly use `;`";
         report(format!("{key}.decimal"), found.into(), "another character than the delimiter", remedy);
     }
 }
@@ -231,7 +231,7 @@ fn events(settings: &Settings, report: &mut impl FnMut(String, String, &str, &st
         let only = |given: bool, wants: bool| (given != wants).then_some(if given { "a value" } else { "nothing" });
         if let Some(found) = only(event.column.is_some(), shape != Shape::Since) {
             let expected = "the column of the amounts for `cumulative` and `pulse`, and none for `since`";
-            say("column", found, expected, "name it, or remove it: `since` asks when, not how much");
+            say("column", found, expected, "name it, or remove it: `since` uses only the times of events");
         }
         if event.column.is_none() && event.column_unit.is_some() {
             say("column_unit", "a unit", "none without a column", "remove it");
@@ -262,7 +262,12 @@ fn events(settings: &Settings, report: &mut impl FnMut(String, String, &str, &st
                     ("time", event.time.is_some()),
                 ];
                 for (key, _) in of_file.iter().filter(|part| part.1) {
-                    say(key, "a value", "none without `file`", "remove it: rows of the table are read as it says");
+                    say(
+                        key,
+                        "a value",
+                        "none without `file`",
+                        "remove it: without `file`, rows are read as [import.table] says",
+                    );
                 }
             }
             Some(file) => {
@@ -329,7 +334,7 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
         let Selection { fraction, last, .. } = selection;
         if selection.ways() > 1 {
             let found = "more than one of `trajectories`, `fraction` and `last`";
-            report(format!("splits.{key}"), found.into(), "one of them", "choose by id, by lot, or by time");
+            report(format!("splits.{key}"), found.into(), "one of them", "choose by id, at random, or by time");
         }
         if let Some(last) = last.filter(|last| !(*last > 0.0 && *last < 1.0)) {
             let remedy = "write the share to cut off, such as 0.25";
@@ -355,7 +360,7 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
         report("splits.test.last".into(), "a second `last`".into(), "one: a trajectory has one end", remedy);
     }
     if splits.validation.is_empty() && !splits.estimates_all() {
-        let expected = "trajectories that choose the model: without them training cannot tell when it overfits";
+        let expected = "trajectories to select the model by: without them training cannot detect overfitting";
         let remedy = "name some under `trajectories`, or draw them with `fraction` and `import.splits.seed`";
         report("splits.validation".into(), "none".into(), expected, remedy);
     }

@@ -90,7 +90,7 @@ impl<'a> HeaderUnits<'a> {
             && !equal(stated, header)
         {
             let found = format!("the unit {}, which is not known", shown(header));
-            let remedy = format!("values are taken in {}, as the settings say", shown(stated));
+            let remedy = format!("values are read as {}, as the settings say", shown(stated));
             let note = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
             if !self.warnings.iter().any(|known| known.setting == note.setting && known.found == note.found) {
                 self.warnings.push(self.source.at_header(column, note));
@@ -116,7 +116,7 @@ impl<'a> HeaderUnits<'a> {
                 let found = format!("the unit {}, which cannot be compared with {}", shown(from), shown(wanted));
                 let setting = if key == "import.time_unit" { "time_column_unit" } else { "column_unit" };
                 let remedy = format!(
-                    "correct the one that is misspelt, or say what the values are in: `{setting} = {}` if they are to be taken as they are",
+                    "correct the misspelt unit, or set `{setting} = {}` if the values need no conversion",
                     shown(wanted)
                 );
                 let problem = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);

@@ -43,8 +43,8 @@ impl RowReader<'_> {
             let name = &self.header[column];
             let found = format!("an event row, {name} {}: a dose or the like", cell.shown());
             let remedy = format!(
-                "make an input of them with [[import.events]], or leave them out with `rows.{name} = 0` in [import.table]; what they say \
-                 of an environment can also be a parameter of [import.side_table]"
+                "read them as an input with [[import.events]], or leave them out with `rows.{name} = 0` in [import.table]; what is \
+                 constant in an environment can also be a parameter from [import.side_table]"
             );
             problems.push(self.at(column, Problem::new(Kind::EventRow, found, "rows of observations", remedy)));
         }
