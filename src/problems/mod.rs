@@ -10,4 +10,4 @@ pub use diagnostic::{Diagnostic, Place};
 pub(crate) use names::{nearest, suggestion};
 pub(crate) use problem::Problems;
 pub use problem::{Kind, LISTED, Problem};
-pub(crate) use words::{listing, many, shown};
+pub(crate) use words::{form_of, listing, many, shown};

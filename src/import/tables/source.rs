@@ -124,9 +124,11 @@ impl Source {
 
     /// Places a problem at the header.
     fn in_header(&self, problem: Problem) -> Problem {
-        let mut problem = problem.file(&self.path);
-        problem.line = self.header_line;
-        problem
+        let problem = problem.file(&self.path);
+        match self.header_line {
+            Some(line) => problem.line(line),
+            None => problem,
+        }
     }
 
     /// Position of a column, named with or without its unit or group; `None` and a problem if there is none, or more than one. `key` is the
