@@ -78,9 +78,9 @@ impl RowReader<'_> {
     pub fn time(&self, clock: &mut Clock, problems: &mut Problems) -> Option<Moment> {
         let (column, conversion) = self.columns.time?;
         let cell = self.row.cell(column);
-        let report = |flaw: CellError| {
-            let mut problem = flaw.problem(cell);
-            match flaw {
+        let report = |error: CellError| {
+            let mut problem = error.problem(cell);
+            match error {
                 CellError::Missing => {
                     problem.remedy = "fill it in or remove the row: a time is never missing".to_owned()
                 }
@@ -98,7 +98,7 @@ impl RowReader<'_> {
     fn value(&self, column: usize, conversion: Conversion, problems: &mut Problems) -> Option<f64> {
         let cell = self.row.cell(column);
         let value =
-            self.notation.value(cell).map_err(|flaw| problems.push(self.at(column, flaw.problem(cell)))).ok()?;
+            self.notation.value(cell).map_err(|error| problems.push(self.at(column, error.problem(cell)))).ok()?;
         let converted = conversion.apply(value);
         if converted.is_infinite() {
             problems.push(self.at(column, CellError::Infinite.problem(cell)));
