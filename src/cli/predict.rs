@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::arguments::Predict;
-use super::output::{complain, print};
+use super::output::{complain, of_options, print};
 use crate::atomic;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
@@ -179,14 +179,6 @@ fn known_inputs(
         ))),
         (Some(_), true) => Err(Error::Usage("--inputs: the model has no inputs; leave it out".to_owned())),
     }
-}
-
-/// Problems under the names of the options that they concern.
-fn of_options(mut problems: Vec<Problem>) -> Vec<Problem> {
-    for key in problems.iter_mut().filter_map(|problem| problem.setting.as_mut()) {
-        key.insert_str(0, "--");
-    }
-    problems
 }
 
 /// A table of inputs that cannot be used: a mistake in the arguments, or in the table.

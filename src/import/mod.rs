@@ -14,7 +14,7 @@ pub(crate) mod run;
 pub(crate) mod check;
 pub(crate) mod draft;
 
-pub use draft::guess;
+pub use draft::draft;
 
 pub use check::{Startless, Survey, check, survey};
 pub use error::Error;
