@@ -1,6 +1,6 @@
 //! The columns of a table of inputs: by the name of the input, or by the name that its column has in the archive.
 
-use crate::import::rows::header_units::{Conversions, Units};
+use crate::import::rows::header_units::{ConvertedColumns, HeaderUnits};
 use crate::import::tables::source::Source;
 use crate::problems::{Kind, Problem, Problems, shown};
 use crate::units::{Conversion, Unit, is_same_unit, split_header};
@@ -28,8 +28,8 @@ pub(crate) fn find_columns(
     warnings: &mut Vec<Problem>,
     problems: &mut Problems,
 ) -> Option<Vec<FoundColumn>> {
-    let (mut conversions, mut in_units) = (Conversions::new(), Problems::default());
-    let mut units = Units { source, warnings, conversions: &mut conversions, problems: &mut in_units };
+    let (mut conversions, mut in_units) = (ConvertedColumns::new(), Problems::default());
+    let mut units = HeaderUnits { source, warnings, conversions: &mut conversions, problems: &mut in_units };
     let mut found = Vec::with_capacity(wanted.len());
     for column in wanted {
         match column.find(source) {

@@ -8,10 +8,11 @@ use std::path::Path;
 use super::input_columns::{FoundColumn, TABLE, WantedColumn, find_columns};
 use crate::import::settings::Settings;
 use crate::import::settings::table::Origin;
-use crate::import::tables::cell::{Cell, Flaw, Writing};
+use crate::import::tables::cell::{Cell, CellError, Notation};
 use crate::import::tables::clock::{Clock, Moment};
+use crate::import::tables::csv::Syntax;
 use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Row, Source, syntax};
+use crate::import::tables::source::{Row, Source};
 use crate::problems::{Kind, Problem, Problems, shown};
 use crate::progress::Interrupt;
 use crate::schema::Input;
@@ -61,7 +62,7 @@ impl InputTable<'_> {
 
     fn samples(&self, path: &Path, problems: &mut Problems) -> Option<InputSamples> {
         let table = self.archive.map(|archive| &archive.table);
-        let writing = Writing::new(
+        let notation = Notation::new(
             table.map_or(".", |table| &table.decimal),
             table.map_or(&[][..], |table| table.missing.as_slice()),
         );
@@ -70,8 +71,8 @@ impl InputTable<'_> {
         let columns = find_columns(&self.wanted_columns(), &source, &mut samples.warnings, problems)?;
         let (&time, inputs) = columns.split_first()?;
         let counted_from = if self.origin.is_some() { Origin::First } else { Origin::File };
-        let mut clock = Clock::of(table, Some(counted_from), self.time_unit);
-        let origin = self.given_origin(&clock, &writing, time.1).map_err(|problem| problems.push(problem)).ok()?;
+        let mut clock = Clock::for_table(table, Some(counted_from), self.time_unit);
+        let origin = self.given_origin(&clock, &notation, time.1).map_err(|problem| problems.push(problem)).ok()?;
 
         let header = source.header.clone();
         let at = |row: &Row<'_>, column: usize, problem: Problem| {
@@ -80,11 +81,11 @@ impl InputTable<'_> {
         let (mut values, mut is_placed) = (Vec::with_capacity(inputs.len()), true);
         source.rows(&Interrupt::new(), problems, |row, problems| {
             let cell = row.cell(time.0);
-            let moment = clock.moment(cell, &writing, time.1);
+            let moment = clock.moment(cell, &notation, time.1);
             let moment = moment.map_err(|flaw| problems.push(at(row, time.0, problem_with_time(flaw, cell)))).ok();
             values.clear();
             for &(column, conversion) in inputs {
-                match value(&writing, row.cell(column), conversion) {
+                match value(&notation, row.cell(column), conversion) {
                     Ok(value) => values.push(value),
                     Err(flaw) => problems.push(at(row, column, problem_with_value(flaw, row.cell(column)))),
                 }
@@ -124,7 +125,7 @@ impl InputTable<'_> {
     fn open(&self, path: &Path, problems: &mut Problems) -> Option<Source> {
         let table = self.archive.map(|archive| &archive.table);
         let delimiter = table.map_or(",", |table| &table.delimiter);
-        let syntax = syntax(delimiter, table.and_then(|table| table.comment.as_deref()))?;
+        let syntax = Syntax::parse(delimiter, table.and_then(|table| table.comment.as_deref()))?;
         if let Ok(false) = path.try_exists() {
             let remedy = "check the path, which is relative to the current directory";
             let problem = Problem::new(Kind::UnreadableFile, "no such file", "a table", remedy);
@@ -170,7 +171,7 @@ impl InputTable<'_> {
     fn given_origin(
         &self,
         clock: &Clock,
-        writing: &Writing,
+        notation: &Notation,
         conversion: Conversion,
     ) -> Result<Option<GivenOrigin>, Problem> {
         let Some(text) = self.origin else { return Ok(None) };
@@ -179,14 +180,14 @@ impl InputTable<'_> {
             return Err(Problem::new(Kind::Setting, shown(text), expected, "leave it out").setting(ORIGIN));
         }
         let (cell, mut clock) = (Cell::from_text(text.trim()), clock.clone());
-        let refused = |flaw: Flaw| {
+        let refused = |flaw: CellError| {
             let remedy = match flaw {
-                Flaw::NoZone => "add the offset, such as `Z`",
+                CellError::NoZone => "add the offset, such as `Z`",
                 _ => "give a time as the table writes it",
             };
             Problem { remedy: remedy.to_owned(), ..flaw.problem(cell) }.setting(ORIGIN)
         };
-        let moment = clock.moment(cell, writing, conversion).map_err(refused)?;
+        let moment = clock.moment(cell, notation, conversion).map_err(refused)?;
         Ok(Some(GivenOrigin { moment, is_stamp: clock.reads_stamps() }))
     }
 
@@ -220,9 +221,9 @@ struct GivenOrigin {
 }
 
 /// The value of a cell in the dataset's unit; NaN if it is empty or a marker of a missing value.
-fn value(writing: &Writing, cell: Cell<'_>, conversion: Conversion) -> Result<f64, Flaw> {
-    let value = conversion.apply(writing.value(cell)?);
-    if value.is_infinite() { Err(Flaw::Infinite) } else { Ok(value) }
+fn value(notation: &Notation, cell: Cell<'_>, conversion: Conversion) -> Result<f64, CellError> {
+    let value = conversion.apply(notation.value(cell)?);
+    if value.is_infinite() { Err(CellError::Infinite) } else { Ok(value) }
 }
 
 /// The columns of inputs without any value.
@@ -232,13 +233,13 @@ fn empty_columns(samples: &InputSamples, inputs: &[FoundColumn]) -> impl Iterato
 }
 
 /// The problem with the time in `cell`, with a remedy in the table: the settings of the archive belong to a dataset that is already made.
-fn problem_with_time(flaw: Flaw, cell: Cell<'_>) -> Problem {
+fn problem_with_time(flaw: CellError, cell: Cell<'_>) -> Problem {
     match flaw {
-        Flaw::Missing => {
+        CellError::Missing => {
             let remedy = "fill it in or remove the row: a time is never missing".to_owned();
             Problem { remedy, ..flaw.problem(cell) }
         }
-        Flaw::Text | Flaw::Censored => {
+        CellError::Text | CellError::Censored => {
             Problem { remedy: "correct the cell or remove the row".to_owned(), ..flaw.problem(cell) }
         }
         _ => problem_with_value(flaw, cell),
@@ -246,17 +247,21 @@ fn problem_with_time(flaw: Flaw, cell: Cell<'_>) -> Problem {
 }
 
 /// The same of the value in a cell.
-fn problem_with_value(flaw: Flaw, cell: Cell<'_>) -> Problem {
+fn problem_with_value(flaw: CellError, cell: Cell<'_>) -> Problem {
     let problem = flaw.problem(cell);
     let remedy = match flaw {
-        Flaw::Missing | Flaw::Text | Flaw::Censored => "leave the cell empty where there is no value",
-        Flaw::DecimalComma | Flaw::DecimalPoint | Flaw::Thousands(_) => {
+        CellError::Missing | CellError::Text | CellError::Censored => "leave the cell empty where there is no value",
+        CellError::DecimalComma | CellError::DecimalPoint | CellError::Thousands(_) => {
             "write numbers as in the archive, without separators of thousands"
         }
-        Flaw::UnreadableStamp | Flaw::UnreadableElapsed | Flaw::NoDate | Flaw::NoZone | Flaw::Ambiguous => {
+        CellError::UnreadableStamp
+        | CellError::UnreadableElapsed
+        | CellError::NoDate
+        | CellError::NoZone
+        | CellError::Ambiguous => {
             "write it as in the archive, with its offset from UTC unless a time zone is declared there"
         }
-        Flaw::Infinite | Flaw::TimeStamp | Flaw::Distant | Flaw::MixedTimes => return problem,
+        CellError::Infinite | CellError::TimeStamp | CellError::Distant | CellError::MixedTimes => return problem,
     };
     Problem { remedy: remedy.to_owned(), ..problem }
 }

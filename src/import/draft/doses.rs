@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::names::{AMOUNT, AMOUNTS, EVENT, OF_DOSES, TIMES, VALUES, is_dose, is_quantity};
 use super::profile::{MARKERS, Profile};
 use super::rows::distinct;
-use crate::import::rows::marks::{Mark, of_events};
+use crate::import::rows::marks::{Mark, event_mark};
 
 /// Most ways of giving a dose that become inputs of their own.
 const MOST_ROUTES: usize = 4;
@@ -188,7 +188,7 @@ fn notes_on_repeats(profiles: &[Profile], given: &[usize]) -> Vec<String> {
     let marks =
         [("addl", &(|number: f64| number > 0.0) as &dyn Fn(f64) -> bool), ("ss", &|number| codes.contains(&number))];
     let mut notes = Vec::new();
-    for (mark, counts) in marks.into_iter().filter_map(|(name, counts)| Some((of_events(name)?, counts))) {
+    for (mark, counts) in marks.into_iter().filter_map(|(name, counts)| Some((event_mark(name)?, counts))) {
         let Some(column) = find(mark.names) else { continue };
         let repeats = |row: usize| interval.is_none_or(|interval| is_set(interval, row));
         let count = given.iter().filter(|&&row| counts(column.numbers_of_rows[row]) && repeats(row)).count();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::import::rows::marks::plain;
+use crate::import::rows::marks::bare_name;
 
 /// Columns of times.
 pub(crate) const TIMES: &[&str] = &[
@@ -348,7 +348,7 @@ fn without_number(word: &str) -> &str {
 /// What the words of `name` say of whether it is an input.
 pub(crate) fn input_hint(name: &str) -> InputHint {
     let words = words(name);
-    let joined: Cow<'_, str> = plain(name).into();
+    let joined: Cow<'_, str> = bare_name(name).into();
     if has(&words, &["measured", "actual", "feedback", "pv", "response", "reading"]) {
         InputHint::None
     } else if has(&words, SET) || SET.contains(&without_number(&joined)) {

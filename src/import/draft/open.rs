@@ -8,7 +8,8 @@ use super::petab;
 use crate::import::tables::cell::Cell;
 use crate::import::tables::csv::Syntax;
 use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Source, head, syntax};
+use crate::import::tables::source::Source;
+use crate::import::tables::text::beginning;
 use crate::problems::{Kind, Problem, Problems, shown};
 use crate::regular;
 
@@ -68,10 +69,10 @@ pub(crate) fn open(path: &Path) -> Result<Opened, Vec<Problem>> {
     };
     let name = first.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     let file = SourceFile { name, path: first, environment: None, trajectory: None };
-    if let Some(text) = head(&file.path) {
+    if let Some(text) = beginning(&file.path) {
         archive.sniff(&text);
     }
-    let syntax = syntax(&archive.delimiter, archive.comment.then_some("#")).ok_or_else(Vec::new)?;
+    let syntax = Syntax::parse(&archive.delimiter, archive.comment.then_some("#")).ok_or_else(Vec::new)?;
     let mut problems = Problems::default();
     let Some(source) = Source::open(&file, KEY, syntax, &mut problems) else { return Err(problems.into_vec()) };
     if let Some((found, remedy)) = no_header(&source.header, &archive) {
@@ -94,8 +95,8 @@ impl Opened {
 
 /// Why the first row is not a header, and what to do: half of its cells or more are numbers.
 fn no_header(header: &[String], archive: &Archive) -> Option<(String, &'static str)> {
-    let writing = archive.writing();
-    let is_number = |cell: &&String| writing.number(Cell::from_text(cell)).is_ok();
+    let notation = archive.notation();
+    let is_number = |cell: &&String| notation.number(Cell::from_text(cell)).is_ok();
     let first = header.iter().find(is_number)?;
     let is_none = 2 * header.iter().filter(is_number).count() >= header.len();
     let remedy = match archive.comment {

@@ -8,9 +8,9 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use super::names::{ENVIRONMENTS, ROW_NUMBERS, TIMES};
-use crate::import::rows::marks::plain;
+use crate::import::rows::marks::bare_name;
 use crate::import::tables::batch::EXACT;
-use crate::import::tables::cell::{Cell, Flaw, Writing, is_time_stamp};
+use crate::import::tables::cell::{Cell, CellError, Notation, is_time_stamp};
 use crate::import::tables::elapsed::elapsed;
 use crate::import::tables::source::Source;
 use crate::problems::Problems;
@@ -71,7 +71,7 @@ impl Profile {
     }
 
     pub fn is_called(&self, names: &[&str]) -> bool {
-        names.contains(&plain(&self.name).as_str())
+        names.contains(&bare_name(&self.name).as_str())
     }
 
     /// Whether it numbers the rows of the file, and has such a name.
@@ -125,7 +125,7 @@ impl Profile {
     /// Its unit of time: in brackets, or after `_` behind a name of times.
     pub fn unit_of_time(&self) -> Option<&str> {
         let (name, ending) = self.name.split_once('_').unwrap_or((&self.name, ""));
-        let unit = self.unit.as_deref().unwrap_or(if TIMES.contains(&plain(name).as_str()) { ending } else { "" });
+        let unit = self.unit.as_deref().unwrap_or(if TIMES.contains(&bare_name(name).as_str()) { ending } else { "" });
         Unit::parse(unit).and(Some(unit))
     }
 }
@@ -136,7 +136,7 @@ pub(crate) fn are_kept(profiles: &[Profile]) -> bool {
 }
 
 /// Profiles the columns of a table by its first rows.
-pub(crate) fn profile(source: &mut Source, writing: &Writing, problems: &mut Problems) -> Vec<Profile> {
+pub(crate) fn profile(source: &mut Source, notation: &Notation, problems: &mut Problems) -> Vec<Profile> {
     let profile = |(column, header): (usize, &String)| {
         let (name, _) = split_header(header);
         Profile {
@@ -171,7 +171,7 @@ pub(crate) fn profile(source: &mut Source, writing: &Writing, problems: &mut Pro
                 profile.changes += 1;
             }
             cell.text().as_ref().clone_into(&mut profile.last);
-            let number = writing.number(cell);
+            let number = notation.number(cell);
             if rows <= kept {
                 profile.codes.push(if cell == Cell::Missing { 0 } else { code(&profile.last) });
                 profile.numbers_of_rows.push(number.unwrap_or(f64::NAN));
@@ -180,7 +180,7 @@ pub(crate) fn profile(source: &mut Source, writing: &Writing, problems: &mut Pro
             match number {
                 Ok(_) => profile.numbers += 1,
                 Err(_) if cell == Cell::Missing => {}
-                Err(Flaw::TimeStamp) => profile.stamps += 1,
+                Err(CellError::TimeStamp) => profile.stamps += 1,
                 Err(_) if matches!(cell, Cell::Text(text) if is_time_stamp(text) || elapsed(text).is_some()) => {
                     profile.stamps += 1;
                 }
@@ -198,7 +198,7 @@ pub(crate) fn profile(source: &mut Source, writing: &Writing, problems: &mut Pro
 }
 
 /// Adds another file of the same kind: what it has in columns that seemed constant. Reads at most `left` rows, and takes them off.
-pub(crate) fn profile_elsewhere(profiles: &mut [Profile], source: &mut Source, writing: &Writing, left: &mut usize) {
+pub(crate) fn profile_elsewhere(profiles: &mut [Profile], source: &mut Source, notation: &Notation, left: &mut usize) {
     let columns: Vec<Option<usize>> =
         profiles.iter().map(|profile| source.header.iter().position(|name| *name == profile.header)).collect();
     let mut first: Vec<Option<String>> = vec![None; profiles.len()];
@@ -212,7 +212,7 @@ pub(crate) fn profile_elsewhere(profiles: &mut [Profile], source: &mut Source, w
             let Some(cell) = column.map(|column| row.cell(column)).filter(|cell| *cell != Cell::Missing) else {
                 continue;
             };
-            match writing.number(cell) {
+            match notation.number(cell) {
                 Ok(_) => profile.numbers += 1,
                 Err(_) if profile.stamps > 0 => profile.stamps += 1,
                 Err(_) => {

@@ -15,11 +15,11 @@ use crate::problems::Problem;
 /// If there is no table that can be read, or none of its columns can be a channel.
 pub fn draft(path: &Path) -> Result<String, Vec<Problem>> {
     let mut opened = open(path)?;
-    let writing = opened.archive.writing();
-    let mut profiles = profile(&mut opened.source, &writing, &mut opened.problems);
+    let notation = opened.archive.notation();
+    let mut profiles = profile(&mut opened.source, &notation, &mut opened.problems);
     let mut left = ROWS;
     for mut source in opened.others() {
-        profile_elsewhere(&mut profiles, &mut source, &writing, &mut left);
+        profile_elsewhere(&mut profiles, &mut source, &notation, &mut left);
         if left == 0 {
             break;
         }

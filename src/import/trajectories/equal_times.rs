@@ -15,7 +15,7 @@
 use super::event::Event;
 use super::tally::Tally;
 use crate::import::rows::merge::Series;
-use crate::import::rows::places::Place;
+use crate::import::rows::source_lines::SourceLine;
 use crate::import::settings::Settings;
 use crate::import::settings::events::{EqualTimes, Shape};
 use crate::import::settings::table::Disorder;
@@ -76,7 +76,7 @@ impl Ties {
 struct Tie {
     moment: Moment,
     /// Where the rows of the samples stand.
-    samples: Vec<Place>,
+    samples: Vec<SourceLine>,
     /// The nearest other times at which a state was observed, before and after.
     nearest: [Option<Moment>; 2],
 }
@@ -165,7 +165,7 @@ impl Timeline<'_> {
     }
 
     /// Times and places of the rows with an observed state.
-    fn observed(&self) -> impl Iterator<Item = (Moment, Place)> {
+    fn observed(&self) -> impl Iterator<Item = (Moment, SourceLine)> {
         let (parts, states) = (self.rows.len(), self.settings.states().count());
         self.rows.iter().enumerate().flat_map(move |(part, series)| series.observed(part, parts, states))
     }
@@ -197,7 +197,12 @@ impl Timeline<'_> {
     ///
     /// # Errors
     /// Why that cannot be told.
-    fn precedes(&self, (input, k): (usize, usize), sample: Place, is_in_order: bool) -> Result<bool, &'static str> {
+    fn precedes(
+        &self,
+        (input, k): (usize, usize),
+        sample: SourceLine,
+        is_in_order: bool,
+    ) -> Result<bool, &'static str> {
         let event = &self.events[input][k];
         let said = self.settings.at_equal_times;
         match said {
@@ -220,10 +225,10 @@ impl Timeline<'_> {
 
     /// Whether the rows of samples and events of each file are in the order of time.
     fn is_in_order(&self) -> bool {
-        let mut events: Vec<(Place, Moment)> =
+        let mut events: Vec<(SourceLine, Moment)> =
             self.events.iter().flatten().filter_map(|event| Some((event.place?, event.moment))).collect();
         events.sort_unstable();
-        let follows = |earlier: (Place, Moment), later: (Place, Moment)| {
+        let follows = |earlier: (SourceLine, Moment), later: (SourceLine, Moment)| {
             earlier.0.file() != later.0.file() || earlier.1 <= later.1
         };
         events.windows(2).all(|pair| follows(pair[0], pair[1]))
@@ -245,7 +250,7 @@ impl Timeline<'_> {
         brief: &[(usize, usize)],
         is_in_order: bool,
     ) -> Result<Vec<usize>, &'static str> {
-        let before = |&sample: &Place| {
+        let before = |&sample: &SourceLine| {
             let precedes = |&pulse: &(usize, usize)| self.precedes(pulse, sample, is_in_order);
             let precede: Result<Vec<bool>, _> = brief.iter().map(precedes).collect();
             Ok(precede?.into_iter().filter(|&precedes| precedes).count())
@@ -288,10 +293,10 @@ impl Timeline<'_> {
             self.events[input][k].begins = self.time(begins);
             start = start.min(begins);
         }
-        let first: Vec<Place> =
+        let first: Vec<SourceLine> =
             tie.samples.iter().zip(before).filter(|(_, count)| **count == 0).map(|(&place, _)| place).collect();
         for series in self.rows.iter_mut().filter(|_| is_split) {
-            for (moment, place) in series.moments.iter_mut().zip(series.places.iter()) {
+            for (moment, place) in series.moments.iter_mut().zip(series.lines.iter()) {
                 if *moment == tie.moment && first.contains(&place) {
                     *moment = start;
                 }

@@ -7,13 +7,14 @@ use super::report::Counts;
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
 use crate::import::rows::columns::{EventColumns, TableColumns};
-use crate::import::rows::header_units::Units;
+use crate::import::rows::header_units::HeaderUnits;
 use crate::import::rows::row::RowReader;
 use crate::import::settings::Settings;
-use crate::import::tables::cell::Writing;
+use crate::import::tables::cell::Notation;
 use crate::import::tables::clock::Clock;
+use crate::import::tables::csv::Syntax;
 use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Source, syntax};
+use crate::import::tables::source::Source;
 use crate::problems::{Problem, Problems};
 use crate::progress::Interrupt;
 
@@ -59,11 +60,11 @@ impl EventFiles<'_> {
         let key = format!("import.events[{index}]");
         let name = event.file.clone()?;
         let file = SourceFile { path: directory.join(&name), name, environment: None, trajectory: None };
-        let syntax = syntax(event.delimiter.as_ref().unwrap_or(&table.delimiter), table.comment.as_deref())?;
+        let syntax = Syntax::parse(event.delimiter.as_ref().unwrap_or(&table.delimiter), table.comment.as_deref())?;
         let mut source = Source::open(&file, &format!("{key}.file"), syntax, problems)?;
-        let mut units = Units { source: &source, warnings, conversions: &mut counts.conversions, problems };
+        let mut units = HeaderUnits { source: &source, warnings, conversions: &mut counts.conversions, problems };
         let mut complete = true;
-        let mut find = |part: &str, name: &String, units: &mut Units<'_>| {
+        let mut find = |part: &str, name: &String, units: &mut HeaderUnits<'_>| {
             let column = source.column(&format!("{key}.{part}"), name, units.problems);
             complete &= column.is_some();
             column
@@ -80,10 +81,10 @@ impl EventFiles<'_> {
         }
         let columns =
             TableColumns { environment, trajectory, time, events: vec![(index, found)], ..Default::default() };
-        let writing = Writing::new(&table.decimal, &[]);
+        let notation = Notation::new(&table.decimal, &[]);
         let header = source.header.clone();
         let finished = source.rows(interrupt, problems, |row, problems| {
-            let reader = RowReader { file: &file, header: &header, row, columns: &columns, writing: &writing };
+            let reader = RowReader { file: &file, header: &header, row, columns: &columns, notation: &notation };
             events.take(settings, &reader, 0, clock, counts, problems);
         });
         file.parent(sha256_of_file(&file.path), problems).filter(|_| finished)

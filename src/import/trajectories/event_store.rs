@@ -5,10 +5,10 @@ use std::io;
 
 use super::event::Event;
 use super::report::Counts;
-use crate::import::rows::places::Place;
 use crate::import::rows::row::RowReader;
-use crate::import::rows::store::{Store, Track};
-use crate::import::rows::unmet::Unmet;
+use crate::import::rows::source_lines::SourceLine;
+use crate::import::rows::store::{Store, StoredRecord};
+use crate::import::rows::unmet::UnmetValues;
 use crate::import::rows::unread_marks::UnreadMarks;
 use crate::import::settings::Settings;
 use crate::import::tables::clock::{Clock, Moment};
@@ -18,7 +18,7 @@ use crate::problems::{Kind, Problem, Problems, listing};
 pub(crate) struct EventStore {
     store: Store,
     /// Of each input, the values in its conditions that no row has.
-    unmet: Vec<Unmet>,
+    unmet: Vec<UnmetValues>,
     /// Columns that change what rows mean and are not read.
     unread: UnreadMarks,
 }
@@ -26,7 +26,7 @@ pub(crate) struct EventStore {
 impl EventStore {
     /// A store without events, of the inputs in `settings`.
     pub fn new(settings: &Settings) -> Self {
-        let unmet = settings.events.iter().map(|event| Unmet::new(&event.rows)).collect();
+        let unmet = settings.events.iter().map(|event| UnmetValues::new(&event.rows)).collect();
         EventStore { store: Store::new(settings.events.len(), 1), unmet, unread: UnreadMarks::default() }
     }
 
@@ -43,8 +43,8 @@ impl EventStore {
         let mut is_event = false;
         for (index, event) in &reader.columns.events {
             let columns = event.conditions.iter().map(|condition| condition.0);
-            self.unmet[*index].see(reader.row, columns, reader.writing);
-            if !event.conditions.iter().all(|(column, it)| reader.writing.meets(it, reader.row.cell(*column))) {
+            self.unmet[*index].see(reader.row, columns, reader.notation);
+            if !event.conditions.iter().all(|(column, it)| reader.notation.meets(it, reader.row.cell(*column))) {
                 continue;
             }
             is_event = true;
@@ -55,27 +55,27 @@ impl EventStore {
                 None => Some(0.0),
             };
             let time = reader.time(clock, problems);
-            let record = self.store.track(reader, problems);
+            let record = self.store.record(reader, problems);
             if let (Some(amount), Some(time), Some(record)) = (amount, time, record) {
-                self.store.push(record, *index, time, &[amount], Place::new(file, reader.row.line));
+                self.store.push(record, *index, time, &[amount], SourceLine::new(file, reader.row.line));
             }
         }
         is_event
     }
 
     /// The records that have events so far.
-    pub fn records(&self) -> &[Track] {
-        &self.store.tracks
+    pub fn records(&self) -> &[StoredRecord] {
+        &self.store.records
     }
 
     /// Reports a temporary file that could not be written.
     pub fn report_failure(&mut self, problems: &mut Problems) {
-        self.store.check(problems);
+        self.store.finish(problems);
     }
 
     /// Whether the record of a row has had an event.
     pub fn has_event(&mut self, reader: &RowReader<'_>) -> bool {
-        self.store.known(reader, None).is_some()
+        self.store.find_row(reader, None).is_some()
     }
 
     /// Warns of values in conditions that no row has, and of columns that are not read.
@@ -88,12 +88,12 @@ impl EventStore {
 
     /// Warns of events whose record has no samples.
     pub fn unmatched(&self, store: &Store) -> Option<Problem> {
-        let environments: BTreeSet<&str> = store.tracks.iter().map(Track::environment).collect();
+        let environments: BTreeSet<&str> = store.records.iter().map(StoredRecord::environment).collect();
         let acts = |environment: &str, trajectory: &str| match trajectory.is_empty() {
             true => environments.contains(environment),
             false => store.find(environment, trajectory).is_some(),
         };
-        let records = self.store.tracks.iter().filter(|record| !acts(record.environment(), record.trajectory()));
+        let records = self.store.records.iter().filter(|record| !acts(record.environment(), record.trajectory()));
         let names: BTreeSet<String> = records
             .map(|record| match record.trajectory() {
                 "" => record.environment().to_owned(),
@@ -125,7 +125,7 @@ impl EventStore {
             for ((events, rows), input) in events.iter_mut().zip(self.store.rows(record)?).zip(&settings.events) {
                 events.extend(rows.moments.iter().enumerate().map(|(row, &moment)| {
                     let (time, amount, copies) = (time(moment), rows.states[row], rows.copies(row));
-                    let place = rows.places.get(row).filter(|_| input.file.is_none());
+                    let place = rows.lines.get(row).filter(|_| input.file.is_none());
                     Event { time, amount, copies, moment, place, begins: time }
                 }));
             }

@@ -15,21 +15,22 @@ use super::segment::Segment;
 use super::split_records::split_records;
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
-use crate::import::rows::bulk::Plain;
+use crate::import::rows::bulk::BulkReader;
 use crate::import::rows::columns::{ChannelNames, TableColumns};
 use crate::import::rows::petab;
-use crate::import::rows::places::Place;
 use crate::import::rows::row::RowReader;
+use crate::import::rows::source_lines::SourceLine;
 use crate::import::rows::store::Store;
-use crate::import::rows::unmet::Unmet;
+use crate::import::rows::unmet::UnmetValues;
 use crate::import::rows::unread_marks::UnreadMarks;
 use crate::import::settings::Settings;
 use crate::import::settings::table::Layout;
-use crate::import::tables::cell::Writing;
+use crate::import::tables::cell::Notation;
 use crate::import::tables::clock::Clock;
+use crate::import::tables::csv::Syntax;
 use crate::import::tables::files;
 use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Source, syntax};
+use crate::import::tables::source::Source;
 use crate::problems::shown;
 use crate::problems::{Kind, Problem, Problems};
 use crate::progress::Interrupt;
@@ -53,18 +54,18 @@ pub(crate) struct Trajectories {
 impl Trajectories {
     /// The id of the environment of a trajectory.
     pub fn environment(&self, segment: usize) -> &str {
-        self.store.tracks[self.segments[segment].record].environment()
+        self.store.records[self.segments[segment].record].environment()
     }
 
     /// The id of a trajectory.
     pub fn id(&self, segment: usize) -> Cow<'_, str> {
         let segment = &self.segments[segment];
-        segment.id(&self.store.tracks[segment.record])
+        segment.id(&self.store.records[segment.record])
     }
 
     /// The positions of the trajectories of each environment.
     pub fn environments(&self) -> Vec<Range<usize>> {
-        let environment = |segment: &Segment| self.store.tracks[segment.record].environment();
+        let environment = |segment: &Segment| self.store.records[segment.record].environment();
         let mut end = 0;
         let of_one = |segments: &[Segment]| {
             let start = end;
@@ -112,10 +113,10 @@ pub(crate) fn read(
     problems: &mut Problems,
 ) -> Option<Trajectories> {
     let table = &settings.table;
-    let syntax = syntax(&table.delimiter, table.comment.as_deref())?;
+    let syntax = Syntax::parse(&table.delimiter, table.comment.as_deref())?;
     let files = files::find(directory, &table.file, "import.table.file", problems);
-    let writing = Writing::new(&table.decimal, &table.missing);
-    let mut reading = Reading::new(settings, &writing);
+    let notation = Notation::new(&table.decimal, &table.missing);
+    let mut reading = Reading::new(settings, &notation);
     let (mut complete, mut finished) = (!files.is_empty(), true);
     let (mut parents, mut warnings) = (Vec::new(), Vec::new());
     for (index, file) in files.iter().enumerate() {
@@ -143,9 +144,9 @@ pub(crate) fn read(
         Some(files) => parents.extend(files),
         None => complete = false,
     }
-    store.check(problems);
+    store.finish(problems);
     events.report_failure(problems);
-    let lacks_rows = store.tracks.is_empty();
+    let lacks_rows = store.records.is_empty();
     if complete && finished {
         if lacks_rows && problems.is_empty() {
             let found = "no row that `rows` keeps";
@@ -174,7 +175,7 @@ pub(crate) fn read(
     warnings.extend(counts.clock_warning());
     warnings.extend(events.unmatched(&store));
     store.forget_ids();
-    warnings.extend(petab::ignored(&filled, &files));
+    warnings.extend(petab::warnings(&filled, &files));
     warnings.extend(clock.short().map(|short| {
         let remedy = "it is read as hours and minutes; if it is not, set `import.table.time_format = \"%M:%S\"`";
         let problem = Problem::new(Kind::TimeStamp, shown(short), "hours, minutes and seconds", remedy);
@@ -204,7 +205,7 @@ fn missing_unit(clock: &Clock, settings: &Settings) -> Option<Problem> {
 /// What is kept from one file to the next.
 struct Reading<'a> {
     settings: &'a Settings,
-    writing: &'a Writing,
+    notation: &'a Notation,
     clock: Clock,
     names: ChannelNames,
     store: Store,
@@ -215,13 +216,13 @@ struct Reading<'a> {
     /// Columns of a PEtab problem that are not read, but filled in by rows.
     filled: BTreeSet<String>,
     /// Values in the table's conditions that no row has.
-    unmet: Unmet,
+    unmet: UnmetValues,
     /// Columns that change what rows mean and are not read.
     unread: UnreadMarks,
 }
 
 impl<'a> Reading<'a> {
-    fn new(settings: &'a Settings, writing: &'a Writing) -> Self {
+    fn new(settings: &'a Settings, notation: &'a Notation) -> Self {
         let channels = settings.sampled().count();
         let (parts, width) = match settings.table.layout {
             Layout::Wide => (1, channels),
@@ -229,7 +230,7 @@ impl<'a> Reading<'a> {
         };
         Reading {
             settings,
-            writing,
+            notation,
             clock: Clock::new(settings),
             names: ChannelNames::new(settings),
             store: Store::new(parts, width),
@@ -237,7 +238,7 @@ impl<'a> Reading<'a> {
             state: Vec::new(),
             counts: Counts::new(settings),
             filled: BTreeSet::new(),
-            unmet: Unmet::new(&settings.table.rows),
+            unmet: UnmetValues::new(&settings.table.rows),
             unread: UnreadMarks::default(),
         }
     }
@@ -253,10 +254,10 @@ impl<'a> Reading<'a> {
         problems: &mut Problems,
     ) -> bool {
         let header = source.header.clone();
-        source.rows_together(interrupt, problems, |row, problems| {
-            let reader = RowReader { file, header: &header, row, columns, writing: self.writing };
-            let Reading { clock, writing, names, store, .. } = self;
-            let bulk = Plain { clock, writing, names, store, file: index }.take(&reader);
+        source.rows_in_bulk(interrupt, problems, |row, problems| {
+            let reader = RowReader { file, header: &header, row, columns, notation: self.notation };
+            let Reading { clock, notation, names, store, .. } = self;
+            let bulk = BulkReader { clock, notation, names, store, file: index }.take(&reader);
             self.counts.rows += bulk.max(1) as u64;
             if bulk == 0 {
                 self.row(index, &reader, problems);
@@ -268,10 +269,11 @@ impl<'a> Reading<'a> {
     /// Reads one row.
     fn row(&mut self, file: usize, reader: &RowReader<'_>, problems: &mut Problems) {
         let columns = reader.columns;
-        self.unmet.see(reader.row, columns.conditions.iter().map(|condition| condition.0), self.writing);
-        if !columns.of_resets.is_empty() && (self.store.known(reader, None).is_some() || self.events.has_event(reader))
+        self.unmet.see(reader.row, columns.conditions.iter().map(|condition| condition.0), self.notation);
+        if !columns.of_resets.is_empty()
+            && (self.store.find_row(reader, None).is_some() || self.events.has_event(reader))
         {
-            self.unread.later(reader, &columns.of_resets);
+            self.unread.reset(reader, &columns.of_resets);
         }
         if self.events.take(self.settings, reader, file, &mut self.clock, &mut self.counts, problems) {
             return;
@@ -288,11 +290,11 @@ impl<'a> Reading<'a> {
                 None => return,
             },
         };
-        if reader.is_event(problems) || reader.columns.petab.refuses(reader, &mut self.filled, problems) {
+        if reader.is_event(problems) || reader.is_refused_by_petab(&mut self.filled, problems) {
             return;
         }
         let time = reader.time(&mut self.clock, problems);
-        let place = Place::new(file, reader.row.line);
+        let place = SourceLine::new(file, reader.row.line);
         let usable = match layout {
             Layout::Wide => reader.state(&mut self.state, problems),
             Layout::Long => {
@@ -303,10 +305,10 @@ impl<'a> Reading<'a> {
         };
         let is_observed = self.state.iter().any(|value| !value.is_nan());
         self.unread.sample(reader, &columns.of_samples, is_observed);
-        let Some(record) = self.store.track(reader, problems) else { return };
+        let Some(record) = self.store.record(reader, problems) else { return };
         match time {
             Some(time) if usable => self.store.push(record, channel.unwrap_or(0), time, &self.state, place),
-            _ => self.store.tracks[record].broken = true,
+            _ => self.store.records[record].broken = true,
         }
     }
 }

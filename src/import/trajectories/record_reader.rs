@@ -9,7 +9,8 @@ use super::event_store::EventStore;
 use super::report::Counts;
 use super::resample::resample;
 use super::samples::Samples;
-use crate::import::rows::merge::{Rules, Series, first_observed, gather, shown_twice};
+use crate::import::rows::merge::{MergeRules, Series, first_observed, merge};
+use crate::import::rows::set_back::shown_twice;
 use crate::import::rows::store::Store;
 use crate::import::settings::Settings;
 use crate::import::tables::clock::{Clock, Moment};
@@ -41,10 +42,10 @@ impl RecordReader<'_> {
         let (disorder, duplicates) = (self.settings.table.disorder, self.settings.table.duplicates);
         let (clock, files) = (self.clock, self.files);
         let local = clock.reads_stamps() && self.settings.table.time_zone.is_some();
-        let rules = Rules { disorder, duplicates, whose, channels: &channels, clock, local, files };
+        let rules = MergeRules { disorder, duplicates, whose, channels: &channels, clock, local, files };
         let mut rows = store.rows(record)?;
         let first = first_observed(&rows, self.settings.states().count());
-        let record = &store.tracks[record];
+        let record = &store.records[record];
         let time = |moment| self.clock.time(moment, first.unwrap_or(moment));
         let mut events = self.events.read(self.settings, record.environment(), record.trajectory(), time)?;
         if let Some(first) = first {
@@ -53,7 +54,7 @@ impl RecordReader<'_> {
             timeline.order_equal_times(&mut counts.ties, problems);
         }
         let events: Vec<Vec<Event>> = events.into_iter().map(merged).collect();
-        let (series, changes) = gather(rows, &rules, &mut |problem| problems.push(problem));
+        let (series, changes) = merge(rows, &rules, &mut |problem| problems.push(problem));
         counts.changes.add(&changes);
         for &moment in &changes.differing {
             counts.differing.add(|| format!("time {} of {whose}", clock.shown(moment)));
@@ -84,8 +85,8 @@ impl RecordReader<'_> {
 }
 
 /// The samples at times in the dataset's unit; reports two times that become the same number.
-fn timed(series: Series, first: Option<Moment>, rules: &Rules<'_>, problems: &mut Problems) -> Samples {
-    let Series { moments, states, places, .. } = series;
+fn timed(series: Series, first: Option<Moment>, rules: &MergeRules<'_>, problems: &mut Problems) -> Samples {
+    let Series { moments, states, lines: places, .. } = series;
     let time = |moment: Moment| rules.clock.time(moment, first.unwrap_or(moment));
     let collide = |pair: &[Moment]| pair[0] < pair[1] && time(pair[0]) >= time(pair[1]);
     if let Some(t) = moments.windows(2).position(collide) {

@@ -3,8 +3,9 @@
 use super::equal_times::Ties;
 use super::tally::Tally;
 use crate::dataset::Treatment;
-use crate::import::rows::header_units::Conversions;
-use crate::import::rows::merge::{Changes, SET_BACK};
+use crate::import::rows::header_units::ConvertedColumns;
+use crate::import::rows::merge::Changes;
+use crate::import::rows::set_back::SET_BACK;
 use crate::import::settings::Settings;
 use crate::problems::{Kind, Problem, many};
 
@@ -39,7 +40,7 @@ pub(crate) struct Counts {
     /// Trajectories that begin at an event, before their first observed state.
     pub led: u64,
     /// Files in which a column was converted from one unit to another.
-    pub conversions: Conversions,
+    pub conversions: ConvertedColumns,
 }
 
 impl Counts {

@@ -6,8 +6,8 @@ use std::ops::Range;
 use sha2::{Digest, Sha256};
 
 use super::samples::Samples;
-use crate::import::rows::places::Place;
-use crate::import::rows::store::Track;
+use crate::import::rows::source_lines::SourceLine;
+use crate::import::rows::store::StoredRecord;
 use crate::schema::{compared, start_of};
 
 /// Ends the id of a trajectory that is the held-out end of another.
@@ -23,7 +23,7 @@ pub(crate) struct Segment {
     part: Part,
     pub samples: Range<usize>,
     /// Where its first sample stands.
-    pub first: Option<Place>,
+    pub first: Option<SourceLine>,
     /// SHA-256 of its times, states and inputs.
     pub digest: [u8; 32],
     /// Whether it has a complete sample that another follows, from which a rollout can start.
@@ -64,7 +64,7 @@ impl Segment {
     }
 
     /// The id of the trajectory; `record` is that of the segment.
-    pub fn id<'a>(&self, record: &'a Track) -> Cow<'a, str> {
+    pub fn id<'a>(&self, record: &'a StoredRecord) -> Cow<'a, str> {
         let end = if self.part.is_end { END_SUFFIX } else { "" };
         match (self.part.number, end) {
             (0, "") => record.trajectory().into(),

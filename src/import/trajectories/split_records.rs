@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::record_reader::RecordReader;
 use super::report::Counts;
 use super::segment::{Part, Segment};
-use crate::import::rows::store::{Store, Track, unusable};
+use crate::import::rows::store::{Store, StoredRecord, unusable_temporary_file};
 use crate::import::settings::Splits;
 use crate::problems::{Kind, Problem, Problems, shown};
 
@@ -25,9 +25,9 @@ pub(crate) fn split_records(
     problems: &mut Problems,
 ) -> Vec<Segment> {
     let whole = !problems.has(&[Kind::RaggedRow, Kind::InvalidId, Kind::UnknownChannel, Kind::InvalidText]);
-    let any_broken = !whole || store.tracks.iter().any(|record| record.broken);
-    let mut order: Vec<usize> = (0..store.tracks.len()).collect();
-    let ids = |i: usize| (store.tracks[i].environment(), store.tracks[i].trajectory());
+    let any_broken = !whole || store.records.iter().any(|record| record.broken);
+    let mut order: Vec<usize> = (0..store.records.len()).collect();
+    let ids = |i: usize| (store.records[i].environment(), store.records[i].trajectory());
     order.sort_by(|&a, &b| ids(a).cmp(&ids(b)));
     let mut segments = Vec::with_capacity(order.len());
     for block in order.chunks(RECORDS) {
@@ -40,12 +40,12 @@ pub(crate) fn split_records(
                 segments.extend(record.segments);
             }),
             Err(error) => {
-                problems.push(unusable(&error));
+                problems.push(unusable_temporary_file(&error));
                 break;
             }
         }
     }
-    let record = |segment: &Segment| &store.tracks[segment.record];
+    let record = |segment: &Segment| &store.records[segment.record];
     for of_one in segments.chunk_by_mut(|a, b| record(a).environment() == record(b).environment()) {
         of_one.sort_by_cached_key(|segment| segment.id(record(segment)).into_owned());
         problems.extend(of_one.windows(2).filter_map(|pair| repeated_id(&pair[0], &pair[1], record)));
@@ -57,7 +57,11 @@ pub(crate) fn split_records(
 }
 
 /// The problem with two segments of one id.
-fn repeated_id<'a>(first: &Segment, second: &Segment, record: impl Fn(&Segment) -> &'a Track) -> Option<Problem> {
+fn repeated_id<'a>(
+    first: &Segment,
+    second: &Segment,
+    record: impl Fn(&Segment) -> &'a StoredRecord,
+) -> Option<Problem> {
     let id = second.id(record(second));
     if first.id(record(first)) != id {
         return None;
@@ -91,7 +95,7 @@ struct SplitRecord {
 impl SplitRecord {
     fn new(reader: &RecordReader<'_>, store: &Store, position: usize) -> io::Result<Self> {
         let settings = reader.settings;
-        let (table, record) = (&settings.table, &store.tracks[position]);
+        let (table, record) = (&settings.table, &store.records[position]);
         let (mut problems, mut counts) = (Problems::default(), Counts::new(settings));
         let samples = reader.samples(store, position, &whose(record), &mut counts, &mut problems)?;
         counts.add_states(&samples.states, !samples.inputs.is_empty());
@@ -125,7 +129,7 @@ impl SplitRecord {
 }
 
 /// Names a record in problems.
-fn whose(record: &Track) -> String {
+fn whose(record: &StoredRecord) -> String {
     format!("trajectory {} of environment {}", shown(record.trajectory()), shown(record.environment()))
 }
 
