@@ -25,12 +25,10 @@ use super::stage::Stage;
 use crate::estimate;
 use crate::estimate::settings::{Loss, Noise};
 use crate::estimate::table::row::Status;
+use crate::least_squares::damping::Damping;
 use crate::least_squares::robust;
 use crate::progress::Interrupt;
 
-/// Damping at the start, relative to the diagonal, and where no step can help any more.
-const INITIAL_DAMPING: f64 = 1e-3;
-const GREATEST_DAMPING: f64 = 1e12;
 /// The longest step of a parameter in its coordinate: a factor of `e`.
 const LONGEST: f64 = 1.0;
 /// A step that promises less than this share of the noise is the last one: it moves the estimate by a thousandth of its error.
@@ -254,7 +252,7 @@ impl Fitter<'_> {
     /// Goes down to a minimum: where the undamped step promises nothing, or is short. The last step follows the derivatives, without a rollout.
     fn descend(&mut self, stage: &mut Stage, start: Point) -> (Point, Option<End>) {
         let mut point = start;
-        let (mut damping, mut growth) = (INITIAL_DAMPING, 2.0);
+        let mut damping = Damping::relative();
         let stopped = |reason: &str| Some((Status::NotConverged, reason.to_owned()));
         let resolution = self.resolution(stage.rtol);
         let mut is_stuck = false;
@@ -264,11 +262,10 @@ impl Fitter<'_> {
                 return (point, stopped(&halt.to_string()));
             }
             let held = self.experiment.held(&point.unknowns, &point.normal);
-            let step = point.normal.step(damping, &held).map(|step| bounded(step, &held));
+            let step = point.normal.step(damping.value, &held).map(|step| bounded(step, &held));
             let Some((mut candidate, mut step)) = step.map(|step| self.experiment.moved(&point.unknowns, &step)) else {
-                damping *= growth;
-                growth *= 2.0;
-                if damping > GREATEST_DAMPING {
+                damping.refused();
+                if damping.is_spent() {
                     return (point, stopped("the normal equations cannot be solved"));
                 }
                 continue;
@@ -293,17 +290,16 @@ impl Fitter<'_> {
             let tried = self.point(stage, candidate).ok().filter(|it| it.normal.squares <= point.normal.squares);
             match tried {
                 Some(better) => {
-                    let gain = (point.normal.squares - better.normal.squares) / promise.max(f64::MIN_POSITIVE);
-                    let from = if is_stuck { INITIAL_DAMPING } else { damping };
-                    damping = from * f64::max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0).powi(3));
-                    growth = 2.0;
+                    if is_stuck {
+                        damping = Damping::relative();
+                    }
+                    damping.taken(point.normal.squares - better.normal.squares, promise);
                     is_stuck = false;
                     point = better;
                 }
                 None => {
-                    damping *= growth;
-                    growth *= 2.0;
-                    if damping > GREATEST_DAMPING {
+                    damping.refused();
+                    if damping.is_spent() {
                         return (point, stopped("no step decreases the error any more"));
                     }
                 }
