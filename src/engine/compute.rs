@@ -37,9 +37,25 @@ pub enum ComputeError {
         "engine native was asked for, but it computes on the CPU, not on {device}; use --device cpu or --engine auto"
     )]
     NativeDevice { device: String },
+    #[error(
+        "engine native was asked for, but the rule differentiates through adaptation, which takes the derivatives of \
+         libtorch; use --engine torch or --engine auto"
+    )]
+    NoAutograd,
 }
 
 impl Compute {
+    /// The same for a rule that differentiates through adaptation.
+    ///
+    /// # Errors
+    /// If an engine without second derivatives is asked for by name.
+    pub fn with_autograd(self) -> Result<Self, ComputeError> {
+        match self.engine {
+            EngineChoice::Native => Err(ComputeError::NoAutograd),
+            EngineChoice::Auto | EngineChoice::Torch => Ok(Compute { engine: EngineChoice::Torch, ..self }),
+        }
+    }
+
     /// The engine for a model of states of that shape under so many inputs, and the device that it computes on.
     ///
     /// # Errors

@@ -55,10 +55,11 @@ pub struct Adapter<'a> {
     pub engine: Box<dyn Engine>,
     /// One step from sample to sample, where the model takes several: it finds where to start.
     coarse: Option<Box<dyn Engine>>,
-    /// `[1 + d, P]`.
-    basis: Vec<f64>,
+    model: &'a StoredModel,
     d: usize,
-    /// Where fits begin that found no minimum from zero `[n][d]`.
+    /// Where a fit begins `[d]`.
+    start: Vec<f64>,
+    /// Where fits begin that found no minimum from there `[n][d]`.
     starts: Vec<Vec<f64>>,
     units: Units,
     /// Values of a channel in a state.
@@ -72,13 +73,14 @@ impl<'a> Adapter<'a> {
     ///
     /// # Errors
     /// If there is no such engine or device.
-    pub fn new(settings: &'a Settings, compute: Compute, model: &StoredModel) -> Result<Self, ComputeError> {
+    pub fn new(settings: &'a Settings, compute: Compute, model: &'a StoredModel) -> Result<Self, ComputeError> {
         Ok(Adapter {
             settings,
             engine: model.engine(compute)?.0,
             coarse: model.coarse_engine(compute)?,
-            basis: model.rule().basis(&model.shared),
+            model,
             d: model.manifest.context_dimension,
+            start: model.rule().initial_context(),
             starts: spread(&model.contexts, model.manifest.context_dimension),
             units: model.manifest.units(),
             points: model.manifest.state_shape().points(),
@@ -89,8 +91,8 @@ impl<'a> Adapter<'a> {
     /// Fits the context `[d]` of every environment. The result of an environment depends on no other one.
     pub fn adapt(&self, supports: &[Support]) -> Vec<Adaptation> {
         let together = self.engine.environments_per_batch();
-        let tangents = self.engine.tangents(&self.basis, self.d);
-        let coarse = self.coarse.as_ref().map(|coarse| coarse.tangents(&self.basis, self.d));
+        let tangents = self.model.tangents(self.engine.as_ref());
+        let coarse = self.coarse.as_ref().map(|coarse| self.model.tangents(coarse.as_ref()));
         let rough =
             Settings { tolerance: f64::max(self.settings.tolerance, COARSE_TOLERANCE), ..self.settings.clone() };
         let with = match self.settings.initial_state() {
@@ -103,8 +105,9 @@ impl<'a> Adapter<'a> {
                 let batch = &padded_batch(&self.units, supports, together);
                 let (settings, even) = (self.settings, &Weights::even(batch, supports));
                 let (tangents, d, points, preferences) = (tangents.as_ref(), self.d, self.points, &self.preferences);
+                let start = &self.start;
                 let weights = &even.preferring(preferences);
-                let chunk = Chunk { tangents, with, d, points, preferences, batch, supports, weights, settings };
+                let chunk = Chunk { tangents, with, d, start, points, preferences, batch, supports, weights, settings };
                 let fitted = match &coarse {
                     None => chunk.fit(chunk.first_guess(), &vec![true; supports.len()]),
                     Some(coarse) => {
@@ -147,6 +150,7 @@ pub(crate) struct Chunk<'a> {
     pub(crate) tangents: &'a dyn Tangents,
     pub(crate) with: With,
     pub(crate) d: usize,
+    pub(crate) start: &'a [f64],
     pub(crate) points: usize,
     pub(crate) preferences: &'a [f64],
     pub(crate) batch: &'a Batch,
@@ -161,14 +165,14 @@ impl Chunk<'_> {
         self.with.count(self.d, self.batch.channels)
     }
 
-    /// Unknowns that a fit starts from, of each environment: context zero, and states as they were observed.
+    /// Unknowns that a fit starts from, of each environment: the context of one that nothing is known of, and states as they were observed.
     pub(crate) fn first_guess(&self) -> Vec<DVector<f64>> {
         let guess = |support: &Support| {
             let states = match self.with {
                 With::Context => Vec::new(),
                 With::ContextAndInitial => support.initial_guess(),
             };
-            DVector::from_iterator(self.d + states.len(), std::iter::repeat_n(0.0, self.d).chain(states))
+            DVector::from_iterator(self.d + states.len(), self.start.iter().copied().chain(states))
         };
         self.supports.iter().map(guess).collect()
     }
