@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Output;
 
 use assert_cmd::Command;
+use paramill::engine::HAS_TORCH;
 use paramill::pipeline::{Locations, Plan, published};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -304,7 +305,8 @@ fn help_texts() {
         insta::assert_snapshot!(format!("help_{}", if name.is_empty() { "paramill" } else { name }), stdout(&output));
     }
     let version = stdout(&paramill(root.path(), &["--version"]));
-    assert_eq!(version, format!("paramill {}\n", env!("CARGO_PKG_VERSION")));
+    let with = if HAS_TORCH { "with" } else { "without" };
+    assert_eq!(version, format!("paramill {} ({with} libtorch)\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
@@ -417,6 +419,65 @@ fn lists() {
         assert!(json.as_array().is_some_and(|items| !items.is_empty()));
     }
     insta::assert_snapshot!(said);
+}
+
+#[test]
+fn engines_are_listed_with_those_that_the_build_is_without() {
+    let root = house(PIPELINE);
+    let said = stdout(&paramill(root.path(), &["list", "engines"]));
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines.len() == 2 && lines[0].starts_with("native") && lines[1].starts_with("torch"), "{said}");
+    assert_eq!(
+        (said.matches("not in this build").count(), lines[1].ends_with("not in this build")),
+        (usize::from(!HAS_TORCH), !HAS_TORCH)
+    );
+}
+
+/// Before anything runs, with the key and the place of a setting.
+#[test]
+#[cfg_attr(feature = "torch", ignore = "this build has libtorch")]
+fn what_needs_libtorch_says_so_in_a_build_without() {
+    let root = house(PIPELINE);
+    let fields = Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines/gs.toml");
+    let fields = fields.to_str().unwrap();
+    let line = fs::read_to_string(fields).unwrap().lines().position(|line| line.starts_with("[train]")).unwrap();
+    for arguments in [
+        &["check", fields][..],
+        &["run", fields],
+        &["run", fields, "--dry-run"],
+        &["run", fields, "--stage", "estimate"],
+    ] {
+        let output = paramill(root.path(), arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        let (place, problem) = said.split_once(": train.model.kind: ").unwrap_or_else(|| panic!("{said}"));
+        let place = place.strip_prefix(fields).unwrap().trim_start_matches(':');
+        assert!(place.split(':').next().unwrap().parse::<usize>().unwrap() > line, "{said}");
+        assert!(problem.contains("without libtorch") && problem.contains("`make build`"), "{said}");
+    }
+    // What needs no model is done.
+    let simulated = paramill(root.path(), &["run", fields, "--stage", "generate", "--dry-run"]);
+    assert_eq!(simulated.status.code(), Some(0), "{}", stderr(&simulated));
+    for asked in [["--engine", "torch"], ["--device", "cuda"]] {
+        let output = paramill(root.path(), &[&["run", "pairs.toml"], &asked[..]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        let said = stderr(&output);
+        assert!(said.contains("was asked for, but this paramill was built without libtorch"), "{said}");
+    }
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "only the pipeline file");
+}
+
+/// No library that a machine might lack.
+#[test]
+#[cfg_attr(feature = "torch", ignore = "this build has libtorch")]
+fn a_program_without_libtorch_needs_the_c_library_alone() {
+    let output = Command::new("ldd").arg(assert_cmd::cargo::cargo_bin("paramill")).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stdout(&output);
+    let of_c = ["linux-vdso.", "ld-linux", "libc.", "libm.", "libgcc_s.", "libdl.", "libpthread.", "librt."];
+    let mut names = said.lines().filter_map(|line| line.split_whitespace().next()?.rsplit('/').next());
+    assert!(said.contains("libc.so"), "{said}");
+    assert!(names.all(|name| of_c.iter().any(|library| name.starts_with(library))), "{said}");
 }
 
 #[test]

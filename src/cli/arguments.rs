@@ -5,8 +5,13 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::dataset::ExportFormat;
-use crate::engine::{DeviceChoice, EngineChoice};
+use crate::engine::{DeviceChoice, EngineChoice, HAS_TORCH};
 use crate::pipeline::Stage;
+
+const VERSION: &str = match HAS_TORCH {
+    true => concat!(env!("CARGO_PKG_VERSION"), " (with libtorch)"),
+    false => concat!(env!("CARGO_PKG_VERSION"), " (without libtorch)"),
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -25,7 +30,7 @@ Example:
 
 /// Learns one dynamics model from many related systems and reads each system's physical parameters off it.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(version = VERSION, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Arguments {
     /// Print nothing but results, warnings and errors
     #[arg(short, long, global = true)]
@@ -437,6 +442,8 @@ pub enum Listed {
     Models,
     /// Rules that adapt a model to an environment
     Rules,
+    /// Engines that compute rollouts
+    Engines,
 }
 
 impl ValueEnum for ExportFormat {

@@ -1,10 +1,9 @@
 //! Whether equations speak of what a dataset has: states, inputs and parameters find each other by name, and nothing is converted.
 
 use crate::dataset::Manifest;
-use crate::generate::SystemSettings;
 use crate::problems::settings::{Problem, Problems};
 use crate::schema::Quantity;
-use crate::systems::System;
+use crate::systems::{System, SystemSettings};
 use crate::units::is_same_unit;
 
 /// What a dataset has, or will have.
@@ -38,7 +37,7 @@ impl Quantities {
         for (place, state) in system.channels.iter().enumerate() {
             match self.channels.iter().find(|it| it.name == state.name) {
                 Some(channel) => {
-                    compare(key(format!("states.{place}.unit")), state.name, state.unit, &channel.unit, &mut problems);
+                    compare(key(format!("states.{place}.unit")), &state.name, &state.unit, &channel.unit, &mut problems);
                 }
                 None => problems.add(
                     key(format!("states.{place}.name")),
@@ -52,7 +51,7 @@ impl Quantities {
         for (place, input) in system.inputs.iter().enumerate() {
             match self.inputs.iter().find(|it| it.name == input.name) {
                 Some(known) => {
-                    compare(key(format!("inputs.{place}.unit")), input.name, input.unit, &known.unit, &mut problems);
+                    compare(key(format!("inputs.{place}.unit")), &input.name, &input.unit, &known.unit, &mut problems);
                 }
                 None => problems.add(
                     key(format!("inputs.{place}.name")),
@@ -67,11 +66,11 @@ impl Quantities {
                 ),
             }
         }
-        compare(key("time_unit".to_owned()), "time", system.time_unit, &self.time_unit, &mut problems);
+        compare(key("time_unit".to_owned()), "time", &system.time_unit, &self.time_unit, &mut problems);
         for (place, parameter) in system.parameters.iter().enumerate() {
             if let Some(known) = self.parameters.iter().find(|it| it.name == parameter.name) {
                 let key = key(format!("parameters.{place}.unit"));
-                compare(key, parameter.name, parameter.unit, &known.unit, &mut problems);
+                compare(key, &parameter.name, &parameter.unit, &known.unit, &mut problems);
             }
         }
         problems.0

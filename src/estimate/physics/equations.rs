@@ -1,5 +1,7 @@
 //! Which equations are fitted to which dataset: channels and parameters find each other by name.
 
+use std::sync::Arc;
+
 use super::agreement::Quantities;
 use super::coordinates::Coordinate;
 use super::cramer_rao::Deviation;
@@ -39,7 +41,7 @@ pub(crate) struct Equations {
     /// The place of each estimated parameter among those of the dataset, where it has it.
     pub truths: Vec<Option<usize>>,
     observation: Option<Observation>,
-    pub channel_names: Vec<&'static str>,
+    pub channel_names: Vec<String>,
 }
 
 impl Settings {
@@ -50,17 +52,17 @@ impl Settings {
             Err(problems) => problems,
             Ok(system) => {
                 let mut problems = Problems::default();
-                self.check(system, &mut problems);
+                self.check(&system, &mut problems);
                 problems.0
             }
         }
     }
 
     fn check(&self, system: &System, problems: &mut Problems) {
-        let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name).collect();
+        let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
         for (name, value) in &self.fixed {
             let key = format!("fixed.{name}");
-            match system.parameters.iter().find(|parameter| parameter.name == name) {
+            match system.parameters.iter().find(|parameter| parameter.name == *name) {
                 None => problems.unknown(key, name, "parameter of the system", &known),
                 Some(parameter) => problems.require(
                     (parameter.lower..=parameter.upper).contains(value),
@@ -104,16 +106,16 @@ impl Equations {
         };
         let system = of_system.find().map_err(Error::Physics)?;
         let own = simulated.as_ref().filter(|simulated| &simulated.system == of_system);
-        let preset = own.and_then(|own| own.find_preset(system)).or(system.presets.first());
-        settings.check(system, &mut problems);
-        problems.0.extend(Quantities::from(manifest).disagreements(system, of_system));
-        let estimated = estimated(system, settings, &manifest.parameters);
-        let bounds = bounds(system, &estimated, estimate, &mut problems);
+        let preset = own.and_then(|own| own.find_preset(&system)).or(system.presets.first());
+        settings.check(&system, &mut problems);
+        problems.0.extend(Quantities::from(manifest).disagreements(&system, of_system));
+        let estimated = estimated(&system, settings, &manifest.parameters);
+        let bounds = bounds(&system, &estimated, estimate, &mut problems);
         let grid = preset.and_then(|preset| preset.grid());
         if grid != manifest.grid {
             problems.add(
                 "system",
-                spelled(system.name, grid.as_ref()),
+                spelled(&system.name, grid.as_ref()),
                 spelled("a system", manifest.grid.as_ref()),
                 "name equations on the grid of the dataset; built-in ones know their own grid alone",
             );
@@ -121,19 +123,19 @@ impl Equations {
         let (Some(preset), true) = (preset, problems.0.is_empty()) else {
             return Err(Error::Physics(problems.0));
         };
-        let step = own.and_then(|own| own.inner_step).or(match preset.dynamics {
+        let step = own.and_then(|own| own.inner_step).or(match &preset.dynamics {
             Dynamics::Stepper(stepper) => Some(stepper.step),
             Dynamics::Field(_) => None,
         });
-        let law = match preset.tangent {
-            Some(field) => Law::Differentiated(field),
-            None => Law::Simulated(preset.dynamics, step.unwrap_or_default()),
+        let law = match &preset.tangent {
+            Some(field) => Law::Differentiated(Arc::clone(field)),
+            None => Law::Simulated(preset.dynamics.clone(), step.unwrap_or_default()),
         };
         let of_channel = |name: &str| manifest.channels.iter().position(|it| it.name == name);
         let of_input = |name: &str| manifest.inputs.iter().position(|it| it.quantity.name == name);
         let place = |name: &str| manifest.parameters.iter().position(|it| it.name == name);
-        let inputs: Vec<usize> = system.inputs.iter().filter_map(|input| of_input(input.name)).collect();
-        let names: Vec<String> = estimated.iter().map(|&it| system.parameters[it].name.to_owned()).collect();
+        let inputs: Vec<usize> = system.inputs.iter().filter_map(|input| of_input(&input.name)).collect();
+        let names: Vec<String> = estimated.iter().map(|&it| system.parameters[it].name.clone()).collect();
         let truths: Vec<Option<usize>> = names.iter().map(|name| place(name)).collect();
         let of_system = system.parameter_quantities();
         let quantities = estimated.iter().zip(&truths).map(|(&it, truth)| match truth {
@@ -150,23 +152,23 @@ impl Equations {
                 parameters: system
                     .parameters
                     .iter()
-                    .map(|it| settings.fixed.get(it.name).copied().unwrap_or(0.0))
+                    .map(|it| settings.fixed.get(&it.name).copied().unwrap_or(0.0))
                     .collect(),
                 estimated,
                 coordinates: bounds.iter().map(|it| Coordinate { lower: it.0, upper: it.1 }).collect(),
-                given: system.given.to_vec(),
+                given: system.given.clone(),
                 start: (system.uses_time || own.is_some()).then_some(0.0),
             },
             bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
             names,
-            places: system.channels.iter().filter_map(|channel| of_channel(channel.name)).collect(),
+            places: system.channels.iter().filter_map(|channel| of_channel(&channel.name)).collect(),
             inputs,
             known: Vec::new(),
             starts: Vec::new(),
             channels: manifest.channels.len(),
             truths,
             observation: simulated.and_then(|simulated| simulated.observation),
-            channel_names: system.channels.iter().map(|channel| channel.name).collect(),
+            channel_names: system.channels.iter().map(|channel| channel.name.clone()).collect(),
         };
         let training = dataset.index(Split::Train)?;
         let known = training.iter().filter_map(|entry| equations.truth(&entry.parameters).into_iter().collect());
@@ -246,7 +248,7 @@ fn spelled(name: &str, grid: Option<&Grid>) -> String {
 /// The places of the estimated parameters among those of `system`: those of the dataset in its order, then the others.
 fn estimated(system: &System, settings: &Settings, of_dataset: &[Quantity]) -> Vec<usize> {
     let mut estimated: Vec<usize> =
-        (0..system.parameters.len()).filter(|&it| !settings.fixed.contains_key(system.parameters[it].name)).collect();
+        (0..system.parameters.len()).filter(|&it| !settings.fixed.contains_key(&system.parameters[it].name)).collect();
     let place = |it: usize| of_dataset.iter().position(|quantity| quantity.name == system.parameters[it].name);
     estimated.sort_by_key(|&it| place(it).unwrap_or(usize::MAX));
     estimated
@@ -260,8 +262,8 @@ fn bounds(
     problems: &mut Problems,
 ) -> Vec<(f64, f64)> {
     let of_parameter = |&it: &usize| {
-        let parameter = system.parameters[it];
-        let narrower = estimate.bounds.get(parameter.name).copied().unwrap_or_default();
+        let parameter = &system.parameters[it];
+        let narrower = estimate.bounds.get(&parameter.name).copied().unwrap_or_default();
         let lower = narrower.min.map_or(parameter.lower, |min| min.max(parameter.lower));
         let upper = narrower.max.map_or(parameter.upper, |max| max.min(parameter.upper));
         if lower < upper {

@@ -184,7 +184,7 @@ impl<'a> Estimator<'a> {
         let fit = match experiment.beyond_squares() {
             None => fit::fit(&experiment, named, starts, self.settings, &self.of_physics, self.interrupt),
             Some((channel, size)) => {
-                let name = channel_names[channel];
+                let name = &channel_names[channel];
                 let reason = format!(
                     "`{name}` has values of about {size:.0e}, the squares of which are no numbers; correct them, or give them in another unit"
                 );

@@ -3,6 +3,8 @@
 //! Unknown are the coordinates `theta [d]` of the estimated parameters, and of each trajectory those entries of its initial state
 //! that are not given, in units of the spread of their channel.
 
+use std::sync::Arc;
+
 use super::budget::{Halt, Meter};
 use super::coordinates::Coordinate;
 use super::differences::{Differences, Integrator};
@@ -54,8 +56,7 @@ impl Model {
     pub fn with(&self, values: &[f64]) -> Model {
         let mut parameters = self.parameters.clone();
         self.estimated.iter().zip(values).for_each(|(&place, value)| parameters[place] = *value);
-        let (between, given) = (self.between.clone(), self.given.clone());
-        Model { between, parameters, estimated: Vec::new(), coordinates: Vec::new(), given, ..*self }
+        Model { parameters, estimated: Vec::new(), coordinates: Vec::new(), ..self.clone() }
     }
 
     /// The value of the state that is given where the system starts.
@@ -65,7 +66,7 @@ impl Model {
 }
 
 /// How derivatives of trajectories are found.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Law {
     /// Those of the equations are written: by forward sensitivities.
     Differentiated(TangentField),
@@ -216,13 +217,17 @@ impl<'a> Experiment<'a> {
         let smallest = self.scales.iter().fold(f64::INFINITY, |least, scale| least.min(*scale));
         let tolerance = Tolerance { rtol, atol: rtol * smallest, max_steps };
         let (size, directions) = (self.model.size(), self.directions());
-        Ok(match self.model.law {
-            Law::Differentiated(field) => {
-                Integrator::Sensitivities(Box::new(Sensitivities::new(field, size, directions, tableau, tolerance)?))
-            }
+        Ok(match &self.model.law {
+            Law::Differentiated(field) => Integrator::Sensitivities(Box::new(Sensitivities::new(
+                Arc::clone(field),
+                size,
+                directions,
+                tableau,
+                tolerance,
+            )?)),
             Law::Simulated(dynamics, step) => {
                 let shape = (size, directions);
-                Integrator::Differences(Differences::new(dynamics, step, shape, tableau, tolerance)?)
+                Integrator::Differences(Differences::new(dynamics, *step, shape, tableau, tolerance)?)
             }
         })
     }

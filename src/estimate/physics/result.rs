@@ -35,7 +35,7 @@ pub(crate) struct Names<'a> {
     /// `[d]`.
     pub parameters: &'a [String],
     /// `[C]`.
-    pub channels: &'a [&'static str],
+    pub channels: &'a [String],
 }
 
 impl Names<'_> {
@@ -82,7 +82,7 @@ impl Fitter<'_> {
         let far = self.excess(&point, self.settings.rtol).filter(|(_, excess)| *excess > FAR);
         let far = far.map(|(channel, _)| {
             let [size, noise] = [self.size_of(&point.rollout, channel), self.noise_of(channel)];
-            let name = names.channels[channel];
+            let name = &names.channels[channel];
             format!("residuals of {size:.3e} in {name}, whose samples show a noise of {noise:.3e}")
         });
         // Of samples that are few the noise is not told well, but equations explain more than the mean does.
@@ -97,7 +97,7 @@ impl Fitter<'_> {
         };
         let far = far.or_else(unexplained).or_else(|| {
             let (channel, given, first) = self.contradiction()?;
-            let name = names.channels[channel];
+            let name = &names.channels[channel];
             Some(format!("the equations give {name} = {given} where the first sample is {first}; widen its `initial`, or begin where it holds"))
         });
         let at_bound = || {

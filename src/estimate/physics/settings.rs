@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::generate::SystemSettings;
+use crate::systems::SystemSettings;
 
 /// Which equations are fitted, and how. `method = "physics"` reads it; so does `method = "learned"` where it names a system, for the
 /// Cramér-Rao bounds of its estimates.

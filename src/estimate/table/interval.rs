@@ -65,7 +65,7 @@ pub fn parameters(
             standard_error,
             lower: bounds[j].cut(value - half),
             upper: bounds[j].cut(value + half),
-            bound: None,
+            crlb: None,
             truth: truth[j],
         }
     });

@@ -55,7 +55,19 @@ pub struct Manifest {
     pub files: Vec<FileEntry>,
 }
 
+/// The part of a manifest that every format version has.
+#[derive(Deserialize)]
+struct Header {
+    kind: String,
+    format: FormatVersion,
+}
+
 impl Manifest {
+    /// The end of the name of the columns with Cramér-Rao bounds.
+    fn crlb(&self) -> &'static str {
+        if self.format.major < 3 { "bound" } else { "crlb" }
+    }
+
     /// Reads the manifest of `directory`.
     ///
     /// # Errors
@@ -71,10 +83,14 @@ impl Manifest {
             found,
             expected: format!("the manifest of estimates that paramill writes; {REMEDY}"),
         };
-        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
-        if manifest.kind != "estimates" || !manifest.format.is_readable() {
-            return Err(invalid(format!("kind `{}`, format {}", manifest.kind, manifest.format)));
+        let header: Header = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+        if header.kind != "estimates" {
+            return Err(invalid(format!("kind `{}`", header.kind)));
         }
+        if let Some((found, expected)) = header.format.problem(FormatVersion::ESTIMATES) {
+            return Err(Error::Invalid { path, found, expected });
+        }
+        let manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
         Ok((manifest, sha256(&bytes)))
     }
 }
@@ -111,15 +127,14 @@ impl Output {
         let parents =
             std::iter::once(Parent { name: of_dataset.name.clone(), sha256: dataset.content_hash().to_owned() });
         let manifest = Manifest {
-            format: FormatVersion::CURRENT,
+            format: FormatVersion::ESTIMATES,
             kind: "estimates".to_owned(),
-            provenance: Provenance {
-                tool: format!("paramill {}", env!("CARGO_PKG_VERSION")),
-                stage: "estimate".to_owned(),
-                configuration: serde_json::to_value(settings).expect("settings are plain data"),
-                seed: None,
-                parents: parents.chain(of_model).collect(),
-            },
+            provenance: Provenance::new(
+                "estimate",
+                serde_json::to_value(settings).expect("settings are plain data"),
+                None,
+                parents.chain(of_model).collect(),
+            ),
             channels: of_dataset.channels.clone(),
             parameters: parameters.to_vec(),
             context_dimension: model.map_or(0, |model| model.manifest.context_dimension),
@@ -207,7 +222,7 @@ pub(crate) fn schema(manifest: &Manifest) -> Schema {
     ];
     for Quantity { name, unit, .. } in &manifest.parameters {
         fields.push(number(name.clone(), unit));
-        let of_parameter = ["standard_error", "lower", "upper", "bound", "true"];
+        let of_parameter = ["standard_error", "lower", "upper", manifest.crlb(), "true"];
         fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
     }
     fields.extend(correlation_names(&manifest.parameters).map(|name| number(name, "1")));
@@ -246,7 +261,7 @@ impl SplitWriter {
                 |it| Some(it.standard_error),
                 |it| Some(it.lower),
                 |it| Some(it.upper),
-                |it| it.bound,
+                |it| it.crlb,
                 |it| it.truth,
             ];
             columns.extend(of_parameter.map(|value| number(&|row| value(&row.parameters[j]))));
@@ -340,9 +355,9 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
     let (environment, status, reason) = (text("environment")?, text("status")?, text("reason")?);
     let parameters = manifest.parameters.iter().map(|Quantity { name, .. }| {
         let of_parameter = |what: &str| number(&format!("{name}_{what}"));
-        let [standard_error, lower, upper, bound, truth] =
-            ["standard_error", "lower", "upper", "bound", "true"].map(of_parameter);
-        Some((number(name)?, standard_error?, lower?, upper?, bound?, truth?))
+        let [standard_error, lower, upper, crlb, truth] =
+            ["standard_error", "lower", "upper", manifest.crlb(), "true"].map(of_parameter);
+        Some((number(name)?, standard_error?, lower?, upper?, crlb?, truth?))
     });
     let parameters: Vec<_> = parameters.collect::<Option<_>>()?;
     let correlations = correlation_names(&manifest.parameters).map(|name| number(&name)).collect::<Option<Vec<_>>>()?;
@@ -361,12 +376,12 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
             context: contexts.iter().map(|array| or_nan(array)).collect(),
             parameters: parameters
                 .iter()
-                .map(|(estimate, standard_error, lower, upper, bound, truth)| ParameterEstimate {
+                .map(|(estimate, standard_error, lower, upper, crlb, truth)| ParameterEstimate {
                     value: or_nan(estimate),
                     standard_error: or_nan(standard_error),
                     lower: or_nan(lower),
                     upper: or_nan(upper),
-                    bound: value(bound, i),
+                    crlb: value(crlb, i),
                     truth: value(truth, i),
                 })
                 .collect(),

@@ -86,7 +86,7 @@ pub struct ParameterEstimate {
     pub lower: f64,
     pub upper: f64,
     /// Least standard error that any unbiased estimator can have on these data (Cramér-Rao), where it is known.
-    pub bound: Option<f64>,
+    pub crlb: Option<f64>,
     /// True value where the dataset knows it.
     pub truth: Option<f64>,
 }
@@ -177,6 +177,6 @@ impl Found<'_> {
 impl Row {
     /// The Cramér-Rao bounds of the errors `[d_p]`.
     pub(crate) fn set_bounds(&mut self, bounds: Vec<Option<f64>>) {
-        self.parameters.iter_mut().zip(bounds).for_each(|(parameter, bound)| parameter.bound = bound);
+        self.parameters.iter_mut().zip(bounds).for_each(|(parameter, bound)| parameter.crlb = bound);
     }
 }

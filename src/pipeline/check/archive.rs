@@ -4,8 +4,9 @@
 use crate::problems::Problem;
 use std::path::Path;
 
+use super::computable::uncomputable;
 use super::sections::segments;
-use super::stages::disagreements_with;
+use super::stages::{disagreements_with, trains};
 use super::starts::starts;
 use crate::import;
 use crate::pipeline::document::Document;
@@ -32,6 +33,7 @@ pub fn check(file: &Path, arguments: &[String]) -> Checked {
         Ok(read) => read,
         Err(settings) => return Checked { settings, ..Checked::default() },
     };
+    problems.extend(trains(&settings).and_then(|train| uncomputable(&document, train)));
     let mut checked = Checked::default();
     if let Some(import) = &settings.import {
         if Path::new(&import.directory).is_dir() {

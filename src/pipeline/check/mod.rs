@@ -3,5 +3,6 @@
 pub(crate) mod stages;
 pub(crate) mod sections;
 pub(crate) mod starts;
+pub(crate) mod computable;
 pub(crate) mod archive;
 pub(crate) mod schema;
