@@ -40,7 +40,7 @@ impl Fit<'_> {
                 let squares = self.squares(&trained, &batch);
                 let now = squares + self.penalties(&trained, found);
                 if now < before {
-                    damping.taken(before - now, decrease);
+                    damping.accept(before - now, decrease);
                     state.trained = trained;
                     state.step += 1;
                     state.damping = Some((damping.value, damping.growth));
@@ -48,7 +48,7 @@ impl Fit<'_> {
                     return Ok(true);
                 }
             }
-            damping.refused();
+            damping.reject();
         }
         state.damping = Some((damping.value, damping.growth));
         Ok(false)

@@ -72,7 +72,7 @@ impl Walk {
             weights,
             centres,
             best: start,
-            damping: Damping::relative(),
+            damping: Damping::default(),
             iterations: 0,
             length: None,
             end: None,
@@ -176,13 +176,13 @@ impl Walk {
         let taken = decrease >= 0.0;
         self.length = taken.then(|| step.norm());
         if taken {
-            self.damping.taken(decrease, promised);
+            self.damping.accept(decrease, promised);
             self.best = candidate;
             self.weigh_priors();
         } else {
-            self.damping.refused();
+            self.damping.reject();
         }
-        if self.damping.is_spent() {
+        if self.damping.is_exhausted() {
             self.end = Some((Status::NotConverged, "no step decreases the error any more".to_owned()));
         } else if self.iterations >= settings.iterations {
             let reason = format!("stopped at the limit of {} iterations", settings.iterations);

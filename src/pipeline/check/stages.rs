@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::checkpoint::MapKind;
 use crate::estimate;
-use crate::estimate::physics;
 use crate::estimate::physics::agreement::Quantities;
-use crate::estimate::{InitialState, MapChoice, Method};
+use crate::estimate::{InitialState, MapChoice, Method, PhysicsSettings};
 use crate::generate;
 use crate::import;
 use crate::import::Survey;
@@ -208,7 +207,7 @@ impl Foreseen {
             return;
         };
         if physics.system.is_none() {
-            let physics = physics::Settings { system: simulated.cloned(), ..physics.clone() };
+            let physics = PhysicsSettings { system: simulated.cloned(), ..physics.clone() };
             problems.0.extend(physics.validate().into_iter().map(|problem| {
                 let key = if problem.key == "system" {
                     "estimate.method".to_owned()
