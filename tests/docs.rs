@@ -206,7 +206,9 @@ fn the_page_of_estimates_has_every_status_and_that_of_files_the_format() {
     };
     assert!(Status::ALL.iter().all(|status| failed(status) == status.is_failure()));
     let files = read(&root().join("docs/reference/files.md"));
-    assert!(files.contains(&format!("({} now)", FormatVersion::CURRENT)), "the format is {}", FormatVersion::CURRENT);
+    let (data, model, estimates) = (FormatVersion::DATASET, FormatVersion::MODEL, FormatVersion::ESTIMATES);
+    let formats = format!("datasets {data}, models {model}, estimates {estimates}");
+    assert!(files.contains(&formats), "the formats are {formats}");
 }
 
 /// A newcomer copies the table and the pipeline of the README, and gets what stands below them.

@@ -17,7 +17,7 @@ pub fn page() -> String {
          Explicit Runge-Kutta methods. Those with an error estimate integrate data to a tolerance (`generate.solver`); the others take fixed\n\
          steps from sample to sample, through which a model is trained (`train.solver`, `train.substeps`).\n\n",
     );
-    let rows: Vec<_> = solve::ALL.iter().map(|it| solver(it)).collect();
+    let rows: Vec<_> = solve::all().into_iter().map(|it| solver(it)).collect();
     text.push_str(&table(&["name", "order", "stages", "steps"], &rows));
     format!("{}\n", text.trim_end())
 }
@@ -28,7 +28,7 @@ fn system(it: &System) -> String {
         "Trajectories last {} and are sampled every {} (time in {}) unless `generate.horizon` and `generate.time_step` say otherwise.\n\n",
         it.horizon,
         it.time_step,
-        code(it.time_unit)
+        code(&it.time_unit)
     ));
     let quantity = |it: Quantity| vec![code(it.name), code(it.unit), it.description];
     text.push_str(&table(
@@ -54,18 +54,18 @@ fn of_preset(system: &System, it: &Preset) -> String {
         let axes: Vec<_> = it.space.iter().map(|axis| axis.count.to_string()).collect();
         text.push_str(&format!(" Fields on {} points.", axes.join(" x ")));
     }
-    if let Dynamics::Stepper(stepper) = it.dynamics {
+    if let Dynamics::Stepper(stepper) = &it.dynamics {
         text.push_str(&format!(" Integrated by {}, steps of {}.", stepper.name, stepper.step));
     }
     text.push_str("\n\n");
     let rows: Vec<_> =
-        it.environments.iter().map(|set| vec![code(set.name), set.len().to_string(), values(system, set)]).collect();
+        it.environments.iter().map(|set| vec![code(&set.name), set.len().to_string(), values(system, set)]).collect();
     text.push_str(&table(&["environments", "how many", "parameters"], &rows));
     text
 }
 
 fn values(system: &System, set: &EnvironmentSet) -> String {
-    let axes = system.parameters.iter().zip(set.axes).map(|(parameter, axis)| {
+    let axes = system.parameters.iter().zip(&set.axes).map(|(parameter, axis)| {
         let values = match axis {
             Axis::Values(values) => values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
             Axis::Uniform { first, last, count } => format!("{count} from {first} to {last}"),
