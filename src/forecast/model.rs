@@ -237,7 +237,7 @@ pub fn forecast(
     let batch = Batch::new(values, &units.between, &segments, (1, 1));
     let mut contexts = known.context.clone();
     contexts.resize(batch_size * d, 0.0);
-    let tangents = engine.tangents(&model.rule().basis(&model.shared), d);
+    let tangents = model.tangents(engine.as_ref());
     let (predictions, moved) = tangents.roll_out(&contexts, &batch);
     let quantile = quantile(LEVEL, known.degrees_of_freedom);
     let count = (times.len() - 1) * values;

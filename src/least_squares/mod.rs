@@ -1,5 +1,6 @@
 //! What fits by least squares share.
 
+pub(crate) mod damping;
 pub(crate) mod robust;
 
 pub use robust::*;
