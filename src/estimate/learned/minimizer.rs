@@ -4,11 +4,7 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::estimate::settings::{InitialState, Settings};
 use crate::estimate::table::row::Status;
-
-/// Damping at the start, relative to the diagonal.
-const INITIAL_DAMPING: f64 = 1e-3;
-/// Damping beyond which no step can help any more.
-const GREATEST_DAMPING: f64 = 1e12;
+use crate::least_squares::damping::Damping;
 
 /// What the observed values say at one point.
 #[derive(Clone)]
@@ -43,9 +39,8 @@ pub struct Walk {
     /// `c`.
     centres: DVector<f64>,
     pub best: Point,
-    damping: f64,
-    /// Factor of the next increase of the damping.
-    growth: f64,
+    /// Relative to the diagonal.
+    damping: Damping,
     iterations: usize,
     /// Length of the step that led here, if one did.
     length: Option<f64>,
@@ -77,8 +72,7 @@ impl Walk {
             weights,
             centres,
             best: start,
-            damping: INITIAL_DAMPING,
-            growth: 2.0,
+            damping: Damping::relative(),
             iterations: 0,
             length: None,
             end: None,
@@ -142,7 +136,7 @@ impl Walk {
         let floor = matrix.diagonal().max() * 1e-12 + f64::MIN_POSITIVE;
         for k in 0..matrix.nrows() {
             let diagonal = matrix[(k, k)] + self.weights[k];
-            matrix[(k, k)] = diagonal + self.damping * diagonal.max(floor);
+            matrix[(k, k)] = diagonal + self.damping.value * diagonal.max(floor);
         }
         Some(-matrix.cholesky()?.solve(&self.gradient())).filter(|step| step.iter().all(|s| s.is_finite()))
     }
@@ -182,16 +176,13 @@ impl Walk {
         let taken = decrease >= 0.0;
         self.length = taken.then(|| step.norm());
         if taken {
-            let gain = decrease / promised.max(f64::MIN_POSITIVE);
-            self.damping *= f64::max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0).powi(3));
-            self.growth = 2.0;
+            self.damping.taken(decrease, promised);
             self.best = candidate;
             self.weigh_priors();
         } else {
-            self.damping *= self.growth;
-            self.growth *= 2.0;
+            self.damping.refused();
         }
-        if self.damping > GREATEST_DAMPING {
+        if self.damping.is_spent() {
             self.end = Some((Status::NotConverged, "no step decreases the error any more".to_owned()));
         } else if self.iterations >= settings.iterations {
             let reason = format!("stopped at the limit of {} iterations", settings.iterations);

@@ -8,7 +8,7 @@ use crate::systems::System;
 use crate::units::is_same_unit;
 
 /// The quantities that a dataset has, or will have.
-pub struct Quantities {
+pub(crate) struct Quantities {
     /// Unit of time.
     pub time_unit: String,
     /// Measured states.
