@@ -70,7 +70,7 @@ fn judged_by(model: &StoredModel, settings: &Settings, supports: &[Support], tru
         let error = DVector::from_fn(2, |k, _| it.context[k] - truth[k]);
         let information: DMatrix<f64> = it.covariance.clone().try_inverse().unwrap();
         let ratio = (&information * &error).dot(&error) / 2.0;
-        held += usize::from(ratio < FisherSnedecor::new(2.0, it.degrees_of_freedom).unwrap().inverse_cdf(0.9));
+        held += usize::from(ratio < FisherSnedecor::new(2.0, it.degrees).unwrap().inverse_cdf(0.9));
         squares += error.norm_squared();
     }
     (held as f64 / fitted.len() as f64, (squares / fitted.len() as f64).sqrt())
