@@ -6,8 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::Error;
+use super::index::IndexEntry;
 use super::manifest::is_zero;
-use super::reader::{Dataset, IndexEntry};
+use super::reader::Dataset;
 use crate::schema::{Split, Trajectory};
 
 /// Trajectories compared at once.

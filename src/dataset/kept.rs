@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
-use super::layout::file_entry;
-use super::manifest::{FileEntry, SplitSummary};
-use super::reader::IndexEntry;
+use super::file_entry::{FileEntry, file_entry};
+use super::index::IndexEntry;
+use super::manifest::SplitSummary;
 use crate::atomic;
 use crate::regular;
 use crate::schema::Split;

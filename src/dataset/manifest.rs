@@ -7,10 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
-use super::layout::{MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
-use super::seal;
+use super::file_entry::{FileEntry, path_problem};
+use super::layout::{RESERVED, data_file, shards_of_first};
 use super::store::Store;
-use crate::digest::sha256;
 use crate::schema::{FormatVersion, Grid, GridAxis, Input, Quantity, Split, StateShape};
 
 /// The `kind` of a dataset's manifest.
@@ -104,15 +103,6 @@ pub(crate) fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// One data file of the directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FileEntry {
-    /// Relative, with `/`, inside the directory.
-    pub path: String,
-    pub bytes: u64,
-    pub sha256: String,
-}
-
 /// The part of a manifest that every format version has.
 #[derive(Deserialize)]
 struct Header {
@@ -129,18 +119,6 @@ impl Manifest {
     /// Values of one sample: its state and its inputs.
     pub(crate) fn sample_size(&self) -> usize {
         self.state_shape().size() + self.inputs.len()
-    }
-
-    /// Reads and checks the manifest of the dataset in `directory`; also returns the SHA-256 of its bytes.
-    ///
-    /// # Errors
-    /// If it cannot be read, is not JSON of this form (with line and column), or breaks a rule (all that it breaks).
-    pub(crate) fn load(directory: &Path) -> Result<(Manifest, String), Error> {
-        let path = directory.join(MANIFEST);
-        let bytes = seal::read_manifest(directory)?;
-        let manifest = Manifest::parse(&path, &bytes)?;
-        Error::problems(&path, manifest.problems())?;
-        Ok((manifest, sha256(&bytes)))
     }
 
     /// Reads a manifest from the bytes of the file `path`, without checking what it says.

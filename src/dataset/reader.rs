@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::{Deserialize, Serialize};
-
 use super::check::{order_problem, trajectory_problems};
 use super::error::Error;
+use super::file_entry::file_problem;
 use super::hdf5_store::read::OpenSplit;
-use super::layout::{MANIFEST, file_problem};
-use super::manifest::{Manifest, SplitSummary};
+use super::index::{IndexEntry, index_problems};
+use super::layout::MANIFEST;
+use super::manifest::Manifest;
 use super::parquet_store;
 use super::store::Store;
 use crate::digest::sha256_of_file;
@@ -22,36 +22,6 @@ const READ_AHEAD: usize = 256;
 
 /// A stream of batches of trajectories; it ends after the first error.
 pub type Batches<'a> = Box<dyn Iterator<Item = Result<Vec<Trajectory>, Error>> + Send + 'a>;
-
-/// One trajectory as the index knows it, without its samples.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct IndexEntry {
-    /// Environment id.
-    pub environment: String,
-    /// Trajectory id.
-    pub trajectory: String,
-    /// The environment's parameters `[d_p]`, `None` where unknown.
-    pub parameters: Vec<Option<f64>>,
-    /// Number of samples `T`.
-    pub samples: usize,
-}
-
-impl IndexEntry {
-    /// The entry of a trajectory.
-    pub(crate) fn of(trajectory: &Trajectory) -> Self {
-        IndexEntry {
-            environment: trajectory.environment.clone(),
-            trajectory: trajectory.trajectory.clone(),
-            parameters: trajectory.parameters.clone(),
-            samples: trajectory.len(),
-        }
-    }
-
-    /// Key that orders trajectories, as [`Trajectory::key`].
-    pub fn key(&self) -> (&str, &str) {
-        (&self.environment, &self.trajectory)
-    }
-}
 
 /// An open dataset.
 pub struct Dataset {
@@ -332,40 +302,6 @@ impl Dataset {
         splits.insert(split, open.clone());
         Ok(open)
     }
-}
-
-/// What is wrong with the index of a split; a sentence each.
-pub(crate) fn index_problems<'a>(
-    index: impl Iterator<Item = &'a IndexEntry>,
-    manifest: &Manifest,
-    split: Split,
-) -> Vec<String> {
-    let mut problems = Vec::new();
-    let stated = manifest.splits.get(&split);
-    // The index knows samples, not their cells.
-    let mut counted = SplitSummary { missing: stated.map_or(0, |stated| stated.missing), ..SplitSummary::default() };
-    let mut previous: Option<&IndexEntry> = None;
-    for entry in index {
-        if let Some(problem) = order_problem(previous.map(IndexEntry::key), entry.key()) {
-            problems.push(format!("environment `{}`, trajectory `{}` {problem}", entry.environment, entry.trajectory));
-        }
-        counted.add(previous.is_none_or(|last| last.environment != entry.environment), entry.samples, 0);
-        previous = Some(entry);
-    }
-    problems.extend(stated.and_then(|stated| counts_problem(&counted, stated)));
-    problems
-}
-
-/// How the counts of a file differ from those of the manifest, if they do.
-pub(crate) fn counts_problem(counted: &SplitSummary, stated: &SplitSummary) -> Option<String> {
-    let say = |summary: &SplitSummary| {
-        let SplitSummary { environments, trajectories, samples, shortest, longest, missing } = summary;
-        let missing = if *missing == 0 { String::new() } else { format!(", {missing} missing cells") };
-        format!(
-            "{environments} environments, {trajectories} trajectories, {samples} samples, {shortest} to {longest} a trajectory{missing}"
-        )
-    };
-    (counted != stated).then(|| format!("holds {}; expected {} as the manifest states", say(counted), say(stated)))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

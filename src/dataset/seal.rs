@@ -8,6 +8,7 @@ use super::error::Error;
 use super::layout::{CARD, CROISSANT, MANIFEST};
 use super::manifest::Manifest;
 use crate::atomic;
+use crate::digest::sha256;
 use crate::seal;
 use crate::seal::{SUMS, read_bounded};
 
@@ -36,8 +37,22 @@ pub fn seal(directory: &Path) -> Result<(), Error> {
     write(directory)
 }
 
+impl Manifest {
+    /// Reads and checks the manifest of the dataset in `directory`; also returns the SHA-256 of its bytes.
+    ///
+    /// # Errors
+    /// If it cannot be read, is not JSON of this form (with line and column), or breaks a rule (all that it breaks).
+    pub(crate) fn load(directory: &Path) -> Result<(Manifest, String), Error> {
+        let path = directory.join(MANIFEST);
+        let bytes = read_manifest(directory)?;
+        let manifest = Manifest::parse(&path, &bytes)?;
+        Error::problems(&path, manifest.problems())?;
+        Ok((manifest, sha256(&bytes)))
+    }
+}
+
 /// The bytes of the manifest, which are those that were written.
-pub(crate) fn read_manifest(directory: &Path) -> Result<Vec<u8>, Error> {
+fn read_manifest(directory: &Path) -> Result<Vec<u8>, Error> {
     let found = problems(directory)?.into_iter().map(|(_, problem)| problem).collect();
     Error::problems(directory, found)?;
     read_bounded(&directory.join(MANIFEST)).map_err(Error::of_seal)

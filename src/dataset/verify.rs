@@ -9,10 +9,11 @@ use sha2::{Digest, Sha256};
 
 use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
 use super::error::Error;
+use super::file_entry::listed_problem;
 use super::hdf5_store::read::OpenSplit;
-use super::layout::{CARD, CROISSANT, MANIFEST, listed_problem};
+use super::index::{counts_problem, index_problems};
+use super::layout::{CARD, CROISSANT, MANIFEST};
 use super::manifest::{Manifest, SplitSummary};
-use super::reader::{counts_problem, index_problems};
 use super::store::Store;
 use super::{parquet_store, seal};
 use crate::regular;

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
 use super::error::Error;
+use super::file_entry::{FileEntry, file_entry};
+use super::index::IndexEntry;
 use super::kept;
 use super::kept::{FinishedShard, Kept, Shards};
-use super::layout::{CARD, CROISSANT, MANIFEST, data_file, file_entry};
-use super::manifest::KIND;
-use super::manifest::{FileEntry, Manifest, SplitSummary};
-use super::reader::IndexEntry;
+use super::layout::{CARD, CROISSANT, MANIFEST, data_file};
+use super::manifest::{KIND, Manifest, SplitSummary};
 use super::room::check_room;
 use super::store::Store;
 use super::{card, croissant, hdf5_store, parquet_store, seal};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::settings::{Environments, SplitSettings};
+use super::settings::{Environments, Settings, SplitSettings};
 use crate::schema::Split;
 use crate::systems::{EnvironmentSet, Parameter, Preset, Range, System};
 
@@ -14,6 +14,15 @@ pub(crate) struct Environment {
     pub id: String,
     /// `[d_p]`.
     pub parameters: Vec<f64>,
+}
+
+impl Settings {
+    /// How many environments `split` has; `None` without it, or where it says something impossible.
+    pub fn environments(&self, split: Split) -> Option<usize> {
+        let system = self.find_system().ok()?;
+        select(&system, self.find_preset(&system)?, split, self.splits.get(&split)?)
+            .map(|environments| environments.len())
+    }
 }
 
 /// The environments of `split`, ascending; `None` for an unknown set or incomplete parameters, which validation reports.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::environments::select;
 use super::observation::Observation;
 use super::samples::sample_count;
 use crate::problems::settings::Problem;
@@ -136,13 +135,6 @@ impl Settings {
             Some(name) => system.preset(name),
             None => system.presets.first(),
         }
-    }
-
-    /// How many environments `split` has; `None` without it, or where it says something impossible.
-    pub fn environments(&self, split: Split) -> Option<usize> {
-        let system = self.find_system().ok()?;
-        select(&system, self.find_preset(&system)?, split, self.splits.get(&split)?)
-            .map(|environments| environments.len())
     }
 
     /// Samples of a trajectory.

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::equations::{Equations, ParameterBounds, Range, Values};
+use super::equations::{Equations, MOST_NAMES, ParameterBounds, Range, Values};
 use crate::dataset::RESERVED;
 use crate::expressions::functions;
 use crate::problems::settings::Problems;
 
-/// States, parameters, constants or sets of environments at most.
-pub(crate) const MOST_NAMES: usize = 1000;
 /// Values of a parameter in a set of environments, and environments of a set, at most.
 const MOST_ENVIRONMENTS: usize = 100_000;
 

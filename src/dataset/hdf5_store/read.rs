@@ -11,9 +11,9 @@ use super::reach::reach_problems;
 use super::texts::Texts;
 use super::write::stored_length;
 use crate::dataset::error::Error;
+use crate::dataset::index::IndexEntry;
 use crate::dataset::layout::{ENVIRONMENT_ID, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
 use crate::dataset::manifest::Manifest;
-use crate::dataset::reader::IndexEntry;
 use crate::schema::{Split, StateShape, Trajectory};
 
 /// An open HDF5 file (one shard) of a split, whose structure has been checked against the manifest.

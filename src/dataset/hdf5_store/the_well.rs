@@ -23,10 +23,6 @@ use super::attributes::{builder, string, text};
 use crate::dataset::layout::{POINT, TIME};
 use crate::dataset::manifest::Manifest;
 
-/// The groups.
-pub(crate) const GROUPS: [&str; 6] =
-    ["dimensions", "t0_fields", "t1_fields", "t2_fields", "scalars", "boundary_conditions"];
-
 /// Adds the groups to a file that has its variables, of `trajectories` rows at common times.
 pub(crate) fn add(file: &File, manifest: &Manifest, trajectories: usize) -> Result<()> {
     let axes: Vec<&str> = match &manifest.grid {

@@ -16,9 +16,9 @@ use ndarray::{Array1, Array2, ArrayD, ArrayView1};
 
 use super::attributes::{FORMAT_ATTRIBUTE, builder, string, text};
 use super::the_well;
+use crate::dataset::index::IndexEntry;
 use crate::dataset::layout::{ENVIRONMENT_ID, POINT, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
 use crate::dataset::manifest::Manifest;
-use crate::dataset::reader::IndexEntry;
 use crate::schema::{FormatVersion, Input, Quantity, Split, StateShape, Trajectory};
 
 /// Values of a chunk of a `[B, T]` variable, at most (128 KiB).
