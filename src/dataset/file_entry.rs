@@ -1,4 +1,4 @@
-//! A file of a directory with a manifest: how the manifest lists it, and whether it is there as listed.
+//! Files listed in a manifest, and checks that they are present and unchanged.
 
 use std::path::{Component, Path};
 
@@ -11,13 +11,15 @@ use crate::digest::sha256_of_file;
 /// One data file of the directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileEntry {
-    /// Relative, with `/`, inside the directory.
+    /// Relative path inside the directory, with `/`.
     pub path: String,
+    /// Size.
     pub bytes: u64,
+    /// SHA-256 of the content, lower-case hex.
     pub sha256: String,
 }
 
-/// Why `path` may not stand in a manifest, if it may not.
+/// What is wrong with `path` as a path in a manifest, if anything.
 pub(crate) fn path_problem(path: &str) -> Option<&'static str> {
     let relative = Path::new(path);
     if path.is_empty() {
@@ -44,7 +46,7 @@ pub(crate) fn file_entry(directory: &Path, path: &str) -> Result<FileEntry, Erro
     Ok(FileEntry { path: path.to_owned(), bytes, sha256 })
 }
 
-/// What is wrong with a file of the manifest as it lies in `directory`, content aside.
+/// What is wrong with a listed file in `directory`, apart from its content.
 pub(crate) fn file_problem(directory: &Path, entry: &FileEntry) -> Option<String> {
     let FileEntry { path, bytes, .. } = entry;
     let full = directory.join(path);
@@ -66,7 +68,7 @@ pub(crate) fn file_problem(directory: &Path, entry: &FileEntry) -> Option<String
     }
 }
 
-/// Why the file that a manifest lists as `entry` is not the one that lies in `directory`, if it is not: its path, its size, its digest.
+/// How the file in `directory` differs from its `entry` in a manifest, if it does: path, size or digest.
 pub(crate) fn listed_problem(directory: &Path, entry: &FileEntry) -> Option<String> {
     let FileEntry { path, sha256, .. } = entry;
     if let Some(problem) = path_problem(path) {

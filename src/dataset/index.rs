@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::check::order_problem;
 use super::manifest::{Manifest, SplitSummary};
+use super::rules::order_problem;
 use crate::schema::{Split, Trajectory};
 
-/// One trajectory as the index knows it, without its samples.
+/// One trajectory without its samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IndexEntry {
     /// Environment id.
@@ -21,7 +21,7 @@ pub struct IndexEntry {
 
 impl IndexEntry {
     /// The entry of a trajectory.
-    pub(crate) fn of(trajectory: &Trajectory) -> Self {
+    pub(crate) fn new(trajectory: &Trajectory) -> Self {
         IndexEntry {
             environment: trajectory.environment.clone(),
             trajectory: trajectory.trajectory.clone(),
@@ -36,7 +36,7 @@ impl IndexEntry {
     }
 }
 
-/// What is wrong with the index of a split; a sentence each.
+/// The problems of a split's index, a sentence each.
 pub(crate) fn index_problems<'a>(
     index: impl Iterator<Item = &'a IndexEntry>,
     manifest: &Manifest,
@@ -44,7 +44,7 @@ pub(crate) fn index_problems<'a>(
 ) -> Vec<String> {
     let mut problems = Vec::new();
     let stated = manifest.splits.get(&split);
-    // The index knows samples, not their cells.
+    // The index counts samples, not missing cells.
     let mut counted = SplitSummary { missing: stated.map_or(0, |stated| stated.missing), ..SplitSummary::default() };
     let mut previous: Option<&IndexEntry> = None;
     for entry in index {
@@ -58,7 +58,7 @@ pub(crate) fn index_problems<'a>(
     problems
 }
 
-/// How the counts of a file differ from those of the manifest, if they do.
+/// How the counts of a split differ from the manifest's, if they do.
 pub(crate) fn counts_problem(counted: &SplitSummary, stated: &SplitSummary) -> Option<String> {
     let say = |summary: &SplitSummary| {
         let SplitSummary { environments, trajectories, samples, shortest, longest, missing } = summary;

@@ -1,4 +1,4 @@
-//! Names of the files of a dataset, and of what stands in them beside its quantities.
+//! Names of a dataset's files, and reserved names inside them.
 
 use super::store::Store;
 use crate::schema::Split;
@@ -7,7 +7,7 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const CARD: &str = "README.md";
 pub(crate) const CROISSANT: &str = "croissant.json";
 
-/// Names that the stores use beside the quantities of a dataset.
+/// Names of variables and columns besides the quantities.
 pub(crate) const ENVIRONMENT: &str = "environment";
 pub(crate) const TRAJECTORY: &str = "trajectory";
 pub(crate) const TIME: &str = "time";
@@ -15,9 +15,9 @@ pub(crate) const SAMPLE: &str = "sample";
 pub(crate) const SAMPLE_COUNT: &str = "sample_count";
 pub(crate) const ENVIRONMENT_ID: &str = "environment_id";
 pub(crate) const TRAJECTORY_ID: &str = "trajectory_id";
-/// The axis of the one point that a state without space stands on, where a layout asks for an axis.
+/// The one-point axis of a state without space, where a layout requires an axis.
 pub(crate) const POINT: &str = "point";
-/// Names that no quantity may have: those above, and the groups that the layout of The Well adds to an HDF5 file.
+/// Names that no quantity may have: those above, and the groups of The Well's layout in HDF5 files.
 pub(crate) const RESERVED: [&str; 14] = [
     ENVIRONMENT,
     TRAJECTORY,

@@ -15,38 +15,45 @@ use crate::schema::{FormatVersion, Grid, GridAxis, Input, Quantity, Split, State
 /// The `kind` of a dataset's manifest.
 pub(crate) const KIND: &str = "dataset";
 
-/// What a dataset says of itself. Holds no date and no absolute path: the same inputs give the same bytes.
+/// The description of a dataset. It holds no date and no absolute path, so the same inputs give the same bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
+    /// Version of the format.
     pub format: FormatVersion,
     /// Always `dataset`.
     pub kind: String,
+    /// Name of the dataset.
     pub name: String,
     /// One sentence for the card.
     pub description: String,
     /// SPDX expression or `unknown`.
     pub license: String,
+    /// What made it.
     pub provenance: Provenance,
     /// Unit of all times.
     pub time_unit: String,
+    /// The observed quantities `[C]`.
     pub channels: Vec<Quantity>,
-    /// Where each channel is a field; absent where there is no space.
+    /// The grid on which each channel is a field; absent without space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<Grid>,
     /// Known signals that act on the system; absent where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
+    /// The parameters of environments `[d_p]`.
     pub parameters: Vec<Quantity>,
-    /// What an import did beside copying values; absent where it did nothing.
+    /// What an import did besides copying values; absent if it did nothing else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub import_report: Vec<Treatment>,
     /// Tolerance of the data themselves (the solver's `rtol`); absent where it is unknown, as for measurements.
     pub data_tolerance: Option<f64>,
+    /// Counts of each split.
     pub splits: BTreeMap<Split, SplitSummary>,
+    /// The data files.
     pub files: Vec<FileEntry>,
 }
 
-/// Something that an import did with what it read.
+/// Something that an import did with its input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Treatment {
     /// What was done: `rows_left_out`, `missing`, `converted`, `interpolated`, `events`, `input_samples`, `outside`, `dropped`, `merged`,
@@ -61,17 +68,18 @@ pub struct Treatment {
     pub text: String,
 }
 
-/// What made a directory.
+/// How a directory was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// `paramill` and its version.
     pub tool: String,
     /// `generate`, `import`, `merge`, `split`, `train` or `estimate`.
     pub stage: String,
-    /// The effective settings of the stage, every default filled in.
+    /// The effective settings of the stage, with all defaults filled in.
     pub configuration: serde_json::Value,
+    /// Seed of random draws, if the stage draws.
     pub seed: Option<u64>,
-    /// What it was made from, by content.
+    /// Digests of its inputs.
     pub parents: Vec<Parent>,
 }
 
@@ -87,14 +95,17 @@ pub struct Parent {
 /// Counts of one split.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SplitSummary {
+    /// Number of environments.
     pub environments: usize,
+    /// Number of trajectories.
     pub trajectories: usize,
-    /// Samples over all trajectories.
+    /// Samples of all trajectories together.
     pub samples: usize,
-    /// Fewest and most samples of a trajectory.
+    /// Fewest samples of a trajectory.
     pub shortest: usize,
+    /// Most samples of a trajectory.
     pub longest: usize,
-    /// Missing cells over all trajectories.
+    /// Missing cells of all trajectories together.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missing: usize,
 }
@@ -103,7 +114,7 @@ pub(crate) fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// The part of a manifest that every format version has.
+/// The part of a manifest that all format versions share.
 #[derive(Deserialize)]
 struct Header {
     kind: String,
@@ -142,7 +153,7 @@ impl Manifest {
         })
     }
 
-    /// What the manifest says that cannot be so; a sentence each.
+    /// All problems of the manifest, a sentence each.
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = self.description_problems();
         if self.kind != KIND {
@@ -158,7 +169,7 @@ impl Manifest {
         problems
     }
 
-    /// What is wrong with the part that the maker of a dataset states: names, units, texts.
+    /// The problems of names, units and texts.
     pub(crate) fn description_problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.name.trim().is_empty() || self.name.chars().any(char::is_control) {
@@ -233,10 +244,10 @@ impl Manifest {
         }
     }
 
-    /// Files that each copy of a split consists of.
+    /// Number of files of each copy of a split.
     pub(crate) fn shards(&self, split: Split) -> usize {
         let stated = self.files.iter().find_map(|entry| shards_of_first(split, &entry.path));
-        // A manifest lists every file: more shards than files are a slip, which the missing ones bring to light.
+        // No more shards than listed files: a wrong count must not make a huge list of expected paths.
         stated.unwrap_or(1).min(self.files.len().max(1))
     }
 
@@ -252,10 +263,10 @@ impl Manifest {
     }
 }
 
-/// Points of a grid at most: a state of one channel then takes half a gigabyte.
+/// Most points of a grid: a state of one channel then takes half a gigabyte.
 const MOST_POINTS: usize = 1 << 26;
 
-/// What is wrong with a grid; a sentence each.
+/// The problems of a grid, a sentence each.
 pub(crate) fn grid_problems(grid: &Grid) -> Vec<String> {
     let mut problems = Vec::new();
     if !(1..=3).contains(&grid.axes.len()) {
@@ -277,7 +288,7 @@ pub(crate) fn grid_problems(grid: &Grid) -> Vec<String> {
 }
 
 impl SplitSummary {
-    /// Counts of the trajectories added one by one, in ascending key order.
+    /// Counts one more trajectory, in ascending key order.
     pub(crate) fn add(&mut self, new_environment: bool, samples: usize, missing: usize) {
         self.environments += usize::from(new_environment);
         self.trajectories += 1;

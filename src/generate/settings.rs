@@ -137,13 +137,13 @@ impl Settings {
         }
     }
 
-    /// Samples of a trajectory.
+    /// Number of samples of a trajectory.
     pub fn samples(&self, system: &System) -> usize {
         let (horizon, time_step) = (self.horizon.unwrap_or(system.horizon), self.time_step.unwrap_or(system.time_step));
         sample_count(horizon, time_step)
     }
 
-    /// The same settings with everything filled in that was left to `system` or to defaults.
+    /// The settings with all defaults filled in.
     pub fn resolved(&self, system: &System) -> Settings {
         let mut settings = Settings {
             preset: self.preset.clone().or_else(|| system.presets.first().map(|preset| preset.name.clone())),
@@ -163,7 +163,7 @@ impl Settings {
         settings
     }
 
-    /// What one adaptive integration may err and cost.
+    /// Tolerances and step limit of one adaptive integration.
     pub fn tolerance(&self) -> Tolerance {
         Tolerance {
             rtol: self.rtol.unwrap_or(1e-9),

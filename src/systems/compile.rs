@@ -1,4 +1,4 @@
-//! From a user's equations to a system: expressions become code, texts and numbers are taken over.
+//! Compiles a user's equations to a [`System`].
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::expressions::program::{Instruction, Program};
 use crate::problems::settings::{Problem, Problems};
 
 impl Equations {
-    /// The system that these equations describe, compiled anew.
+    /// Compiles the equations. The system owns its texts and code, and is freed with its last owner.
     ///
     /// # Errors
     /// Everything wrong with the equations; keys begin inside their table, as in `states.0.derivative`.
     pub fn system(&self) -> Result<Arc<System>, Vec<Problem>> {
         let mut problems = Problems::default();
-        self.check(&mut problems);
+        self.add_problems(&mut problems);
         let program = self.compile(&mut problems);
         if !problems.0.is_empty() {
             return Err(problems.0);
@@ -53,7 +53,7 @@ impl Equations {
         Program::new(code)
     }
 
-    /// The system, of valid equations.
+    /// Builds the system of valid equations.
     fn build(&self, program: Program) -> System {
         let uses_time = program.uses_time();
         let channels = self.states.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));

@@ -1,4 +1,4 @@
-//! A system that a user gives by its equations.
+//! A user's system, stated by its equations.
 //!
 //! ```text
 //! dy_i/dt = f_i(t, y, u(t); p),   y_i(0) uniform on [lower_i, upper_i),   i = 1 .. C
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// States, parameters, constants or sets of environments at most.
+/// Most states, parameters, inputs or constants of a system.
 pub(crate) const MOST_NAMES: usize = 1000;
 
 /// A system of ordinary differential equations.

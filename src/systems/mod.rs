@@ -22,6 +22,6 @@ pub use equations::{Equations, InputSignal, ParameterBounds, Range, StateEquatio
 pub use sensitivities::{Sensitivities, Start};
 pub use settings::SystemSettings;
 pub use system::{
-    Axis, Channel, Dynamics, EnvironmentSet, InitialLaw, Integrate, Parameter, Preset, SpaceAxis, Stepper, System,
-    TangentField, VectorField,
+    Axis, Channel, Dynamics, EnvironmentSet, InitialDistribution, Integrate, Parameter, Preset, SpaceAxis, Stepper,
+    System, TangentField, VectorField,
 };

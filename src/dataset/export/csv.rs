@@ -1,5 +1,5 @@
-//! CSV: one row a sample (and point of the grid, where there is one). Numbers are the shortest that read back as the same double; an unknown
-//! parameter and a missing cell are empty.
+//! CSV: one row per sample (and grid point). Numbers are the shortest that read back as the same double; unknown parameters and missing
+//! cells are empty.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

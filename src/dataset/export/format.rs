@@ -1,4 +1,4 @@
-//! What a format of others says of itself, and what it writes a split with.
+//! The description of an export format.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,14 @@ use crate::dataset::error::Error;
 use crate::dataset::reader::Dataset;
 use crate::schema::{Split, Trajectory};
 
-/// A format of others.
+/// An export format.
 #[derive(Clone, Copy, Debug)]
 pub struct ExportFormat {
     /// The name used on the command line.
     pub name: &'static str,
-    /// What follows `SPLIT.` in the name of a file.
+    /// Extension of its files, `SPLIT.extension`.
     pub extension: &'static str,
-    /// Whether files are written by libhdf5, which aborts the process on a full disk: there must be room before.
+    /// Whether libhdf5 writes the files: then free disk space is checked first.
     pub(crate) is_hdf5: bool,
     /// Creates the file of a split at this path.
     pub(crate) create: Create,
@@ -22,7 +22,7 @@ pub struct ExportFormat {
 /// See [`ExportFormat`].
 pub(crate) type Create = for<'a> fn(PathBuf, &'a Dataset, Split) -> Result<Box<dyn SplitWriter + 'a>, Error>;
 
-/// Takes the trajectories of a split, in order.
+/// Writes the trajectories of a split in order.
 pub(crate) trait SplitWriter {
     fn append(&mut self, rows: &[Trajectory]) -> Result<(), Error>;
 

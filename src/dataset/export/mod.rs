@@ -1,4 +1,5 @@
-//! A dataset in the formats of others: one file a split, streamed a few trajectories at a time.
+//! Exports to other formats: one file per split, streamed a few trajectories at a time. A format is a file here and a line in
+//! [`ExportFormat::ALL`].
 
 pub(crate) mod format;
 pub(crate) mod csv;

@@ -1,5 +1,5 @@
-//! HDF5 in the data model of netCDF-4, which netCDF4 and xarray open: the variables of the dataset's own HDF5 copy, in one file a split however
-//! large it is, and without what The Well adds (a state without space has no axis for its one point).
+//! netCDF-4 (HDF5), for netCDF4 and xarray: the variables of the dataset's HDF5 copy in one file per split, without the groups and the one-point
+//! axis of The Well's layout.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ struct NetCdfFile {
 
 fn create<'a>(path: PathBuf, dataset: &'a Dataset, split: Split) -> Result<Box<dyn SplitWriter + 'a>, Error> {
     let (index, times) = (dataset.index(split)?, dataset.shared_times(split)?);
-    // Nobody else knows the file yet, and a child of the process would keep the lock for as long as it lives; netCDF-4 asks for links in
+    // No other process uses the file yet, and a child process would inherit the lock; netCDF-4 asks for links in
     // the order of their creation.
     let file = FileBuilder::new()
         .with_fapl(|plist| plist.file_locking(false))

@@ -57,7 +57,7 @@ fn create<'a>(path: PathBuf, dataset: &'a Dataset, split: Split) -> Result<Box<d
         let expected = "one time axis, which is all that the layout has; export them as netcdf or csv";
         return Err(Error::invalid(dataset.directory(), found, expected));
     };
-    // Nobody else knows the file yet, and a child of the process would keep the lock for as long as it lives.
+    // No other process uses the file yet, and a child process would inherit the lock.
     let file = FileBuilder::new()
         .with_fapl(|plist| plist.file_locking(false))
         .with_fcpl(|plist| plist.obj_track_times(false))

@@ -1,21 +1,21 @@
-//! Exports a dataset in any of the formats.
+//! Exports a dataset.
 
 use std::path::Path;
 
 use super::format::ExportFormat;
 use super::{csv, netcdf, pdebench};
 use crate::atomic;
-use crate::dataset::copying::{Copying, batch_length};
+use crate::dataset::copy_progress::{CopyProgress, batch_length};
+use crate::dataset::disk_space::require_space;
 use crate::dataset::error::Error;
 use crate::dataset::manifest::SplitSummary;
 use crate::dataset::reader::Dataset;
-use crate::dataset::room::check_room;
 use crate::dataset::store::Store;
 use crate::progress::Run;
 use crate::schema::Split;
 
 impl ExportFormat {
-    /// Every format: a file each, and a line here.
+    /// Every format.
     pub const ALL: [ExportFormat; 3] = [csv::FORMAT, netcdf::FORMAT, pdebench::FORMAT];
 
     /// The format of that name.
@@ -32,17 +32,17 @@ impl ExportFormat {
 /// Writes a file of every split into `directory`, which appears complete or not at all.
 ///
 /// # Errors
-/// If the dataset cannot be read, is not what its manifest states, or does not fit the format; if the place cannot be written to or has not
-/// the room that the trajectories take uncompressed; and [`Error::Interrupted`].
+/// If the dataset cannot be read, does not match its manifest, or cannot be expressed in the format; if `directory` cannot be written to or
+/// its disk has less free space than the uncompressed trajectories take; and [`Error::Interrupted`].
 pub fn export(dataset: &Dataset, format: ExportFormat, directory: &Path, run: &Run) -> Result<(), Error> {
     let manifest = dataset.manifest();
     let place = atomic::Directory::create(directory).map_err(Error::io(directory))?;
     if format.is_hdf5 {
         let sizes = manifest.splits.values().map(|summary| uncompressed(summary, manifest.sample_size()));
-        check_room(place.path(), directory, sizes.fold(0, u64::saturating_add))?;
+        require_space(place.path(), directory, sizes.fold(0, u64::saturating_add))?;
     }
     let total = manifest.splits.values().map(|summary| summary.trajectories).sum();
-    let mut progress = Copying::begin(run, format!("export {}", manifest.name), total);
+    let mut progress = CopyProgress::begin(run, format!("export {}", manifest.name), total);
     for &split in manifest.splits.keys() {
         let path = place.path().join(format.file_name(split));
         let mut writer = (format.create)(path, dataset, split)?;
@@ -59,7 +59,7 @@ pub fn export(dataset: &Dataset, format: ExportFormat, directory: &Path, run: &R
     Ok(())
 }
 
-/// Bytes of a split whose trajectories are all as long as the longest, of `size` values a sample.
+/// Uncompressed bytes of a split whose trajectories are padded to the longest, with `size` values per sample.
 fn uncompressed(summary: &SplitSummary, size: usize) -> u64 {
     let values = summary.trajectories.saturating_mul(summary.longest).saturating_mul(size + 1);
     (values as u64).saturating_mul(size_of::<f64>() as u64)

@@ -20,7 +20,7 @@ use hdf5_metno::types::{IntSize, TypeDescriptor};
 use hdf5_metno::{Dataset, File, Group};
 
 use super::batch::{Batch, Batches, Failure, Refusal};
-use crate::dataset::{Texts, hdf5_reach_problems};
+use crate::dataset::{Texts, hdf5_external_problems};
 use attributes::{Attributes, attributes};
 use values::{Axis, Member, Values};
 
@@ -84,7 +84,7 @@ pub(crate) fn open(path: &Path) -> Result<Batches, Refusal> {
         (format!("an HDF5 file that cannot be read: {error}"), "check that the file was copied whole")
     };
     let file = File::open(path).map_err(damaged)?;
-    let reaching = hdf5_reach_problems(path, &file)
+    let reaching = hdf5_external_problems(path, &file)
         .map_err(|error| (error.to_string(), "check that the file was copied whole"))?;
     if !reaching.is_empty() {
         return Err((reaching.join("; "), COPY));
