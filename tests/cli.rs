@@ -241,7 +241,7 @@ fn trajectories_without_a_start_are_foreseen() {
     };
     let (checked, ran) = newton("train.gauss_newton.residual_limit=219");
     assert_eq!((checked.status.code(), ran.status.code()), (Some(2), Some(2)), "{}", stderr(&ran));
-    let key = "(train.gauss_newton.residual_limit): found 219, and 220 residuals";
+    let key = "train.gauss_newton.residual_limit: found 219, and 220 residuals";
     assert!(stderr(&checked).contains(key), "{}", stderr(&checked));
     assert!(stderr(&ran).contains("220 residuals"), "{}", stderr(&ran));
     let (checked, ran) = newton("train.gauss_newton.residual_limit=220");
@@ -491,6 +491,23 @@ fn a_system_file_is_shown_checked_and_used_by_its_content() {
     );
     fs::remove_file(&file).unwrap();
     insta::assert_snapshot!("a_system_file_that_is_missing", stderr(&paramill(root.path(), &["check", "pairs.toml"])));
+}
+
+/// `check` tells of a parameter named like a column of the table of estimates, which `run` refuses.
+#[test]
+fn a_parameter_named_like_a_column_of_the_estimates_is_foreseen() {
+    let estimate = "[estimate]\nmethod = \"physics\"\nsplits = [\"train\"]\n";
+    let root = house(&format!("{}\n{estimate}", PIPELINE.replace("lotka-volterra", "decay.toml")));
+    let codes = |parameter: &str| {
+        fs::write(root.path().join("decay.toml"), DECAY.replace("rate", parameter)).unwrap();
+        ["check", "run"].map(|command| {
+            let output = paramill(root.path(), &[command, "pairs.toml"]);
+            let is_named = stderr(&output).contains(&format!("the column `{parameter}` of the table of estimates"));
+            (output.status.code(), is_named)
+        })
+    };
+    assert_eq!(codes("status"), [(Some(2), true); 2]);
+    assert_eq!(codes("rate")[0], (Some(0), false));
 }
 
 #[test]
