@@ -35,7 +35,7 @@ pub use check::system_file::load_system;
 pub use decide::{Action, Decision, changes_since};
 pub use error::Error;
 pub use executor::{Context, Done, Executor, Product};
-pub use fingerprint::{Ingredients, tool};
+pub use fingerprint::Ingredients;
 pub use lock::sweep_directories;
 pub use plan::{Locations, Plan, Source};
 pub use record::Record;

@@ -59,6 +59,17 @@ impl Rule for Coda {
         }
     }
 
+    fn push(&self, shared: &[f64], context: &[f64], d_shared: &[f64], d_context: &[f64], d_weights: &mut [f64]) {
+        let (d_theta_c, d_columns) = d_shared.split_at(self.weights);
+        d_weights.iter_mut().zip(d_theta_c).for_each(|(weight, d)| *weight += d);
+        let columns = shared[self.weights..].chunks_exact(self.weights).zip(d_columns.chunks_exact(self.weights));
+        for ((column, d_column), (xi, d_xi)) in columns.zip(context.iter().zip(d_context)) {
+            for row in self.adapted.clone() {
+                d_weights[row] += xi * d_column[row] + d_xi * column[row];
+            }
+        }
+    }
+
     fn chain(&self, shared: &[f64], context: &[f64], d_weights: &[f64], d_shared: &mut [f64], d_context: &mut [f64]) {
         let columns = shared[self.weights..].chunks_exact(self.weights);
         let (d_theta_c, d_columns) = d_shared.split_at_mut(self.weights);

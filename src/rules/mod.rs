@@ -30,6 +30,10 @@ pub trait Rule: Send + Sync {
     /// Writes the weights `[P]` of the environment with `context`.
     fn decode(&self, shared: &[f64], context: &[f64], weights: &mut [f64]);
 
+    /// Adds to `d_weights [P]` how the weights of the environment move when the shared values move by `d_shared [S]` and its context by
+    /// `d_context [d]`, to first order.
+    fn push(&self, shared: &[f64], context: &[f64], d_shared: &[f64], d_context: &[f64], d_weights: &mut [f64]);
+
     /// Adds to `d_shared [S]` and `d_context [d]` what the gradient `d_weights [P]` of one environment gives them.
     fn chain(&self, shared: &[f64], context: &[f64], d_weights: &[f64], d_shared: &mut [f64], d_context: &mut [f64]);
 

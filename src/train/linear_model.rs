@@ -9,10 +9,11 @@
 
 use std::ops::Range;
 
-use tch::{Kind, Tensor};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rayon::prelude::*;
 
 use super::settings::{Contexts, GaussNewton};
-use super::symmetric;
 use super::symmetric::Symmetric;
 use crate::engine::Jacobian;
 use crate::rules::Rule;
@@ -38,27 +39,19 @@ pub struct LinearModel<'a> {
     trained: &'a [f64],
     /// Values of a context.
     context_dimension: usize,
-    /// `r [n]`, and the squares of them added.
-    residuals: Tensor,
+    jacobian: Jacobian,
+    /// `|r|^2`.
     squares: f64,
-    /// `J [n, P]`.
-    rows: Tensor,
     /// The residuals of each environment, which stand together.
     environments: Vec<Range<usize>>,
-    /// The environment of each residual `[n]`.
-    places: Tensor,
     /// The weights that are adapted, among `P`.
     adapted_weights: Range<usize>,
     /// `J_i . J_j`.
     gram: Symmetric,
     /// `J_i . M J_j` where that is something else.
     of_adapted: Option<Symmetric>,
-    /// The context of the environment of each residual `[n, d]`.
-    of_residuals: Tensor,
     /// `J_i W`, `[n, d]`, where contexts are learned.
-    along: Option<Tensor>,
-    /// `W xi_e` of each environment, in the adapted weights `[E, M]`.
-    displaced: Tensor,
+    along: Option<Vec<f64>>,
     /// `h` of each row of `W`, `[P]`.
     weights_hold: Vec<f64>,
     /// `h` of the contexts.
@@ -77,41 +70,40 @@ impl<'a> LinearModel<'a> {
         let n = jacobian.residuals.len();
         let size = jacobian.rows.len() / n;
         let learned = contexts == Contexts::Learned;
-        let (shared, of_environments) = trained.split_at(rule.shared_size());
+        let shared = &trained[..rule.shared_size()];
         let d = shared.len() / size - 1;
-        let rows = Tensor::from_slice(&jacobian.rows).view([n as i64, size as i64]);
-        drop(jacobian.rows); // the largest of all there is, and copied
-        let of_environments = Tensor::from_slice(of_environments).view([-1, d as i64]);
-        let count = of_environments.size()[0] as usize;
+        let count = (trained.len() - shared.len()) / d;
         let first = |e: usize| jacobian.environments.partition_point(|&other| other < e);
-        let places: Vec<i64> = jacobian.environments.iter().map(|&e| e as i64).collect();
-        let places = Tensor::from_slice(&places);
+        let environments: Vec<Range<usize>> = (0..count).map(|e| first(e)..first(e + 1)).collect();
+        let rows = MatRef::from_row_major_slice(&jacobian.rows, n, size);
         let adapted_weights = rule.adapted();
-        let (start, width) = (adapted_weights.start as i64, adapted_weights.len() as i64);
-        let basis = Tensor::from_slice(&rule.basis(shared)).view([1 + d as i64, size as i64]).narrow(0, 1, d as i64);
         // No penalty holds nothing, not even a row whose norm is zero.
         let weights_hold = match settings.locality_penalty {
             0.0 => vec![0.0; size],
             lambda => rule.hold(shared).into_iter().map(|hold| n as f64 * lambda * hold).collect(),
         };
+        let (gram, of_adapted) = (Symmetric::gram(rows, None), rows.get(.., adapted_weights.clone()));
+        let of_adapted = (adapted_weights.len() < size).then(|| Symmetric::gram(of_adapted, None));
+        let along = learned.then(|| {
+            let basis = rule.basis(shared);
+            let basis = MatRef::from_row_major_slice(&basis[size..], d, size);
+            let of_environment = |residuals: &Range<usize>| product(rows.get(residuals.clone(), ..), basis.transpose());
+            environments.par_iter().flat_map_iter(of_environment).collect()
+        });
         LinearModel {
             rule,
             contexts,
             trained,
             context_dimension: d,
             squares: jacobian.residuals.iter().map(|r| r * r).sum(),
-            residuals: Tensor::from_slice(&jacobian.residuals),
-            environments: (0..count).map(|e| first(e)..first(e + 1)).collect(),
-            gram: Symmetric::gram(&rows, None),
-            of_adapted: (width < size as i64).then(|| Symmetric::gram(&rows.narrow(1, start, width), None)),
-            of_residuals: of_environments.index_select(0, &places),
-            along: learned.then(|| rows.mm(&basis.tr())),
-            displaced: of_environments.mm(&basis.narrow(1, start, width)),
-            places,
-            rows,
+            environments,
+            gram,
+            of_adapted,
+            along,
             adapted_weights,
             weights_hold,
             contexts_hold: if learned { n as f64 * settings.context_penalty } else { 0.0 },
+            jacobian,
         }
     }
 
@@ -126,10 +118,9 @@ impl<'a> LinearModel<'a> {
         self.kernel(&shares).mean_diagonal()
     }
 
-    /// The rows of the Jacobian of one environment, in the columns `of`, `[n_e, ..]`.
-    fn rows_of(&self, residuals: &Range<usize>, of: &Range<usize>) -> Tensor {
-        let rows = self.rows.narrow(0, residuals.start as i64, residuals.len() as i64);
-        rows.narrow(1, of.start as i64, of.len() as i64)
+    /// `J [n, P]`.
+    fn rows(&self) -> MatRef<'_, f64> {
+        MatRef::from_row_major_slice(&self.jacobian.rows, self.jacobian.residuals.len(), self.weights_hold.len())
     }
 
     /// The step with damping `mu`; none where the kernel is not positive definite in the arithmetic.
@@ -162,12 +153,15 @@ impl<'a> LinearModel<'a> {
         let (shared, contexts) = self.trained.split_at(self.rule.shared_size());
         let mut step = vec![0.0; self.trained.len()];
         let (d_shared, d_contexts) = step.split_at_mut(shared.len());
-        let mut pulled = vec![0.0; size];
-        for (e, residuals) in self.environments.iter().enumerate() {
-            let of_environment = Tensor::from_slice(&multipliers[residuals.clone()]);
-            self.rows_of(residuals, &(0..size)).tr().mv(&of_environment).copy_data(&mut pulled, size);
+        let pulled = self.environments.par_iter().map(|residuals| {
+            let of_environment = &multipliers[residuals.clone()];
+            let of_environment = MatRef::from_column_major_slice(of_environment, of_environment.len(), 1);
+            product(self.rows().get(residuals.clone(), ..).transpose(), of_environment)
+        });
+        let pulled: Vec<Vec<f64>> = pulled.collect();
+        for (e, pulled) in pulled.iter().enumerate() {
             let context = e * d..(e + 1) * d;
-            self.rule.chain(shared, &contexts[context.clone()], &pulled, d_shared, &mut d_contexts[context]);
+            self.rule.chain(shared, &contexts[context.clone()], pulled, d_shared, &mut d_contexts[context]);
         }
         if self.contexts == Contexts::Tied {
             d_contexts.fill(0.0);
@@ -181,52 +175,59 @@ impl<'a> LinearModel<'a> {
     fn kernel(&self, shares: &Shares) -> Symmetric {
         let of_weights = &shares.weights[self.adapted_weights.clone()];
         let alike = of_weights.windows(2).all(|pair| pair[0] == pair[1]).then(|| of_weights[0]);
-        let weighed = alike.is_none().then(|| {
-            let (start, width) = (self.adapted_weights.start as i64, self.adapted_weights.len() as i64);
-            Symmetric::gram(&self.rows.narrow(1, start, width), Some(&Tensor::from_slice(of_weights)))
-        });
+        let weighed = alike
+            .is_none()
+            .then(|| Symmetric::gram(self.rows().get(.., self.adapted_weights.clone()), Some(of_weights)));
         let of_adapted = weighed.as_ref().or(self.of_adapted.as_ref()).unwrap_or(&self.gram);
-        let cut_in_two = |tensor: &Tensor| {
-            let parts = symmetric::cut(tensor);
-            move |i: usize, j: usize| [parts[i].shallow_clone(), parts[j].shallow_clone()]
-        };
-        let (contexts, places) = (cut_in_two(&self.of_residuals), cut_in_two(&self.places));
-        let along = self.along.as_ref().map(cut_in_two);
-        let parts = |i: usize, j: usize| {
-            let along = along.as_ref().map(|along| (along(i, j), places(i, j)));
-            (self.gram.block(i, j), of_adapted.block(i, j), contexts(i, j), along)
-        };
-        let (share, of_contexts) = (alike.unwrap_or(1.0), shares.contexts);
-        Symmetric::new(self.residuals.size()[0] as usize, parts, |(gram, of_adapted, [xi_i, xi_j], along)| {
-            let kernel = gram + of_adapted * share * xi_i.mm(&xi_j.tr());
-            match along {
-                Some(([along_i, along_j], [e_i, e_j])) => {
-                    let same = e_i.unsqueeze(1).eq_tensor(&e_j.unsqueeze(0)).to_kind(Kind::Double);
-                    kernel + along_i.mm(&along_j.tr()) * same * of_contexts
+        let (d, share) = (self.context_dimension, alike.unwrap_or(1.0));
+        let contexts = &self.trained[self.rule.shared_size()..];
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        Symmetric::new(self.jacobian.residuals.len(), |rows, columns| {
+            Mat::from_fn(rows.len(), columns.len(), |i, j| {
+                let (i, j) = (rows.start + i, columns.start + j);
+                let [e_i, e_j] = [i, j].map(|i| self.jacobian.environments[i]);
+                let of_contexts = dot(&contexts[e_i * d..(e_i + 1) * d], &contexts[e_j * d..(e_j + 1) * d]);
+                let value = self.gram.at(i, j) + of_adapted.at(i, j) * share * of_contexts;
+                match &self.along {
+                    Some(along) if e_i == e_j => {
+                        value + dot(&along[i * d..(i + 1) * d], &along[j * d..(j + 1) * d]) * shares.contexts
+                    }
+                    _ => value,
                 }
-                None => kernel,
-            }
+            })
         })
     }
 
     /// `J_z (1 - S) z`, `[n]`.
-    fn held(&self, shares: &Shares) -> Tensor {
-        let lost = |share: &f64| (1.0 - share) + (1.0 - shares.contexts);
-        let lost: Vec<f64> = shares.weights[self.adapted_weights.clone()].iter().map(lost).collect();
-        let lost = &self.displaced * Tensor::from_slice(&lost).unsqueeze(0);
-        let of_environment = |(e, residuals): (usize, &Range<usize>)| {
-            self.rows_of(residuals, &self.adapted_weights).mv(&lost.select(0, e as i64))
+    fn held(&self, shares: &Shares) -> Vec<f64> {
+        let (size, d) = (self.weights_hold.len(), self.context_dimension);
+        let (shared, contexts) = self.trained.split_at(self.rule.shared_size());
+        let of_columns = shares.weights.iter().cycle().zip(&shared[size..]).map(|(share, w)| (1.0 - share) * w);
+        let lost: Vec<f64> = std::iter::repeat_n(0.0, size).chain(of_columns).collect();
+        let of_environment = |(residuals, context): (&Range<usize>, &[f64])| {
+            let lost_of_context: Vec<f64> = context.iter().map(|xi| (1.0 - shares.contexts) * xi).collect();
+            let mut weights = vec![0.0; size];
+            self.rule.push(shared, context, &lost, &lost_of_context, &mut weights);
+            product(self.rows().get(residuals.clone(), ..), MatRef::from_column_major_slice(&weights, size, 1))
         };
-        let held: Vec<Tensor> = self.environments.iter().enumerate().map(of_environment).collect();
-        Tensor::cat(&held, 0)
+        self.environments.par_iter().zip(contexts.par_chunks_exact(d)).flat_map_iter(of_environment).collect()
     }
 
     /// `a` with `(J_z S J_z' + mu I) a = r - J_z (1 - S) z`; none where the matrix is not positive definite in the arithmetic.
     fn multipliers(&self, damping: f64, shares: &Shares) -> Option<Vec<f64>> {
         let factor = self.kernel(shares).factor(damping)?;
-        let solution = factor.solve(&(&self.residuals - self.held(shares)).unsqueeze(1)).view([-1]);
-        Vec::<f64>::try_from(&solution).ok().filter(|values| values.iter().all(|value| value.is_finite()))
+        let right = self.jacobian.residuals.iter().zip(self.held(shares)).map(|(r, held)| r - held);
+        let solution = factor.solve(&right.collect::<Vec<f64>>());
+        Some(solution).filter(|values| values.iter().all(|value| value.is_finite()))
     }
+}
+
+/// `left right`, on this thread; row after row.
+fn product(left: MatRef<f64>, right: MatRef<f64>) -> Vec<f64> {
+    let mut values = vec![0.0; left.nrows() * right.ncols()];
+    let product = MatMut::from_row_major_slice_mut(&mut values, left.nrows(), right.ncols());
+    matmul(product, Accum::Replace, left, right, 1.0, Par::Seq);
+    values
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::evaluation::Evaluation;
 use super::fitted::FittedWriter;
-use super::parquet::{io_error, parquet, unwritten};
+use super::parquet::{create, io_error, unwritten};
 use super::row::{ParameterEstimate, Row, Status};
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
@@ -30,8 +30,6 @@ use crate::{atomic, regular, seal};
 const MANIFEST_FILE: &str = "manifest.json";
 /// What to do about estimates that are not as they were written.
 const REMEDY: &str = "make them again with `--force estimate`";
-/// Rows that are written out together, and held in memory until then.
-pub(crate) const ROW_GROUP: usize = 8192;
 
 /// `manifest.json` of a directory of estimates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,7 +53,19 @@ pub struct Manifest {
     pub files: Vec<FileEntry>,
 }
 
+/// The part of a manifest that every format version has.
+#[derive(Deserialize)]
+struct Header {
+    kind: String,
+    format: FormatVersion,
+}
+
 impl Manifest {
+    /// The end of the name of the columns with Cramér-Rao bounds.
+    fn crlb(&self) -> &'static str {
+        if self.format.major < 3 { "bound" } else { "crlb" }
+    }
+
     /// Reads the manifest of `directory`.
     ///
     /// # Errors
@@ -71,10 +81,14 @@ impl Manifest {
             found,
             expected: format!("the manifest of estimates that paramill writes; {REMEDY}"),
         };
-        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
-        if manifest.kind != "estimates" || !manifest.format.is_readable() {
-            return Err(invalid(format!("kind `{}`, format {}", manifest.kind, manifest.format)));
+        let header: Header = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+        if header.kind != "estimates" {
+            return Err(invalid(format!("kind `{}`", header.kind)));
         }
+        if let Some((found, expected)) = header.format.problem(FormatVersion::ESTIMATES) {
+            return Err(Error::Invalid { path, found, expected });
+        }
+        let manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
         Ok((manifest, sha256(&bytes)))
     }
 }
@@ -111,15 +125,14 @@ impl Output {
         let parents =
             std::iter::once(Parent { name: of_dataset.name.clone(), sha256: dataset.content_hash().to_owned() });
         let manifest = Manifest {
-            format: FormatVersion::CURRENT,
+            format: FormatVersion::ESTIMATES,
             kind: "estimates".to_owned(),
-            provenance: Provenance {
-                tool: format!("paramill {}", env!("CARGO_PKG_VERSION")),
-                stage: "estimate".to_owned(),
-                configuration: serde_json::to_value(settings).expect("settings are plain data"),
-                seed: None,
-                parents: parents.chain(of_model).collect(),
-            },
+            provenance: Provenance::new(
+                "estimate",
+                serde_json::to_value(settings).expect("settings are plain data"),
+                None,
+                parents.chain(of_model).collect(),
+            ),
             channels: of_dataset.channels.clone(),
             parameters: parameters.to_vec(),
             context_dimension: model.map_or(0, |model| model.manifest.context_dimension),
@@ -130,10 +143,10 @@ impl Output {
             splits: Vec::new(),
             files: Vec::new(),
         };
-        if let Some(column) = repeated_column(&manifest.parameters, &manifest.channels, manifest.context_dimension) {
+        if let Some(column) = repeated_column(parameters, &manifest.channels, manifest.context_dimension) {
             return Err(Error::RepeatedColumn { column });
         }
-        let schema = Arc::new(schema(&manifest));
+        let schema = Arc::new(schema(parameters, &manifest.channels, manifest.context_dimension));
         let time_unit = of_dataset.time_unit.clone();
         Ok(Output { target: target.to_owned(), directory, manifest, schema, time_unit })
     }
@@ -146,7 +159,7 @@ impl Output {
 
     pub fn split(&self, split: Split) -> Result<SplitWriter, Error> {
         let path = self.directory.path().join(format!("{split}.parquet"));
-        Ok(SplitWriter { split, writer: parquet(&path, self.schema.clone())?, path, schema: self.schema.clone() })
+        Ok(SplitWriter { split, writer: create(&path, self.schema.clone())?, path, schema: self.schema.clone() })
     }
 
     /// The file of the fitted trajectories of a split.
@@ -201,16 +214,13 @@ pub(crate) fn repeated_column(
     channels: &[Quantity],
     context_dimension: usize,
 ) -> Option<String> {
-    let schema = schema_of(parameters, channels, context_dimension);
+    let schema = schema(parameters, channels, context_dimension);
     let mut seen = BTreeSet::new();
     schema.fields().iter().find(|field| !seen.insert(field.name())).map(|field| field.name().clone())
 }
 
-pub(crate) fn schema(manifest: &Manifest) -> Schema {
-    schema_of(&manifest.parameters, &manifest.channels, manifest.context_dimension)
-}
-
-fn schema_of(parameters: &[Quantity], channels: &[Quantity], context_dimension: usize) -> Schema {
+/// The columns of a table of estimates in the current format.
+fn schema(parameters: &[Quantity], channels: &[Quantity], context_dimension: usize) -> Schema {
     let number = |name: String, unit: &str| {
         Field::new(name, DataType::Float64, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
     };
@@ -221,7 +231,7 @@ fn schema_of(parameters: &[Quantity], channels: &[Quantity], context_dimension: 
     ];
     for Quantity { name, unit, .. } in parameters {
         fields.push(number(name.clone(), unit));
-        let of_parameter = ["standard_error", "lower", "upper", "bound", "true"];
+        let of_parameter = ["standard_error", "lower", "upper", "crlb", "true"];
         fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
     }
     fields.extend(correlation_names(parameters).map(|name| number(name, "1")));
@@ -260,7 +270,7 @@ impl SplitWriter {
                 |it| Some(it.standard_error),
                 |it| Some(it.lower),
                 |it| Some(it.upper),
-                |it| it.bound,
+                |it| it.crlb,
                 |it| it.truth,
             ];
             columns.extend(of_parameter.map(|value| number(&|row| value(&row.parameters[j]))));
@@ -274,7 +284,7 @@ impl SplitWriter {
         columns.push(number(&|row| Some(row.trajectory_mape)));
         columns.push(number(&|row| row.test_mse));
         columns.push(count(&|row| row.points));
-        columns.push(number(&|row| Some(row.degrees)));
+        columns.push(number(&|row| Some(row.degrees_of_freedom)));
         columns.push(count(&|row| row.iterations));
         let mut in_hull = BooleanBuilder::new();
         rows.iter().for_each(|row| in_hull.append_option(row.in_hull));
@@ -354,9 +364,9 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
     let (environment, status, reason) = (text("environment")?, text("status")?, text("reason")?);
     let parameters = manifest.parameters.iter().map(|Quantity { name, .. }| {
         let of_parameter = |what: &str| number(&format!("{name}_{what}"));
-        let [standard_error, lower, upper, bound, truth] =
-            ["standard_error", "lower", "upper", "bound", "true"].map(of_parameter);
-        Some((number(name)?, standard_error?, lower?, upper?, bound?, truth?))
+        let [standard_error, lower, upper, crlb, truth] =
+            ["standard_error", "lower", "upper", manifest.crlb(), "true"].map(of_parameter);
+        Some((number(name)?, standard_error?, lower?, upper?, crlb?, truth?))
     });
     let parameters: Vec<_> = parameters.collect::<Option<_>>()?;
     let correlations = correlation_names(&manifest.parameters).map(|name| number(&name)).collect::<Option<Vec<_>>>()?;
@@ -364,7 +374,8 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
     let contexts =
         (0..manifest.context_dimension).map(|k| number(&format!("context_{k}"))).collect::<Option<Vec<_>>>()?;
     let (rmse, mape, test_mse) = (number("trajectory_rmse")?, number("trajectory_mape")?, number("test_mse")?);
-    let (points, degrees, iterations) = (count("points")?, number("degrees_of_freedom")?, count("iterations")?);
+    let (points, degrees_of_freedom, iterations) =
+        (count("points")?, number("degrees_of_freedom")?, count("iterations")?);
     let in_hull = column::<BooleanArray>(batch, "in_hull")?;
     for i in 0..batch.num_rows() {
         let or_nan = |array: &Float64Array| value(array, i).unwrap_or(f64::NAN);
@@ -375,12 +386,12 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
             context: contexts.iter().map(|array| or_nan(array)).collect(),
             parameters: parameters
                 .iter()
-                .map(|(estimate, standard_error, lower, upper, bound, truth)| ParameterEstimate {
+                .map(|(estimate, standard_error, lower, upper, crlb, truth)| ParameterEstimate {
                     value: or_nan(estimate),
                     standard_error: or_nan(standard_error),
                     lower: or_nan(lower),
                     upper: or_nan(upper),
-                    bound: value(bound, i),
+                    crlb: value(crlb, i),
                     truth: value(truth, i),
                 })
                 .collect(),
@@ -390,7 +401,7 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
             trajectory_mape: or_nan(mape),
             test_mse: value(test_mse, i),
             points: points.value(i) as usize,
-            degrees: or_nan(degrees),
+            degrees_of_freedom: or_nan(degrees_of_freedom),
             iterations: iterations.value(i) as usize,
             in_hull: in_hull.is_valid(i).then(|| in_hull.value(i)),
         });

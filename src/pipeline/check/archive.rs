@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
+use super::computable::uncomputable;
 use super::read::{Read, read};
-use super::stages::disagreements_with;
+use super::stages::{disagreements_with, trains};
 use super::starts::starts;
 use crate::import;
 use crate::pipeline::document::Document;
@@ -30,6 +31,7 @@ pub fn check(file: &Path, arguments: &[String]) -> Checked {
         Ok(read) => read,
         Err(settings) => return Checked { settings, ..Checked::default() },
     };
+    problems.extend(trains(&settings).and_then(uncomputable).map(|problem| document.placed(problem)));
     let mut checked = Checked::default();
     if let Some(import) = &settings.import {
         if Path::new(&import.directory).is_dir() {

@@ -6,4 +6,5 @@ pub(crate) mod stages;
 pub(crate) mod sections;
 pub(crate) mod read;
 pub(crate) mod starts;
+pub(crate) mod computable;
 pub(crate) mod archive;
