@@ -10,6 +10,7 @@ use super::output::{complain, print, print_json};
 use super::show::read_manifest;
 use crate::pipeline::check as check_pipeline;
 use crate::pipeline::{Checked, Error, check_directory, load_system};
+use crate::problems::many;
 
 /// What was found wrong with one path.
 struct Finding {
@@ -45,7 +46,7 @@ pub fn check(command: &Check) -> Result<u8, Error> {
     }
     let count: usize = findings.iter().map(|finding| finding.lines.len()).sum();
     if count > 0 {
-        complain(&format!("error: {count} problem{}", if count == 1 { "" } else { "s" }));
+        complain(&format!("error: {}", many(count as u64, "problem")));
     }
     Ok(exit_code)
 }

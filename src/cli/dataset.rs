@@ -15,6 +15,7 @@ use super::terminal::{Style, Terminal};
 use crate::dataset;
 use crate::dataset::{Dataset, Difference, Manifest, diff, is_selected, merge, seal, select};
 use crate::pipeline::{Error, sweep_directories};
+use crate::problems::many;
 use crate::{generate, progress};
 
 /// Names printed of one list.
@@ -101,8 +102,10 @@ fn observed<T>(quiet: bool, directory: &Path, work: impl FnOnce(&progress::Run) 
 
 /// What a new dataset holds, in a line.
 fn summary(manifest: &Manifest, path: &Path) -> String {
-    let splits =
-        manifest.splits.iter().map(|(split, summary)| format!("{split} {}", trajectories(summary.trajectories)));
+    let splits = manifest
+        .splits
+        .iter()
+        .map(|(split, summary)| format!("{split} {}", many(summary.trajectories as u64, "trajectory")));
     format!("{}: {}\n", path.display(), splits.collect::<Vec<_>>().join(", "))
 }
 
@@ -141,7 +144,7 @@ fn lines(difference: &Difference, a: &Dataset) -> String {
         for (what, names) in lists.into_iter().filter(|(_, names)| !names.is_empty()) {
             let shown = names.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
             let more = if names.len() > MOST_NAMES { ", .." } else { "" };
-            text.push_str(&format!("{split}: {} {what}: {shown}{more}\n", trajectories(names.len())));
+            text.push_str(&format!("{split}: {} {what}: {shown}{more}\n", many(names.len() as u64, "trajectory")));
         }
         if difference.missing > 0 {
             text.push_str(&format!("{split}: {} cells are missing in one of both only\n", difference.missing));
@@ -152,10 +155,6 @@ fn lines(difference: &Difference, a: &Dataset) -> String {
         }
     }
     text
-}
-
-fn trajectories(count: usize) -> String {
-    format!("{count} trajector{}", if count == 1 { "y" } else { "ies" })
 }
 
 fn regenerate(command: &Regenerate, quiet: bool) -> Result<u8, Error> {

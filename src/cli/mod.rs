@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::pipeline::Error;
+use crate::problems::many;
 use arguments::{Arguments, Command};
 
 /// The command line as clap knows it: what completions, manual and reference are made from.
@@ -73,8 +74,7 @@ fn report_error(error: &Error) {
     match error {
         Error::Problems(problems) => {
             problems.iter().for_each(|problem| output::complain(&problem.to_string()));
-            let count = problems.len();
-            output::complain(&format!("error: {count} problem{}", if count == 1 { "" } else { "s" }));
+            output::complain(&format!("error: {}", many(problems.len() as u64, "problem")));
         }
         error => {
             output::complain(&format!("error: {error}"));

@@ -111,7 +111,8 @@ impl Known<'_> {
                         CellError::NoZone => "add the offset, such as `Z`",
                         _ => "give a time as the table writes it",
                     };
-                    problems.push(Problem { remedy: remedy.to_owned(), ..flaw.problem(cell) }.setting(ORIGIN));
+                    let problem = flaw.problem(cell);
+                    problems.push(Problem::new(Kind::Setting, problem.found, problem.expected, remedy).setting(ORIGIN));
                 };
                 Some(moment.map_err(report).ok()?)
             }
@@ -131,7 +132,7 @@ impl Known<'_> {
                 let remedy =
                     format!("give {ORIGIN} as the table writes times, or leave it out where these count already");
                 let expected = "both numbers or both time stamps";
-                problems.push(reader.at(time.0, Problem::new(Kind::TimeStamp, found, expected, remedy)));
+                problems.push(reader.at(time.0, Problem::new(Kind::Setting, found, expected, remedy)));
                 return;
             }
             if clock.reads_stamps() && origin.is_none() && !counts_from_file {
@@ -142,7 +143,7 @@ impl Known<'_> {
                     "say by {ORIGIN} at which time stamp the trajectory's time is 0, or write numbers in {}",
                     shown(self.time_unit)
                 );
-                problems.push(reader.at(time.0, Problem::new(Kind::TimeStamp, found, expected, remedy)));
+                problems.push(reader.at(time.0, Problem::new(Kind::Setting, found, expected, remedy)));
                 return;
             }
             let now = clock.time(moment, origin.unwrap_or(moment));
@@ -158,14 +159,14 @@ impl Known<'_> {
         });
         if clock.lacks_unit() {
             let found = format!("time stamps, and the dataset's unit of time {}", shown(self.time_unit));
-            let problem = Problem::new(Kind::TimeStamp, found, "numbers", "write times as the dataset counts them");
+            let problem = Problem::new(Kind::Setting, found, "numbers", "write times as the dataset counts them");
             problems.push(problem.file(path).setting(TABLE));
         }
         for (u, (column, _)) in columns.channels.iter().enumerate() {
             let mut values = signals.values.iter().skip(u).step_by(self.inputs.len());
             if let Some(column) = column.filter(|_| problems.is_empty() && values.all(|value| value.is_nan())) {
                 let remedy = "fill in what is known, a value before the forecast begins at least";
-                let problem = Problem::new(Kind::MissingValue, "no value", "a signal over the forecast", remedy);
+                let problem = Problem::new(Kind::NeverObserved, "no value", "a signal over the forecast", remedy);
                 problems.push(problem.file(path).column(column, &header[column]));
             }
         }
@@ -252,19 +253,17 @@ impl Wanted<'_> {
     }
 }
 
-/// The problem with a remedy in the table itself: settings of the archive are those of a dataset that has been made.
-fn of_one_file(mut problem: Problem) -> Problem {
-    let is_of_settings = ["import.", "setting", "decimal ="].iter().any(|part| problem.remedy.contains(part));
+/// The problem with a remedy in the table itself where the reader's is a setting: those of the archive belong to a dataset that has been
+/// made. Problems that are found here have a remedy of their own, and other kinds.
+fn of_one_file(problem: Problem) -> Problem {
     let remedy = match problem.kind {
         Kind::Unit => "convert the values, and say in the header what they are in",
-        _ if !is_of_settings => return problem,
-        Kind::UnreadableFile => "check the path, which is relative to the current directory",
-        Kind::MissingColumn => "separate the cells as in the archive",
+        Kind::MissingFile => "check the path, which is relative to the current directory",
+        Kind::SingleColumn => "separate the cells as in the archive",
         Kind::MissingValue | Kind::NotANumber => "leave the cell empty where there is no value",
         Kind::UnsupportedNumber => "write numbers as in the archive, without separators of thousands",
         Kind::TimeStamp => "write it as in the archive, with its offset from UTC unless a time zone is declared there",
-        _ => "correct the table",
+        _ => return problem,
     };
-    problem.remedy = remedy.to_owned();
-    problem
+    Problem { remedy: remedy.to_owned(), ..problem }
 }

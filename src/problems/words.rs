@@ -1,11 +1,16 @@
 //! Lists, counts and cells in words.
 
-/// `1 row`, `2 rows`, `0 entries`.
-pub(crate) fn many(count: u64, what: &str) -> String {
-    match (count, what.strip_suffix('y')) {
-        (1, _) => format!("1 {what}"),
-        (_, Some(stem)) => format!("{count} {stem}ies"),
-        _ => format!("{count} {what}s"),
+/// A count with its noun: `1 row`, `2 rows`, `0 entries`.
+pub(crate) fn many(count: u64, noun: &str) -> String {
+    format!("{count} {}", plural(count, noun))
+}
+
+/// The noun after `count`.
+pub(crate) fn plural(count: u64, noun: &str) -> String {
+    match (count, noun.strip_suffix('y')) {
+        (1, _) => noun.to_owned(),
+        (_, Some(stem)) => format!("{stem}ies"),
+        _ => format!("{noun}s"),
     }
 }
 

@@ -64,7 +64,7 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
         archive.sniff(&text);
     }
     let cut = Syntax::parse(&archive.delimiter, archive.comment.then_some("#")).ok_or_else(Vec::new)?;
-    let Some(mut source) = Source::open(&file, "--guess", cut, &mut problems) else { return Err(problems.into_vec()) };
+    let Some(mut source) = Source::open(&file, "", cut, &mut problems) else { return Err(problems.into_vec()) };
     if let Some((found, remedy)) = no_header(&source.header, &archive) {
         return Err(nothing(&found, remedy));
     }
@@ -74,7 +74,7 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
     for other in others {
         let name = other.display().to_string();
         let other = SourceFile { name, path: other, environment: None, trajectory: None };
-        let opened = Source::open(&other, "--guess", cut, &mut Problems::default());
+        let opened = Source::open(&other, "", cut, &mut Problems::default());
         if let Some(mut source) = opened.filter(|_| left > 0) {
             look::look_elsewhere(&mut looks, &mut source, &archive.notation(), &mut left);
         }

@@ -1,13 +1,15 @@
-//! A picture with its words.
+//! One figure of a report.
 
+use crate::problems::plural;
 use crate::report::canvas::Canvas;
+use crate::report::number;
 
-/// A picture with its words.
+/// A drawing with its title, caption and description.
 pub struct Figure {
     /// File name without its ending.
     pub name: &'static str,
     pub title: &'static str,
-    /// What it shows, for those who do not see it.
+    /// What it shows, for screen readers.
     pub description: String,
     /// How to read it.
     pub caption: String,
@@ -26,8 +28,7 @@ impl Figure {
     }
 }
 
-/// `count` things in words: `1 environment`, `3 environments`.
+/// A count with its noun: `1 environment`, `3 environments`.
 pub fn counted(count: usize, noun: &str) -> String {
-    let number = crate::report::number::count(count as u64);
-    if count == 1 { format!("{number} {noun}") } else { format!("{number} {noun}s") }
+    format!("{} {}", number::count(count as u64), plural(count as u64, noun))
 }
