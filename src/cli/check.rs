@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 use super::arguments::Check;
 use super::kinds::recognise;
 use super::output::{complain, print, print_json};
-use super::show::read_manifest;
 use crate::pipeline::check as check_pipeline;
-use crate::pipeline::{Checked, Error, check_directory, load_system};
+use crate::pipeline::{Checked, Error, check_directory, load_system, read_manifest};
 use crate::problems::many;
 
 /// What was found wrong with one path.

@@ -47,6 +47,6 @@ pub(crate) use parquet_store::pages::Pages;
 pub use reader::{Batches, Dataset, IndexEntry};
 pub use seal::seal;
 pub use store::Store;
-pub use survey::{Coverage, Range, SplitSurvey, survey};
-pub use verify::verify;
+pub use survey::{Coverage, Range, SplitSurvey, first_trajectories, survey};
+pub use verify::{damaged, verify};
 pub use writer::Writer;

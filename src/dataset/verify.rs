@@ -24,6 +24,12 @@ const DESCRIPTIONS: [&str; 4] = [MANIFEST, CARD, CROISSANT, SUMS];
 /// Trajectories compared at a time.
 const BATCH: usize = 64;
 
+/// The files of a dataset whose size or digest is not what `manifest` states.
+pub fn damaged<'a>(directory: &Path, manifest: &'a Manifest) -> Vec<&'a str> {
+    let damaged = manifest.files.iter().filter(|file| listed_problem(directory, file).is_some());
+    damaged.map(|file| file.path.as_str()).collect()
+}
+
 /// Checks everything the manifest states against the files: digests, sizes, counts, shapes, both copies alike, no
 /// trajectory twice. Returns every problem found, a sentence each that names file and place; none if the dataset is
 /// sound.
