@@ -191,7 +191,7 @@ fn an_archive_and_its_mapping_are_checked_together() {
     }
     fs::rename(root.path().join("archive"), root.path().join("away")).unwrap();
     let absent = paramill(root.path(), &["check", "pairs.toml"]);
-    assert_eq!(stdout(&absent), "pairs.toml: no problems (the archive archive is not here, and was not looked at)\n");
+    assert_eq!(stdout(&absent), "pairs.toml: no problems (the archive archive is not there and was not checked)\n");
 }
 
 /// What training would leave out is warned of, and what it would refuse is refused, by the same rule.

@@ -18,9 +18,9 @@ use crate::pipeline::{Error, sweep_directories};
 use crate::problems::many;
 use crate::{generate, progress};
 
-/// Names printed of one list.
+/// Names printed of each list.
 const MOST_NAMES: usize = 5;
-/// What the exit code is where two datasets differ.
+/// Exit code if two datasets differ.
 const DIFFERENT: u8 = 3;
 
 pub fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error> {
@@ -53,7 +53,7 @@ fn split(command: &SplitDataset, quiet: bool) -> Result<u8, Error> {
     let ids: BTreeSet<String> = command.environments.iter().cloned().collect();
     let sides = [(Some(&command.to), true), (command.rest.as_ref(), false)];
     let sides: Vec<_> = sides.into_iter().filter_map(|(path, inside)| Some((path?, inside))).collect();
-    // One that was stopped between its two outputs goes on.
+    // A split that was stopped between its two outputs continues.
     let made: Vec<bool> = sides.iter().map(|(path, inside)| is_selected(&dataset, &ids, *inside, path)).collect();
     let goes_on = made.contains(&false);
     let (done, sides): (Vec<_>, Vec<_>) = sides.into_iter().zip(made).partition(|(_, made)| goes_on && *made);
@@ -88,7 +88,7 @@ fn export(command: &Export, quiet: bool) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// Does `work`, which makes `directory`, with its progress on the terminal, until it is done or a signal asks to stop.
+/// Runs `work`, which makes `directory`, with progress on the terminal; signals ask it to stop.
 fn observed<T>(quiet: bool, directory: &Path, work: impl FnOnce(&progress::Run) -> T) -> T {
     signals::listen();
     let terminal = Terminal::new(Style::detect(quiet));
@@ -100,7 +100,7 @@ fn observed<T>(quiet: bool, directory: &Path, work: impl FnOnce(&progress::Run) 
     done
 }
 
-/// What a new dataset holds, in a line.
+/// One line on what a new dataset contains.
 fn summary(manifest: &Manifest, path: &Path) -> String {
     let splits = manifest
         .splits

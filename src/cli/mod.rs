@@ -1,4 +1,4 @@
-//! The command line: parses, calls, and maps what comes back to an exit code.
+//! The command line: parses arguments, calls the library, prints the result, and maps errors to exit codes.
 
 pub(crate) mod arguments;
 pub(crate) mod kinds;
@@ -30,7 +30,7 @@ pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-/// Parses the process's arguments and does what they say.
+/// Parses the process's arguments and executes the command.
 pub fn main() -> ExitCode {
     signals::outlive_file_limits();
     let arguments = match Arguments::try_parse() {

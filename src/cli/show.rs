@@ -17,9 +17,9 @@ use crate::report::{MOST_TRAJECTORIES, draw_trajectories};
 use crate::schema::{Input, Quantity, Split};
 use crate::systems::{Equations, Values};
 
-/// Environments of a split that are shown at most.
+/// Environments shown of a split.
 const MOST_ESTIMATES: usize = 50;
-/// What the exit code is where a file of a dataset is damaged.
+/// Exit code if a file of a dataset is damaged.
 const BAD_DATA: u8 = 3;
 
 pub fn show(command: &Show) -> Result<u8, Error> {
@@ -57,7 +57,7 @@ pub fn show(command: &Show) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// The estimates of each split: an environment a line, parameters with their 95 % intervals.
+/// The estimates of each split, one environment a line, parameters with 95 % intervals.
 fn estimates_table(directory: &Path) -> Result<String, Error> {
     let (manifest, _) = estimate::Manifest::read(directory)?;
     let mut text = String::new();
@@ -72,7 +72,7 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
                 first.push(row);
             }
         }
-        // Without parameters the contexts are all there is to tell environments by.
+        // Without parameters, contexts are what distinguishes environments.
         let contexts =
             if manifest.parameters.is_empty() { first.first().map_or(0, |row| row.context.len()) } else { 0 };
         let tested = first.iter().any(|row| row.test_mse.is_some());

@@ -1,4 +1,4 @@
-//! A pipeline file as a tree of values, each of which knows where it was said.
+//! A TOML file as a tree of values, with the place of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::lines::Lines;
 use crate::problems::{Kind, Place, Problem, nearest};
 use crate::regular;
 
-/// Where a key and its value stand.
+/// The places of a key and its value.
 #[derive(Clone, Debug)]
 struct Said {
     key: Place,
@@ -27,7 +27,7 @@ pub struct Document {
     file: String,
     root: Value,
     said: BTreeMap<Vec<String>, Said>,
-    /// Paths whose value is already known to be bad; nothing more is said of them.
+    /// Paths of values that have a problem already; no more are reported for them.
     refused: BTreeSet<Vec<String>>,
 }
 
@@ -73,7 +73,7 @@ impl Document {
         Ok(parsed)
     }
 
-    /// Parses `text`, which came from `file`. The problems beside the tree are values that no setting can have.
+    /// Parses `text`, the content of `file`. The problems beside the tree are of values that no setting can have.
     ///
     /// # Errors
     /// Every syntax error.
@@ -162,7 +162,7 @@ impl Document {
         Ok(problems)
     }
 
-    /// Puts the tree of another file in the place of the value at `path`, whose tables are there.
+    /// Replaces the value at `path` by the tree of another file.
     pub fn embed(&mut self, path: &[String], other: Document) {
         let pointer: String = path.iter().map(|segment| format!("/{segment}")).collect();
         if let Some(value) = self.root.pointer_mut(&pointer) {
@@ -183,7 +183,7 @@ impl Document {
         &self.file
     }
 
-    /// Whether the value at `path` has been refused already.
+    /// Whether the value at `path` has a problem already.
     pub fn is_refused(&self, path: &[String]) -> bool {
         self.refused.contains(path)
     }
@@ -193,12 +193,12 @@ impl Document {
         self.said.contains_key(path)
     }
 
-    /// Where the key at `path` stands, or the innermost table around it.
+    /// The place of the key at `path`, or of the innermost table around it.
     pub fn key_place(&self, path: &[String]) -> Place {
         self.nearest_said(path).map_or_else(|| self.whole(), |said| said.key.clone())
     }
 
-    /// Where the value at `path` stands, or the innermost table around it.
+    /// The place of the value at `path`, or of the innermost table around it.
     pub fn value_place(&self, path: &[String]) -> Place {
         match self.said.get(path) {
             Some(said) => said.value.clone(),
@@ -290,7 +290,7 @@ pub(crate) fn segments(key: &str) -> Vec<String> {
     key.split(['.', '[', ']']).filter(|segment| !segment.is_empty()).map(str::to_owned).collect()
 }
 
-/// A value in words, as it stands in the "found" of a problem.
+/// A value in words, for the "found" of a problem.
 pub fn describe(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
@@ -360,7 +360,7 @@ fn missing_file_remedy(path: &Path) -> String {
     }
 }
 
-/// `1e4` is a whole number to a person and to JSON Schema; make it one to serde.
+/// The same value with whole floats such as `1e4` as integers: JSON Schema takes them for integers, serde does not.
 pub(crate) fn whole_numbers(value: &Value) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
     match value {

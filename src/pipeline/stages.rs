@@ -60,7 +60,7 @@ impl Executor for Built {
             Source::Generate(settings) => serde_json::to_value(settings).unwrap_or(Value::Null),
             Source::Import(settings) => {
                 let mut value = serde_json::to_value(settings).unwrap_or(Value::Null);
-                // Where the archive lies on this machine does not matter: its files are told by their digests.
+                // The location of the archive does not matter: its files are identified by their digests.
                 value.as_object_mut().map(|settings| settings.remove("directory"));
                 value
             }
@@ -123,12 +123,12 @@ fn report(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     Ok(Done { device: "cpu".to_owned(), ..Done::default() })
 }
 
-/// The model that estimates are made by; none where known equations do without.
+/// The model of the estimates; `None` if they are made by known equations.
 fn model_of_estimates(plan: &Plan) -> Result<Option<StoredModel>, Error> {
     Ok(if plan.estimates_by_model() { Some(StoredModel::read(&plan.model_directory())?) } else { None })
 }
 
-/// Where and with what contexts are fitted and maps made.
+/// The device and the engine that fit contexts and maps.
 fn engine_of(model: &StoredModel, context: &Context<'_>) -> Result<Done, Error> {
     let (engine, device) = model.engine(context.compute).map_err(Error::Compute)?;
     Ok(Done { device: device.to_string(), engine: engine.name().to_owned(), ..Done::default() })

@@ -1,8 +1,8 @@
-//! What goes wrong with a report.
+//! Errors of a report.
 
 use std::path::PathBuf;
 
-/// What goes wrong with a report.
+/// An error of drawing or writing a report.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{path}: {source}; check that the place is writable and has room")]
