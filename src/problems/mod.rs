@@ -13,4 +13,4 @@ pub use kind::Kind;
 pub(crate) use names::{did_you_mean, nearest, suggestion};
 pub use place::{Column, Place};
 pub use problem::Problem;
-pub(crate) use words::{listing, many, one_of, plural, shown};
+pub(crate) use words::{form_of, listing, many, one_of, shown};

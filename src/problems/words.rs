@@ -2,11 +2,11 @@
 
 /// A count with its noun: `1 row`, `2 rows`, `0 entries`.
 pub(crate) fn many(count: u64, noun: &str) -> String {
-    format!("{count} {}", plural(count, noun))
+    format!("{count} {}", form_of(count, noun))
 }
 
-/// The noun after `count`.
-pub(crate) fn plural(count: u64, noun: &str) -> String {
+/// The form of a noun that goes with a count: `row` or `rows`, `entry` or `entries`.
+pub(crate) fn form_of(count: u64, noun: &str) -> String {
     match (count, noun.strip_suffix('y')) {
         (1, _) => noun.to_owned(),
         (_, Some(stem)) => format!("{stem}ies"),

@@ -53,6 +53,9 @@ pub struct Manifest {
     pub files: Vec<FileEntry>,
 }
 
+/// The end of the names of the columns with Cramér-Rao bounds.
+const CRLB: &str = "crlb";
+
 /// The part of a manifest that every format version has.
 #[derive(Deserialize)]
 struct Header {
@@ -63,7 +66,7 @@ struct Header {
 impl Manifest {
     /// The end of the name of the columns with Cramér-Rao bounds.
     fn crlb(&self) -> &'static str {
-        if self.format.major < 3 { "bound" } else { "crlb" }
+        if self.format.major < 3 { "bound" } else { CRLB }
     }
 
     /// Reads the manifest of `directory`.
@@ -231,7 +234,7 @@ fn schema(parameters: &[Quantity], channels: &[Quantity], context_dimension: usi
     ];
     for Quantity { name, unit, .. } in parameters {
         fields.push(number(name.clone(), unit));
-        let of_parameter = ["standard_error", "lower", "upper", "crlb", "true"];
+        let of_parameter = ["standard_error", "lower", "upper", CRLB, "true"];
         fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
     }
     fields.extend(correlation_names(parameters).map(|name| number(name, "1")));

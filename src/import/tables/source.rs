@@ -181,9 +181,9 @@ impl Source {
     pub fn mixed_parts(&self) -> Option<Problem> {
         let Content::Columnar(batches) = &self.content else { return None };
         let first = batches.apart.first()?;
-        let found = format!("parts that {} tells apart", listing(&batches.apart));
+        let found = format!("several parts, told apart by {}", listing(&batches.apart));
         let remedy = format!("set `environment = {first:?}`, or `trajectory` where they are of one environment");
-        let problem = Problem::new(Kind::Setting, found, "what tells them apart in [import.table]", remedy);
+        let problem = Problem::new(Kind::Setting, found, "a column that tells them apart in [import.table]", remedy);
         Some(problem.file(&self.path).setting("import.table.environment"))
     }
 

@@ -1,6 +1,6 @@
 //! One figure of a report.
 
-use crate::problems::plural;
+use crate::problems::form_of;
 use crate::report::canvas::Canvas;
 use crate::report::number;
 
@@ -30,5 +30,5 @@ impl Figure {
 
 /// A count with its noun: `1 environment`, `3 environments`.
 pub fn counted(count: usize, noun: &str) -> String {
-    format!("{} {}", number::count(count as u64), plural(count as u64, noun))
+    format!("{} {}", number::count(count as u64), form_of(count as u64, noun))
 }
