@@ -501,7 +501,7 @@ fn what_needs_libtorch_says_so_in_a_build_without() {
         let output = paramill(root.path(), arguments);
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        let (place, problem) = said.split_once(": train.model.kind: ").unwrap_or_else(|| panic!("{said}"));
+        let (place, problem) = said.split_once(" (train.model.kind): ").unwrap_or_else(|| panic!("{said}"));
         let place = place.strip_prefix(fields).unwrap().trim_start_matches(':');
         assert!(place.split(':').next().unwrap().parse::<usize>().unwrap() > line, "{said}");
         assert!(problem.contains("without libtorch") && problem.contains("`make build`"), "{said}");
