@@ -1,4 +1,4 @@
-//! What stops a pipeline, and the exit code it means.
+//! Errors of a pipeline, and their exit codes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::engine::ComputeError;
 use crate::problems::Problem;
 use crate::{checkpoint, dataset, estimate, generate, import, report, train};
 
-/// What stops a pipeline.
+/// An error that stops a pipeline.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{}", listing(.0))]
@@ -30,7 +30,7 @@ pub enum Error {
     )]
     DamagedInput { stage: Stage, needs: Stage, path: PathBuf, found: String },
     #[error(
-        "{}: {found}, expected a dataset or nothing; move it away, or choose another name with `--set {stage}.dataset=NAME`",
+        "{}: found {found}; expected a dataset or nothing; move it away, or choose another name with `--set {stage}.dataset=NAME`",
         path.display()
     )]
     NotADataset { path: PathBuf, stage: Stage, found: String },
@@ -43,10 +43,10 @@ pub enum Error {
     DatasetDiffers { path: PathBuf, stage: Stage, differences: Vec<String> },
     #[error("stage `{stage}` ended, but left nothing whole at {}; run it again", path.display())]
     NoProduct { stage: Stage, path: PathBuf },
-    #[error("{}: found {found}, expected {expected}; check the path", path.display())]
+    #[error("{}: found {found}; expected {expected}; check the path", path.display())]
     Unrecognised { path: PathBuf, found: String, expected: String },
     #[error(
-        "{}: cannot be read ({found}), expected a file of the archive; get the archive, or say where it is with \
+        "{}: cannot be read ({found}); expected a file of the archive; get the archive, or say where it is with \
          `--set import.directory=DIR`",
         path.display()
     )]
@@ -78,14 +78,14 @@ impl Error {
         move |source| Error::Io { path, source }
     }
 
-    /// A request to stop that came between two stages.
+    /// The error of a request to stop between two stages.
     pub fn between_stages(signal: i32) -> Error {
         let kept = "finished stages are kept, and the same command goes on from there".to_owned();
         Error::Interrupted { signal, kept }
     }
 
-    /// Whether the machine failed, not the user or the data: a full disk, missing permissions, a broken device. A file that
-    /// is not there, or does not hold what it should, is not of that kind.
+    /// Whether the cause is the machine rather than the user or the data: a full disk, missing permissions, a broken device. Missing files
+    /// and files with wrong content are not.
     pub fn is_of_the_machine(&self) -> bool {
         use io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, UnexpectedEof};
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
@@ -99,13 +99,12 @@ impl Error {
         false
     }
 
-    /// The exit code that the error means.
+    /// The exit code of the error.
     pub fn exit_code(&self) -> u8 {
         if self.is_of_the_machine() {
             return 1;
         }
         match self {
-            // The machine failed, not the user or the data: a full disk, missing permissions.
             Error::Io { .. } | Error::NoProduct { .. } => 1,
             Error::Problems(_)
             | Error::NoSuchStage { .. }
@@ -152,7 +151,7 @@ impl Error {
         }
     }
 
-    /// A short name for programs.
+    /// A short, stable name of the error for programs.
     pub fn kind(&self) -> &'static str {
         match self {
             Error::Problems(_) => "problems",

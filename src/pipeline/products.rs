@@ -77,7 +77,7 @@ pub(super) fn sealed_directory(
                 files.find_map(|file| dataset::listed_problem(directory, file))
             };
             of_format
-                .map(|(found, expected)| format!("is of {found}, expected {expected}"))
+                .map(|(found, expected)| format!("is of {found}; expected {expected}"))
                 .or_else(|| of_files().map(|problem| format!("is not as it was written ({problem})")))
         }
     };
