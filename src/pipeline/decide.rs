@@ -239,7 +239,10 @@ pub enum Action {
 /// What is to be done about a stage, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Decision {
+    /// The stage.
     pub stage: Stage,
+    /// What is to be done.
     pub action: Action,
+    /// Why, in words.
     pub reasons: Vec<String>,
 }

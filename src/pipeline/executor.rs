@@ -17,6 +17,7 @@ use crate::progress::Run;
 /// The product of a stage on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
+    /// Where it is.
     pub path: PathBuf,
     /// Content hash, hex.
     pub sha256: String,
@@ -37,10 +38,13 @@ pub struct Done {
 
 /// What a stage gets in addition to the plan.
 pub struct Context<'a> {
+    /// Device and engine.
     pub compute: Compute,
+    /// Number of threads.
     pub threads: usize,
     /// The records of the stages before it.
     pub records: &'a BTreeMap<Stage, Record>,
+    /// Takes progress and requests to stop.
     pub run: &'a Run<'a>,
 }
 

@@ -28,7 +28,9 @@ impl Default for Locations {
 /// Where the dataset comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
+    /// It is simulated.
     Generate(Box<generate::Settings>),
+    /// It is read from an archive.
     Import(Box<import::Settings>),
 }
 
@@ -37,12 +39,19 @@ pub enum Source {
 pub struct Plan {
     /// The file's name without `.toml`.
     pub name: String,
+    /// Its description.
     pub description: String,
+    /// Seed of every random draw.
     pub seed: u64,
+    /// Where the dataset comes from.
     pub source: Source,
+    /// Settings of the stage `train`, if the pipeline has it.
     pub train: Option<train::Settings>,
+    /// Settings of the stage `map`, if the pipeline has it.
     pub map: Option<estimate::MapSettings>,
+    /// Settings of the stage `estimate`, if the pipeline has it.
     pub estimate: Option<estimate::Settings>,
+    /// Settings of the stage `report`, if the pipeline has it.
     pub report: Option<ReportSettings>,
     /// The dataset's name.
     pub dataset: String,

@@ -26,7 +26,9 @@ pub struct Options {
     pub stages: Vec<Stage>,
     /// These stages even if they are up to date.
     pub force: Vec<Stage>,
+    /// Device and engine.
     pub compute: Compute,
+    /// Number of threads.
     pub threads: usize,
 }
 
@@ -34,18 +36,22 @@ pub struct Options {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageOutcome {
     #[serde(flatten)]
+    /// What was decided, and why.
     pub decision: Decision,
     /// Wall time of the run that made the product.
     pub seconds: Option<f64>,
+    /// Path of the product.
     pub product: Option<String>,
     /// Content hash of the product.
     pub sha256: Option<String>,
+    /// Fingerprint of what it was made from.
     pub fingerprint: Option<String>,
 }
 
 /// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Outcome {
+    /// Every stage of the pipeline, in order.
     pub stages: Vec<StageOutcome>,
     /// Environments of each status that occurs.
     pub statuses: BTreeMap<Status, usize>,

@@ -10,6 +10,7 @@ use crate::{checkpoint, dataset, estimate};
 
 /// A schema by the name of its file, `schemas/NAME.json`.
 pub struct Published {
+    /// Name of its file without the ending.
     pub name: &'static str,
     /// One line of description.
     pub about: &'static str,

@@ -38,7 +38,7 @@ pub(crate) fn impossible_values(document: &Document, settings: &Settings) -> Vec
             problems.add("estimate.physics.system", "nothing", "the equations of the imported data", remedy);
         }
     }
-    problems.extend(disagreements(settings, &|key| document.is_said(&segments(key))));
+    problems.extend(disagreements(settings, &|key| document.is_given(&segments(key))));
     let figures = figures();
     for (position, published) in settings.report.iter().flat_map(|report| report.published.iter().enumerate()) {
         if !figures.contains(&published.figure) {

@@ -30,12 +30,12 @@ pub(crate) fn trains(settings: &Settings) -> Option<&train::Settings> {
     settings.train.as_ref().filter(|_| !by_equations)
 }
 
-/// Every contradiction between stages; keys begin at the root. `is_said` tells whether the file itself gives a setting.
-pub(crate) fn disagreements(settings: &Settings, is_said: &dyn Fn(&str) -> bool) -> Vec<Problem> {
+/// Every contradiction between stages; keys begin at the root. `is_given` tells whether the file itself gives a setting.
+pub(crate) fn disagreements(settings: &Settings, is_given: &dyn Fn(&str) -> bool) -> Vec<Problem> {
     let mut problems = Problems::default();
     let splits = splits_of(settings);
     if let Some(estimate) = &settings.estimate {
-        has_splits(&splits, &estimate.splits, settings.import.is_some(), is_said("estimate.splits"), &mut problems);
+        has_splits(&splits, &estimate.splits, settings.import.is_some(), is_given("estimate.splits"), &mut problems);
     }
     if trains(settings).is_some() {
         has_splits_to_train(&splits, settings.import.is_some(), &mut problems);
@@ -270,7 +270,7 @@ fn splits_of(settings: &Settings) -> BTreeSet<Split> {
     splits.into_iter().filter(|(_, made)| *made).map(|(split, _)| split).collect()
 }
 
-fn has_splits(splits: &BTreeSet<Split>, asked: &[Split], imported: bool, is_said: bool, problems: &mut Problems) {
+fn has_splits(splits: &BTreeSet<Split>, asked: &[Split], imported: bool, is_given: bool, problems: &mut Problems) {
     let made: Vec<&str> = splits.iter().map(|split| split.name()).collect();
     let expected = format!("some of {}", made.join(", "));
     let remedy = match imported {
@@ -280,7 +280,7 @@ fn has_splits(splits: &BTreeSet<Split>, asked: &[Split], imported: bool, is_said
     let section = if imported { "[import]" } else { "[generate]" };
     if !asked.iter().any(|split| splits.contains(split)) {
         problems.add("estimate.splits", format!("no split that {section} makes"), expected, remedy);
-    } else if is_said && asked != estimate::Settings::default().splits {
+    } else if is_given && asked != estimate::Settings::default().splits {
         // The default lists every possible split; a user who lists splits means each of them.
         for (place, split) in asked.iter().enumerate().filter(|(_, split)| !splits.contains(split)) {
             let found = format!("`{split}`, which {section} does not make");

@@ -8,11 +8,13 @@ use crate::report::number;
 pub struct Figure {
     /// File name without its ending.
     pub name: &'static str,
+    /// Title of its section.
     pub title: &'static str,
     /// What it shows, for screen readers.
     pub description: String,
     /// How to read it.
     pub caption: String,
+    /// The drawing.
     pub canvas: Canvas,
 }
 
