@@ -12,7 +12,7 @@ use super::{Error, io_error, log, validate};
 use crate::atomic;
 use crate::dataset::FileEntry;
 use crate::digest::sha256;
-use crate::engine::{Compute, ComputeError, Device, Engine};
+use crate::engine::{Compute, ComputeError, Device, Engine, Linearised, Tangents};
 use crate::models::Model;
 use crate::regular;
 use crate::rules::Rule;
@@ -51,6 +51,16 @@ impl StoredModel {
     pub fn rule(&self) -> Box<dyn Rule> {
         let manifest = &self.manifest;
         manifest.rule.build(self.model().layout(), manifest.adapted_layers, manifest.context_dimension)
+    }
+
+    /// Rollouts by `engine` with tangents with respect to the context.
+    pub fn tangents<'a>(&'a self, engine: &'a dyn Engine) -> Box<dyn Tangents + 'a> {
+        let (rule, d) = (self.rule(), self.manifest.context_dimension);
+        let weights = self.model().layout().size();
+        if rule.is_affine() {
+            return engine.tangents(&rule.linearise(&self.shared, &vec![0.0; d], weights), d);
+        }
+        Box::new(Linearised::new(engine, d, move |context| rule.linearise(&self.shared, context, weights)))
     }
 
     /// The engine that its rollouts are computed with, and its device.
@@ -134,10 +144,10 @@ impl StoredModel {
         let mut arrays = tensors::from_bytes(&weights_path, &read_listed(directory, &manifest, WEIGHTS_FILE)?)?;
         let shape = [manifest.environments.len(), manifest.context_dimension];
         let contexts = tensors::take(&mut arrays, &weights_path, "contexts", &shape)?;
-        check_size(&manifest, &weights_path, &arrays)?;
         let log = log::from_bytes(&directory.join(LOG_FILE), &read_listed(directory, &manifest, LOG_FILE)?)?;
         let mut stored = StoredModel { manifest, shared: Vec::new(), contexts, log, map: None, content_hash };
         let rule = stored.rule();
+        check_size(rule.shared_size(), &weights_path, &arrays)?;
         let mut shared = vec![0.0; rule.shared_size()];
         for tensor in rule.tensors(stored.model().layout()) {
             let values = tensors::take(&mut arrays, &weights_path, &tensor.name, &tensor.shape)?;
@@ -205,18 +215,15 @@ fn check_header(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 /// Whether the file has as many weights as the manifest speaks of: before anything of a size that the manifest alone states is made.
-fn check_size(manifest: &Manifest, path: &Path, arrays: &Arrays) -> Result<(), Error> {
-    let size = manifest.model.build(&manifest.state_shape(), manifest.inputs.len()).layout().size();
-    let expected = size.checked_mul(1 + manifest.context_dimension);
+fn check_size(expected: usize, path: &Path, arrays: &Arrays) -> Result<(), Error> {
     let found: usize = arrays.values().map(|array| array.values.len()).sum();
-    if expected == Some(found) {
+    if expected == found {
         return Ok(());
     }
-    let expected = expected.map_or("more than can be counted".to_owned(), |expected| expected.to_string());
     Err(Error::Invalid {
         path: path.to_owned(),
         found: format!("{found} shared weights"),
-        expected: format!("{expected}, by `model` and `context_dimension` of {MANIFEST_FILE}; {REMEDY}"),
+        expected: format!("{expected}, by `model`, `rule` and `context_dimension` of {MANIFEST_FILE}; {REMEDY}"),
     })
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::pipeline::Error;
 use crate::printable::{printable, printable_lines, printable_strings};
+use crate::problems::Problem;
 
 /// Prints text to stdout, with control characters escaped. If that fails, reports it and ends the process with exit code 1; a closed pipe is
 /// no failure.
@@ -39,6 +40,14 @@ pub fn print_json(value: &Value) {
 /// Prints one or more lines to stderr, with control characters escaped.
 pub fn complain(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(line));
+}
+
+/// Problems of settings that are options, under the names of these: `inputs` becomes `--inputs`.
+pub fn of_options(mut problems: Vec<Problem>) -> Vec<Problem> {
+    for problem in problems.iter_mut().filter(|problem| !problem.key.is_empty()) {
+        problem.key.insert_str(0, "--");
+    }
+    problems
 }
 
 /// An error as the JSON object that is printed in place of the result.

@@ -55,6 +55,11 @@ pub enum ComputeError {
     NoTorch,
     #[error("a model of fields is computed by libtorch, and {WITHOUT_TORCH}; {BUILD_WITH_TORCH}")]
     NoTorchForFields,
+    #[error(
+        "engine native was asked for, but the rule differentiates through adaptation, which takes the derivatives of \
+         libtorch; ask for the engine torch or auto"
+    )]
+    NoAutograd,
 }
 
 /// Whether this build computes the vector field of `model`: fields need libtorch.
@@ -63,6 +68,17 @@ pub fn computes(model: &models::Settings) -> bool {
 }
 
 impl Compute {
+    /// The same for a rule that differentiates through adaptation.
+    ///
+    /// # Errors
+    /// If an engine without second derivatives is asked for by name.
+    pub fn with_autograd(self) -> Result<Self, ComputeError> {
+        match self.engine {
+            EngineChoice::Native => Err(ComputeError::NoAutograd),
+            EngineChoice::Auto | EngineChoice::Torch => Ok(Compute { engine: EngineChoice::Torch, ..self }),
+        }
+    }
+
     /// Looks for what was asked for by name, before anything is computed.
     ///
     /// # Errors

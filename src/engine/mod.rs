@@ -10,6 +10,7 @@
 //! A stage then sees `u(t + c_i dt)`, for `c_i = sum_j a_ij`. Nothing is differentiated with respect to them.
 
 mod batch;
+mod linearised;
 mod device;
 mod native;
 mod settings;
@@ -24,6 +25,7 @@ pub use batch::{Batch, Segment};
 pub use compute::{Compute, ComputeError, EngineChoice, computes};
 pub use device::{Device, DeviceChoice};
 pub use devices::{BUILD_WITH_TORCH, DeviceError, WITHOUT_TORCH, warn_of_cuda};
+pub use linearised::Linearised;
 pub use native::Native;
 #[cfg(not(feature = "torch"))]
 use no_torch as torch;
@@ -49,7 +51,8 @@ pub trait Engine: Send + Sync {
     /// Environments that [`Tangents::roll_out`] wants at once; fixed, so that no result depends on how many there are.
     fn environments_per_batch(&self) -> usize;
 
-    /// Rollouts with tangents for one basis `[1 + d, P]`: `theta_e = basis_0 + sum_k xi_ek basis_k`.
+    /// Rollouts with tangents for one basis `[1 + d, P]`: `theta_e = basis_0 + sum_k xi_ek basis_k`. Where weights are not affine in the
+    /// context, [`Linearised`] makes a basis for each.
     fn tangents<'a>(&'a self, basis: &[f64], context_dimension: usize) -> Box<dyn Tangents + 'a>;
 }
 

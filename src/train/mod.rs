@@ -1,6 +1,6 @@
 //! One fit loop that emits events.
 //!
-//! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega(W)` over the shared values and the
+//! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega` over the shared values and the
 //! contexts `xi_e`, which start at zero. Source: PROTOCOL of CoDA (Kirchmeyer et al., ICML 2022, section 3).
 //!
 //! The model that is kept is the one with the least mean squared error on whole trajectories of the validation split.
@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use data::most_residuals;
 pub use descent::{Descent, Moving};
+#[doc(hidden)]
+pub use linear_model::{LinearModel, Step};
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
 use crate::checkpoint;
@@ -82,6 +84,10 @@ pub enum Error {
     NoStart { dataset: PathBuf, split: Split, found: Vec<String> },
     #[error("{dataset}: train.model is for {expected}; found {found}; choose another of `paramill list models`")]
     UnsuitableModel { dataset: PathBuf, found: String, expected: &'static str },
+    #[error(
+        "train.adapted_layers: found {found}; expected {expected}; leave it out, or choose another rule of `paramill list rules`"
+    )]
+    UnsuitableRule { found: String, expected: &'static str },
     #[error("{}", .0.iter().map(|problem| format!("train.{problem}")).collect::<Vec<_>>().join("\n"))]
     Weights(Vec<Problem>),
     #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
@@ -185,12 +191,16 @@ pub fn run(
         return Err(Error::UnsuitableModel { dataset: dataset.directory().to_owned(), found, expected });
     }
     let model = settings.model.build(&state, inputs);
+    if let Some((found, expected)) = settings.rule.problem(settings.adapted_layers) {
+        return Err(Error::UnsuitableRule { found, expected });
+    }
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
+    let compute = if rule.needs_autograd() { compute.with_autograd()? } else { compute };
     let (engine, device) =
         compute.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, settings.precision)?;
     warn_of_cuda(run);
     let initial_contexts = match settings.contexts {
-        Contexts::Learned => vec![0.0; environments.len() * context_dimension],
+        Contexts::Learned => rule.initial_context().repeat(environments.len()),
         Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)
             .map_err(|found| Error::NotTied { dataset: dataset.directory().to_owned(), found })?,
     };
@@ -209,7 +219,6 @@ pub fn run(
         model: model.as_ref(),
         rule: rule.as_ref(),
         environments: environments.len(),
-        context_dimension,
         train: &train,
         validation: &validation,
         store: &store,

@@ -2,12 +2,12 @@
 
 use nalgebra::DVector;
 
-use super::damping::Damping;
 use super::experiment::Unknowns;
 use super::fitter::{End, Fitter, Iterate};
 use super::normal::Step;
 use super::pass::Pass;
 use crate::estimate::table::row::Status;
+use crate::least_squares::damping::Damping;
 
 /// The longest step of a parameter in its coordinate: a factor of `e`.
 const LONGEST: f64 = 1.0;
@@ -124,7 +124,7 @@ impl Fitter<'_> {
     /// rollout. Status and reason if it is no minimum.
     fn descend(&mut self, pass: &mut Pass, start: Iterate) -> (Iterate, Option<End>) {
         let mut iterate = start;
-        let mut damping = Damping::default();
+        let mut damping = Damping::relative();
         let stopped = |reason: &str| Some((Status::NotConverged, reason.to_owned()));
         let resolution = self.resolution(pass.rtol);
         // Whether damped steps are too short, though the undamped one is not.
@@ -135,10 +135,10 @@ impl Fitter<'_> {
                 return (iterate, stopped(&halt.to_string()));
             }
             let active = self.experiment.active_bounds(&iterate.unknowns, &iterate.normal);
-            let damped = iterate.normal.step(damping.value(), &active).map(|step| bounded(step, &active));
+            let damped = iterate.normal.step(damping.value, &active).map(|step| bounded(step, &active));
             let Some(damped) = damped else {
-                damping.reject();
-                if damping.is_exhausted() {
+                damping.refused();
+                if damping.is_spent() {
                     return (iterate, stopped("the normal equations cannot be solved"));
                 }
                 continue;
@@ -168,15 +168,15 @@ impl Fitter<'_> {
             match tried {
                 Some(better) => {
                     if is_stuck {
-                        damping = Damping::default();
+                        damping = Damping::relative();
                     }
-                    damping.accept(iterate.normal.squares - better.normal.squares, predicted);
+                    damping.taken(iterate.normal.squares - better.normal.squares, predicted);
                     is_stuck = false;
                     iterate = better;
                 }
                 None => {
-                    damping.reject();
-                    if damping.is_exhausted() {
+                    damping.refused();
+                    if damping.is_spent() {
                         return (iterate, stopped("no step decreases the error any more"));
                     }
                 }

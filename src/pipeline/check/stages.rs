@@ -150,6 +150,10 @@ impl Foreseen {
                 remedy,
             );
         }
+        if let Some((found, expected)) = train.rule.problem(train.adapted_layers) {
+            let remedy = "leave it out, or choose another rule of `paramill list rules`";
+            problems.add("train.adapted_layers", found, expected, remedy);
+        }
         let Some((environments, values)) = self.training else { return };
         if settings.map.is_some() && !self.quantities.parameters.is_empty() {
             enough_for_map(settings, d, environments, problems);
