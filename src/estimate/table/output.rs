@@ -157,10 +157,10 @@ impl Output {
             splits: Vec::new(),
             files: Vec::new(),
         };
-        if let Some(column) = repeated_column(&manifest.parameters, &manifest.channels, manifest.context_dimension) {
+        if let Some(column) = repeated_column(parameters, &manifest.channels, manifest.context_dimension) {
             return Err(Error::RepeatedColumn { column });
         }
-        let schema = Arc::new(schema(&manifest));
+        let schema = Arc::new(schema(parameters, &manifest.channels, manifest.context_dimension));
         let time_unit = of_dataset.time_unit.clone();
         Ok(Output { target: target.to_owned(), directory, manifest, schema, time_unit })
     }
@@ -232,17 +232,13 @@ pub(crate) fn repeated_column(
     channels: &[Quantity],
     context_dimension: usize,
 ) -> Option<String> {
-    let schema = schema_of(parameters, channels, context_dimension, CRLB);
+    let schema = schema(parameters, channels, context_dimension);
     let mut seen = BTreeSet::new();
     schema.fields().iter().find(|field| !seen.insert(field.name())).map(|field| field.name().clone())
 }
 
-/// The columns of the table.
-fn schema(manifest: &Manifest) -> Schema {
-    schema_of(&manifest.parameters, &manifest.channels, manifest.context_dimension, manifest.crlb())
-}
-
-fn schema_of(parameters: &[Quantity], channels: &[Quantity], context_dimension: usize, crlb: &str) -> Schema {
+/// The columns of a table of estimates in the current format.
+fn schema(parameters: &[Quantity], channels: &[Quantity], context_dimension: usize) -> Schema {
     let number = |name: String, unit: &str| {
         Field::new(name, DataType::Float64, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
     };
@@ -253,7 +249,7 @@ fn schema_of(parameters: &[Quantity], channels: &[Quantity], context_dimension: 
     ];
     for Quantity { name, unit, .. } in parameters {
         fields.push(number(name.clone(), unit));
-        let of_parameter = ["standard_error", "lower", "upper", crlb, "true"];
+        let of_parameter = ["standard_error", "lower", "upper", CRLB, "true"];
         fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
     }
     fields.extend(correlation_names(parameters).map(|name| number(name, "1")));
