@@ -1,9 +1,11 @@
 //! Models of fields in space: gradients and tangents against finite differences, and what a model promises of space.
 
 use approx::assert_relative_eq;
-use paramill::engine::{self, Batch, Engine, Precision, Segment, Solver, Torch};
-use paramill::models::{ConvNet, Fno, Model, Settings};
+use paramill::engine::{self, Batch, Device, Engine, Precision, Segment, Solver, Torch};
+use paramill::models::tensors::TensorModel;
+use paramill::models::{AdaptedLayers, ConvNet, Fno, Model, Settings};
 use paramill::random::Stream;
+use paramill::rules;
 use paramill::schema::StateShape;
 use tch::{Kind, Tensor};
 
@@ -14,13 +16,13 @@ fn shape() -> StateShape {
     StateShape { channels: 2, space: vec![6, 5] }
 }
 
-fn models() -> [fn() -> Box<dyn Model>; 2] {
+fn models() -> [fn() -> Box<dyn TensorModel>; 2] {
     [|| Box::new(ConvNet::new(&shape(), 3, 4, 3, 0.5)), || Box::new(Fno::new(&shape(), 2, 2, 3, 4))]
 }
 
 /// An engine that takes each environment by itself, or all together.
-fn torch(model: Box<dyn Model>, apart: bool) -> Torch {
-    Torch::new(model, (Solver::Rk4.tableau(1), 1), tch::Device::Cpu, Precision::F64, apart)
+fn torch(model: Box<dyn TensorModel>, apart: bool) -> Torch {
+    Torch::new(model, (Solver::Rk4.tableau(1), 1), Device::Cpu, Precision::F64, apart)
 }
 
 /// Trajectories of unequal lengths, the last environment having one fewer.
@@ -172,4 +174,29 @@ fn a_model_says_what_states_it_is_for() {
         let driven = of(model).problem(state, 2).map(|(found, _)| found);
         assert_eq!(driven.as_deref(), (state.space.len() == 2).then_some("2 inputs"), "{model}");
     }
+}
+
+/// A network of one layer has the state for features: what its rates are then is those of a state that is scaled and shifted.
+#[test]
+fn film_scales_and_shifts_channels() {
+    let model = ConvNet::new(&shape(), 1, 4, 3, 0.5);
+    let rule = rules::Kind::CaviaFilm.build(model.layout(), AdaptedLayers::All, 1);
+    let mut stream = Stream::new(9, "fields", &[]);
+    let shared = rule.initial_shared(model.initial_weights(&mut stream), 0.5, &mut stream);
+    let (size, xi) = (model.layout().size(), 0.7);
+    let mut weights = vec![0.0; size];
+    rule.decode(&shared, &[xi], &mut weights);
+    let rates = |weights: &[f64], state: Vec<f64>| -> Vec<f64> {
+        let state = Tensor::from_slice(&state).view([1, 1, -1]);
+        let rates = model.field(&Tensor::from_slice(weights).unsqueeze(0))(&state).view([-1]);
+        Vec::try_from(&rates).unwrap()
+    };
+    let points = shape().points();
+    let state: Vec<f64> = (0..shape().size()).map(|_| stream.normal()).collect();
+    let modulated = state.iter().enumerate().map(|(i, x)| {
+        let channel = size + i / points;
+        (1.0 + xi * shared[channel]) * x + xi * shared[channel + 2]
+    });
+    let expected = rates(&shared[..size], modulated.collect());
+    assert_relative_eq!(rates(&weights, state).as_slice(), expected.as_slice(), epsilon = 1e-12);
 }

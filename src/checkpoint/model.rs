@@ -12,7 +12,7 @@ use super::{Error, io_error, log, validate};
 use crate::atomic;
 use crate::dataset::FileEntry;
 use crate::digest::sha256;
-use crate::engine::{Compute, ComputeError, Engine};
+use crate::engine::{Compute, ComputeError, Device, Engine, Linearised, Tangents};
 use crate::models::Model;
 use crate::regular;
 use crate::rules::Rule;
@@ -53,11 +53,21 @@ impl StoredModel {
         manifest.rule.build(self.model().layout(), manifest.adapted_layers, manifest.context_dimension)
     }
 
+    /// Rollouts by `engine` with tangents with respect to the context.
+    pub fn tangents<'a>(&'a self, engine: &'a dyn Engine) -> Box<dyn Tangents + 'a> {
+        let (rule, d) = (self.rule(), self.manifest.context_dimension);
+        let weights = self.model().layout().size();
+        if rule.is_affine() {
+            return engine.tangents(&rule.linearise(&self.shared, &vec![0.0; d], weights), d);
+        }
+        Box::new(Linearised::new(engine, d, move |context| rule.linearise(&self.shared, context, weights)))
+    }
+
     /// The engine that its rollouts are computed with, and its device.
     ///
     /// # Errors
     /// If there is no such engine or device.
-    pub fn engine(&self, compute: Compute) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
+    pub fn engine(&self, compute: Compute) -> Result<(Box<dyn Engine>, Device), ComputeError> {
         self.engine_of(compute, self.manifest.substeps)
     }
 
@@ -69,7 +79,7 @@ impl StoredModel {
         if self.manifest.substeps == 1 { Ok(None) } else { Ok(Some(self.engine_of(compute, 1)?.0)) }
     }
 
-    fn engine_of(&self, compute: Compute, substeps: usize) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
+    fn engine_of(&self, compute: Compute, substeps: usize) -> Result<(Box<dyn Engine>, Device), ComputeError> {
         let Manifest { model, inputs, solver, precision, .. } = &self.manifest;
         compute.engine(model, &self.manifest.state_shape(), inputs.len(), *solver, substeps, *precision)
     }
@@ -134,10 +144,10 @@ impl StoredModel {
         let mut arrays = tensors::from_bytes(&weights_path, &read_listed(directory, &manifest, WEIGHTS_FILE)?)?;
         let shape = [manifest.environments.len(), manifest.context_dimension];
         let contexts = tensors::take(&mut arrays, &weights_path, "contexts", &shape)?;
-        check_size(&manifest, &weights_path, &arrays)?;
         let log = log::from_bytes(&directory.join(LOG_FILE), &read_listed(directory, &manifest, LOG_FILE)?)?;
         let mut stored = StoredModel { manifest, shared: Vec::new(), contexts, log, map: None, content_hash };
         let rule = stored.rule();
+        check_size(rule.shared_size(), &weights_path, &arrays)?;
         let mut shared = vec![0.0; rule.shared_size()];
         for tensor in rule.tensors(stored.model().layout()) {
             let values = tensors::take(&mut arrays, &weights_path, &tensor.name, &tensor.shape)?;
@@ -197,27 +207,23 @@ fn check_header(path: &Path, bytes: &[u8]) -> Result<(), Error> {
             invalid(format!("kind `{kind}`"), "kind `model`; give the directory of a model".to_owned())
         }
         Header { kind: None, .. } => invalid("no `kind`".to_owned(), "the manifest of a model".to_owned()),
-        Header { format: Some(format), .. } if !format.is_readable() => {
-            let expected = format!("{}.x; use the version of paramill that wrote it", FormatVersion::CURRENT.major);
-            invalid(format!("format {format}"), expected)
-        }
-        _ => Ok(()),
+        Header { format, .. } => match format.and_then(|format| format.problem(FormatVersion::MODEL)) {
+            Some((found, expected)) => invalid(found, expected),
+            None => Ok(()),
+        },
     }
 }
 
 /// Whether the file has as many weights as the manifest speaks of: before anything of a size that the manifest alone states is made.
-fn check_size(manifest: &Manifest, path: &Path, arrays: &Arrays) -> Result<(), Error> {
-    let size = manifest.model.build(&manifest.state_shape(), manifest.inputs.len()).layout().size();
-    let expected = size.checked_mul(1 + manifest.context_dimension);
+fn check_size(expected: usize, path: &Path, arrays: &Arrays) -> Result<(), Error> {
     let found: usize = arrays.values().map(|array| array.values.len()).sum();
-    if expected == Some(found) {
+    if expected == found {
         return Ok(());
     }
-    let expected = expected.map_or("more than can be counted".to_owned(), |expected| expected.to_string());
     Err(Error::Invalid {
         path: path.to_owned(),
         found: format!("{found} shared weights"),
-        expected: format!("{expected}, by `model` and `context_dimension` of {MANIFEST_FILE}; {REMEDY}"),
+        expected: format!("{expected}, by `model`, `rule` and `context_dimension` of {MANIFEST_FILE}; {REMEDY}"),
     })
 }
 

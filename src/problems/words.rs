@@ -14,6 +14,16 @@ pub(crate) fn form_of(count: u64, noun: &str) -> String {
     }
 }
 
+/// All names: `a`, or `one of a, b or c`.
+pub(crate) fn one_of<S: AsRef<str>>(names: &[S]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.as_slice() {
+        [] => "none".to_owned(),
+        [name] => (*name).to_owned(),
+        [head @ .., last] => format!("one of {} or {last}", head.join(", ")),
+    }
+}
+
 /// The first names, quoted, and how many more there are.
 pub(crate) fn listing<S: AsRef<str>>(names: &[S]) -> String {
     const SHOWN: usize = 12;

@@ -1,6 +1,6 @@
 //! One fit loop that emits events.
 //!
-//! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega(W)` over the shared values and the
+//! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega` over the shared values and the
 //! contexts `xi_e`, which start at zero. Source: PROTOCOL of CoDA (Kirchmeyer et al., ICML 2022, section 3).
 //!
 //! The model that is kept is the one with the least mean squared error on whole trajectories of the validation split.
@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use data::most_residuals;
 pub use descent::{Descent, Moving};
+#[doc(hidden)]
+pub use linear_model::{LinearModel, Step};
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
 use crate::checkpoint;
@@ -30,10 +32,10 @@ use crate::checkpoint::{ChannelScale, Manifest, StoredModel, TrainingStore, Trai
 use crate::dataset;
 use crate::dataset::{Dataset, Parent, Provenance};
 use crate::digest::sha256;
-use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, device_name, warn_of_cuda};
-use crate::problems::settings::{Problem, Problems};
+use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, warn_of_cuda};
+use crate::problems::{Problem, Problems};
 use crate::progress::{Event, Run};
-use crate::schema::{FormatVersion, Quantity, Split};
+use crate::schema::{FormatVersion, Quantity, Split, algorithm};
 
 /// Why a training ended without a model.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +84,10 @@ pub enum Error {
     NoStart { dataset: PathBuf, split: Split, found: Vec<String> },
     #[error("{dataset}: train.model is for {expected}; found {found}; choose another of `paramill list models`")]
     UnsuitableModel { dataset: PathBuf, found: String, expected: &'static str },
+    #[error(
+        "train.adapted_layers: found {found}; expected {expected}; leave it out, or choose another rule of `paramill list rules`"
+    )]
+    UnsuitableRule { found: String, expected: &'static str },
     #[error("{}", .0.iter().map(|problem| format!("train.{problem}")).collect::<Vec<_>>().join("\n"))]
     Weights(Vec<Problem>),
     #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
@@ -185,12 +191,16 @@ pub fn run(
         return Err(Error::UnsuitableModel { dataset: dataset.directory().to_owned(), found, expected });
     }
     let model = settings.model.build(&state, inputs);
+    if let Some((found, expected)) = settings.rule.problem(settings.adapted_layers) {
+        return Err(Error::UnsuitableRule { found, expected });
+    }
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
+    let compute = if rule.needs_autograd() { compute.with_autograd()? } else { compute };
     let (engine, device) =
         compute.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, settings.precision)?;
     warn_of_cuda(run);
     let initial_contexts = match settings.contexts {
-        Contexts::Learned => vec![0.0; environments.len() * context_dimension],
+        Contexts::Learned => rule.initial_context().repeat(environments.len()),
         Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)
             .map_err(|found| Error::NotTied { dataset: dataset.directory().to_owned(), found })?,
     };
@@ -209,7 +219,6 @@ pub fn run(
         model: model.as_ref(),
         rule: rule.as_ref(),
         environments: environments.len(),
-        context_dimension,
         train: &train,
         validation: &validation,
         store: &store,
@@ -227,16 +236,15 @@ pub fn run(
 
     let mut stored = StoredModel {
         manifest: Manifest {
-            format: FormatVersion::CURRENT,
+            format: FormatVersion::MODEL,
             kind: "model".to_owned(),
             name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            provenance: Provenance {
-                tool: format!("paramill {}", env!("CARGO_PKG_VERSION")),
-                stage: "train".to_owned(),
+            provenance: Provenance::new(
+                "train",
                 configuration,
-                seed: Some(seed),
-                parents: vec![Parent { name: manifest.name.clone(), sha256: dataset.content_hash().to_owned() }],
-            },
+                Some(seed),
+                vec![Parent { name: manifest.name.clone(), sha256: dataset.content_hash().to_owned() }],
+            ),
             model: settings.model.clone(),
             rule: settings.rule,
             adapted_layers: settings.adapted_layers,
@@ -259,7 +267,7 @@ pub fn run(
                 best_step: best.step,
                 validation: best.validation,
                 stop_reason,
-                device: device_name(device),
+                device: device.to_string(),
                 engine: engine.name().to_owned(),
             },
             data_tolerance: manifest.data_tolerance,
@@ -302,12 +310,12 @@ pub(crate) fn weight_problems(weights: &BTreeMap<String, f64>, channels: &[&str]
         let remedy = "give 1 to a channel that counts like those without a weight, more to one that counts more";
         problems.require(sound, format!("weights.{name}"), weight, "a number from 1e-12 to 1e12", remedy);
     }
-    problems.0
+    problems.into_vec()
 }
 
 /// What tells one training from another: its settings, seed and data.
 fn fingerprint(configuration: &serde_json::Value, seed: u64, dataset: &str) -> String {
-    let text = format!("{configuration}\n{seed}\n{dataset}\n{}", env!("CARGO_PKG_VERSION"));
+    let text = format!("{configuration}\n{seed}\n{dataset}\n{}", algorithm("train"));
     sha256(text.as_bytes())
 }
 

@@ -7,8 +7,15 @@
 //! Blocks are cut alike whatever the number of threads, and each is the work of one thread: no bit of a result depends on how many there
 //! are. Half of a matrix is never stored. Source: G. Golub, C. Van Loan, Matrix Computations, 4th ed., section 4.2.9.
 
+use std::ops::Range;
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::matmul::matmul;
+use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
+use faer::prelude::{Reborrow, ReborrowMut};
+use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
-use tch::{Kind, Tensor};
 
 /// Rows of a block.
 const BLOCK: usize = 256;
@@ -16,85 +23,89 @@ const BLOCK: usize = 256;
 /// A symmetric matrix, or the lower triangle of its factor.
 pub struct Symmetric {
     size: usize,
-    /// Block `(i, j)`, `j <= i`, at `i (i + 1) / 2 + j`.
-    blocks: Vec<Tensor>,
+    /// Column after column, each from the block on the diagonal down.
+    blocks: Vec<Mat<f64>>,
 }
 
-/// Rows of something, cut as a [`Symmetric`] is.
-pub fn cut(rows: &Tensor) -> Vec<Tensor> {
-    let size = rows.size()[0] as usize;
-    let length = |first: usize| BLOCK.min(size - first);
-    (0..size).step_by(BLOCK).map(|first| rows.narrow(0, first as i64, length(first) as i64)).collect()
+/// `left right'`, on this thread.
+fn product(left: MatRef<f64>, right: MatRef<f64>) -> Mat<f64> {
+    let mut product = Mat::zeros(left.nrows(), right.nrows());
+    matmul(&mut product, Accum::Replace, left, right.transpose(), 1.0, Par::Seq);
+    product
 }
 
-fn place(i: usize, j: usize) -> usize {
-    i * (i + 1) / 2 + j
+/// The rows of block `i` among `size`.
+fn rows_of(i: usize, size: usize) -> Range<usize> {
+    i * BLOCK..size.min((i + 1) * BLOCK)
+}
+
+/// Row and column of each block of a matrix of `count` rows of blocks, as they are stored.
+fn places(count: usize) -> Vec<(usize, usize)> {
+    (0..count).flat_map(|j| (j..count).map(move |i| (i, j))).collect()
 }
 
 impl Symmetric {
-    /// The matrix of `size` rows whose block `(i, j)` is `block` of what `parts` gives for it.
-    pub fn new<T: Send>(
-        size: usize,
-        parts: impl Fn(usize, usize) -> T,
-        block: impl Fn(T) -> Tensor + Send + Sync,
-    ) -> Self {
-        let places = (0..size.div_ceil(BLOCK)).flat_map(|i| (0..=i).map(move |j| (i, j)));
-        let parts: Vec<T> = places.map(|(i, j)| parts(i, j)).collect();
-        Symmetric { size, blocks: parts.into_par_iter().with_max_len(1).map(block).collect() }
+    /// The matrix of `size` rows; `block` gives the values of a range of rows in a range of columns.
+    pub fn new(size: usize, block: impl Fn(Range<usize>, Range<usize>) -> Mat<f64> + Send + Sync) -> Self {
+        let places = places(size.div_ceil(BLOCK)).into_par_iter().with_max_len(1);
+        Symmetric { size, blocks: places.map(|(i, j)| block(rows_of(i, size), rows_of(j, size))).collect() }
     }
 
     /// `rows rows'`, columns weighed by `weights` if there are any.
-    pub fn gram(rows: &Tensor, weights: Option<&Tensor>) -> Self {
-        let cut = cut(rows);
-        let parts =
-            |i: usize, j: usize| (cut[i].shallow_clone(), cut[j].shallow_clone(), weights.map(Tensor::shallow_clone));
-        Symmetric::new(rows.size()[0] as usize, parts, |(left, right, weights)| match weights {
-            Some(weights) => (left * weights.unsqueeze(0)).mm(&right.tr()),
-            None => left.mm(&right.tr()),
+    pub fn gram(rows: MatRef<f64>, weights: Option<&[f64]>) -> Self {
+        Symmetric::new(rows.nrows(), |i, j| {
+            let (left, right) = (rows.get(i, ..), rows.get(j, ..));
+            match weights {
+                Some(weights) => {
+                    let weighed = Mat::from_fn(left.ncols(), left.nrows(), |k, i| left[(i, k)] * weights[k]);
+                    product(weighed.transpose(), right)
+                }
+                None => product(left, right),
+            }
         })
     }
 
-    /// Block `(i, j)`, `j <= i`.
-    pub fn block(&self, i: usize, j: usize) -> Tensor {
-        self.blocks[place(i, j)].shallow_clone()
-    }
-
-    fn count(&self) -> usize {
-        self.size.div_ceil(BLOCK)
+    /// The value in row `i` of column `j`, which belongs to a block on or below the diagonal.
+    pub fn at(&self, i: usize, j: usize) -> f64 {
+        self.blocks[self.start_of_column(j / BLOCK) + i / BLOCK - j / BLOCK][(i % BLOCK, j % BLOCK)]
     }
 
     /// The mean of the diagonal.
     pub fn mean_diagonal(&self) -> f64 {
-        let trace = |i: usize| self.block(i, i).trace().double_value(&[]);
-        (0..self.count()).map(trace).sum::<f64>() / self.size as f64
+        (0..self.size).map(|i| self.at(i, i)).sum::<f64>() / self.size as f64
     }
 
     /// The factor of this matrix, with `damping` added to its diagonal; none where that is not positive definite in the arithmetic.
     pub fn factor(mut self, damping: f64) -> Option<Factor> {
         let count = self.count();
+        let mut scratch = MemBuffer::new(cholesky_in_place_scratch::<f64>(BLOCK, Par::Seq, Default::default()));
         for k in 0..count {
-            let diagonal = self.block(k, k);
-            let identity = Tensor::eye(diagonal.size()[0], (Kind::Double, tch::Device::Cpu));
-            let (factor, info) = (diagonal + identity * damping).linalg_cholesky_ex(false, false);
-            if info.int64_value(&[]) != 0 {
-                return None;
-            }
-            let below: Vec<(Tensor, Tensor)> =
-                (k + 1..count).map(|i| (self.block(i, k), factor.shallow_clone())).collect();
-            let solved =
-                |(block, factor): (Tensor, Tensor)| factor.tr().linalg_solve_triangular(&block, true, false, false);
-            let below: Vec<Tensor> = below.into_par_iter().with_max_len(1).map(solved).collect();
-            let behind = (0..below.len()).flat_map(|i| (0..=i).map(move |j| (i, j)));
-            let behind: Vec<_> = behind
-                .map(|(i, j)| (self.block(k + 1 + i, k + 1 + j), below[i].shallow_clone(), below[j].shallow_clone()))
-                .collect();
-            behind.into_par_iter().with_max_len(1).for_each(|(mut block, left, right)| {
-                let _ = block.g_sub_(&left.mm(&right.tr())); // in its place
+            let start = self.start_of_column(k);
+            let (column, behind) = self.blocks[start..].split_at_mut(count - k);
+            let (diagonal, below) = column.split_first_mut().expect("a column has a block on the diagonal");
+            (0..diagonal.nrows()).for_each(|i| diagonal[(i, i)] += damping);
+            let stack = MemStack::new(&mut scratch);
+            cholesky_in_place(diagonal.as_mut(), Default::default(), Par::Seq, stack, Default::default()).ok()?;
+            let diagonal = diagonal.as_ref();
+            below.par_iter_mut().with_max_len(1).for_each(|block| {
+                solve_lower_triangular_in_place(diagonal, block.as_mut().transpose_mut(), Par::Seq);
             });
-            self.blocks[place(k, k)] = factor;
-            below.into_iter().zip(k + 1..).for_each(|(block, i)| self.blocks[place(i, k)] = block);
+            let behind = behind.par_iter_mut().zip(places(below.len())).with_max_len(1);
+            behind.for_each(|(block, (i, j))| {
+                matmul(block, Accum::Add, &below[i], below[j].transpose(), -1.0, Par::Seq);
+            });
         }
         Some(Factor(self))
+    }
+
+    /// Rows of blocks.
+    fn count(&self) -> usize {
+        self.size.div_ceil(BLOCK)
+    }
+
+    /// Where the blocks of column `j` begin.
+    fn start_of_column(&self, j: usize) -> usize {
+        j * (2 * self.count() + 1 - j) / 2
     }
 }
 
@@ -102,30 +113,35 @@ impl Symmetric {
 pub struct Factor(Symmetric);
 
 impl Factor {
-    /// `x [n, 1]` with `L L' x = right [n, 1]`.
-    pub fn solve(&self, right: &Tensor) -> Tensor {
+    /// `x [n]` with `L L' x = right [n]`.
+    pub fn solve(&self, right: &[f64]) -> Vec<f64> {
         let count = self.0.count();
-        let mut parts = cut(right);
-        for i in 0..count {
-            for j in 0..i {
-                parts[i] = &parts[i] - self.0.block(i, j).mm(&parts[j]);
+        let column = |k: usize| &self.0.blocks[self.0.start_of_column(k)..][..count - k];
+        let mut x = Mat::from_fn(right.len(), 1, |i, _| right[i]);
+        for k in 0..count {
+            let (mut own, mut behind) = x.get_mut(k * BLOCK.., ..).split_at_row_mut(column(k)[0].nrows());
+            solve_lower_triangular_in_place(column(k)[0].as_ref(), own.rb_mut(), Par::Seq);
+            for (i, block) in column(k)[1..].iter().enumerate() {
+                let rows = rows_of(i, behind.nrows());
+                let rows = behind.rb_mut().get_mut(rows, ..);
+                matmul(rows, Accum::Add, block, own.rb(), -1.0, Par::Seq);
             }
-            parts[i] = self.0.block(i, i).linalg_solve_triangular(&parts[i], false, true, false);
         }
-        for i in (0..count).rev() {
-            for j in i + 1..count {
-                parts[i] = &parts[i] - self.0.block(j, i).tr().mm(&parts[j]);
+        for k in (0..count).rev() {
+            let (mut own, behind) = x.get_mut(k * BLOCK.., ..).split_at_row_mut(column(k)[0].nrows());
+            for (i, block) in column(k)[1..].iter().enumerate() {
+                let rows = behind.rb().get(rows_of(i, behind.nrows()), ..);
+                matmul(own.rb_mut(), Accum::Add, block.transpose(), rows, -1.0, Par::Seq);
             }
-            parts[i] = self.0.block(i, i).tr().linalg_solve_triangular(&parts[i], true, true, false);
+            solve_upper_triangular_in_place(column(k)[0].transpose(), own.rb_mut(), Par::Seq);
         }
-        Tensor::cat(&parts, 0)
+        (0..right.len()).map(|i| x[(i, 0)]).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::one_thread_each;
     use crate::random::Stream;
 
     /// Several blocks, the last one short; a matrix that is not positive definite has no factor.
@@ -134,28 +150,25 @@ mod tests {
         let (n, width) = (2 * BLOCK + 37, 11);
         let mut stream = Stream::new(5, "symmetric", &[]);
         let values: Vec<f64> = (0..n * width).map(|_| stream.normal()).collect();
-        let rows = Tensor::from_slice(&values).view([n as i64, width as i64]);
+        let rows = MatRef::from_row_major_slice(&values, n, width);
         let weights: Vec<f64> = (0..width).map(|_| stream.uniform(0.1, 2.0)).collect();
-        let weights = Tensor::from_slice(&weights);
-        let wanted = Tensor::from_slice(&(0..n).map(|_| stream.normal()).collect::<Vec<f64>>()).unsqueeze(1);
-        let dense = (&rows * weights.unsqueeze(0)).mm(&rows.tr());
-        let matrix = || Symmetric::gram(&rows, Some(&weights));
-        let mean = dense.diagonal(0, 0, 1).mean(None::<Kind>).double_value(&[]);
+        let wanted = Mat::from_fn(n, 1, |_, _| stream.normal());
+        let dense = rows * Mat::from_fn(width, n, |k, i| rows[(i, k)] * weights[k]);
+        let matrix = || Symmetric::gram(rows, Some(&weights));
+        let mean = (0..n).map(|i| dense[(i, i)]).sum::<f64>() / n as f64;
         approx::assert_relative_eq!(matrix().mean_diagonal(), mean, max_relative = 1e-12);
-        let right = dense.mm(&wanted) + &wanted * 0.5;
+        for (i, j) in [(0, 0), (BLOCK, 3), (n - 1, BLOCK + 2), (n - 1, n - 1)] {
+            approx::assert_relative_eq!(matrix().at(i, j), dense[(i, j)], max_relative = 1e-12, epsilon = 1e-12);
+        }
+        let right = &dense * &wanted + &wanted * 0.5;
+        let right: Vec<f64> = (0..n).map(|i| right[(i, 0)]).collect();
         let solved = matrix().factor(0.5).expect("a positive definite matrix").solve(&right);
-        assert!((solved - &wanted).abs().max().double_value(&[]) < 1e-9);
+        assert!(solved.iter().enumerate().all(|(i, x)| (x - wanted[(i, 0)]).abs() < 1e-9));
         assert!(matrix().factor(-0.5).is_none(), "there are more rows than columns");
         let solved = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let (rows, right) = (rows.shallow_clone(), wanted.shallow_clone());
-            pool.install(move || {
-                one_thread_each();
-                let factor = Symmetric::gram(&rows, None).factor(0.5).unwrap();
-                Vec::<f64>::try_from(&factor.solve(&right).view([-1])).unwrap()
-            })
+            pool.install(|| Symmetric::gram(rows, None).factor(0.5).unwrap().solve(&right))
         };
-        let (first, second) = (solved(1), solved(3));
-        assert!(first == second, "bits of a solution depend on the number of threads");
+        assert!(solved(1) == solved(3), "bits of a solution depend on the number of threads");
     }
 }

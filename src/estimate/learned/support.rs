@@ -72,13 +72,13 @@ impl Support {
         let first = self.trajectories.iter().flat_map(|it| it.states[..it.channels()].iter().enumerate());
         let missing = first.enumerate().filter(|(_, (_, value))| value.is_nan());
         let prior = |(place, (c, _))| {
-            let (mean, deviation) = self.spread(c);
-            Prior { place, mean, deviation }
+            let (mean, std_dev) = self.spread(c);
+            Prior { place, mean, std_dev }
         };
         missing.map(prior).collect()
     }
 
-    /// Mean and deviation of the observed values of channel `c`; those of the model's own units where they do not show.
+    /// Mean and standard deviation of the observed values of channel `c`; those of the model's own units where they do not show.
     fn spread(&self, c: usize) -> (f64, f64) {
         let observed = || {
             let values = self.trajectories.iter().flat_map(|it| it.states.iter().skip(c).step_by(it.channels().max(1)));
@@ -89,7 +89,7 @@ impl Support {
             return (0.0, 1.0);
         }
         let mean = observed().sum::<f64>() / count;
-        let deviation = (observed().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
-        (mean, if deviation > f64::EPSILON * mean.abs() { deviation } else { 1.0 })
+        let std_dev = (observed().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+        (mean, if std_dev > f64::EPSILON * mean.abs() { std_dev } else { 1.0 })
     }
 }

@@ -108,10 +108,10 @@ impl Weights {
     }
 
     /// These times the weight of each value of a state; of none, they stay.
-    pub fn preferring(&self, preferences: &[f64]) -> Self {
-        let weigh = |weights: &Vec<f64>| match preferences {
+    pub fn with_channel_weights(&self, channel_weights: &[f64]) -> Self {
+        let weigh = |weights: &Vec<f64>| match channel_weights {
             [] => weights.clone(),
-            _ => weights.iter().zip(preferences.iter().cycle()).map(|(weight, by)| weight * by).collect(),
+            _ => weights.iter().zip(channel_weights.iter().cycle()).map(|(weight, by)| weight * by).collect(),
         };
         Weights { later: weigh(&self.later), first: self.first.iter().map(weigh).collect() }
     }
@@ -159,7 +159,7 @@ fn residuals(batch: &Batch, support: &Support, fitted: &Adaptation, later: &[f64
 
 /// `k s` of Huber's loss.
 fn limit(residuals: &[Residual]) -> Option<f64> {
-    robust::deviation(residuals.iter().map(|it| it.size)).map(|deviation| robust::HUBER * deviation)
+    robust::std_dev(residuals.iter().map(|it| it.size)).map(|std_dev| robust::HUBER * std_dev)
 }
 
 /// Multiplies the weights of one environment, `later [B, L, C]` and `first [B C]`.

@@ -1,4 +1,4 @@
-//! The estimates on disk: one Parquet row an environment, and a manifest.
+//! The estimates on disk: one Parquet row per environment, and a manifest.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::evaluation::Evaluation;
 use super::fitted::FittedWriter;
-use super::parquet::{io_error, parquet, unwritten};
+use super::parquet::{create, io_error, unwritten};
 use super::row::{ParameterEstimate, Row, Status};
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
@@ -28,35 +28,56 @@ use crate::schema::{FormatVersion, Quantity, Split};
 use crate::{atomic, regular, seal};
 
 const MANIFEST_FILE: &str = "manifest.json";
-/// What to do about estimates that are not as they were written.
+/// The remedy for damaged estimates.
 const REMEDY: &str = "make them again with `--force estimate`";
-/// Rows that are written out together, and held in memory until then.
-pub(crate) const ROW_GROUP: usize = 8192;
 
 /// `manifest.json` of a directory of estimates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
+    /// Version of the format.
     pub format: FormatVersion,
     /// Always `estimates`.
     pub kind: String,
+    /// What made the estimates, from which dataset and model.
     pub provenance: Provenance,
+    /// Channels of the dataset.
     pub channels: Vec<Quantity>,
+    /// Estimated parameters.
     pub parameters: Vec<Quantity>,
+    /// `d_xi`; 0 by known equations.
     pub context_dimension: usize,
+    /// Tolerance of the data themselves (the solver's `rtol`); absent where it is unknown, as for measurements.
     pub data_tolerance: Option<f64>,
     /// `affine` or `quadratic`; absent where there is no map.
     pub map: Option<String>,
-    /// What known equations give of the state where the system starts, in words; absent where they give nothing.
+    /// The initial values that known equations give, in words; absent where they give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
+    /// The figures of the estimation.
     pub evaluation: Evaluation,
     /// The estimated splits, one file each.
     pub splits: Vec<Split>,
+    /// Size and SHA-256 of every file beside the manifest.
     pub files: Vec<FileEntry>,
 }
 
+/// The end of the names of the columns with Cramér-Rao bounds.
+const CRLB: &str = "crlb";
+
+/// The part of a manifest that every format version has.
+#[derive(Deserialize)]
+struct Header {
+    kind: String,
+    format: FormatVersion,
+}
+
 impl Manifest {
-    /// Reads the manifest of `directory`.
+    /// The end of the name of the columns with Cramér-Rao bounds.
+    fn crlb(&self) -> &'static str {
+        if self.format.major < 3 { "bound" } else { CRLB }
+    }
+
+    /// Reads the manifest of `directory`; also returns the SHA-256 of its bytes, hex.
     ///
     /// # Errors
     /// If it is missing, not what its seal says, or not the manifest of estimates.
@@ -71,15 +92,19 @@ impl Manifest {
             found,
             expected: format!("the manifest of estimates that paramill writes; {REMEDY}"),
         };
-        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
-        if manifest.kind != "estimates" || !manifest.format.is_readable() {
-            return Err(invalid(format!("kind `{}`, format {}", manifest.kind, manifest.format)));
+        let header: Header = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+        if header.kind != "estimates" {
+            return Err(invalid(format!("kind `{}`", header.kind)));
         }
+        if let Some((found, expected)) = header.format.problem(FormatVersion::ESTIMATES) {
+            return Err(Error::Invalid { path, found, expected });
+        }
+        let manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
         Ok((manifest, sha256(&bytes)))
     }
 }
 
-/// A directory of estimates under construction.
+/// A directory of estimates that is being written.
 pub(crate) struct Output {
     target: PathBuf,
     directory: atomic::Directory,
@@ -88,7 +113,7 @@ pub(crate) struct Output {
     time_unit: String,
 }
 
-/// The file of one split.
+/// A writer of the file of one split.
 pub(crate) struct SplitWriter {
     split: Split,
     path: PathBuf,
@@ -97,7 +122,10 @@ pub(crate) struct SplitWriter {
 }
 
 impl Output {
-    /// Estimates of `parameters` of the environments of `dataset`, by `model` where there is one.
+    /// An output for estimates of `parameters` of the environments of `dataset`, by `model` if it is not by known equations.
+    ///
+    /// # Errors
+    /// If the directory cannot be created, or two columns would have the same name.
     pub fn create(
         target: &Path,
         dataset: &Dataset,
@@ -111,15 +139,14 @@ impl Output {
         let parents =
             std::iter::once(Parent { name: of_dataset.name.clone(), sha256: dataset.content_hash().to_owned() });
         let manifest = Manifest {
-            format: FormatVersion::CURRENT,
+            format: FormatVersion::ESTIMATES,
             kind: "estimates".to_owned(),
-            provenance: Provenance {
-                tool: format!("paramill {}", env!("CARGO_PKG_VERSION")),
-                stage: "estimate".to_owned(),
-                configuration: serde_json::to_value(settings).expect("settings are plain data"),
-                seed: None,
-                parents: parents.chain(of_model).collect(),
-            },
+            provenance: Provenance::new(
+                "estimate",
+                serde_json::to_value(settings).expect("settings are plain data"),
+                None,
+                parents.chain(of_model).collect(),
+            ),
             channels: of_dataset.channels.clone(),
             parameters: parameters.to_vec(),
             context_dimension: model.map_or(0, |model| model.manifest.context_dimension),
@@ -130,37 +157,39 @@ impl Output {
             splits: Vec::new(),
             files: Vec::new(),
         };
-        let schema = Arc::new(schema(&manifest));
-        let mut seen = BTreeSet::new();
-        if let Some(field) = schema.fields().iter().find(|field| !seen.insert(field.name())) {
-            return Err(Error::RepeatedColumn { column: field.name().clone() });
+        if let Some(column) = repeated_column(&manifest.parameters, &manifest.channels, manifest.context_dimension) {
+            return Err(Error::RepeatedColumn { column });
         }
+        let schema = Arc::new(schema(&manifest));
         let time_unit = of_dataset.time_unit.clone();
         Ok(Output { target: target.to_owned(), directory, manifest, schema, time_unit })
     }
 
-    /// Says what the equations give of the state where the system starts.
+    /// States the initial values that the equations give.
     pub fn with_start(mut self, start: Option<String>) -> Self {
         self.manifest.start = start;
         self
     }
 
+    /// A writer of the rows of a split.
     pub fn split(&self, split: Split) -> Result<SplitWriter, Error> {
         let path = self.directory.path().join(format!("{split}.parquet"));
-        Ok(SplitWriter { split, writer: parquet(&path, self.schema.clone())?, path, schema: self.schema.clone() })
+        Ok(SplitWriter { split, writer: create(&path, self.schema.clone())?, path, schema: self.schema.clone() })
     }
 
-    /// The file of the fitted trajectories of a split.
+    /// A writer of the fitted trajectories of a split.
     pub fn fitted(&self, split: Split) -> Result<FittedWriter, Error> {
         let path = self.directory.path().join(format!("fitted_{split}.parquet"));
         FittedWriter::create(path, &self.manifest.channels, &self.time_unit)
     }
 
+    /// Completes the file of a split.
     pub fn close(&mut self, writer: SplitWriter) -> Result<(), Error> {
         self.manifest.splits.push(writer.split);
         self.close_file(&writer.path, writer.writer)
     }
 
+    /// Completes the file of fitted trajectories of a split.
     pub fn close_fitted(&mut self, fitted: FittedWriter) -> Result<(), Error> {
         self.close_file(&fitted.path, fitted.writer)
     }
@@ -174,6 +203,7 @@ impl Output {
         Ok(())
     }
 
+    /// Writes the manifest and publishes the directory.
     pub fn finish(mut self, evaluation: Evaluation) -> Result<Outcome, Error> {
         self.manifest.evaluation = evaluation;
         let mut bytes = serde_json::to_vec_pretty(&self.manifest).expect("plain data always serialise");
@@ -186,7 +216,7 @@ impl Output {
     }
 }
 
-/// Names of the columns of correlations, pair by pair.
+/// Names of the columns of correlations, one per pair of parameters.
 fn correlation_names(parameters: &[Quantity]) -> impl Iterator<Item = String> {
     let pairs = (0..parameters.len()).flat_map(|j| (j + 1..parameters.len()).map(move |k| (j, k)));
     pairs.map(|(j, k)| format!("correlation_{}_{}", parameters[j].name, parameters[k].name))
@@ -196,7 +226,23 @@ fn noise_name(channel: &Quantity) -> String {
     format!("noise_{}", channel.name)
 }
 
-pub(crate) fn schema(manifest: &Manifest) -> Schema {
+/// The column that a table of estimates of these `parameters` and `channels` would have twice, if any.
+pub(crate) fn repeated_column(
+    parameters: &[Quantity],
+    channels: &[Quantity],
+    context_dimension: usize,
+) -> Option<String> {
+    let schema = schema_of(parameters, channels, context_dimension, CRLB);
+    let mut seen = BTreeSet::new();
+    schema.fields().iter().find(|field| !seen.insert(field.name())).map(|field| field.name().clone())
+}
+
+/// The columns of the table.
+fn schema(manifest: &Manifest) -> Schema {
+    schema_of(&manifest.parameters, &manifest.channels, manifest.context_dimension, manifest.crlb())
+}
+
+fn schema_of(parameters: &[Quantity], channels: &[Quantity], context_dimension: usize, crlb: &str) -> Schema {
     let number = |name: String, unit: &str| {
         Field::new(name, DataType::Float64, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
     };
@@ -205,14 +251,14 @@ pub(crate) fn schema(manifest: &Manifest) -> Schema {
         Field::new("status", DataType::Utf8, false),
         Field::new("reason", DataType::Utf8, false),
     ];
-    for Quantity { name, unit, .. } in &manifest.parameters {
+    for Quantity { name, unit, .. } in parameters {
         fields.push(number(name.clone(), unit));
-        let of_parameter = ["standard_error", "lower", "upper", "bound", "true"];
+        let of_parameter = ["standard_error", "lower", "upper", crlb, "true"];
         fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
     }
-    fields.extend(correlation_names(&manifest.parameters).map(|name| number(name, "1")));
-    fields.extend(manifest.channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
-    fields.extend((0..manifest.context_dimension).map(|k| number(format!("context_{k}"), "1")));
+    fields.extend(correlation_names(parameters).map(|name| number(name, "1")));
+    fields.extend(channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
+    fields.extend((0..context_dimension).map(|k| number(format!("context_{k}"), "1")));
     fields.push(number("trajectory_rmse".to_owned(), ""));
     fields.push(number("trajectory_mape".to_owned(), "percent"));
     fields.push(number("test_mse".to_owned(), ""));
@@ -224,6 +270,7 @@ pub(crate) fn schema(manifest: &Manifest) -> Schema {
 }
 
 impl SplitWriter {
+    /// Writes rows; values that are not finite are null.
     pub fn write(&mut self, rows: &[Row]) -> Result<(), Error> {
         let number = |value: &dyn Fn(&Row) -> Option<f64>| -> ArrayRef {
             Arc::new(Float64Array::from_iter(rows.iter().map(|row| value(row).filter(|value| value.is_finite()))))
@@ -246,7 +293,7 @@ impl SplitWriter {
                 |it| Some(it.standard_error),
                 |it| Some(it.lower),
                 |it| Some(it.upper),
-                |it| it.bound,
+                |it| it.crlb,
                 |it| it.truth,
             ];
             columns.extend(of_parameter.map(|value| number(&|row| value(&row.parameters[j]))));
@@ -260,7 +307,7 @@ impl SplitWriter {
         columns.push(number(&|row| Some(row.trajectory_mape)));
         columns.push(number(&|row| row.test_mse));
         columns.push(count(&|row| row.points));
-        columns.push(number(&|row| Some(row.degrees)));
+        columns.push(number(&|row| Some(row.degrees_of_freedom)));
         columns.push(count(&|row| row.iterations));
         let mut in_hull = BooleanBuilder::new();
         rows.iter().for_each(|row| in_hull.append_option(row.in_hull));
@@ -274,7 +321,7 @@ impl SplitWriter {
 /// Reads the rows of one split back, all at once.
 ///
 /// # Errors
-/// If the file is missing, changed since it was written, or lacks a column.
+/// If the file is missing, was changed since it was written, or lacks a column.
 pub fn read_rows(directory: &Path, manifest: &Manifest, split: Split) -> Result<Vec<Row>, Error> {
     rows(directory, manifest, split)?.collect()
 }
@@ -282,7 +329,7 @@ pub fn read_rows(directory: &Path, manifest: &Manifest, split: Split) -> Result<
 /// Streams the rows of one split back, in ascending order of the environments' ids.
 ///
 /// # Errors
-/// If the file is missing or changed since it was written. A row group that cannot be read is an item of the stream.
+/// If the file is missing, or was changed since it was written. The error of a row group that cannot be read is an item of the stream.
 pub fn rows<'a>(
     directory: &Path,
     manifest: &'a Manifest,
@@ -301,7 +348,7 @@ pub fn rows<'a>(
     }))
 }
 
-/// The path of the file `name`, whose bytes are those that the manifest lists.
+/// The path of the file `name`, if its size and SHA-256 are those in the manifest.
 fn check_digest(directory: &Path, manifest: &Manifest, name: &str) -> Result<PathBuf, Error> {
     let path = directory.join(name);
     let problem = match manifest.files.iter().find(|file| file.path == name) {
@@ -311,7 +358,7 @@ fn check_digest(directory: &Path, manifest: &Manifest, name: &str) -> Result<Pat
     problem.map_or(Ok(path.clone()), |problem| Err(invalid(&path, problem)))
 }
 
-/// Every way in which a directory of estimates is not what its manifest says.
+/// Every problem of a directory of estimates, one sentence each.
 pub fn verify(directory: &Path) -> Vec<String> {
     let manifest = match Manifest::read(directory) {
         Ok((manifest, _)) => manifest,
@@ -340,9 +387,9 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
     let (environment, status, reason) = (text("environment")?, text("status")?, text("reason")?);
     let parameters = manifest.parameters.iter().map(|Quantity { name, .. }| {
         let of_parameter = |what: &str| number(&format!("{name}_{what}"));
-        let [standard_error, lower, upper, bound, truth] =
-            ["standard_error", "lower", "upper", "bound", "true"].map(of_parameter);
-        Some((number(name)?, standard_error?, lower?, upper?, bound?, truth?))
+        let [standard_error, lower, upper, crlb, truth] =
+            ["standard_error", "lower", "upper", manifest.crlb(), "true"].map(of_parameter);
+        Some((number(name)?, standard_error?, lower?, upper?, crlb?, truth?))
     });
     let parameters: Vec<_> = parameters.collect::<Option<_>>()?;
     let correlations = correlation_names(&manifest.parameters).map(|name| number(&name)).collect::<Option<Vec<_>>>()?;
@@ -350,7 +397,8 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
     let contexts =
         (0..manifest.context_dimension).map(|k| number(&format!("context_{k}"))).collect::<Option<Vec<_>>>()?;
     let (rmse, mape, test_mse) = (number("trajectory_rmse")?, number("trajectory_mape")?, number("test_mse")?);
-    let (points, degrees, iterations) = (count("points")?, number("degrees_of_freedom")?, count("iterations")?);
+    let (points, degrees_of_freedom, iterations) =
+        (count("points")?, number("degrees_of_freedom")?, count("iterations")?);
     let in_hull = column::<BooleanArray>(batch, "in_hull")?;
     for i in 0..batch.num_rows() {
         let or_nan = |array: &Float64Array| value(array, i).unwrap_or(f64::NAN);
@@ -361,12 +409,12 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
             context: contexts.iter().map(|array| or_nan(array)).collect(),
             parameters: parameters
                 .iter()
-                .map(|(estimate, standard_error, lower, upper, bound, truth)| ParameterEstimate {
+                .map(|(estimate, standard_error, lower, upper, crlb, truth)| ParameterEstimate {
                     value: or_nan(estimate),
                     standard_error: or_nan(standard_error),
                     lower: or_nan(lower),
                     upper: or_nan(upper),
-                    bound: value(bound, i),
+                    crlb: value(crlb, i),
                     truth: value(truth, i),
                 })
                 .collect(),
@@ -376,7 +424,7 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
             trajectory_mape: or_nan(mape),
             test_mse: value(test_mse, i),
             points: points.value(i) as usize,
-            degrees: or_nan(degrees),
+            degrees_of_freedom: or_nan(degrees_of_freedom),
             iterations: iterations.value(i) as usize,
             in_hull: in_hull.is_valid(i).then(|| in_hull.value(i)),
         });
@@ -388,8 +436,9 @@ fn invalid(path: &Path, found: String) -> Error {
     Error::Invalid { path: path.to_owned(), found, expected: format!("estimates that paramill writes; {REMEDY}") }
 }
 
-/// What an estimation gave.
+/// The result of an estimation.
 pub struct Outcome {
+    /// The manifest that was written.
     pub manifest: Manifest,
     /// SHA-256 of the manifest, hex.
     pub content_hash: String,

@@ -117,7 +117,7 @@ impl<'a> HeaderUnits<'a> {
                 let found = format!("the unit {}, which is not known", shown(header));
                 let remedy = format!("values are read as {}, as the settings say", shown(stated));
                 let note = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
-                if !self.warnings.iter().any(|known| known.setting == note.setting && known.found == note.found) {
+                if !self.warnings.iter().any(|known| known.key == note.key && known.found == note.found) {
                     self.warnings.push(self.source.at_header(named.column, note));
                 }
             }

@@ -1,0 +1,90 @@
+//! Vector fields that are a chain of layers, each linear in its weights and in its input, with the swish between them.
+//!
+//! With `y = L(theta, h)` bilinear but for its bias, the tangents at `theta = basis_0 + sum_k xi_k basis_k` are
+//! `dy_k = L(theta, dh_k) + L(basis_k, h)`, the first without bias: one product of the row's own weights with the primal and its
+//! tangents together, one of the shared basis with all rows.
+
+use tch::Tensor;
+
+use super::model::{Field, TangentField};
+
+/// A chain of layers on fields `h [N, B, C, n_1, n_2]`: `N` sets of weights, `B` states for each.
+pub(super) trait Layered: Send + Sync {
+    /// The weights of one layer, laid out for [`Layered::apply`].
+    type Layer;
+
+    /// `C, n_1, n_2` of a state.
+    fn state(&self) -> [i64; 3];
+
+    /// The layers under `weights [N, P]`.
+    fn layers(&self, weights: &Tensor) -> Vec<Self::Layer>;
+
+    /// `L(theta, h)`; without its bias if `bias` is false.
+    fn apply(&self, layer: &Self::Layer, h: &Tensor, bias: bool) -> Tensor;
+
+    /// Whether the swish follows the layer at `index` of `count`.
+    fn is_activated(&self, index: usize, count: usize) -> bool {
+        index + 1 < count
+    }
+
+    /// What the first layer sees: the state, and what depends on the place alone.
+    fn lift(&self, x: Tensor) -> Tensor {
+        x
+    }
+
+    /// The same for tangents of the state: nothing of the place moves.
+    fn lift_tangent(&self, dx: Tensor) -> Tensor {
+        dx
+    }
+}
+
+/// As [`super::TensorModel::field`].
+pub(super) fn field<'a, M: Layered>(model: &'a M, weights: &Tensor) -> Field<'a>
+where
+    M::Layer: 'a,
+{
+    let layers = model.layers(weights);
+    Box::new(move |x| {
+        let shape = x.size();
+        let [c, n, m] = model.state();
+        let mut h = model.lift(x.view([shape[0], shape[1], c, n, m]));
+        for (index, layer) in layers.iter().enumerate() {
+            h = model.apply(layer, &h, true);
+            if model.is_activated(index, layers.len()) {
+                h = h.silu();
+            }
+        }
+        h.reshape(&shape)
+    })
+}
+
+/// As [`super::TensorModel::tangent_field`].
+pub(super) fn tangent_field<'a, M: Layered>(model: &'a M, basis: &Tensor, contexts: &Tensor) -> TangentField<'a>
+where
+    M::Layer: 'a,
+{
+    let (rows, d) = contexts.size2().expect("contexts are a matrix");
+    let own = model.layers(&(basis.narrow(0, 0, 1) + contexts.matmul(&basis.narrow(0, 1, d))));
+    let shared = model.layers(&basis.narrow(0, 1, d));
+    let count = own.len();
+    Box::new(move |x, dx| {
+        let [c, n, m] = model.state();
+        let mut h = model.lift(x.view([rows, 1, c, n, m]));
+        let mut dh = model.lift_tangent(dx.view([d, rows, c, n, m]).transpose(0, 1)); // [R, d, C, n, m]
+        for (index, (own, shared)) in own.iter().zip(&shared).enumerate() {
+            // [R, 1, ..] to [d, R, ..]: every row under every basis vector.
+            let of_basis = h.transpose(0, 1).expand([d, -1, -1, -1, -1], false);
+            let moved = model.apply(own, &dh, false) + model.apply(shared, &of_basis, true).transpose(0, 1);
+            let value = model.apply(own, &h, true);
+            (h, dh) = if model.is_activated(index, count) {
+                let sigma = value.sigmoid();
+                let activation = &value * &sigma;
+                let slope = &sigma + &activation - &activation * &sigma; // s'(a) = sigma + a sigma (1 - sigma)
+                (activation, moved * slope)
+            } else {
+                (value, moved)
+            };
+        }
+        (h.reshape([rows, -1]), dh.transpose(0, 1).reshape([d, rows, -1]))
+    })
+}
