@@ -152,3 +152,16 @@ impl fmt::Display for EngineChoice {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_differentiates_through_adaptation_is_computed_by_torch() {
+        let chosen = |engine| Compute { device: DeviceChoice::Cpu, engine }.with_autograd().map(|it| it.engine);
+        assert_eq!(chosen(EngineChoice::Auto), Ok(EngineChoice::Torch));
+        assert_eq!(chosen(EngineChoice::Torch), Ok(EngineChoice::Torch));
+        assert!(chosen(EngineChoice::Native).unwrap_err().to_string().contains("engine native was asked for"));
+    }
+}
