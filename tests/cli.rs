@@ -242,7 +242,7 @@ fn trajectories_without_a_start_are_foreseen() {
     };
     let (checked, ran) = newton("train.gauss_newton.residual_limit=219");
     assert_eq!((checked.status.code(), ran.status.code()), (Some(2), Some(2)), "{}", stderr(&ran));
-    let key = "train.gauss_newton.residual_limit: found 219, and 220 residuals";
+    let key = "(train.gauss_newton.residual_limit): found 219, and 220 residuals";
     assert!(stderr(&checked).contains(key), "{}", stderr(&checked));
     assert!(stderr(&ran).contains("220 residuals"), "{}", stderr(&ran));
     let (checked, ran) = newton("train.gauss_newton.residual_limit=220");

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::pipeline::Error;
 use crate::printable::{printable, printable_lines, printable_strings};
+use crate::problems::Problem;
 
 /// Prints text to stdout, what a terminal would obey in it written out. Where that fails, says so and ends the process with exit code 1; a
 /// closed pipe is the reader's decision, and no failure.
@@ -39,6 +40,14 @@ pub fn print_json(value: &Value) {
 /// Prints a line to stderr, or several, what a terminal would obey in it written out.
 pub fn complain(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(line));
+}
+
+/// Problems of settings that are options, under the names of these: `inputs` becomes `--inputs`.
+pub fn of_options(mut problems: Vec<Problem>) -> Vec<Problem> {
+    for problem in problems.iter_mut().filter(|problem| !problem.key.is_empty()) {
+        problem.key.insert_str(0, "--");
+    }
+    problems
 }
 
 /// An error as the JSON object that stands in for the result.

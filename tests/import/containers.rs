@@ -48,7 +48,7 @@ fn groups_are_environments() {
         settings.table.trajectory = one("group.2");
     });
     assert_eq!(ids(&nested), ["a/1 [0.0, 10.0]", "a/2 [1.0, 11.0]", "b/1 [2.0, 12.0, 22.0]"]);
-    let text = import::guess(&nested.root.path().join("archive/tanks.h5")).unwrap();
+    let text = import::draft(&nested.root.path().join("archive/tanks.h5")).unwrap();
     assert!(text.contains("environment = \"group.1\"") && text.contains("trajectory = \"group.2\""), "{text}");
 
     let uneven = archive(|file| {
@@ -167,10 +167,10 @@ fn a_coordinate_tells_trajectories_apart() {
     }
 }
 
-/// Parts that nothing tells apart would run into one another.
+/// Parts that no column tells apart would be mixed up.
 #[test]
 fn a_mapping_names_what_tells_parts_apart() {
     let said = archive(|file| groups(file, &[("a", 2), ("b", 3)])).report();
-    let expected = "found parts that `group` tells apart; expected what tells them apart in [import.table]; set `environment = \"group\"`";
+    let expected = "found several parts, told apart by `group`; expected a column that tells them apart in [import.table]; set `environment = \"group\"`";
     assert!(said.contains(expected), "{said}");
 }

@@ -139,7 +139,7 @@ fn what_no_order_of_rows_says_must_be_said() {
     // Samples of one of two files, the dose in the other.
     let two = doses("id,t,level,amount,EVID\na,2,.,100,1\n", BOLUS).with("more.csv", &plain);
     let two = two.change(|settings| settings.table.file = Names(vec!["tanks.csv".into(), "more.csv".into()]));
-    assert!(two.check()[0].found.contains("the two stand in different files"), "{:?}", two.check());
+    assert!(two.check()[0].found.contains("the two are in different files"), "{:?}", two.check());
     assert_eq!(course(&two.change(say("event-first"))), after());
 }
 
@@ -251,7 +251,7 @@ fn columns_that_change_what_rows_mean_are_named() {
     // An amount of which nothing is made.
     let undeclared = "ID,TIME,AMT,DV\n1,0,60,.\n1,1,0,5\n1,2,0,4\n";
     let found = warnings(&archive(undeclared, &settings.replace(", rows.EVID = 0", "")));
-    assert!(found[0].contains("`AMT`: found an amount that is given in 1 row taken as samples"), "{found:?}");
+    assert!(found[0].contains("`AMT`: found the amount of a dose in 1 row taken as samples"), "{found:?}");
     // In a file of the events' own, too.
     let of_file = BOLUS.replace("rows.EVID = 1", "file = 'doses.csv'");
     let apart =

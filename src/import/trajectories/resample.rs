@@ -1,10 +1,9 @@
 //! Inputs on the time grid of their trajectory.
 //!
-//! The grid holds every time, from the first observed state to the last, at which a state or an input was sampled or an input changes; it
-//! begins at the record's first event where that lies before, for equations that know the state there. At a
-//! time `t` between its samples at `t_n` and `t_{n+1}` an input is `u_n` (hold) or `(1 - s) u_n + s u_{n+1}` with
-//! `s = (t - t_n) / (t_{n+1} - t_n)` (linear). Before its first sample and after its last it keeps the nearest value, and may do so for as
-//! long as the longest of its intervals: that much is taken for known between two samples as well.
+//! The grid has every time, from the first observed state to the last, at which a state or an input was sampled or an input changes. If the
+//! record's first event is earlier, the grid begins there, for equations that know the state at that time. Inputs at these times follow
+//! from their samples ([`Signal::at`]). Before its first sample and after its last an input keeps the nearest value, at most for as long as
+//! the longest of its own intervals: that much is taken for known between two samples too.
 
 use super::report::Counts;
 use super::samples::Samples;
@@ -13,13 +12,12 @@ use crate::import::settings::{Channel, Settings};
 use crate::problems::{Kind, Problem, shown};
 use crate::signals::Signal;
 
-/// The trajectory, of `samples` whose states are followed by the inputs among the channels, on the grid.
-/// `events` gives the other inputs, where states were observed between two times and all samples are at others; the first of them acts
-/// from `lead` on.
+/// The `samples` on the grid; their states are followed by the inputs among the channels. `events` makes the other inputs, given the span
+/// of the observed states and the times of all samples; the first of them acts from `lead` on.
 ///
 /// # Errors
-/// What is not known of an input, with the sample beside which it is not.
-pub(crate) fn drive(
+/// Each input that is not known over the span, with the place of the nearest sample.
+pub(crate) fn resample(
     samples: Samples,
     settings: &Settings,
     lead: Option<f64>,
@@ -66,7 +64,7 @@ pub(crate) fn drive(
     if !problems.is_empty() {
         return Err(problems);
     }
-    // Where all inputs are known from the first event on, so is the trajectory driven.
+    // If all inputs are known from the first event on, the trajectory begins there.
     let is_known = |lead: f64| {
         let mut of_channels = settings.driving().zip(&signals);
         of_channels.all(|((_, channel), signal)| too_short(channel, &signal.times, (lead, span.1), whose).is_none())
@@ -76,7 +74,7 @@ pub(crate) fn drive(
     let span = (lead.unwrap_or(span.0), span.1);
     let rows = times.partition_point(|&time| time < span.0).min(rows.start)..rows.end;
 
-    // Where an input changes at no sample's time, the sample before says where it stands.
+    // A time at which only an input changes takes the place of the sample before.
     let mut grid: Vec<(f64, Option<usize>)> = rows.clone().map(|t| (times[t], Some(t))).collect();
     let inside = |time: &&f64| **time >= span.0 && **time <= span.1;
     for signal in signals.iter().skip(width - states) {
@@ -104,7 +102,7 @@ pub(crate) fn drive(
     Ok(driven)
 }
 
-/// The problem with an input that is not known over the span of the states.
+/// The problem with an input that is not known over the span of the observed states.
 fn too_short(channel: &Channel, times: &[f64], span: (f64, f64), whose: &str) -> Option<Problem> {
     let name = shown(&channel.column);
     let needed = format!("values of it from time {} to {}, where states were observed", span.0, span.1);
