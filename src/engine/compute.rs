@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Engine;
 use super::device::{Device, DeviceChoice};
 use super::devices::{BUILD_WITH_TORCH, DeviceError, WITHOUT_TORCH};
 use super::native::Native;
+use super::rollouts::Engine;
 use super::settings::{Precision, Solver};
 use super::torch::{self, HAS_TORCH, one_thread_each};
 use crate::models;
