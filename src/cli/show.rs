@@ -11,7 +11,7 @@ use super::arguments::{Show, ShowDataset};
 use super::kinds::recognise;
 use super::output::{complain, number, print, print_file, print_json, table};
 use crate::checkpoint;
-use crate::dataset::{Dataset, Manifest, Range, SplitSurvey, survey};
+use crate::dataset::{Dataset, Manifest, SplitSurvey, ValueRange, survey};
 use crate::digest::sha256_of_file;
 use crate::estimate;
 use crate::estimate::{ParameterEstimate, Status};
@@ -210,7 +210,7 @@ fn spread(dataset: &Dataset) -> Result<Vec<Trajectory>, Error> {
 /// Ranges of time, channels and parameters, by split.
 fn ranges(dataset: &Manifest, surveys: &BTreeMap<Split, SplitSurvey>) -> String {
     let shown = |value: Option<f64>| value.map_or_else(String::new, number);
-    let cells = |split: &Split, name: &str, unit: &str, range: &Range| {
+    let cells = |split: &Split, name: &str, unit: &str, range: &ValueRange| {
         vec![split.to_string(), name.to_owned(), unit.to_owned(), shown(range.least), shown(range.greatest)]
     };
     let mut samples = vec![["split", "range of", "unit", "least", "greatest"].map(str::to_owned).to_vec()];

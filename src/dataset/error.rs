@@ -1,4 +1,4 @@
-//! What goes wrong with a dataset on disk.
+//! Errors of datasets on disk.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::progress::Run;
 use crate::schema::{Split, Trajectory};
 use crate::seal;
 
-/// What goes wrong with a dataset on disk.
+/// An error of reading or writing a dataset.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
@@ -16,13 +16,13 @@ pub enum Error {
     /// The manifest is not the JSON of a dataset manifest.
     #[error("{path}:{line}:{column}: {found}; expected the manifest of a dataset")]
     Json { path: PathBuf, line: usize, column: usize, found: String },
-    /// One thing in a file or directory is not as it must be.
+    /// Something in a file or directory is invalid.
     #[error("{path}: {found}; expected {expected}")]
     Invalid { path: PathBuf, found: String, expected: String },
-    /// Several things are not as they must be: a sentence each.
+    /// Several things are invalid, a sentence each.
     #[error("{path}: {}", problems.join("; "))]
     Problems { path: PathBuf, problems: Vec<String> },
-    /// The file was changed or damaged after the dataset was written.
+    /// A file was changed or damaged after the dataset was written.
     #[error(
         "{path}: SHA-256 is {found}; expected {expected} as the manifest states: restore the file, or make the dataset again with `--force generate` or `--force import`"
     )]
@@ -41,6 +41,15 @@ pub enum Error {
     Parquet { path: PathBuf, source: parquet::errors::ParquetError },
 }
 
+impl From<seal::Error> for Error {
+    fn from(error: seal::Error) -> Self {
+        match error {
+            seal::Error::Io { path, source } => Error::Io { path, source },
+            seal::Error::Invalid { path, found, expected } => Error::Invalid { path, found, expected },
+        }
+    }
+}
+
 impl Error {
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         move |source| Error::Io { path: path.to_owned(), source }
@@ -50,14 +59,7 @@ impl Error {
         move |source| Error::Hdf5 { path: path.to_owned(), source }
     }
 
-    pub(crate) fn of_seal(error: seal::Error) -> Error {
-        match error {
-            seal::Error::Io { path, source } => Error::Io { path, source },
-            seal::Error::Invalid { path, found, expected } => Error::Invalid { path, found, expected },
-        }
-    }
-
-    /// A file that a library cannot write.
+    /// An error of a library that cannot write a file.
     pub(crate) fn unwritten<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> Error {
         move |error| Error::io(path)(atomic::unwritten(error))
     }

@@ -2,5 +2,3 @@
 
 pub(crate) mod damping;
 pub(crate) mod robust;
-
-pub use robust::*;
