@@ -1,12 +1,15 @@
-# make demo    from nothing to estimated parameters of 2601 Lotka-Volterra environments, and a report
-# make test    everything that must hold: formatting, clippy, unit, integration, property and interop tests
-# make bench   how fast it is, beside its peers      make lint     formatting and clippy alone
-# make schemas the JSON Schemas in schemas/ anew from the types
+# make demo         from nothing to estimated parameters of 2601 Lotka-Volterra environments, and a report
+# make build        the program, target/release/paramill
+# make build-light  the same without libtorch, which models of fields and GPUs need
+# make test         everything that must hold: formatting, clippy, unit, integration, property and interop tests, without libtorch too
+# make bench        how fast it is, beside its peers      make lint     formatting and clippy alone
+# make schemas      the JSON Schemas in schemas/ anew from the types
 #
-# All that is fetched goes to .tools/ (git-ignored): libtorch and cmake from PyPI, and a Python environment for the tests.
+# All that is fetched goes to .tools/ (git-ignored): libtorch from PyPI, cmake too where there is none of 3.26 or later, and a Python
+# environment for the tests.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test lint bench schemas clean
+.PHONY: help setup setup-light demo build build-light test test-light lint bench schemas clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -19,10 +22,14 @@ PIP_INSTALL := install --quiet --root-user-action=ignore
 CUDA := $(if $(wildcard /proc/driver/nvidia/version /dev/nvidiactl),cuda,cpu)
 TORCH_PACKAGES := $(if $(filter cuda,$(CUDA)),torch==$(TORCH),--no-deps torch==$(TORCH) nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 
+LIGHT := --no-default-features
+
 help:
 	@sed -n 's/^# \?//; 1,/^$$/p' Makefile
 
-setup: .tools/torch-$(TORCH)-$(CUDA) .tools/cmake/cmake/data/bin/cmake
+setup: setup-light .tools/torch-$(TORCH)-$(CUDA)
+
+setup-light: .tools/bin/cmake
 
 .tools/torch-$(TORCH)-$(CUDA):
 	@echo "fetching libtorch $(TORCH) ($(CUDA)) into .tools/ (about half a minute)"
@@ -36,12 +43,20 @@ setup: .tools/torch-$(TORCH)-$(CUDA) .tools/cmake/cmake/data/bin/cmake
 	@echo $(TORCH) > .tools/libtorch/build-version
 	@touch $@
 
-.tools/cmake/cmake/data/bin/cmake:
-	@echo "fetching cmake into .tools/"
-	@mkdir -p .tools && rm -rf .tools/cmake .tools/cmake.new
-	@$(PIP) $(PIP_INSTALL) --target .tools/cmake.new 'cmake>=3.26,<5'
-	@mv .tools/cmake.new .tools/cmake
-	@touch $@
+# What builds HDF5: the machine's own cmake if it will do.
+.tools/bin/cmake:
+	@mkdir -p .tools/bin
+	@if cmake --version 2>/dev/null | awk '/version/ { split($$3, v, "."); ok = v[1] > 3 || v[1] == 3 && v[2] >= 26 } END { exit !ok }'; then \
+		ln -sfn "$$(command -v cmake)" $@; \
+	elif $(PIP) --version >/dev/null 2>&1; then \
+		echo "fetching cmake into .tools/"; \
+		rm -rf .tools/cmake .tools/cmake.new; \
+		$(PIP) $(PIP_INSTALL) --target .tools/cmake.new 'cmake>=3.26,<5'; \
+		mv .tools/cmake.new .tools/cmake; \
+		ln -sfn ../cmake/cmake/data/bin/cmake $@; \
+	else \
+		echo "found neither cmake 3.26 or later nor python3 with pip to fetch it with; install one of them" >&2; exit 1; \
+	fi
 
 # The interpreter of the interop tests. `--without-pip` works where Python comes without ensurepip.
 .tools/venv/ready: tests/interop/requirements.txt
@@ -55,15 +70,25 @@ build: setup
 	@echo "building (the first time takes about ten minutes on two cores)"
 	cargo build --release --locked
 
+build-light: setup-light
+	@echo "building (the first time takes about ten minutes on two cores)"
+	cargo build --release --locked $(LIGHT)
+
 demo: build
 	target/release/paramill run pipelines/lv-demo.toml
 
 lint: setup
 	cargo fmt --check
 	cargo clippy --release --locked --all-targets -- -D warnings
+	cargo clippy --release --locked --all-targets $(LIGHT) -- -D warnings
 
-test: lint .tools/venv/ready
+# The light build comes first, so that target/release/paramill is the whole program afterwards.
+test: lint .tools/venv/ready test-light
 	cargo test --release --locked --no-fail-fast
+
+# What is built otherwise without libtorch, and what must not need it.
+test-light: setup-light
+	cargo test --release --locked --no-fail-fast $(LIGHT) --lib --test engine --test train --test estimate --test physics --test cli
 
 # What the peers of the bench run on. Nothing can be shared with .tools/torch: the wheel of PyTorch does not load without
 # all of its CUDA libraries, which libtorch on the CPU does without.

@@ -2,7 +2,7 @@
 //! and one Gauss-Newton iteration of 64 environments.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use paramill::engine::{Batch, Engine, Native, Precision, Segment, Solver, Torch};
+use paramill::engine::{Batch, Device, Engine, Native, Precision, Segment, Solver, Torch};
 use paramill::models::{Mlp, Model};
 use paramill::random::Stream;
 
@@ -26,8 +26,8 @@ fn weights(count: usize) -> Vec<f64> {
 fn benchmarks(criterion: &mut Criterion) {
     let (model, tableau) = (Mlp::new(2, 0, 4, 64), Solver::Rk4.tableau(1));
     let engines: [Box<dyn Engine>; 2] = [
-        Box::new(Native::<f32>::new(&model, tableau)),
-        Box::new(Torch::new(Box::new(model), (tableau, 1), tch::Device::Cpu, Precision::F32, false)),
+        Box::new(Native::<f32>::new(&model, tableau.clone())),
+        Box::new(Torch::new(Box::new(model), (tableau, 1), Device::Cpu, Precision::F32, false)),
     ];
     for engine in &engines {
         let (training, theta) = (batch(9, 4), weights(9));

@@ -8,7 +8,36 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Version of an on-disk format. A reader accepts any minor of its own major and refuses a newer major.
+/// `paramill` and its version, as manifests say what wrote them. What a product depends on is [`algorithm`].
+pub const TOOL: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
+
+/// The version of the algorithm behind each stage.
+///
+/// It is part of the stage's fingerprint: products that another version made are made again, and a new version of the program alone makes
+/// nothing again. Raise it when equal settings, seed and inputs give a product that differs by more than rounding. What is new and has to
+/// be asked for does not count, nor does another spelling of the same, which the format's version tells.
+pub const ALGORITHMS: [(&str, u32); 8] = [
+    ("generate", 1),
+    ("import", 1),
+    ("merge", 1),
+    ("split", 1),
+    ("train", 1),
+    ("map", 1),
+    ("estimate", 1),
+    ("report", 1),
+];
+
+/// The version of the algorithm behind the stage of that name.
+///
+/// # Panics
+/// If there is no such stage.
+pub fn algorithm(stage: &str) -> u32 {
+    let found = ALGORITHMS.iter().find(|(name, _)| *name == stage);
+    found.unwrap_or_else(|| panic!("`{stage}` has a version in schema::ALGORITHMS")).1
+}
+
+/// Version of an on-disk format. A reader takes every minor version of the major that this build writes and of the one before, and refuses
+/// a newer major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FormatVersion {
     pub major: u32,
@@ -16,12 +45,27 @@ pub struct FormatVersion {
 }
 
 impl FormatVersion {
-    /// The format that this build writes, for datasets, models and estimates alike.
-    pub const CURRENT: FormatVersion = FormatVersion { major: 2, minor: 1 };
+    /// The format of datasets that this build writes.
+    pub const DATASET: FormatVersion = FormatVersion { major: 2, minor: 1 };
+    /// The same of models.
+    pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 1 };
+    /// The same of estimates. Since 3.0 the Cramér-Rao bound of a parameter `p` stands in `p_crlb`; before, in `p_bound`.
+    pub const ESTIMATES: FormatVersion = FormatVersion { major: 3, minor: 0 };
+    /// The first major version that anyone was given.
+    const FIRST_MAJOR: u32 = 2;
 
-    /// Whether this build can read a directory of format `self`.
-    pub fn is_readable(self) -> bool {
-        self.major == Self::CURRENT.major
+    /// Why a directory of this format is not read by a build that writes `current`, if it is not: what was found, and what was expected.
+    pub fn problem(self, current: FormatVersion) -> Option<(String, String)> {
+        let oldest = Self::FIRST_MAJOR.max(current.major - 1);
+        let readable = (oldest..=current.major).map(|major| format!("{major}.x")).collect::<Vec<_>>().join(" or ");
+        let remedy = match self.major {
+            major if major > current.major => "a newer version of paramill wrote it: read it with that one",
+            major if major < oldest => {
+                "make it again from what it was made from, or read it with the version of paramill that wrote it"
+            }
+            _ => return None,
+        };
+        Some((format!("format {self}"), format!("{readable}; {remedy}")))
     }
 }
 
@@ -302,5 +346,29 @@ impl Trajectory {
     /// Key that orders trajectories wherever order could matter.
     pub fn key(&self) -> (&str, &str) {
         (&self.environment, &self.trajectory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_of_this_major_and_the_one_before_are_read() {
+        let problem = |major: u32, current: u32| {
+            let of = |major: u32| FormatVersion { major, minor: 9 };
+            of(major).problem(of(current)).map(|(found, expected)| format!("found {found}; expected {expected}"))
+        };
+        assert_eq!([problem(2, 2), problem(2, 3), problem(3, 3), problem(4, 5)], [const { None }; 4]);
+        for (major, current, parts) in [
+            (1, 2, ["found format 1.9; expected 2.x;", "make it again"]),
+            (3, 2, ["found format 3.9; expected 2.x;", "newer"]),
+            (1, 3, ["expected 2.x or 3.x;", "make it again"]),
+            (2, 4, ["expected 3.x or 4.x;", "make it again"]),
+            (5, 4, ["expected 3.x or 4.x;", "newer"]),
+        ] {
+            let said = problem(major, current).unwrap_or_default();
+            assert!(parts.iter().all(|part| said.contains(part)), "{major} beside {current}: {said}");
+        }
     }
 }

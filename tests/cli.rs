@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Output;
 
 use assert_cmd::Command;
+use paramill::engine::HAS_TORCH;
 use paramill::pipeline::{Locations, Plan, published};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -241,7 +242,7 @@ fn trajectories_without_a_start_are_foreseen() {
     };
     let (checked, ran) = newton("train.gauss_newton.residual_limit=219");
     assert_eq!((checked.status.code(), ran.status.code()), (Some(2), Some(2)), "{}", stderr(&ran));
-    let key = "train.gauss_newton.residual_limit: found 219, and 220 residuals";
+    let key = "(train.gauss_newton.residual_limit): found 219, and 220 residuals";
     assert!(stderr(&checked).contains(key), "{}", stderr(&checked));
     assert!(stderr(&ran).contains("220 residuals"), "{}", stderr(&ran));
     let (checked, ran) = newton("train.gauss_newton.residual_limit=220");
@@ -297,14 +298,63 @@ fn problems_as_json_have_the_fields_of_the_lines() {
 #[test]
 fn help_texts() {
     let root = house(PIPELINE);
-    for name in ["", "run", "check", "show", "import", "predict", "schema", "list", "dataset"] {
+    for name in [
+        "",
+        "run",
+        "check",
+        "show",
+        "import",
+        "predict",
+        "schema",
+        "list",
+        "dataset",
+        "reference",
+        "completions",
+        "man",
+    ] {
         let arguments: Vec<&str> = [name, "--help"].into_iter().filter(|argument| !argument.is_empty()).collect();
         let output = paramill(root.path(), &arguments);
         assert_eq!(output.status.code(), Some(0));
         insta::assert_snapshot!(format!("help_{}", if name.is_empty() { "paramill" } else { name }), stdout(&output));
     }
     let version = stdout(&paramill(root.path(), &["--version"]));
-    assert_eq!(version, format!("paramill {}\n", env!("CARGO_PKG_VERSION")));
+    let with = if HAS_TORCH { "with" } else { "without" };
+    assert_eq!(version, format!("paramill {} ({with} libtorch)\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn completions_name_every_command_in_every_shell() {
+    let root = house(PIPELINE);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = paramill(root.path(), &["completions", shell]);
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{shell}");
+        let script = stdout(&output);
+        let commands = paramill::cli::command();
+        for command in commands.get_subcommands() {
+            assert!(script.contains(command.get_name()), "{shell}: {}", command.get_name());
+        }
+        assert!(script.contains("workspace") && script.contains("regenerate"), "{shell}");
+    }
+    let script = stdout(&paramill(root.path(), &["completions", "bash"]));
+    fs::write(root.path().join("paramill.bash"), script).unwrap();
+    // As an interactive bash asks: the words so far, the index of the last of them.
+    let asked = "source paramill.bash; COMP_WORDS=(paramill dataset reg); COMP_CWORD=2; _paramill paramill reg dataset; echo ${COMPREPLY[@]}";
+    let bash = std::process::Command::new("bash").args(["-c", asked]).current_dir(root.path()).output().unwrap();
+    assert_eq!((stdout(&bash), stderr(&bash)), ("regenerate\n".to_owned(), String::new()));
+}
+
+#[test]
+fn every_command_has_a_page_of_the_manual() {
+    let root = house(PIPELINE);
+    let output = paramill(root.path(), &["man", "--write", "man1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for name in ["paramill", "paramill-run", "paramill-dataset", "paramill-dataset-verify", "paramill-man"] {
+        let page = fs::read_to_string(root.path().join(format!("man1/{name}.1"))).unwrap();
+        assert!(page.contains(&format!(".TH {name} 1")) && page.contains("paramill"), "{name}: {page}");
+    }
+    assert_eq!(fs::read_dir(root.path().join("man1")).unwrap().count(), stdout(&output).lines().count());
+    let page = stdout(&paramill(root.path(), &["man"]));
+    assert_eq!(page, fs::read_to_string(root.path().join("man1/paramill.1")).unwrap());
 }
 
 #[test]
@@ -318,6 +368,9 @@ fn wrong_arguments_exit_with_2() {
         vec!["run", "pairs.toml", "--stage", "report"],
         vec!["list", "planets"],
         vec!["schema", "pipelin"],
+        vec!["reference"],
+        vec!["reference", "setting"],
+        vec!["completions", "tcsh"],
         vec!["grind"],
     ] {
         let output = paramill(root.path(), &arguments);
@@ -417,6 +470,65 @@ fn lists() {
         assert!(json.as_array().is_some_and(|items| !items.is_empty()));
     }
     insta::assert_snapshot!(said);
+}
+
+#[test]
+fn engines_are_listed_with_those_that_the_build_is_without() {
+    let root = house(PIPELINE);
+    let said = stdout(&paramill(root.path(), &["list", "engines"]));
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines.len() == 2 && lines[0].starts_with("native") && lines[1].starts_with("torch"), "{said}");
+    assert_eq!(
+        (said.matches("not in this build").count(), lines[1].ends_with("not in this build")),
+        (usize::from(!HAS_TORCH), !HAS_TORCH)
+    );
+}
+
+/// Before anything runs, with the key and the place of a setting.
+#[test]
+#[cfg_attr(feature = "torch", ignore = "this build has libtorch")]
+fn what_needs_libtorch_says_so_in_a_build_without() {
+    let root = house(PIPELINE);
+    let fields = Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines/gs.toml");
+    let fields = fields.to_str().unwrap();
+    let line = fs::read_to_string(fields).unwrap().lines().position(|line| line.starts_with("[train]")).unwrap();
+    for arguments in [
+        &["check", fields][..],
+        &["run", fields],
+        &["run", fields, "--dry-run"],
+        &["run", fields, "--stage", "estimate"],
+    ] {
+        let output = paramill(root.path(), arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        let (place, problem) = said.split_once(": train.model.kind: ").unwrap_or_else(|| panic!("{said}"));
+        let place = place.strip_prefix(fields).unwrap().trim_start_matches(':');
+        assert!(place.split(':').next().unwrap().parse::<usize>().unwrap() > line, "{said}");
+        assert!(problem.contains("without libtorch") && problem.contains("`make build`"), "{said}");
+    }
+    // What needs no model is done.
+    let simulated = paramill(root.path(), &["run", fields, "--stage", "generate", "--dry-run"]);
+    assert_eq!(simulated.status.code(), Some(0), "{}", stderr(&simulated));
+    for asked in [["--engine", "torch"], ["--device", "cuda"]] {
+        let output = paramill(root.path(), &[&["run", "pairs.toml"], &asked[..]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        let said = stderr(&output);
+        assert!(said.contains("was asked for, but this paramill was built without libtorch"), "{said}");
+    }
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "only the pipeline file");
+}
+
+/// No library that a machine might lack.
+#[test]
+#[cfg_attr(feature = "torch", ignore = "this build has libtorch")]
+fn a_program_without_libtorch_needs_the_c_library_alone() {
+    let output = Command::new("ldd").arg(assert_cmd::cargo::cargo_bin("paramill")).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stdout(&output);
+    let of_c = ["linux-vdso.", "ld-linux", "libc.", "libm.", "libgcc_s.", "libdl.", "libpthread.", "librt."];
+    let mut names = said.lines().filter_map(|line| line.split_whitespace().next()?.rsplit('/').next());
+    assert!(said.contains("libc.so"), "{said}");
+    assert!(names.all(|name| of_c.iter().any(|library| name.starts_with(library))), "{said}");
 }
 
 #[test]

@@ -368,6 +368,7 @@ fn a_training_that_diverges_ends_with_5_and_too_many_residuals_with_2() {
 
 /// The shipped pipelines of fields at a size that says nothing of accuracy: every stage runs, and every environment has its row.
 #[test]
+#[cfg_attr(not(feature = "torch"), ignore = "needs libtorch")]
 fn pipelines_of_fields_run_from_end_to_end() {
     let root = tempfile::tempdir().unwrap();
     let smaller = [

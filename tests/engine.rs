@@ -1,10 +1,12 @@
 //! Every engine, against finite differences and against a rollout in plain arithmetic.
 
 use approx::assert_relative_eq;
-use paramill::engine::{self, Batch, Engine, Native, Precision, Segment, Solver, Torch, With};
-use paramill::models::{Mlp, Model};
+use paramill::engine::{
+    self, Batch, Compute, DeviceChoice, Engine, EngineChoice, Native, Precision, Segment, Solver, With,
+};
+use paramill::models::{self, Mlp, Model};
 use paramill::random::Stream;
-use paramill::schema::Between;
+use paramill::schema::{Between, StateShape};
 
 const CHANNELS: usize = 2;
 
@@ -16,22 +18,27 @@ type Observed = Vec<Vec<(Vec<f64>, Vec<f64>, Vec<f64>)>>;
 
 const SOLVERS: [Solver; 3] = [Solver::Euler, Solver::Rk4, Solver::Rk38];
 
-/// Every engine, for a perceptron with `layers` layers of width 5.
-fn engines(
-    layers: usize,
+/// Every engine of this build, for a perceptron with `layers` layers of `width`.
+fn engines_of(
+    (layers, width): (usize, usize),
     inputs: usize,
     (solver, substeps): (Solver, usize),
     precision: Precision,
 ) -> Vec<Box<dyn Engine>> {
-    let model = Mlp::new(CHANNELS, inputs, layers, 5);
-    let native: Box<dyn Engine> = match precision {
-        Precision::F32 => Box::new(Native::<f32>::new(&model, solver.tableau(substeps))),
-        Precision::F64 => Box::new(Native::<f64>::new(&model, solver.tableau(substeps))),
+    let (model, state) =
+        (models::Settings::Mlp { layers, width }, StateShape { channels: CHANNELS, space: Vec::new() });
+    let engine = |(engine, _): &(EngineChoice, &str)| {
+        let compute = Compute { device: DeviceChoice::Cpu, engine: *engine };
+        let made = compute.engine(&model, &state, inputs, solver, substeps, precision);
+        assert_eq!(made.is_ok(), engine.is_built_in(), "{engine}");
+        made.ok().map(|(made, _)| made)
     };
-    vec![
-        Box::new(Torch::new(Box::new(model), (solver.tableau(1), substeps), tch::Device::Cpu, precision, false)),
-        native,
-    ]
+    EngineChoice::ALL.iter().filter_map(engine).collect()
+}
+
+/// The same of width 5.
+fn engines(layers: usize, inputs: usize, method: (Solver, usize), precision: Precision) -> Vec<Box<dyn Engine>> {
+    engines_of((layers, 5), inputs, method, precision)
 }
 
 /// What a test checks, for every engine, solver (one step from sample to sample, and three) and depth in double precision, with and without
@@ -137,14 +144,10 @@ fn engines_give_the_same_answers() {
             let predicted = engine.predict(weights, &batch);
             [vec![loss], gradient, predicted, predictions, tangents, jacobian.residuals, jacobian.rows]
         };
-        let torch = |precision| {
-            let model = Mlp::new(CHANNELS, inputs, 4, 64);
-            Torch::new(Box::new(model), (solver.tableau(1), 1), tch::Device::Cpu, precision, false)
-        };
-        let reference = answers(&torch(Precision::F64));
-        let native_64 = answers(&Native::<f64>::new(&model, solver.tableau(1)));
-        let (native_32, torch_32) =
-            (answers(&Native::<f32>::new(&model, solver.tableau(1))), answers(&torch(Precision::F32)));
+        let engines = |precision| engines_of((4, 64), inputs, (solver, 1), precision);
+        let [double, single] = [Precision::F64, Precision::F32]
+            .map(|precision| engines(precision).iter().map(|engine| answers(engine.as_ref())).collect::<Vec<_>>());
+        let (reference, others) = double.split_first().unwrap();
         for (answer, expected) in reference.iter().enumerate() {
             // Padding counts for nothing: only observed values are compared.
             let masked = |values: &[f64]| -> Vec<f64> {
@@ -153,9 +156,9 @@ fn engines_give_the_same_answers() {
                 values.iter().enumerate().map(|(i, value)| if counts(i) { *value } else { 0.0 }).collect()
             };
             let against = |values: &[f64]| difference(&masked(values), &masked(expected));
-            assert!(against(&native_64[answer]) < 1e-10, "answer {answer}: {}", against(&native_64[answer]));
-            assert!(against(&native_32[answer]) < 1e-5, "answer {answer}: {}", against(&native_32[answer]));
-            assert!(against(&torch_32[answer]) < 1e-5, "answer {answer}: {}", against(&torch_32[answer]));
+            for (answers, tolerance) in others.iter().map(|it| (it, 1e-10)).chain(single.iter().map(|it| (it, 1e-5))) {
+                assert!(against(&answers[answer]) < tolerance, "answer {answer}: {}", against(&answers[answer]));
+            }
         }
     }
 }
@@ -374,13 +377,18 @@ fn engines_agree_on_several_steps_between_samples() {
     let observed = observed(&mut stream, between.len());
     let weights = weights(3, between.len(), 2, &mut stream);
     for solver in SOLVERS {
-        let [torch, native] = engines(3, 2, (solver, 3), Precision::F64).try_into().ok().expect("two engines");
         let batch = batch(&observed, between, (0, 0));
-        let (a, b) = (torch.predict(&weights, &batch), native.predict(&weights, &batch));
-        assert!(a != engines(3, 2, (solver, 1), Precision::F64)[0].predict(&weights, &batch));
-        // Padding has no step; what is predicted there is nobody's.
-        for value in (0..a.len()).filter(|value| batch.dt[value / CHANNELS] > 0.0) {
-            assert_relative_eq!(a[value], b[value], epsilon = 1e-12, max_relative = 1e-10);
+        let predictions = |substeps: usize| {
+            let engines = engines(3, 2, (solver, substeps), Precision::F64);
+            engines.iter().map(|engine| engine.predict(&weights, &batch)).collect::<Vec<_>>()
+        };
+        let (of_one, of_three) = (predictions(1), predictions(3));
+        for (a, one) in of_three.iter().zip(&of_one) {
+            assert!(a != one);
+            // Padding has no step; what is predicted there is nobody's.
+            for value in (0..a.len()).filter(|value| batch.dt[value / CHANNELS] > 0.0) {
+                assert_relative_eq!(a[value], of_three[0][value], epsilon = 1e-12, max_relative = 1e-10);
+            }
         }
     }
 }

@@ -4,6 +4,8 @@
 mod common;
 #[path = "estimate/driven.rs"]
 mod driven;
+#[path = "estimate/formats.rs"]
+mod formats;
 #[path = "estimate/initial.rs"]
 mod initial;
 #[path = "estimate/least_errors.rs"]
@@ -300,6 +302,7 @@ fn files_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "torch"), ignore = "needs libtorch")]
 fn engines_estimate_the_same() {
     let Trained { dataset, model, .. } = &*TRAINED;
     let native = rows(dataset, model, Split::Adapt);

@@ -1,7 +1,8 @@
 //! Models of fields in space: gradients and tangents against finite differences, and what a model promises of space.
 
 use approx::assert_relative_eq;
-use paramill::engine::{self, Batch, Engine, Precision, Segment, Solver, Torch};
+use paramill::engine::{self, Batch, Device, Engine, Precision, Segment, Solver, Torch};
+use paramill::models::tensors::TensorModel;
 use paramill::models::{ConvNet, Fno, Model, Settings};
 use paramill::random::Stream;
 use paramill::schema::StateShape;
@@ -14,13 +15,13 @@ fn shape() -> StateShape {
     StateShape { channels: 2, space: vec![6, 5] }
 }
 
-fn models() -> [fn() -> Box<dyn Model>; 2] {
+fn models() -> [fn() -> Box<dyn TensorModel>; 2] {
     [|| Box::new(ConvNet::new(&shape(), 3, 4, 3, 0.5)), || Box::new(Fno::new(&shape(), 2, 2, 3, 4))]
 }
 
 /// An engine that takes each environment by itself, or all together.
-fn torch(model: Box<dyn Model>, apart: bool) -> Torch {
-    Torch::new(model, (Solver::Rk4.tableau(1), 1), tch::Device::Cpu, Precision::F64, apart)
+fn torch(model: Box<dyn TensorModel>, apart: bool) -> Torch {
+    Torch::new(model, (Solver::Rk4.tableau(1), 1), Device::Cpu, Precision::F64, apart)
 }
 
 /// Trajectories of unequal lengths, the last environment having one fewer.

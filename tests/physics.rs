@@ -66,7 +66,7 @@ fn ratios(rows: &[Row]) -> [f64; 2] {
         let squares = all().map(|it| ((it.value - it.truth.unwrap()) / scale(it)).powi(2));
         (squares.sum::<f64>() / all().count() as f64).sqrt()
     };
-    [mean(&|it| it.standard_error), mean(&|it| it.bound.unwrap())]
+    [mean(&|it| it.standard_error), mean(&|it| it.crlb.unwrap())]
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn exact_data_give_exact_parameters() {
             assert!(row.trajectory_rmse < 1e-7 && row.context.is_empty());
             let truth = row.parameters.iter().map(|it| it.truth.unwrap());
             assert_eq!(row.in_hull, Some(truth.into_iter().all(|p| (0.5..=1.0).contains(&p))));
-            assert!(row.parameters.iter().all(|it| it.bound.is_none() && it.standard_error < 1e-7));
+            assert!(row.parameters.iter().all(|it| it.crlb.is_none() && it.standard_error < 1e-7));
         }
         for row in rows(settings, &dataset, Split::Adapt) {
             assert!(row.test_mse.unwrap() < 1e-13, "{:?}", row.test_mse);

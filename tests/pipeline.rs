@@ -12,10 +12,10 @@ use paramill::engine::{Compute, DeviceChoice, EngineChoice};
 use paramill::estimate::Status;
 use paramill::pipeline::{
     Action, Context, Done, Error, Executor, Locations, Options, Plan, Product, Stage, directory_with_manifest, preview,
-    run, tool, whole_tree,
+    run, whole_tree,
 };
 use paramill::progress::{Event, Interrupt, Observer, Run};
-use paramill::schema::FormatVersion;
+use paramill::schema::{FormatVersion, algorithm};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -98,18 +98,12 @@ impl Executor for Fake {
 
 fn dataset_manifest(stage: Stage, configuration: Value, seed: u64) -> Value {
     let manifest = Manifest {
-        format: FormatVersion::CURRENT,
+        format: FormatVersion::DATASET,
         kind: "dataset".to_owned(),
         name: "pairs".to_owned(),
         description: String::new(),
         license: "unknown".to_owned(),
-        provenance: Provenance {
-            tool: tool(),
-            stage: stage.name().to_owned(),
-            configuration,
-            seed: Some(seed),
-            parents: Vec::new(),
-        },
+        provenance: Provenance::new(stage.name(), configuration, Some(seed), Vec::new()),
         time_unit: "1".to_owned(),
         channels: Vec::new(),
         grid: None,
@@ -226,6 +220,60 @@ fn a_stage_that_gives_the_same_again_does_not_trouble_those_after_it() {
     house.fake.weights.set(1);
     house.go(&house.plan(&[]), &options(&[], &[Stage::Train])).unwrap();
     assert_eq!(house.fake.ran(), ["train", "map", "estimate", "report"]);
+}
+
+fn parsed(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn another_version_of_the_program_makes_nothing_again_and_one_of_an_algorithm_does() {
+    let house = House::new();
+    let plan = house.plan(&[]);
+    let (manifest_path, record_of_dataset) =
+        (plan.dataset_directory.join("manifest.json"), plan.record_path(Stage::Generate));
+    let say_of_dataset = |key: &str, value: Value| {
+        let (mut manifest, mut record) = (parsed(&manifest_path), parsed(&record_of_dataset));
+        manifest["provenance"][key] = value;
+        record["sha256"] = sha256(manifest.to_string().as_bytes()).into();
+        fs::write(&manifest_path, manifest.to_string()).unwrap();
+        fs::write(&record_of_dataset, record.to_string()).unwrap();
+    };
+    for stage in plan.stages() {
+        house.go(&plan, &options(&[stage], &[])).unwrap();
+        // As version 0.0.9 left it, which took its own version and that of the format for ingredients.
+        let mut record = parsed(&plan.record_path(stage));
+        assert_eq!(record["ingredients"]["algorithm"], algorithm(stage.name()));
+        record.as_object_mut().unwrap().remove("tool");
+        record["fingerprint"] = "0".repeat(64).into();
+        let ingredients = record["ingredients"].as_object_mut().unwrap();
+        ingredients.remove("algorithm");
+        ingredients.extend([
+            ("tool".to_owned(), "paramill 0.0.9".into()),
+            ("format".to_owned(), json!({ "major": 2, "minor": 0 })),
+        ]);
+        fs::write(plan.record_path(stage), record.to_string()).unwrap();
+        if stage == Stage::Generate {
+            say_of_dataset("tool", "paramill 0.0.9".into());
+        }
+    }
+    assert_eq!(house.fake.ran(), ALL);
+    assert_eq!(house.ran(&[]), NONE);
+    let mut record = parsed(&plan.record_path(Stage::Map));
+    record["ingredients"]["algorithm"] = 0.into();
+    fs::write(plan.record_path(Stage::Map), record.to_string()).unwrap();
+    assert_eq!(house.ran(&[])[0], "map");
+    assert!(house.heard.sentences().contains("map: algorithm 0 -> 1"), "{}", house.heard.sentences());
+    say_of_dataset("algorithm", 0.into());
+    assert_eq!(house.ran(&[])[0], "generate");
+    assert!(house.heard.sentences().contains("(algorithm 0 -> 1)"), "{}", house.heard.sentences());
+}
+
+#[test]
+fn the_algorithm_of_every_stage_has_a_version() {
+    for stage in Stage::ALL {
+        assert!(algorithm(stage.name()) >= 1, "{stage}");
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn parameter(value: f64, standard_error: f64, truth: f64) -> ParameterEstimate {
         standard_error,
         lower: value - half,
         upper: value + half,
-        bound: None,
+        crlb: None,
         truth: Some(truth),
     }
 }

@@ -359,6 +359,7 @@ fn a_dataset_without_parameters_needs_a_context_dimension() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "torch"), ignore = "needs libtorch")]
 fn engines_give_the_same_losses() {
     let root = tempfile::tempdir().unwrap();
     let dataset = generate(root.path(), FOUR_PAIRS);

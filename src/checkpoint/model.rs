@@ -12,7 +12,7 @@ use super::{Error, io_error, log, validate};
 use crate::atomic;
 use crate::dataset::FileEntry;
 use crate::digest::sha256;
-use crate::engine::{Compute, ComputeError, Engine};
+use crate::engine::{Compute, ComputeError, Device, Engine};
 use crate::models::Model;
 use crate::regular;
 use crate::rules::Rule;
@@ -57,7 +57,7 @@ impl StoredModel {
     ///
     /// # Errors
     /// If there is no such engine or device.
-    pub fn engine(&self, compute: Compute) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
+    pub fn engine(&self, compute: Compute) -> Result<(Box<dyn Engine>, Device), ComputeError> {
         self.engine_of(compute, self.manifest.substeps)
     }
 
@@ -69,7 +69,7 @@ impl StoredModel {
         if self.manifest.substeps == 1 { Ok(None) } else { Ok(Some(self.engine_of(compute, 1)?.0)) }
     }
 
-    fn engine_of(&self, compute: Compute, substeps: usize) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
+    fn engine_of(&self, compute: Compute, substeps: usize) -> Result<(Box<dyn Engine>, Device), ComputeError> {
         let Manifest { model, inputs, solver, precision, .. } = &self.manifest;
         compute.engine(model, &self.manifest.state_shape(), inputs.len(), *solver, substeps, *precision)
     }
@@ -197,11 +197,10 @@ fn check_header(path: &Path, bytes: &[u8]) -> Result<(), Error> {
             invalid(format!("kind `{kind}`"), "kind `model`; give the directory of a model".to_owned())
         }
         Header { kind: None, .. } => invalid("no `kind`".to_owned(), "the manifest of a model".to_owned()),
-        Header { format: Some(format), .. } if !format.is_readable() => {
-            let expected = format!("{}.x; use the version of paramill that wrote it", FormatVersion::CURRENT.major);
-            invalid(format!("format {format}"), expected)
-        }
-        _ => Ok(()),
+        Header { format, .. } => match format.and_then(|format| format.problem(FormatVersion::MODEL)) {
+            Some((found, expected)) => invalid(found, expected),
+            None => Ok(()),
+        },
     }
 }
 

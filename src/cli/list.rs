@@ -1,10 +1,13 @@
 //! `paramill list`.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::arguments::{List, Listed};
 use super::output::{print, print_json, table};
+use crate::engine::EngineChoice;
 use crate::pipeline::Error;
 use crate::{models, rules, systems};
 
@@ -19,6 +22,7 @@ pub fn list(command: &List) -> Result<u8, Error> {
     let items = match command.what {
         Listed::Systems => systems(),
         Listed::Models => choices(&schemars::schema_for!(models::Settings).to_value()),
+        Listed::Engines => engines(),
         Listed::Rules => choices(&schemars::schema_for!(rules::Kind).to_value()),
     };
     if command.json {
@@ -32,8 +36,16 @@ pub fn list(command: &List) -> Result<u8, Error> {
 
 fn systems() -> Vec<Item> {
     let item =
-        |system: &&systems::System| Item { name: system.name.to_owned(), description: system.description.to_owned() };
+        |system: &Arc<systems::System>| Item { name: system.name.clone(), description: system.description.clone() };
     systems::all().iter().map(item).collect()
+}
+
+fn engines() -> Vec<Item> {
+    let item = |(engine, computes): (EngineChoice, &str)| {
+        let absent = if engine.is_built_in() { "" } else { "; not in this build" };
+        Item { name: engine.to_string(), description: format!("{computes}{absent}") }
+    };
+    EngineChoice::ALL.map(item).into()
 }
 
 /// The alternatives of an enum's schema, which are described where they are defined.

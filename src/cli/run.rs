@@ -8,7 +8,7 @@ use super::arguments::Run;
 use super::output::{number, print, print_json, table};
 use super::signals;
 use super::terminal::{Style, Terminal};
-use crate::engine::{Compute, DeviceChoice};
+use crate::engine::Compute;
 use crate::estimate::Status;
 use crate::pipeline::{Action, Built, Decision, Error, Locations, Options, Plan, Stage, preview, run as run_plan};
 use crate::progress;
@@ -30,10 +30,8 @@ pub fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
         show_decisions(&plan, &decisions, command.json);
         return Ok(0);
     }
-    if let DeviceChoice::Cuda(_) = command.device {
-        // Before an hour of simulation, not after it.
-        command.device.resolve().map_err(|error| Error::Compute(error.into()))?;
-    }
+    // Before an hour of simulation, not after it.
+    options.compute.check().map_err(Error::Compute)?;
     signals::listen();
     let terminal = Terminal::new(Style::detect(quiet));
     let handed = progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT };

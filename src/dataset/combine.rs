@@ -70,13 +70,12 @@ pub fn merge(datasets: &[Dataset], directory: &Path, run: &Run) -> Result<Manife
     let manifest = Manifest {
         description: join(descriptions, " "),
         license: if licenses.contains("unknown") { "unknown".to_owned() } else { join(licenses, " AND ") },
-        provenance: Provenance {
-            tool: tool(),
-            stage: "merge".to_owned(),
-            configuration: json!({ "sources": manifests().map(|it| json!(it.provenance)).collect::<Vec<_>>() }),
-            seed: seed.filter(|_| manifests().all(|it| it.provenance.seed == seed)),
-            parents: sources.iter().map(|source| parent(source)).collect(),
-        },
+        provenance: Provenance::new(
+            "merge",
+            json!({ "sources": manifests().map(|it| json!(it.provenance)).collect::<Vec<_>>() }),
+            seed.filter(|_| manifests().all(|it| it.provenance.seed == seed)),
+            sources.iter().map(|source| parent(source)).collect(),
+        ),
         data_tolerance: manifests().map(|it| it.data_tolerance).reduce(|a, b| Some(a?.max(b?))).flatten(),
         ..described(first.manifest(), directory)
     };
@@ -126,34 +125,25 @@ pub fn is_selected(dataset: &Dataset, ids: &BTreeSet<String>, inside: bool, dire
 }
 
 fn provenance_of_selection(dataset: &Dataset, ids: &BTreeSet<String>, inside: bool) -> Provenance {
-    Provenance {
-        tool: tool(),
-        stage: "split".to_owned(),
-        configuration: json!({
-            "environments": ids,
-            "inside": inside,
-            "source": dataset.manifest().provenance,
-        }),
-        seed: dataset.manifest().provenance.seed,
-        parents: vec![parent(dataset)],
-    }
+    let configuration = json!({
+        "environments": ids,
+        "inside": inside,
+        "source": dataset.manifest().provenance,
+    });
+    Provenance::new("split", configuration, dataset.manifest().provenance.seed, vec![parent(dataset)])
 }
 
 /// The description of `source`, for a dataset that will stand at `directory` and has its name.
 fn described(source: &Manifest, directory: &Path) -> Manifest {
     let name = directory.file_name().map_or_else(|| source.name.clone(), |name| name.to_string_lossy().into_owned());
     Manifest {
-        format: FormatVersion::CURRENT,
+        format: FormatVersion::DATASET,
         name,
         import_report: Vec::new(),
         splits: BTreeMap::new(),
         files: Vec::new(),
         ..source.clone()
     }
-}
-
-fn tool() -> String {
-    concat!("paramill ", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
 fn parent(source: &Dataset) -> Parent {

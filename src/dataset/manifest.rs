@@ -11,7 +11,7 @@ use super::layout::{MANIFEST, RESERVED, data_file, path_problem, shards_of_first
 use super::seal;
 use super::store::Store;
 use crate::digest::sha256;
-use crate::schema::{FormatVersion, Grid, GridAxis, Input, Quantity, Split, StateShape};
+use crate::schema::{FormatVersion, Grid, GridAxis, Input, Quantity, Split, StateShape, TOOL, algorithm};
 
 /// The `kind` of a dataset's manifest.
 pub(crate) const KIND: &str = "dataset";
@@ -69,11 +69,36 @@ pub struct Provenance {
     pub tool: String,
     /// `generate`, `import`, `merge`, `split`, `train` or `estimate`.
     pub stage: String,
+    /// The version of the stage's algorithm; absent where it is the first.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub algorithm: u32,
     /// The effective settings of the stage, every default filled in.
     pub configuration: serde_json::Value,
     pub seed: Option<u64>,
     /// What it was made from, by content.
     pub parents: Vec<Parent>,
+}
+
+pub(crate) fn first() -> u32 {
+    1
+}
+
+fn is_first(version: &u32) -> bool {
+    *version == first()
+}
+
+impl Provenance {
+    /// What this build makes by `stage`.
+    pub fn new(stage: &str, configuration: serde_json::Value, seed: Option<u64>, parents: Vec<Parent>) -> Self {
+        Provenance {
+            tool: TOOL.to_owned(),
+            stage: stage.to_owned(),
+            algorithm: algorithm(stage),
+            configuration,
+            seed,
+            parents,
+        }
+    }
 }
 
 /// An input of a stage.
@@ -149,12 +174,8 @@ impl Manifest {
             if kind != KIND {
                 return Err(Error::invalid(path, format!("kind is `{kind}`"), format!("`{KIND}`")));
             }
-            if !format.is_readable() {
-                return Err(Error::invalid(
-                    path,
-                    format!("format is {format}"),
-                    format!("{}.x, which this version of paramill reads", FormatVersion::CURRENT.major),
-                ));
+            if let Some((found, expected)) = format.problem(FormatVersion::DATASET) {
+                return Err(Error::invalid(path, found, expected));
             }
         }
         serde_json::from_slice(bytes).map_err(|error| {

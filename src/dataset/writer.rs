@@ -277,7 +277,7 @@ impl Writer {
 /// The manifest that a writer begins with.
 fn prepared(mut manifest: Manifest, directory: &Path) -> Result<Manifest, Error> {
     Error::problems(directory, manifest.description_problems())?;
-    manifest.format = FormatVersion::CURRENT;
+    manifest.format = FormatVersion::DATASET;
     manifest.kind = KIND.to_owned();
     manifest.splits.clear();
     manifest.files.clear();

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::device::{DeviceChoice, DeviceError};
+use super::Engine;
+use super::device::{Device, DeviceChoice};
+use super::devices::{BUILD_WITH_TORCH, DeviceError, WITHOUT_TORCH};
 use super::native::Native;
 use super::settings::{Precision, Solver};
-use super::torch::Torch;
-use super::{Engine, one_thread_each};
+use super::torch::{self, HAS_TORCH, one_thread_each};
 use crate::models;
 use crate::schema::StateShape;
 
@@ -19,6 +20,19 @@ pub enum EngineChoice {
     Auto,
     Native,
     Torch,
+}
+
+impl EngineChoice {
+    /// Every engine, with what it computes.
+    pub const ALL: [(EngineChoice, &'static str); 2] = [
+        (EngineChoice::Native, "perceptrons on the CPU"),
+        (EngineChoice::Torch, "perceptrons and fields by libtorch, on the CPU or a CUDA device"),
+    ];
+
+    /// Whether it is part of this build.
+    pub fn is_built_in(self) -> bool {
+        self != EngineChoice::Torch || HAS_TORCH
+    }
 }
 
 /// Device and engine, as the user asked for them.
@@ -34,16 +48,39 @@ pub enum ComputeError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error(
-        "engine native was asked for, but it computes on the CPU, not on {device}; use --device cpu or --engine auto"
+        "engine native was asked for, but it computes on the CPU, not on {device}; ask for the device cpu or the engine auto"
     )]
-    NativeDevice { device: String },
+    NativeDevice { device: Device },
+    #[error("engine torch was asked for, but {WITHOUT_TORCH}; ask for the engine auto, or {BUILD_WITH_TORCH}")]
+    NoTorch,
+    #[error("a model of fields is computed by libtorch, and {WITHOUT_TORCH}; {BUILD_WITH_TORCH}")]
+    NoTorchForFields,
+}
+
+/// Whether this build computes the vector field of `model`: fields need libtorch.
+pub fn computes(model: &models::Settings) -> bool {
+    HAS_TORCH || matches!(model, models::Settings::Mlp { .. })
 }
 
 impl Compute {
+    /// Looks for what was asked for by name, before anything is computed.
+    ///
+    /// # Errors
+    /// If this build or this machine has it not.
+    pub fn check(self) -> Result<(), ComputeError> {
+        if self.engine == EngineChoice::Torch && !HAS_TORCH {
+            return Err(ComputeError::NoTorch);
+        }
+        match self.device {
+            DeviceChoice::Auto | DeviceChoice::Cpu => Ok(()),
+            DeviceChoice::Cuda(_) => Ok(self.device.resolve().map(|_| ())?),
+        }
+    }
+
     /// The engine for a model of states of that shape under so many inputs, and the device that it computes on.
     ///
     /// # Errors
-    /// If the device is not there, or the engine does not compute on it.
+    /// If engine or device are not there, or the engine does not compute on the device.
     pub fn engine(
         self,
         model: &models::Settings,
@@ -52,23 +89,25 @@ impl Compute {
         solver: Solver,
         substeps: usize,
         precision: Precision,
-    ) -> Result<(Box<dyn Engine>, tch::Device), ComputeError> {
+    ) -> Result<(Box<dyn Engine>, Device), ComputeError> {
         one_thread_each();
         let perceptron = model.perceptron(state, inputs).filter(|_| self.engine != EngineChoice::Torch);
         let device = match self.device {
-            DeviceChoice::Auto if perceptron.is_some() || self.engine == EngineChoice::Native => tch::Device::Cpu,
+            DeviceChoice::Auto if perceptron.is_some() || self.engine == EngineChoice::Native => Device::Cpu,
             choice => choice.resolve()?,
         };
-        if self.engine == EngineChoice::Native && device != tch::Device::Cpu {
-            return Err(ComputeError::NativeDevice { device: super::device::device_name(device) });
+        if self.engine == EngineChoice::Native && device != Device::Cpu {
+            return Err(ComputeError::NativeDevice { device });
         }
         let tableau = || solver.tableau(substeps);
-        let engine: Box<dyn Engine> = match (perceptron.filter(|_| device == tch::Device::Cpu), precision) {
+        let engine: Box<dyn Engine> = match (perceptron.filter(|_| device == Device::Cpu), precision) {
             (Some(perceptron), Precision::F32) => Box::new(Native::<f32>::new(&perceptron, tableau())),
             (Some(perceptron), Precision::F64) => Box::new(Native::<f64>::new(&perceptron, tableau())),
             (None, _) => {
                 let method = (solver.tableau(1), substeps);
-                Box::new(Torch::new(model.build(state, inputs), method, device, precision, !state.space.is_empty()))
+                let fields = !state.space.is_empty();
+                let none = if fields { ComputeError::NoTorchForFields } else { ComputeError::NoTorch };
+                torch::engine(model, (state, inputs), method, device, precision).ok_or(none)?
             }
         };
         Ok((engine, device))

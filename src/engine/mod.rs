@@ -13,16 +13,23 @@ mod batch;
 mod device;
 mod native;
 mod settings;
+#[cfg(feature = "torch")]
 mod torch;
+#[cfg(not(feature = "torch"))]
+mod no_torch;
+mod devices;
 mod compute;
 
-use std::sync::Once;
-
 pub use batch::{Batch, Segment};
-pub use compute::{Compute, ComputeError, EngineChoice};
-pub use device::{DeviceChoice, DeviceError, device_name, warn_of_cuda};
+pub use compute::{Compute, ComputeError, EngineChoice, computes};
+pub use device::{Device, DeviceChoice};
+pub use devices::{BUILD_WITH_TORCH, DeviceError, WITHOUT_TORCH, warn_of_cuda};
 pub use native::Native;
+#[cfg(not(feature = "torch"))]
+use no_torch as torch;
 pub use settings::{MOST_SUBSTEPS, Precision, Solver};
+pub use torch::HAS_TORCH;
+#[cfg(feature = "torch")]
 pub use torch::Torch;
 
 /// Computes rollouts of a dynamics model with given weights.
@@ -87,30 +94,8 @@ impl With {
     }
 }
 
-/// Has libtorch compute each operation on the thread that asks for it. Work is spread over the threads of rayon, whose number the user
-/// gives, outside: a second pool beside it would take processors that nobody gave, and the order of its sums would be the machine's.
-pub(crate) fn one_thread_each() {
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| tch::set_num_interop_threads(1)); // once a process, before the first operation
-    // OpenMP keeps the number thread by thread.
-    tch::set_num_threads(1);
-    rayon::broadcast(|_| tch::set_num_threads(1));
-}
-
 /// The weighed sum of squared residuals of `predictions` over the observed values of `batch`.
 pub fn sum_of_squares(predictions: &[f64], batch: &Batch) -> f64 {
     let values = predictions.iter().zip(&batch.targets).zip(&batch.mask);
     values.filter(|&(_, &mask)| mask > 0.0).map(|((p, y), m)| m * m * (p - y) * (p - y)).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn libtorch_takes_no_threads_of_its_own() {
-        one_thread_each();
-        assert_eq!(tch::get_num_threads(), 1);
-        assert!(rayon::broadcast(|_| tch::get_num_threads()).iter().all(|&threads| threads == 1));
-    }
 }

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::Bounds;
-use crate::generate::SystemSettings;
 use crate::schema::Split;
+use crate::systems::SystemSettings;
 
 /// The map from contexts to parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -17,9 +17,9 @@ pub(crate) mod simulation;
 pub(crate) mod run;
 pub(crate) mod validate;
 
-pub use crate::problems::settings::Problem;
+pub use crate::problems::Problem;
 pub use crate::systems::Range;
 pub use error::Error;
 pub use observation::{Observation, PerChannel};
 pub use run::{regenerate, run, simulate};
-pub use settings::{Environments, Settings, Solver, SplitSettings, SystemSettings};
+pub use settings::{Environments, Settings, Solver, SplitSettings};

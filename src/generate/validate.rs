@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::environments::{partner, select};
 use super::samples::sample_count;
 use super::settings::{Environments, Settings, SplitSettings};
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::{Problem, Problems};
 use crate::schema::Split;
 use crate::solve::Tolerance;
 use crate::systems::{Dynamics, Parameter, Preset, Range, System};
@@ -24,12 +24,12 @@ impl Settings {
         let system = match self.find_system() {
             Ok(system) => system,
             Err(of_system) => {
-                problems.0.extend(of_system);
-                return problems.0;
+                problems.extend(of_system);
+                return problems.into_vec();
             }
         };
         if !system.inputs.is_empty() {
-            let names: Vec<&str> = system.inputs.iter().map(|input| input.name).collect();
+            let names: Vec<&str> = system.inputs.iter().map(|input| input.name.as_str()).collect();
             problems.add(
                 "system",
                 format!("`{}` with the inputs {}", system.name, names.join(", ")),
@@ -37,23 +37,23 @@ impl Settings {
                 "fit it to a dataset that has them (`estimate.method = \"physics\"`), or write them as functions of `t`",
             );
         }
-        self.check_times(system, &mut problems);
+        self.check_times(&system, &mut problems);
         if let Some(observation) = &self.observation {
-            observation.check(system, &mut problems);
+            observation.check(&system, &mut problems);
         }
-        let preset = self.find_preset(system);
+        let preset = self.find_preset(&system);
         if let (None, Some(name)) = (preset, &self.preset) {
-            let known: Vec<&str> = system.presets.iter().map(|preset| preset.name).collect();
+            let known: Vec<&str> = system.presets.iter().map(|preset| preset.name.as_str()).collect();
             problems.unknown("preset", name, "preset of the system", &known);
         }
         // Of an unknown preset it is not known how it moves; most of a system's move alike.
         if let Some(likely) = preset.or(system.presets.first()) {
-            self.check_integration(system, likely.dynamics, &mut problems);
+            self.check_integration(&system, &likely.dynamics, &mut problems);
         }
         for (&split, settings) in &self.splits {
-            self.check_split(system, preset, split, settings, &mut problems);
+            self.check_split(&system, preset, split, settings, &mut problems);
         }
-        problems.0
+        problems.into_vec()
     }
 
     fn check_scalars(&self, problems: &mut Problems) {
@@ -77,7 +77,7 @@ impl Settings {
     }
 
     /// Settings of adaptive integration and of fixed steps, and that each stands only where it means something.
-    fn check_integration(&self, system: &System, dynamics: Dynamics, problems: &mut Problems) {
+    fn check_integration(&self, system: &System, dynamics: &Dynamics, problems: &mut Problems) {
         let Tolerance { rtol, atol, max_steps } = self.tolerance();
         problems.require(
             (1e-14..=0.1).contains(&rtol),
@@ -162,7 +162,7 @@ impl Settings {
     fn check_split(
         &self,
         system: &System,
-        preset: Option<&'static Preset>,
+        preset: Option<&Preset>,
         split: Split,
         settings: &SplitSettings,
         problems: &mut Problems,
@@ -178,7 +178,7 @@ impl Settings {
         if settings.limit == Some(0) {
             problems.add(format!("{key}.limit"), 0, "at least 1", "leave it out to keep every environment");
         }
-        let before = problems.0.len();
+        let before = problems.len();
         match (&settings.environments, preset) {
             (Environments::Explicit(list), _) => {
                 check_list(system, &format!("{key}.environments"), list, problems);
@@ -187,12 +187,12 @@ impl Settings {
                 check_grid(system, &format!("{key}.environments"), ranges, problems);
             }
             (Environments::Named(name), Some(preset)) if preset.environment_set(name).is_none() => {
-                let known: Vec<&str> = preset.environments.iter().map(|set| set.name).collect();
+                let known: Vec<&str> = preset.environments.iter().map(|set| set.name.as_str()).collect();
                 problems.unknown(format!("{key}.environments"), name, "set of environments", &known);
             }
             _ => {}
         }
-        let are_known = problems.0.len() == before;
+        let are_known = problems.len() == before;
         if let Some(partner) = partner(split).filter(|_| are_known) {
             self.check_partner(system, preset, split, settings, partner, problems);
         }
@@ -245,12 +245,12 @@ impl Settings {
 }
 
 fn check_grid(system: &System, key: &str, ranges: &BTreeMap<String, Range>, problems: &mut Problems) {
-    let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name).collect();
+    let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     for name in ranges.keys().filter(|name| !known.contains(&name.as_str())) {
         problems.unknown(format!("{key}.{name}"), name, "parameter of the system", &known);
     }
-    for Parameter { name, lower, upper, .. } in system.parameters {
-        let Some(range) = ranges.get(*name) else {
+    for Parameter { name, lower, upper, .. } in &system.parameters {
+        let Some(range) = ranges.get(name) else {
             problems.add(
                 key,
                 format!("no `{name}`"),
@@ -295,13 +295,13 @@ fn check_list(system: &System, key: &str, list: &[BTreeMap<String, f64>], proble
         "1 to 100000 environments",
         "list the parameters of each environment, as in [{ beta = 0.5, delta = 0.7 }]",
     );
-    let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name).collect();
+    let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     for (index, values) in list.iter().enumerate() {
         for name in values.keys().filter(|name| !known.contains(&name.as_str())) {
             problems.unknown(format!("{key}[{index}].{name}"), name, "parameter of the system", &known);
         }
-        for Parameter { name, lower, upper, .. } in system.parameters {
-            match values.get(*name) {
+        for Parameter { name, lower, upper, .. } in &system.parameters {
+            match values.get(name) {
                 None => problems.add(
                     format!("{key}[{index}]"),
                     format!("no `{name}`"),

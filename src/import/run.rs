@@ -28,7 +28,7 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
         return Err(Error::Interrupted { signal });
     }
     let mut loaded = loaded.map_err(|problems| {
-        let in_settings = problems.iter().all(|problem| problem.file.is_none());
+        let in_settings = problems.iter().all(|problem| problem.place.path().is_none());
         if in_settings { Error::Settings(problems) } else { Error::Data(problems) }
     })?;
     for warning in &loaded.warnings {
@@ -55,7 +55,7 @@ pub(crate) fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, 
             }
             let samples = loaded.table.samples(settings, piece);
             let Samples { times, states, inputs, .. } =
-                samples.map_err(|error| Error::Data(vec![store::unusable(&error)]))?;
+                samples.map_err(|error| Error::Data(vec![store::unusable_temporary_file(&error)]))?;
             let environment = loaded.table.environment(piece);
             let trajectory = Trajectory {
                 parameters: loaded.parameters.get(environment).unwrap_or(&unknown).clone(),
@@ -82,18 +82,12 @@ pub(crate) fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
         configuration.remove("directory");
     }
     Manifest {
-        format: FormatVersion::CURRENT,
+        format: FormatVersion::DATASET,
         kind: "dataset".to_owned(),
         name: settings.dataset.clone(),
         description: settings.description.clone(),
         license: settings.license.clone(),
-        provenance: Provenance {
-            tool: concat!("paramill ", env!("CARGO_PKG_VERSION")).to_owned(),
-            stage: "import".to_owned(),
-            configuration,
-            seed: settings.splits.seed,
-            parents: loaded.parents.clone(),
-        },
+        provenance: Provenance::new("import", configuration, settings.splits.seed, loaded.parents.clone()),
         time_unit: settings.time_unit.clone(),
         channels: settings.state_quantities(),
         grid: None,

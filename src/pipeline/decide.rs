@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use super::error::Error;
 use super::executor::{Executor, Product};
-use super::fingerprint::{Ingredients, canonical, differences, tool};
+use super::fingerprint::{Ingredients, canonical, differences};
 use super::plan::Plan;
 use super::record::Record;
 use super::stage::Stage;
 use crate::dataset::{Manifest, Parent};
 use crate::digest::sha256;
 use crate::regular;
-use crate::schema::FormatVersion;
+use crate::schema::{FormatVersion, TOOL, algorithm};
 
 /// What decides the product of `stage` now. Products of `pending` stages are still to be made and may be missing.
 ///
@@ -54,8 +54,7 @@ pub fn ingredients(
     }
     Ok(Ingredients {
         stage,
-        format: FormatVersion::CURRENT,
-        tool: tool(),
+        algorithm: algorithm(stage.name()),
         settings: if stage.makes_dataset() { executor.configuration(plan) } else { plan.settings(stage) },
         seed: Some(plan.seed).filter(|_| stage.uses_seed()),
         parents,
@@ -92,7 +91,7 @@ pub fn decide(
     if let Some(damage) = product.damage {
         return run(vec![format!("{} {damage}", product.path.display())]);
     }
-    if record.fingerprint != ingredients.fingerprint() {
+    if !record.is_of(ingredients) {
         return run(ingredients.changes_since(&record.ingredients));
     }
     if record.sha256 != product.sha256 {
@@ -129,10 +128,9 @@ fn decide_dataset(
         let replaced = if changes.is_empty() { "made the same way".to_owned() } else { changes.join("; ") };
         return run(vec![format!("forced; replaces {} ({replaced})", path.display())]);
     }
-    let other_tool = manifest.provenance.tool != tool();
-    if changes.is_empty() && !(made_here && other_tool) {
-        let known = own.is_some_and(|record| record.fingerprint == ingredients.fingerprint());
-        let (action, reason) = match (known, other_tool) {
+    if changes.is_empty() {
+        let known = own.is_some_and(|record| record.is_of(ingredients));
+        let (action, reason) = match (known, manifest.provenance.tool != TOOL) {
             (true, _) => (Action::Keep, "up to date".to_owned()),
             (false, false) => (Action::Adopt, format!("{} is there already, made the same way", path.display())),
             (false, true) => {
@@ -141,9 +139,6 @@ fn decide_dataset(
             }
         };
         return Ok(Decision { stage, action, reasons: vec![reason] });
-    }
-    if other_tool {
-        changes.push(format!("{} -> {}", manifest.provenance.tool, tool()));
     }
     if made_here {
         return run(vec![format!("replaces {} ({})", path.display(), changes.join("; "))]);
@@ -161,7 +156,7 @@ pub fn changes_since(plan: &Plan, stage: Stage, executor: &dyn Executor) -> Vec<
         });
     }
     let record = Record::read(&plan.record_path(stage));
-    let record = record.filter(|record| record.fingerprint != ingredients.fingerprint());
+    let record = record.filter(|record| !record.is_of(&ingredients));
     record.map_or_else(Vec::new, |record| ingredients.changes_since(&record.ingredients))
 }
 
@@ -172,8 +167,11 @@ fn dataset_differences(manifest: &Manifest, ingredients: &Ingredients, configura
     if provenance.stage != ingredients.stage.name() {
         changes.push(format!("made by {} -> {}", provenance.stage, ingredients.stage));
     }
-    if !manifest.format.is_readable() {
-        changes.push(format!("format {} -> {}", manifest.format, ingredients.format));
+    if provenance.algorithm != ingredients.algorithm {
+        changes.push(format!("algorithm {} -> {}", provenance.algorithm, ingredients.algorithm));
+    }
+    if manifest.format.problem(FormatVersion::DATASET).is_some() {
+        changes.push(format!("format {} -> {}", manifest.format, FormatVersion::DATASET));
     }
     changes.extend(differences(&canonical(&provenance.configuration), &canonical(configuration)));
     if ingredients.stage.uses_seed() && provenance.seed != ingredients.seed {

@@ -1,7 +1,7 @@
 //! What a stage's product depends on, and one digest of it.
 //!
 //! The fingerprint is SHA-256 over the canonical JSON (keys sorted, no spaces) of
-//! `{stage, format, tool, settings, seed, parents}`. Equal fingerprints mean equal products, because a stage reads
+//! `{stage, algorithm, settings, seed, parents}`. Equal fingerprints mean equal products, because a stage reads
 //! nothing else.
 
 use std::collections::BTreeMap;
@@ -14,15 +14,14 @@ use super::stage::Stage;
 use crate::dataset;
 use crate::dataset::Parent;
 use crate::digest::sha256;
-use crate::schema::FormatVersion;
 
 /// Everything that decides a stage's product.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ingredients {
     pub stage: Stage,
-    pub format: FormatVersion,
-    /// `paramill` and its version.
-    pub tool: String,
+    /// The version of the stage's algorithm; the first in records from before there were others.
+    #[serde(default = "first")]
+    pub algorithm: u32,
     /// The effective settings.
     pub settings: Value,
     /// Absent where the stage draws nothing.
@@ -54,19 +53,15 @@ impl Ingredients {
         for gone in recorded.parents.iter().filter(|old| !self.parents.iter().any(|new| new.name == old.name)) {
             changes.push(format!("{} is gone", gone.name));
         }
-        if recorded.tool != self.tool {
-            changes.push(format!("{} -> {}", recorded.tool, self.tool));
-        }
-        if recorded.format != self.format {
-            changes.push(format!("format {} -> {}", recorded.format, self.format));
+        if recorded.algorithm != self.algorithm {
+            changes.push(format!("algorithm {} -> {}", recorded.algorithm, self.algorithm));
         }
         changes
     }
 }
 
-/// `paramill` and its version.
-pub fn tool() -> String {
-    format!("{} {}", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+fn first() -> u32 {
+    1
 }
 
 /// The same value with the keys of every table sorted.
@@ -99,8 +94,7 @@ mod tests {
     fn the_order_of_keys_does_not_matter_and_their_values_do() {
         let ingredients = |settings: Value| Ingredients {
             stage: Stage::Train,
-            format: FormatVersion::CURRENT,
-            tool: tool(),
+            algorithm: 1,
             settings,
             seed: Some(1),
             parents: vec![],
@@ -112,5 +106,8 @@ mod tests {
         assert_ne!(one.fingerprint(), other_value.fingerprint());
         assert_eq!(other_value.changes_since(&one), ["b.c: 2 -> 3"]);
         assert_eq!(other_order.changes_since(&one), [""; 0]);
+        let raised = Ingredients { algorithm: 2, ..one.clone() };
+        assert_ne!(one.fingerprint(), raised.fingerprint());
+        assert_eq!(raised.changes_since(&one), ["algorithm 1 -> 2"]);
     }
 }

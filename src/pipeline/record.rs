@@ -20,6 +20,9 @@ pub struct Record {
     /// SHA-256 over the ingredients, hex.
     pub fingerprint: String,
     pub ingredients: Ingredients,
+    /// `paramill` and its version, which the product does not depend on; absent in records of format 2.1 and before.
+    #[serde(default)]
+    pub tool: String,
     /// Wall time.
     pub seconds: f64,
     pub device: String,
@@ -39,6 +42,12 @@ impl Record {
     /// Reads a record; `None` where there is none, or none that this version can read: the stage then runs again.
     pub fn read(path: &Path) -> Option<Self> {
         serde_json::from_slice(&regular::read(path).ok()?).ok()
+    }
+
+    /// Whether the product was made from these ingredients.
+    pub fn is_of(&self, ingredients: &Ingredients) -> bool {
+        // Not by the recorded fingerprint: once it told of more.
+        self.ingredients.fingerprint() == ingredients.fingerprint()
     }
 
     /// Writes the record, atomically.

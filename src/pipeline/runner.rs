@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::check::computable::uncomputable;
 use super::decide::{Action, Decision, decide, ingredients, product_path};
 use super::error::Error;
 use super::executor::{Context, Executor};
@@ -16,6 +17,7 @@ use super::stage::Stage;
 use crate::engine::Compute;
 use crate::estimate::Status;
 use crate::progress::{Event, Run};
+use crate::schema::TOOL;
 
 /// What the user asked of a run.
 #[derive(Clone, Debug)]
@@ -90,8 +92,13 @@ impl Options {
     }
 
     fn check(&self, plan: &Plan) -> Result<(), Error> {
-        match self.stages.iter().chain(&self.force).find(|stage| !plan.has(**stage)) {
-            Some(&stage) => Err(Error::NoSuchStage { stage, has: plan.stages() }),
+        if let Some(&stage) = self.stages.iter().chain(&self.force).find(|stage| !plan.has(**stage)) {
+            return Err(Error::NoSuchStage { stage, has: plan.stages() });
+        }
+        let uses_model = |stage: &Stage| !stage.makes_dataset() && self.skips(plan, *stage).is_none();
+        let train = plan.train.as_ref().filter(|_| plan.estimates_by_model() && plan.stages().iter().any(uses_model));
+        match train.and_then(|train| uncomputable(&plan.document, train)) {
+            Some(problem) => Err(Error::Problems(vec![problem])),
             None => Ok(()),
         }
     }
@@ -216,6 +223,7 @@ fn carry_out(
         let record = Record {
             fingerprint: ingredients.fingerprint(),
             ingredients,
+            tool: TOOL.to_owned(),
             seconds,
             device: done.device,
             engine: done.engine,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::assemble;
@@ -16,8 +17,8 @@ use super::stage::Stage;
 use crate::checkpoint::{MAP_FILE, StoredModel};
 use crate::dataset::{Dataset, FileEntry, Parent};
 use crate::digest::{sha256, sha256_of_file};
-use crate::engine::device_name;
 use crate::progress::Event;
+use crate::schema::FormatVersion;
 use crate::{checkpoint, dataset, estimate, generate, import, regular, report, seal, train};
 
 /// The stages of this build.
@@ -39,7 +40,7 @@ impl Executor for Built {
             Stage::Generate | Stage::Import => directory_with_manifest(&plan.dataset_directory),
             Stage::Train => model_product(&plan.model_directory()),
             Stage::Map => map_product(&plan.model_directory()),
-            Stage::Estimate => sealed_directory(&plan.estimates_directory(), None),
+            Stage::Estimate => sealed_directory(&plan.estimates_directory(), None, FormatVersion::ESTIMATES),
             Stage::Report => whole_tree(&plan.report_directory()),
         }
     }
@@ -133,7 +134,7 @@ fn model_of_estimates(plan: &Plan) -> Result<Option<StoredModel>, Error> {
 /// Where and with what contexts are fitted and maps made.
 fn engine_of(model: &StoredModel, context: &Context<'_>) -> Result<Done, Error> {
     let (engine, device) = model.engine(context.compute).map_err(Error::Compute)?;
-    Ok(Done { device: device_name(device), engine: engine.name().to_owned(), ..Done::default() })
+    Ok(Done { device: device.to_string(), engine: engine.name().to_owned(), ..Done::default() })
 }
 
 fn section<T>(stage: Stage, settings: Option<&T>) -> Result<&T, Error> {
@@ -161,48 +162,56 @@ fn directory_without(directory: &Path, left_out: Option<&str>) -> Result<Option<
         }
         Err(error) => return Err(Error::io(&manifest)(error)),
     };
-    let damage = match listing(&bytes) {
-        Err(error) => Some(format!("has a manifest.json that cannot be read ({error})")),
-        Ok(files) => files.iter().filter(|file| Some(file.path.as_str()) != left_out).find_map(|file| {
-            match fs::metadata(directory.join(&file.path)).map(|metadata| metadata.len()) {
-                Ok(bytes) if bytes == file.bytes => None,
-                Ok(bytes) => Some(format!("has {} with {bytes} bytes instead of {}", file.path, file.bytes)),
-                Err(error) => Some(format!("lacks {} ({error})", file.path)),
-            }
-        }),
-    };
+    let damage =
+        match serde_json::from_slice::<Listing>(&bytes) {
+            Err(error) => Some(format!("has a manifest.json that cannot be read ({error})")),
+            Ok(listing) => listing.files.iter().filter(|file| Some(file.path.as_str()) != left_out).find_map(|file| {
+                match fs::metadata(directory.join(&file.path)).map(|metadata| metadata.len()) {
+                    Ok(bytes) if bytes == file.bytes => None,
+                    Ok(bytes) => Some(format!("has {} with {bytes} bytes instead of {}", file.path, file.bytes)),
+                    Err(error) => Some(format!("lacks {} ({error})", file.path)),
+                }
+            }),
+        };
     product(sha256(&bytes), damage)
 }
 
-/// The files that a manifest lists.
-fn listing(manifest: &[u8]) -> Result<Vec<FileEntry>, serde_json::Error> {
-    #[derive(serde::Deserialize)]
-    struct Listing {
-        #[serde(default)]
-        files: Vec<FileEntry>,
-    }
-    serde_json::from_slice::<Listing>(manifest).map(|listing| listing.files)
+/// What a manifest says of its directory.
+#[derive(Default, Deserialize)]
+struct Listing {
+    format: Option<FormatVersion>,
+    #[serde(default)]
+    files: Vec<FileEntry>,
 }
 
-/// The same of a model or of estimates, which are small enough to be read whole: the seal of the manifest, and every digest but that of
-/// the file `left_out`.
-fn sealed_directory(directory: &Path, left_out: Option<&str>) -> Result<Option<Product>, Error> {
+/// The same of a model or of estimates, which are small enough to be read whole: the seal of the manifest, its format where this build
+/// writes `current`, and every digest but that of the file `left_out`.
+fn sealed_directory(
+    directory: &Path,
+    left_out: Option<&str>,
+    current: FormatVersion,
+) -> Result<Option<Product>, Error> {
     let Some(product) = directory_without(directory, left_out)? else { return Ok(None) };
     let in_content = || match seal::read(directory, "manifest.json", "it is made again") {
         Err(error) => Some(format!("is not as it was written ({error})")),
-        Ok(bytes) => listing(&bytes)
-            .unwrap_or_default()
-            .iter()
-            .filter(|file| Some(file.path.as_str()) != left_out)
-            .find_map(|file| dataset::listed_problem(directory, file))
-            .map(|problem| format!("is not as it was written ({problem})")),
+        Ok(bytes) => {
+            let Listing { format, files } = serde_json::from_slice(&bytes).unwrap_or_default();
+            let of_format = format.and_then(|format| format.problem(current));
+            let of_files = || {
+                let mut files = files.iter().filter(|file| Some(file.path.as_str()) != left_out);
+                files.find_map(|file| dataset::listed_problem(directory, file))
+            };
+            of_format
+                .map(|(found, expected)| format!("is of {found}, expected {expected}"))
+                .or_else(|| of_files().map(|problem| format!("is not as it was written ({problem})")))
+        }
     };
     Ok(Some(Product { damage: product.damage.clone().or_else(in_content), ..product }))
 }
 
 /// A model apart from its map, which is a stage of its own: the manifest's hash without the map among its files.
 fn model_product(directory: &Path) -> Result<Option<Product>, Error> {
-    let Some(whole) = sealed_directory(directory, Some(MAP_FILE))? else { return Ok(None) };
+    let Some(whole) = sealed_directory(directory, Some(MAP_FILE), FormatVersion::MODEL)? else { return Ok(None) };
     let manifest = directory.join("manifest.json");
     let Ok(mut value) = serde_json::from_slice::<Value>(&regular::read(&manifest).unwrap_or_default()) else {
         return Ok(Some(whole));

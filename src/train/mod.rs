@@ -30,10 +30,10 @@ use crate::checkpoint::{ChannelScale, Manifest, StoredModel, TrainingStore, Trai
 use crate::dataset;
 use crate::dataset::{Dataset, Parent, Provenance};
 use crate::digest::sha256;
-use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, device_name, warn_of_cuda};
-use crate::problems::settings::{Problem, Problems};
+use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, warn_of_cuda};
+use crate::problems::{Problem, Problems};
 use crate::progress::{Event, Run};
-use crate::schema::{FormatVersion, Quantity, Split};
+use crate::schema::{FormatVersion, Quantity, Split, algorithm};
 
 /// Why a training ended without a model.
 #[derive(Debug, thiserror::Error)]
@@ -227,16 +227,15 @@ pub fn run(
 
     let mut stored = StoredModel {
         manifest: Manifest {
-            format: FormatVersion::CURRENT,
+            format: FormatVersion::MODEL,
             kind: "model".to_owned(),
             name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            provenance: Provenance {
-                tool: format!("paramill {}", env!("CARGO_PKG_VERSION")),
-                stage: "train".to_owned(),
+            provenance: Provenance::new(
+                "train",
                 configuration,
-                seed: Some(seed),
-                parents: vec![Parent { name: manifest.name.clone(), sha256: dataset.content_hash().to_owned() }],
-            },
+                Some(seed),
+                vec![Parent { name: manifest.name.clone(), sha256: dataset.content_hash().to_owned() }],
+            ),
             model: settings.model.clone(),
             rule: settings.rule,
             adapted_layers: settings.adapted_layers,
@@ -259,7 +258,7 @@ pub fn run(
                 best_step: best.step,
                 validation: best.validation,
                 stop_reason,
-                device: device_name(device),
+                device: device.to_string(),
                 engine: engine.name().to_owned(),
             },
             data_tolerance: manifest.data_tolerance,
@@ -302,12 +301,12 @@ pub(crate) fn weight_problems(weights: &BTreeMap<String, f64>, channels: &[&str]
         let remedy = "give 1 to a channel that counts like those without a weight, more to one that counts more";
         problems.require(sound, format!("weights.{name}"), weight, "a number from 1e-12 to 1e12", remedy);
     }
-    problems.0
+    problems.into_vec()
 }
 
 /// What tells one training from another: its settings, seed and data.
 fn fingerprint(configuration: &serde_json::Value, seed: u64, dataset: &str) -> String {
-    let text = format!("{configuration}\n{seed}\n{dataset}\n{}", env!("CARGO_PKG_VERSION"));
+    let text = format!("{configuration}\n{seed}\n{dataset}\n{}", algorithm("train"));
     sha256(text.as_bytes())
 }
 

@@ -9,13 +9,14 @@ use paramill::schema::{Between, FormatVersion, Grid, GridAxis, Input, Quantity, 
 /// A manifest with channels `x`, `y` and parameters `beta`, `delta`.
 pub fn manifest() -> Manifest {
     Manifest {
-        format: FormatVersion::CURRENT,
+        format: FormatVersion::DATASET,
         kind: "dataset".to_owned(),
         name: "predators".to_owned(),
         description: "Two species, counted.".to_owned(),
         license: "CC-BY-4.0".to_owned(),
         provenance: Provenance {
             tool: "paramill 0.0.0".to_owned(),
+            algorithm: 1,
             stage: "generate".to_owned(),
             configuration: serde_json::json!({ "system": "lotka-volterra", "rtol": 1e-9 }),
             seed: Some(7),

@@ -179,7 +179,8 @@ fn a_wrong_manifest_is_named_with_every_problem() {
     };
     expect(&sound.replacen("\"kind\"", "\"kind", 1), &["manifest.json:6:"]);
     expect(&sound.replacen("\"time_unit\": \"s\"", "\"time_unit\": 3", 1), &["manifest.json:", "integer `3`"]);
-    expect(&sound.replacen("\"major\": 2", "\"major\": 3", 1), &["format is 3.", "2.x"]);
+    expect(&sound.replacen("\"major\": 2", "\"major\": 3", 1), &["format 3.1", "2.x", "a newer version of paramill"]);
+    expect(&sound.replacen("\"major\": 2", "\"major\": 1", 1), &["format 1.1", "2.x", "make it again"]);
     expect(&sound.replacen("\"dataset\"", "\"model\"", 1), &["kind is `model`"]);
     let broken = sound
         .replacen("data/train-00000-of-00001.parquet", "../train.parquet", 1)
@@ -196,15 +197,17 @@ fn a_wrong_manifest_is_named_with_every_problem() {
 }
 
 #[test]
-fn a_newer_minor_version_is_read() {
+fn older_and_newer_minor_versions_are_read() {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("set");
     write(&directory, manifest(), &[(Split::Train, ragged())]);
-    restate(&directory, |json| {
-        json["format"]["minor"] = 9.into();
-        json["something_new"] = true.into();
-    });
-    assert_same(&Dataset::open(&directory).unwrap().read(Split::Train).unwrap(), &ragged());
+    for minor in [0, 9] {
+        restate(&directory, |json| {
+            json["format"]["minor"] = minor.into();
+            json["something_new"] = true.into();
+        });
+        assert_same(&Dataset::open(&directory).unwrap().read(Split::Train).unwrap(), &ragged());
+    }
 }
 
 /// Changes the HDF5 file of a sound dataset with libhdf5, digests following, and returns what reader and verify say.

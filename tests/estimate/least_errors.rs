@@ -33,13 +33,13 @@ fn learned_estimates_stand_beside_the_bounds_of_the_equations_that_are_named() {
     for (learned, physics) in rows.iter().zip(&of_physics).filter(|(row, _)| row.in_hull == Some(true)) {
         for (learned, physics) in learned.parameters.iter().zip(&physics.parameters) {
             // Both at the true parameters, from initial states that each has fitted.
-            assert_relative_eq!(learned.bound.unwrap(), physics.bound.unwrap(), max_relative = 0.15);
+            assert_relative_eq!(learned.crlb.unwrap(), physics.crlb.unwrap(), max_relative = 0.15);
         }
     }
     let over = evaluation.error_over_bound_in_hull.unwrap();
     assert!((0.5..2.0).contains(&over), "{over}");
     let (without, evaluation) = learned("initial_state = \"estimated\"", &dataset).unwrap();
-    assert!(without.iter().flat_map(|row| &row.parameters).all(|it| it.bound.is_none()));
+    assert!(without.iter().flat_map(|row| &row.parameters).all(|it| it.crlb.is_none()));
     assert_eq!(evaluation.error_over_bound_overall, None);
 
     // Of data that nobody simulated, by the noise and at the parameters that were estimated.
@@ -51,7 +51,7 @@ fn learned_estimates_stand_beside_the_bounds_of_the_equations_that_are_named() {
     let (found, _) = learned(NAMED, &measured).unwrap();
     for (measured, known) in found.iter().zip(&rows).filter(|(_, row)| row.in_hull == Some(true)) {
         for (measured, known) in measured.parameters.iter().zip(&known.parameters) {
-            let ratio = measured.bound.unwrap() / known.bound.unwrap();
+            let ratio = measured.crlb.unwrap() / known.crlb.unwrap();
             assert!((0.4..2.5).contains(&ratio), "{measured:?} {known:?}");
         }
     }

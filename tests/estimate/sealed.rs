@@ -11,7 +11,7 @@ use super::model::{NATIVE, files};
 use super::{TRAINED, Trained, estimate};
 
 /// Copies of the files of `from` in `to`.
-fn copy(from: &Path, to: &Path) {
+pub(super) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     files(from).iter().for_each(|(name, bytes)| fs::write(to.join(name), bytes).unwrap());
 }
@@ -74,17 +74,17 @@ fn any_flipped_bit_of_estimates_is_found() {
 }
 
 /// Writes `manifest.json` with its digest beside it.
-fn seal(directory: &Path, manifest: &str) {
+pub(super) fn seal(directory: &Path, manifest: &str) {
     fs::write(directory.join("manifest.json"), manifest).unwrap();
     fs::write(directory.join("SHA256SUMS"), format!("{}  manifest.json\n", sha256(manifest.as_bytes()))).unwrap();
 }
 
-fn parsed(path: PathBuf) -> Value {
+pub(super) fn parsed(path: PathBuf) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
 /// Puts `value` at `pointer` of `of`; takes what is there away where it is null.
-fn put(of: &mut Value, pointer: &str, value: Value) {
+pub(super) fn put(of: &mut Value, pointer: &str, value: Value) {
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     let parent = of.pointer_mut(parent).unwrap();
     match (parent, value) {
@@ -172,7 +172,8 @@ fn crafted_manifests_are_refused_by_file_and_key() {
         ("/solver", json!("rk5"), "`solver` is \"rk5\"; expected one of \"euler\", \"rk4\", \"rk38\""),
         ("/files/0/path", json!("../weights.safetensors"), "`files` lists"),
         ("/files", json!([]), "`files` lists"),
-        ("/format/major", json!(9), "format 9."),
+        ("/format/major", json!(9), "format 9.1; expected 2.x; a newer version of paramill"),
+        ("/format/major", json!(1), "format 1.1; expected 2.x; make it again"),
         ("/kind", json!("models"), "kind `models`"),
     ] {
         let problems = said_of("manifest.json", pointer, value.clone()).join("\n");

@@ -78,7 +78,7 @@ def check_table(path, manifest, d):
     parameters = [parameter["name"] for parameter in manifest["parameters"]]
     for parameter in manifest["parameters"]:
         name = parameter["name"]
-        names += [name] + [f"{name}_{what}" for what in ["standard_error", "lower", "upper", "bound", "true"]]
+        names += [name] + [f"{name}_{what}" for what in ["standard_error", "lower", "upper", "crlb", "true"]]
         assert table.schema.field(name).metadata[b"unit"].decode() == parameter["unit"]
     names += [f"correlation_{a}_{b}" for a, b in itertools.combinations(parameters, 2)]
     names += [f"noise_{channel['name']}" for channel in manifest["channels"]]

@@ -62,7 +62,7 @@ pub(crate) fn write_long(path: &Path, manifest: &Manifest, split: Split, row: &T
 
 /// Writes all that the file of `rows` holds.
 fn fill(file: &File, manifest: &Manifest, split: Split, rows: &[Trajectory]) -> Result<()> {
-    text(file, FORMAT_ATTRIBUTE, &FormatVersion::CURRENT.to_string())?;
+    text(file, FORMAT_ATTRIBUTE, &FormatVersion::DATASET.to_string())?;
     let first = rows.first().map_or(&[][..], |row| &row.times);
     let shared = rows.iter().all(|row| same_bits(&row.times, first)).then_some(first).filter(|first| !first.is_empty());
     let index: Vec<IndexEntry> = rows.iter().map(IndexEntry::of).collect();

@@ -60,7 +60,7 @@ fn row_groups(mut rows: &[Trajectory]) -> impl Iterator<Item = &[Trajectory]> {
 }
 
 pub(crate) fn properties(schema: &Schema, split: Split) -> parquet::errors::Result<WriterProperties> {
-    let metadata = [(FORMAT_KEY, FormatVersion::CURRENT.to_string()), (SPLIT_KEY, split.name().to_owned())];
+    let metadata = [(FORMAT_KEY, FormatVersion::DATASET.to_string()), (SPLIT_KEY, split.name().to_owned())];
     let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key.to_owned(), value)).collect();
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("paramill version ", env!("CARGO_PKG_VERSION")).to_owned())

@@ -1,10 +1,9 @@
 //! Checks that the states, inputs and parameters of equations are those of a dataset: by name, in the same units. Nothing is converted.
 
 use crate::dataset::Manifest;
-use crate::generate::SystemSettings;
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::{Problem, Problems};
 use crate::schema::Quantity;
-use crate::systems::System;
+use crate::systems::{System, SystemSettings};
 use crate::units::is_same_unit;
 
 /// The quantities that a dataset has, or will have.
@@ -43,7 +42,7 @@ impl Quantities {
         for (index, state) in system.channels.iter().enumerate() {
             match self.channels.iter().find(|it| it.name == state.name) {
                 Some(channel) => {
-                    compare_units(key(format!("states.{index}.unit")), state.name, state.unit, &channel.unit, &mut problems);
+                    compare_units(key(format!("states.{index}.unit")), &state.name, &state.unit, &channel.unit, &mut problems);
                 }
                 None => problems.add(
                     key(format!("states.{index}.name")),
@@ -59,8 +58,8 @@ impl Quantities {
                 Some(known) => {
                     compare_units(
                         key(format!("inputs.{index}.unit")),
-                        input.name,
-                        input.unit,
+                        &input.name,
+                        &input.unit,
                         &known.unit,
                         &mut problems,
                     );
@@ -78,14 +77,14 @@ impl Quantities {
                 ),
             }
         }
-        compare_units(key("time_unit".to_owned()), "time", system.time_unit, &self.time_unit, &mut problems);
+        compare_units(key("time_unit".to_owned()), "time", &system.time_unit, &self.time_unit, &mut problems);
         for (index, parameter) in system.parameters.iter().enumerate() {
             if let Some(known) = self.parameters.iter().find(|it| it.name == parameter.name) {
                 let key = key(format!("parameters.{index}.unit"));
-                compare_units(key, parameter.name, parameter.unit, &known.unit, &mut problems);
+                compare_units(key, &parameter.name, &parameter.unit, &known.unit, &mut problems);
             }
         }
-        problems.0
+        problems.into_vec()
     }
 }
 

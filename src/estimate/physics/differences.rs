@@ -14,6 +14,8 @@
 //! A trajectory takes `1 + 2 k` simulations for `k` directions, and memory for two beside the result.
 //! Source: W. Press et al., Numerical Recipes (2007), section 5.7.
 
+use std::sync::Arc;
+
 use crate::progress::Interrupt;
 use crate::signals::Drive;
 use crate::solve::{Adaptive, Error, Tableau, Tolerance, Work};
@@ -79,7 +81,7 @@ impl Differences {
     /// # Errors
     /// As [`Adaptive::new`].
     pub fn new(
-        dynamics: Dynamics,
+        dynamics: &Dynamics,
         step: f64,
         (size, directions): (usize, usize),
         tableau: &'static Tableau,
@@ -87,7 +89,9 @@ impl Differences {
     ) -> Result<Self, Error> {
         let Tolerance { rtol, max_steps, .. } = tolerance;
         let simulator = match dynamics {
-            Dynamics::Field(field) => Simulator::Adaptive(field, Box::new(Adaptive::new(tableau, size, tolerance)?)),
+            Dynamics::Field(field) => {
+                Simulator::Adaptive(Arc::clone(field), Box::new(Adaptive::new(tableau, size, tolerance)?))
+            }
             Dynamics::Stepper(stepper) => {
                 let longer = (rtol / stepper.error_at(step)).powf(1.0 / f64::from(stepper.order));
                 Simulator::Fixed(stepper, step * longer.clamp(1.0, LONGEST))

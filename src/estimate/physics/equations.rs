@@ -1,5 +1,7 @@
 //! The equations that are fitted to a dataset, whose channels, inputs and parameters are matched with those of the system by name.
 
+use std::sync::Arc;
+
 use super::agreement::Quantities;
 use super::coordinates::Coordinate;
 use super::cramer_rao::NoiseLevel;
@@ -11,7 +13,7 @@ use crate::estimate::error::Error;
 use crate::estimate::settings::{InitialState, PhysicsSettings, Settings};
 use crate::generate;
 use crate::generate::Observation;
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::{Problem, Problems};
 use crate::schema::{Grid, GridAxis, Quantity, Split, Trajectory};
 use crate::systems::{Dynamics, System};
 
@@ -42,7 +44,7 @@ pub(crate) struct Equations {
     /// How the dataset was observed, where it was simulated.
     observation: Option<Observation>,
     /// `[C]`.
-    pub channel_names: Vec<&'static str>,
+    pub channel_names: Vec<String>,
 }
 
 impl PhysicsSettings {
@@ -53,18 +55,18 @@ impl PhysicsSettings {
             Err(problems) => problems,
             Ok(system) => {
                 let mut problems = Problems::default();
-                self.check_against(system, &mut problems);
-                problems.0
+                self.check_against(&system, &mut problems);
+                problems.into_vec()
             }
         }
     }
 
     /// Fixed parameters against those of the system.
     fn check_against(&self, system: &System, problems: &mut Problems) {
-        let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name).collect();
+        let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
         for (name, value) in &self.fixed {
             let key = format!("fixed.{name}");
-            match system.parameters.iter().find(|parameter| parameter.name == name) {
+            match system.parameters.iter().find(|parameter| parameter.name == *name) {
                 None => problems.unknown(key, name, "parameter of the system", &known),
                 Some(parameter) => problems.require(
                     (parameter.lower..=parameter.upper).contains(value),
@@ -100,40 +102,40 @@ impl Equations {
                 "the name of a system, or a file with its equations",
                 "add `system = \"...\"` to [estimate.physics]",
             );
-            return Err(Error::Physics(problems.0));
+            return Err(Error::Physics(problems.into_vec()));
         };
         let system = of_system.find().map_err(Error::Physics)?;
         let own = simulated.as_ref().filter(|simulated| &simulated.system == of_system);
-        let preset = own.and_then(|own| own.find_preset(system)).or(system.presets.first());
-        settings.check_against(system, &mut problems);
-        problems.0.extend(Quantities::from(manifest).disagreements(system, of_system));
-        let estimated = estimated(system, settings, &manifest.parameters);
-        let bounds = bounds(system, &estimated, estimate, &mut problems);
+        let preset = own.and_then(|own| own.find_preset(&system)).or(system.presets.first());
+        settings.check_against(&system, &mut problems);
+        problems.extend(Quantities::from(manifest).disagreements(&system, of_system));
+        let estimated = estimated(&system, settings, &manifest.parameters);
+        let bounds = bounds(&system, &estimated, estimate, &mut problems);
         let grid = preset.and_then(|preset| preset.grid());
         if grid != manifest.grid {
             problems.add(
                 "system",
-                on_grid(system.name, grid.as_ref()),
+                on_grid(&system.name, grid.as_ref()),
                 on_grid("a system", manifest.grid.as_ref()),
                 "name equations on the grid of the dataset; built-in ones know their own grid alone",
             );
         }
-        let (Some(preset), true) = (preset, problems.0.is_empty()) else {
-            return Err(Error::Physics(problems.0));
+        let (Some(preset), true) = (preset, problems.is_empty()) else {
+            return Err(Error::Physics(problems.into_vec()));
         };
-        let step = own.and_then(|own| own.inner_step).or(match preset.dynamics {
+        let step = own.and_then(|own| own.inner_step).or(match &preset.dynamics {
             Dynamics::Stepper(stepper) => Some(stepper.step),
             Dynamics::Field(_) => None,
         });
-        let derivatives = match preset.tangent {
-            Some(field) => Derivatives::Sensitivities(field),
-            None => Derivatives::Differences(preset.dynamics, step.unwrap_or_default()),
+        let derivatives = match &preset.tangent {
+            Some(field) => Derivatives::Sensitivities(Arc::clone(field)),
+            None => Derivatives::Differences(preset.dynamics.clone(), step.unwrap_or_default()),
         };
         let of_channel = |name: &str| manifest.channels.iter().position(|it| it.name == name);
         let of_input = |name: &str| manifest.inputs.iter().position(|it| it.quantity.name == name);
         let of_parameter = |name: &str| manifest.parameters.iter().position(|it| it.name == name);
-        let input_indices: Vec<usize> = system.inputs.iter().filter_map(|input| of_input(input.name)).collect();
-        let names: Vec<String> = estimated.iter().map(|&it| system.parameters[it].name.to_owned()).collect();
+        let input_indices: Vec<usize> = system.inputs.iter().filter_map(|input| of_input(&input.name)).collect();
+        let names: Vec<String> = estimated.iter().map(|&it| system.parameters[it].name.clone()).collect();
         let parameter_indices: Vec<Option<usize>> = names.iter().map(|name| of_parameter(name)).collect();
         let of_system = system.parameter_quantities();
         let quantities = estimated.iter().zip(&parameter_indices).map(|(&it, index)| match index {
@@ -150,23 +152,23 @@ impl Equations {
                 parameters: system
                     .parameters
                     .iter()
-                    .map(|it| settings.fixed.get(it.name).copied().unwrap_or(0.0))
+                    .map(|it| settings.fixed.get(&it.name).copied().unwrap_or(0.0))
                     .collect(),
                 estimated,
                 coordinates: bounds.iter().map(|it| Coordinate { lower: it.0, upper: it.1 }).collect(),
-                given: system.given.to_vec(),
+                given: system.given.clone(),
                 start: (system.uses_time || own.is_some()).then_some(0.0),
             },
             bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
             names,
-            channel_indices: system.channels.iter().filter_map(|channel| of_channel(channel.name)).collect(),
+            channel_indices: system.channels.iter().filter_map(|channel| of_channel(&channel.name)).collect(),
             input_indices,
             known: Vec::new(),
             starts: Vec::new(),
             dataset_channels: manifest.channels.len(),
             parameter_indices,
             observation: simulated.and_then(|simulated| simulated.observation),
-            channel_names: system.channels.iter().map(|channel| channel.name).collect(),
+            channel_names: system.channels.iter().map(|channel| channel.name.clone()).collect(),
         };
         let training = dataset.index(Split::Train)?;
         let known =
@@ -249,7 +251,7 @@ fn on_grid(name: &str, grid: Option<&Grid>) -> String {
 /// The indices in `system` of the estimated parameters: those of the dataset in its order, then the others.
 fn estimated(system: &System, settings: &PhysicsSettings, of_dataset: &[Quantity]) -> Vec<usize> {
     let mut estimated: Vec<usize> =
-        (0..system.parameters.len()).filter(|&it| !settings.fixed.contains_key(system.parameters[it].name)).collect();
+        (0..system.parameters.len()).filter(|&it| !settings.fixed.contains_key(&system.parameters[it].name)).collect();
     let order = |it: usize| of_dataset.iter().position(|quantity| quantity.name == system.parameters[it].name);
     estimated.sort_by_key(|&it| order(it).unwrap_or(usize::MAX));
     estimated
@@ -258,8 +260,8 @@ fn estimated(system: &System, settings: &PhysicsSettings, of_dataset: &[Quantity
 /// Lower and upper bound of each estimated parameter: those of the system, narrowed by those of the settings.
 fn bounds(system: &System, estimated: &[usize], estimate: &Settings, problems: &mut Problems) -> Vec<(f64, f64)> {
     let of_parameter = |&it: &usize| {
-        let parameter = system.parameters[it];
-        let narrower = estimate.bounds.get(parameter.name).copied().unwrap_or_default();
+        let parameter = &system.parameters[it];
+        let narrower = estimate.bounds.get(&parameter.name).copied().unwrap_or_default();
         let lower = narrower.min.map_or(parameter.lower, |min| min.max(parameter.lower));
         let upper = narrower.max.map_or(parameter.upper, |max| max.min(parameter.upper));
         if lower < upper {

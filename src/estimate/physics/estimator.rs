@@ -175,7 +175,7 @@ impl<'a> Estimator<'a> {
         let fit = match experiment.overflowing_channel() {
             None => fit::fit(&experiment, names, starts, self.settings, &self.physics, self.interrupt),
             Some((channel, size)) => {
-                let name = channel_names[channel];
+                let name = &channel_names[channel];
                 let reason = format!(
                     "`{name}` has values of about {size:.0e}, whose sum of squares is not finite; correct them, or give them in another unit"
                 );

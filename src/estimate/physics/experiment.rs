@@ -15,6 +15,7 @@ use crate::signals::Drive;
 use crate::solve;
 use crate::solve::{DOP853, Tableau, Tolerance};
 use crate::systems::{Sensitivities, Start};
+use std::sync::Arc;
 
 /// The trajectories of one environment, and the equations that should explain them.
 pub(crate) struct Experiment<'a> {
@@ -165,13 +166,17 @@ impl<'a> Experiment<'a> {
         let smallest = self.scales.iter().fold(f64::INFINITY, |least, scale| least.min(*scale));
         let tolerance = Tolerance { rtol, atol: rtol * smallest, max_steps };
         let (size, directions) = (self.model.size(), self.directions());
-        Ok(match self.model.derivatives {
-            Derivatives::Sensitivities(field) => {
-                Integrator::Sensitivities(Box::new(Sensitivities::new(field, size, directions, tableau, tolerance)?))
-            }
+        Ok(match &self.model.derivatives {
+            Derivatives::Sensitivities(field) => Integrator::Sensitivities(Box::new(Sensitivities::new(
+                Arc::clone(field),
+                size,
+                directions,
+                tableau,
+                tolerance,
+            )?)),
             Derivatives::Differences(dynamics, step) => {
                 let shape = (size, directions);
-                Integrator::Differences(Differences::new(dynamics, step, shape, tableau, tolerance)?)
+                Integrator::Differences(Differences::new(dynamics, *step, shape, tableau, tolerance)?)
             }
         })
     }

@@ -39,9 +39,8 @@ impl Model {
     /// The same equations with the estimated parameters fixed at `values [d]`.
     pub fn fixed_at(&self, values: &[f64]) -> Model {
         let mut parameters = self.parameters.clone();
-        self.estimated.iter().zip(values).for_each(|(&index, value)| parameters[index] = *value);
-        let (between, given) = (self.between.clone(), self.given.clone());
-        Model { between, parameters, estimated: Vec::new(), coordinates: Vec::new(), given, ..*self }
+        self.estimated.iter().zip(values).for_each(|(&place, value)| parameters[place] = *value);
+        Model { parameters, estimated: Vec::new(), coordinates: Vec::new(), ..self.clone() }
     }
 
     /// The value at `index` of the state, where the equations give it at the start of the system.
@@ -51,7 +50,7 @@ impl Model {
 }
 
 /// How trajectories are differentiated.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Derivatives {
     /// By forward sensitivities, where the derivatives of the equations are known.
     Sensitivities(TangentField),

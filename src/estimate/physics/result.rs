@@ -56,7 +56,7 @@ pub(crate) struct Names<'a> {
     /// `[d]`.
     pub parameters: &'a [String],
     /// `[C]`.
-    pub channels: &'a [&'static str],
+    pub channels: &'a [String],
 }
 
 impl Names<'_> {
@@ -165,19 +165,19 @@ impl Fitter<'_> {
     fn misfit(&self, iterate: &Iterate, names: Names) -> Option<String> {
         if let Some(channel) = self.far_channel(iterate) {
             let [size, noise] = [self.residual_size(&iterate.rollout, channel), self.noise(channel)];
-            let name = names.channels[channel];
+            let name = &names.channels[channel];
             return Some(format!("residuals of {size:.3e} in {name}, whose samples show a noise of {noise:.3e}"));
         }
         // The noise of few samples is not well known, but equations must explain more than the mean does.
         for channel in 0..self.experiment.model.channels {
             let [size, scale] = [self.residual_size(&iterate.rollout, channel), self.experiment.scales[channel]];
             if size > UNEXPLAINED * scale && size > NOISE * self.noise(channel) {
-                let name = names.channels[channel];
+                let name = &names.channels[channel];
                 return Some(format!("residuals of {size:.3e} in {name}, which deviates by {scale:.3e}"));
             }
         }
         let (channel, given, first) = self.contradiction()?;
-        let name = names.channels[channel];
+        let name = &names.channels[channel];
         Some(format!(
             "the equations give {name} = {given} where the first sample is {first}; widen its `initial`, or begin where it holds"
         ))

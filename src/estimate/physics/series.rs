@@ -130,7 +130,7 @@ mod tests {
     use crate::systems;
 
     fn model(given: Option<f64>, start: Option<f64>, between: &[Between]) -> Model {
-        let dynamics = systems::find("lotka-volterra").unwrap().presets[0].dynamics;
+        let dynamics = systems::find("lotka-volterra").unwrap().presets[0].dynamics.clone();
         Model {
             derivatives: Derivatives::Differences(dynamics, 0.1),
             channels: 1,

@@ -133,7 +133,7 @@ impl Tally {
                 covered[usize::from(!in_hull)..].iter_mut().for_each(|mean| mean.add(100.0 * holds));
             }
         }
-        if let Some(ratio) = estimate.bound.map(|bound| error / bound).filter(|ratio| ratio.is_finite()) {
+        if let Some(ratio) = estimate.crlb.map(|bound| error / bound).filter(|ratio| ratio.is_finite()) {
             self.over_bound[usize::from(!in_hull)..].iter_mut().for_each(|mean| mean.add(ratio * ratio));
         }
     }

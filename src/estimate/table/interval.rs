@@ -37,7 +37,7 @@ pub(crate) fn parameter_estimates(
             standard_error,
             lower: bounds[j].cut(value - half),
             upper: bounds[j].cut(value + half),
-            bound: None,
+            crlb: None,
             truth: truth[j],
         }
     });

@@ -61,7 +61,22 @@ pub struct Manifest {
     pub files: Vec<FileEntry>,
 }
 
+/// The suffix of the columns with Cramér-Rao bounds.
+const CRLB: &str = "crlb";
+
+/// The part of a manifest that every format version has.
+#[derive(Deserialize)]
+struct Header {
+    kind: String,
+    format: FormatVersion,
+}
+
 impl Manifest {
+    /// The suffix of the columns with Cramér-Rao bounds, in this version of the format.
+    fn crlb(&self) -> &'static str {
+        if self.format.major < 3 { "bound" } else { CRLB }
+    }
+
     /// Reads the manifest of `directory`; also returns the SHA-256 of its bytes, hex.
     ///
     /// # Errors
@@ -77,10 +92,14 @@ impl Manifest {
             found,
             expected: format!("the manifest of estimates that paramill writes; {REMEDY}"),
         };
-        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
-        if manifest.kind != "estimates" || !manifest.format.is_readable() {
-            return Err(invalid(format!("kind `{}`, format {}", manifest.kind, manifest.format)));
+        let header: Header = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
+        if header.kind != "estimates" {
+            return Err(invalid(format!("kind `{}`", header.kind)));
         }
+        if let Some((found, expected)) = header.format.problem(FormatVersion::ESTIMATES) {
+            return Err(Error::Invalid { path, found, expected });
+        }
+        let manifest = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;
         Ok((manifest, sha256(&bytes)))
     }
 }
@@ -120,15 +139,14 @@ impl Output {
         let parents =
             std::iter::once(Parent { name: of_dataset.name.clone(), sha256: dataset.content_hash().to_owned() });
         let manifest = Manifest {
-            format: FormatVersion::CURRENT,
+            format: FormatVersion::ESTIMATES,
             kind: "estimates".to_owned(),
-            provenance: Provenance {
-                tool: format!("paramill {}", env!("CARGO_PKG_VERSION")),
-                stage: "estimate".to_owned(),
-                configuration: serde_json::to_value(settings).expect("settings are plain data"),
-                seed: None,
-                parents: parents.chain(of_model).collect(),
-            },
+            provenance: Provenance::new(
+                "estimate",
+                serde_json::to_value(settings).expect("settings are plain data"),
+                None,
+                parents.chain(of_model).collect(),
+            ),
             channels: of_dataset.channels.clone(),
             parameters: parameters.to_vec(),
             context_dimension: model.map_or(0, |model| model.manifest.context_dimension),
@@ -139,11 +157,10 @@ impl Output {
             splits: Vec::new(),
             files: Vec::new(),
         };
-        let schema = Arc::new(schema(&manifest));
-        let mut seen = BTreeSet::new();
-        if let Some(field) = schema.fields().iter().find(|field| !seen.insert(field.name())) {
-            return Err(Error::RepeatedColumn { column: field.name().clone() });
+        if let Some(column) = repeated_column(&manifest.parameters, &manifest.channels, manifest.context_dimension) {
+            return Err(Error::RepeatedColumn { column });
         }
+        let schema = Arc::new(schema(&manifest));
         let time_unit = of_dataset.time_unit.clone();
         Ok(Output { target: target.to_owned(), directory, manifest, schema, time_unit })
     }
@@ -209,8 +226,23 @@ fn noise_name(channel: &Quantity) -> String {
     format!("noise_{}", channel.name)
 }
 
+/// A column that a table of estimates of these parameters and channels would have twice.
+pub(crate) fn repeated_column(
+    parameters: &[Quantity],
+    channels: &[Quantity],
+    context_dimension: usize,
+) -> Option<String> {
+    let schema = schema_of(parameters, channels, context_dimension, CRLB);
+    let mut seen = BTreeSet::new();
+    schema.fields().iter().find(|field| !seen.insert(field.name())).map(|field| field.name().clone())
+}
+
 /// The columns of the table.
 fn schema(manifest: &Manifest) -> Schema {
+    schema_of(&manifest.parameters, &manifest.channels, manifest.context_dimension, manifest.crlb())
+}
+
+fn schema_of(parameters: &[Quantity], channels: &[Quantity], context_dimension: usize, crlb: &str) -> Schema {
     let number = |name: String, unit: &str| {
         Field::new(name, DataType::Float64, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
     };
@@ -219,14 +251,14 @@ fn schema(manifest: &Manifest) -> Schema {
         Field::new("status", DataType::Utf8, false),
         Field::new("reason", DataType::Utf8, false),
     ];
-    for Quantity { name, unit, .. } in &manifest.parameters {
+    for Quantity { name, unit, .. } in parameters {
         fields.push(number(name.clone(), unit));
-        let of_parameter = ["standard_error", "lower", "upper", "bound", "true"];
+        let of_parameter = ["standard_error", "lower", "upper", crlb, "true"];
         fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
     }
-    fields.extend(correlation_names(&manifest.parameters).map(|name| number(name, "1")));
-    fields.extend(manifest.channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
-    fields.extend((0..manifest.context_dimension).map(|k| number(format!("context_{k}"), "1")));
+    fields.extend(correlation_names(parameters).map(|name| number(name, "1")));
+    fields.extend(channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
+    fields.extend((0..context_dimension).map(|k| number(format!("context_{k}"), "1")));
     fields.push(number("trajectory_rmse".to_owned(), ""));
     fields.push(number("trajectory_mape".to_owned(), "percent"));
     fields.push(number("test_mse".to_owned(), ""));
@@ -261,7 +293,7 @@ impl SplitWriter {
                 |it| Some(it.standard_error),
                 |it| Some(it.lower),
                 |it| Some(it.upper),
-                |it| it.bound,
+                |it| it.crlb,
                 |it| it.truth,
             ];
             columns.extend(of_parameter.map(|value| number(&|row| value(&row.parameters[j]))));
@@ -355,9 +387,9 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
     let (environment, status, reason) = (text("environment")?, text("status")?, text("reason")?);
     let parameters = manifest.parameters.iter().map(|Quantity { name, .. }| {
         let of_parameter = |what: &str| number(&format!("{name}_{what}"));
-        let [standard_error, lower, upper, bound, truth] =
-            ["standard_error", "lower", "upper", "bound", "true"].map(of_parameter);
-        Some((number(name)?, standard_error?, lower?, upper?, bound?, truth?))
+        let [standard_error, lower, upper, crlb, truth] =
+            ["standard_error", "lower", "upper", manifest.crlb(), "true"].map(of_parameter);
+        Some((number(name)?, standard_error?, lower?, upper?, crlb?, truth?))
     });
     let parameters: Vec<_> = parameters.collect::<Option<_>>()?;
     let correlations = correlation_names(&manifest.parameters).map(|name| number(&name)).collect::<Option<Vec<_>>>()?;
@@ -377,12 +409,12 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
             context: contexts.iter().map(|array| or_nan(array)).collect(),
             parameters: parameters
                 .iter()
-                .map(|(estimate, standard_error, lower, upper, bound, truth)| ParameterEstimate {
+                .map(|(estimate, standard_error, lower, upper, crlb, truth)| ParameterEstimate {
                     value: or_nan(estimate),
                     standard_error: or_nan(standard_error),
                     lower: or_nan(lower),
                     upper: or_nan(upper),
-                    bound: value(bound, i),
+                    crlb: value(crlb, i),
                     truth: value(truth, i),
                 })
                 .collect(),

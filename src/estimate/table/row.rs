@@ -85,7 +85,7 @@ pub struct ParameterEstimate {
     /// Upper end of the 95 % interval; NaN if the status counts as failed.
     pub upper: f64,
     /// Smallest standard error that an unbiased estimator can have on these data (Cramér-Rao), where it is known.
-    pub bound: Option<f64>,
+    pub crlb: Option<f64>,
     /// True value where the dataset knows it.
     pub truth: Option<f64>,
 }
@@ -134,6 +134,6 @@ impl Row {
 
     /// Sets the Cramér-Rao bounds `[d_p]`.
     pub(crate) fn set_bounds(&mut self, bounds: Vec<Option<f64>>) {
-        self.parameters.iter_mut().zip(bounds).for_each(|(parameter, bound)| parameter.bound = bound);
+        self.parameters.iter_mut().zip(bounds).for_each(|(parameter, bound)| parameter.crlb = bound);
     }
 }

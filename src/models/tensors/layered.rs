@@ -6,10 +6,10 @@
 
 use tch::Tensor;
 
-use super::{Field, TangentField};
+use super::model::{Field, TangentField};
 
 /// A chain of layers on fields `h [N, B, C, n_1, n_2]`: `N` sets of weights, `B` states for each.
-pub(crate) trait Layered: Send + Sync {
+pub(super) trait Layered: Send + Sync {
     /// The weights of one layer, laid out for [`Layered::apply`].
     type Layer;
 
@@ -38,8 +38,8 @@ pub(crate) trait Layered: Send + Sync {
     }
 }
 
-/// As [`super::Model::field`].
-pub(crate) fn field<'a, M: Layered>(model: &'a M, weights: &Tensor) -> Field<'a>
+/// As [`super::TensorModel::field`].
+pub(super) fn field<'a, M: Layered>(model: &'a M, weights: &Tensor) -> Field<'a>
 where
     M::Layer: 'a,
 {
@@ -58,8 +58,8 @@ where
     })
 }
 
-/// As [`super::Model::tangent_field`].
-pub(crate) fn tangent_field<'a, M: Layered>(model: &'a M, basis: &Tensor, contexts: &Tensor) -> TangentField<'a>
+/// As [`super::TensorModel::tangent_field`].
+pub(super) fn tangent_field<'a, M: Layered>(model: &'a M, basis: &Tensor, contexts: &Tensor) -> TangentField<'a>
 where
     M::Layer: 'a,
 {

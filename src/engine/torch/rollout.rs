@@ -1,23 +1,25 @@
-//! The engine on libtorch: autograd through the rollout, on the CPU or on a CUDA device.
+//! Rollouts on tensors, which autograd follows.
 //!
 //! Steps between samples are a loop here: as one tableau, `s` steps would add `s^2 / 2` tensors of stages.
 
 use rayon::prelude::*;
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
 
-use super::batch::Batch;
-use super::settings::Precision;
-use super::{Engine, Jacobian, Tangents, With, one_thread_each};
-use crate::models::Model;
+use super::threads::one_thread_each;
+use crate::engine::batch::Batch;
+use crate::engine::device::Device;
+use crate::engine::settings::Precision;
+use crate::engine::{Engine, Jacobian, Tangents, With};
+use crate::models::tensors::TensorModel;
 use crate::solve;
 use crate::solve::{State, Tableau};
 
 /// Rollouts of `model` by `substeps` steps of `tableau` from sample to sample.
 pub struct Torch {
-    model: Box<dyn Model>,
-    tableau: &'static Tableau,
+    model: Box<dyn TensorModel>,
+    tableau: Tableau,
     substeps: usize,
-    device: Device,
+    device: tch::Device,
     kind: Kind,
     /// Fields on the CPU are large tensors: each environment is then a task of its own, whatever the number of threads.
     apart: bool,
@@ -82,8 +84,8 @@ fn beside(values: Tensor, inputs: Option<&Tensor>) -> Tensor {
 impl Torch {
     /// An engine for `model` on `device`, computing in `precision`; `fields` says whether its states are fields in space.
     pub fn new(
-        model: Box<dyn Model>,
-        (tableau, substeps): (&'static Tableau, usize),
+        model: Box<dyn TensorModel>,
+        (tableau, substeps): (Tableau, usize),
         device: Device,
         precision: Precision,
         fields: bool,
@@ -92,8 +94,12 @@ impl Torch {
             Precision::F32 => Kind::Float,
             Precision::F64 => Kind::Double,
         };
+        let on = match device {
+            Device::Cpu => tch::Device::Cpu,
+            Device::Cuda(index) => tch::Device::Cuda(index),
+        };
         one_thread_each();
-        Torch { model, tableau, substeps, device, kind, apart: fields && device == Device::Cpu }
+        Torch { model, tableau, substeps, device: on, kind, apart: fields && device == Device::Cpu }
     }
 
     fn tensor(&self, values: &[f64], shape: &[usize]) -> Tensor {
@@ -127,7 +133,7 @@ impl Torch {
             let slopes = inputs.as_ref().map(|inputs| &inputs.slopes);
             x = Rows(beside(x.0, inputs.as_ref().map(|inputs| &inputs.starts)));
             for _ in 0..self.substeps {
-                x = solve::step(self.tableau, &mut |x: &Rows| Rows(beside(field(&x.0), slopes)), &x, &dt);
+                x = solve::step(&self.tableau, &mut |x: &Rows| Rows(beside(field(&x.0), slopes)), &x, &dt);
             }
             if inputs.is_some() {
                 x = Rows(x.0.narrow(-1, 0, batch.channels as i64));
@@ -244,7 +250,7 @@ impl Tangents for TorchTangents<'_> {
                 let starts = inputs.as_ref().map(|inputs| &inputs.starts);
                 state = RowsWithTangents { x: beside(state.x, starts), dx: beside(state.dx, still) };
                 for _ in 0..engine.substeps {
-                    state = solve::step(engine.tableau, &mut rates, &state, &dt);
+                    state = solve::step(&engine.tableau, &mut rates, &state, &dt);
                 }
                 if inputs.is_some() {
                     let states = |values: &Tensor| values.narrow(-1, 0, c as i64);
@@ -260,7 +266,7 @@ impl Tangents for TorchTangents<'_> {
 }
 
 fn to_vec(tensor: &Tensor) -> Vec<f64> {
-    let flat = tensor.contiguous().view([-1]).to_device(Device::Cpu).to_kind(Kind::Double);
+    let flat = tensor.contiguous().view([-1]).to_device(tch::Device::Cpu).to_kind(Kind::Double);
     let mut values = vec![0.0; flat.numel()];
     let count = values.len();
     flat.copy_data(&mut values, count);

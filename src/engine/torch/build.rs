@@ -1,0 +1,24 @@
+//! The engine for the model that settings name.
+
+use super::rollout::Torch;
+use crate::engine::Engine;
+use crate::engine::device::Device;
+use crate::engine::settings::Precision;
+use crate::models;
+use crate::schema::StateShape;
+use crate::solve::Tableau;
+
+/// Whether libtorch is part of this build.
+pub const HAS_TORCH: bool = true;
+
+/// The engine for `model` of states of that shape under so many inputs; none in a build without libtorch.
+pub(crate) fn engine(
+    model: &models::Settings,
+    (state, inputs): (&StateShape, usize),
+    method: (Tableau, usize),
+    device: Device,
+    precision: Precision,
+) -> Option<Box<dyn Engine>> {
+    let model = models::tensors::build(model, state, inputs);
+    Some(Box::new(Torch::new(model, method, device, precision, !state.space.is_empty())))
+}

@@ -1,0 +1,13 @@
+//! The engine on libtorch: autograd through the rollout, on the CPU or on a CUDA device. In a build without the feature `torch`, `no_torch`
+//! stands in its place.
+
+mod threads;
+mod cuda;
+mod rollout;
+mod build;
+
+pub use build::HAS_TORCH;
+pub(crate) use build::engine;
+pub(crate) use cuda::{cuda_devices, cuda_problem};
+pub use rollout::Torch;
+pub(crate) use threads::one_thread_each;
