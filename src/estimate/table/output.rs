@@ -61,7 +61,7 @@ pub struct Manifest {
     pub files: Vec<FileEntry>,
 }
 
-/// The end of the names of the columns with Cramér-Rao bounds.
+/// The suffix of the columns with Cramér-Rao bounds.
 const CRLB: &str = "crlb";
 
 /// The part of a manifest that every format version has.
@@ -72,7 +72,7 @@ struct Header {
 }
 
 impl Manifest {
-    /// The end of the name of the columns with Cramér-Rao bounds.
+    /// The suffix of the columns with Cramér-Rao bounds, in this version of the format.
     fn crlb(&self) -> &'static str {
         if self.format.major < 3 { "bound" } else { CRLB }
     }
@@ -226,7 +226,7 @@ fn noise_name(channel: &Quantity) -> String {
     format!("noise_{}", channel.name)
 }
 
-/// The column that a table of estimates of these `parameters` and `channels` would have twice, if any.
+/// A column that a table of estimates of these parameters and channels would have twice.
 pub(crate) fn repeated_column(
     parameters: &[Quantity],
     channels: &[Quantity],
