@@ -50,7 +50,7 @@ pub enum Error {
     },
     /// A file was changed or damaged after the dataset was written.
     #[error(
-        "{path}: SHA-256 is {found}; expected {expected} as the manifest states: restore the file, or make the dataset again with `--force generate` or `--force import`"
+        "{path}: SHA-256 is {found}; expected {expected} as the manifest states: restore the file, or make the dataset again by forcing the stage `generate` or `import`"
     )]
     Digest {
         /// The file or directory.

@@ -29,7 +29,7 @@ use crate::{atomic, regular, seal};
 
 const MANIFEST_FILE: &str = "manifest.json";
 /// The remedy for damaged estimates.
-const REMEDY: &str = "make them again with `--force estimate`";
+const REMEDY: &str = "make them again by forcing the stage `estimate`";
 
 /// `manifest.json` of a directory of estimates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
