@@ -2,7 +2,7 @@
 
 use approx::assert_relative_eq;
 use paramill::engine::{
-    self, Batch, Compute, DeviceChoice, Engine, EngineChoice, Native, Precision, Segment, Solver, Tangents, With,
+    self, Batch, Compute, DeviceChoice, Engine, EngineChoice, Native, Precision, Segment, Solver, Tangents, Wrt,
 };
 use paramill::models::{self, Mlp, Model};
 use paramill::random::Stream;
@@ -225,7 +225,7 @@ fn tangents_with_respect_to_initial_states_agree_with_finite_differences() {
         let basis = weights(layers, between.len(), 3, &mut stream);
         let contexts = [0.3, -0.8, 1.2, 0.1];
         let shared = engine.tangents(&basis, 2);
-        let (predictions, tangents) = shared.roll_out_with(With::ContextAndInitial, &contexts, &batch);
+        let (predictions, tangents) = shared.roll_out_wrt(Wrt::ContextAndInitial, &contexts, &batch);
         let (alone, of_context) = shared.roll_out(&contexts, &batch);
         assert!(difference(&predictions, &alone) < 1e-14);
         let behind: Vec<f64> = tangents.chunks(4).flat_map(|of_value| &of_value[..2]).copied().collect();
@@ -411,7 +411,7 @@ fn tangents_of_weights_that_are_curved_in_the_context_agree_with_finite_differen
         };
         let contexts = [0.3, -0.8, 1.2, 0.1];
         let curved = engine::Linearised::new(engine, 2, weights_at);
-        let (predictions, tangents) = curved.roll_out_with(With::ContextAndInitial, &contexts, &batch);
+        let (predictions, tangents) = curved.roll_out_wrt(Wrt::ContextAndInitial, &contexts, &batch);
         for (found, decoded) in predictions.iter().zip(engine.predict(&decode(&contexts), &batch)) {
             assert_relative_eq!(found, &decoded, max_relative = 1e-12, epsilon = 1e-12);
         }

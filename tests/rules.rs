@@ -8,6 +8,8 @@ mod curved;
 mod model;
 #[path = "rules/networks.rs"]
 mod networks;
+#[path = "rules/pipelines.rs"]
+mod pipelines;
 
 use approx::assert_relative_eq;
 use curved::Curved;

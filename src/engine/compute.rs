@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Engine;
 use super::device::{Device, DeviceChoice};
 use super::devices::{BUILD_WITH_TORCH, DeviceError, WITHOUT_TORCH};
 use super::native::Native;
+use super::rollouts::Engine;
 use super::settings::{Precision, Solver};
 use super::torch::{self, HAS_TORCH, one_thread_each};
 use crate::models;
@@ -150,5 +150,18 @@ impl fmt::Display for EngineChoice {
             EngineChoice::Native => "native",
             EngineChoice::Torch => "torch",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_differentiates_through_adaptation_is_computed_by_torch() {
+        let chosen = |engine| Compute { device: DeviceChoice::Cpu, engine }.with_autograd().map(|it| it.engine);
+        assert_eq!(chosen(EngineChoice::Auto), Ok(EngineChoice::Torch));
+        assert_eq!(chosen(EngineChoice::Torch), Ok(EngineChoice::Torch));
+        assert!(chosen(EngineChoice::Native).unwrap_err().to_string().contains("engine native was asked for"));
     }
 }

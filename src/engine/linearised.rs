@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::batch::Batch;
-use super::{Engine, Tangents, With};
+use super::rollouts::{Engine, Tangents, Wrt};
 
 /// Weights and their tangents `[1 + d, P]` at a context `[d]`.
 type WeightsAt<'a> = Box<dyn Fn(&[f64]) -> Vec<f64> + Sync + 'a>;
@@ -31,12 +31,12 @@ impl<'a> Linearised<'a> {
 }
 
 impl Tangents for Linearised<'_> {
-    fn roll_out_with(&self, with: With, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
+    fn roll_out_wrt(&self, wrt: Wrt, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
         let d = self.context_dimension;
         let here = vec![0.0; d];
         let of_environment = |e: usize| {
             let basis = (self.weights_at)(&contexts[e * d..(e + 1) * d]);
-            self.engine.tangents(&basis, d).roll_out_with(with, &here, &batch.environment(e))
+            self.engine.tangents(&basis, d).roll_out_wrt(wrt, &here, &batch.environment(e))
         };
         let parts: Vec<(Vec<f64>, Vec<f64>)> =
             (0..batch.environments).into_par_iter().with_max_len(1).map(of_environment).collect();

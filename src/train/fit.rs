@@ -1,8 +1,8 @@
 //! The fit loop.
 
-use super::Error;
 use super::data::{SplitData, draw_restarts, restart_probability};
 use super::descent::{Descent, Moving};
+use super::error::Error;
 use super::settings::{Contexts, Schedule, Settings};
 use crate::checkpoint::{Best, LogRecord, StopReason, TrainingState, TrainingStore};
 use crate::engine;

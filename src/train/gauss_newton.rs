@@ -3,7 +3,7 @@
 //! Minimises `|r|^2 + n lambda Omega + n lambda_xi sum_e |xi_e|^2`, `r [n]` the residuals on whole training trajectories, by the
 //! steps of a [`LinearModel`]. Its damping follows the gain ratio, the decrease found over the decrease expected (Nielsen 1999).
 
-use super::Error;
+use super::error::Error;
 use super::fit::Fit;
 use super::linear_model::{LinearModel, Step};
 use super::settings::Contexts;

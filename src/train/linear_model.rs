@@ -211,17 +211,21 @@ impl<'a> LinearModel<'a> {
             .map(|(GramProduct { weights, shares, factors }, weighed)| {
                 let ready = || &self.grams.iter().find(|(columns, _)| columns == weights).expect("made in `new`").1;
                 let (gram, share) = weighed.as_ref().map_or_else(|| (ready(), shares[0]), |gram| (gram, 1.0));
-                Part { gram, share, factors, size: factors.len() / self.environments.len() }
+                Part { gram, share, factors: by_pairs(factors, self.environments.len()) }
             })
             .collect();
-        let d = self.rule.context_size();
+        let (count, d) = (self.environments.len(), self.rule.context_size());
         Symmetric::new(self.jacobian.residuals.len(), |rows, columns| {
+            let blocks: Vec<(MatRef<f64>, &Part)> =
+                parts.iter().map(|part| (part.gram.block(&rows, &columns), part)).collect();
             Mat::from_fn(rows.len(), columns.len(), |i, j| {
-                let (i, j) = (rows.start + i, columns.start + j);
-                let [e, f] = [i, j].map(|i| self.jacobian.environments[i]);
-                let value: f64 = parts.iter().map(|part| part.at([i, j], [e, f])).sum();
+                let residuals = [rows.start + i, columns.start + j];
+                let [e, f] = residuals.map(|i| self.jacobian.environments[i]);
+                let of_part =
+                    |(block, part): &(MatRef<f64>, &Part)| block[(i, j)] * part.share * part.factors[e * count + f];
+                let value: f64 = blocks.iter().map(of_part).sum();
                 match &self.by_context {
-                    Some(along) if e == f => value + dot(along, [i, j], d) * shares.contexts,
+                    Some(along) if e == f => value + dot(along, residuals, d) * shares.contexts,
                     _ => value,
                 }
             })
@@ -262,16 +266,13 @@ impl<'a> LinearModel<'a> {
 struct Part<'a> {
     gram: &'a Symmetric,
     share: f64,
-    /// `c [E, m]`, and `m`.
-    factors: &'a [f64],
-    size: usize,
+    /// `c_e . c_f [E, E]`.
+    factors: Vec<f64>,
 }
 
-impl Part<'_> {
-    /// What it adds for two residuals of these environments.
-    fn at(&self, [i, j]: [usize; 2], environments: [usize; 2]) -> f64 {
-        self.gram.at(i, j) * self.share * dot(self.factors, environments, self.size)
-    }
+/// `c_e . c_f [E, E]` of `c [E, m]`.
+fn by_pairs(factors: &[f64], count: usize) -> Vec<f64> {
+    (0..count * count).map(|pair| dot(factors, [pair / count, pair % count], factors.len() / count)).collect()
 }
 
 /// The product of two rows of a matrix of `width` columns.

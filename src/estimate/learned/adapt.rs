@@ -30,7 +30,7 @@ use super::adaptation::Adaptation;
 use super::minimizer::{Iterate, Minimizer};
 use super::weights::Weights;
 use crate::checkpoint::{StoredModel, Units};
-use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, With};
+use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, Wrt};
 use crate::estimate::settings::{InitialState, Loss, Settings};
 use crate::estimate::table::row::Status;
 
@@ -95,9 +95,9 @@ impl<'a> Adapter<'a> {
         let coarse = self.coarse.as_ref().map(|coarse| self.model.tangents(coarse.as_ref()));
         let rough =
             Settings { tolerance: f64::max(self.settings.tolerance, COARSE_TOLERANCE), ..self.settings.clone() };
-        let with = match self.settings.initial_state() {
-            InitialState::Observed => With::Context,
-            InitialState::Estimated => With::ContextAndInitial,
+        let wrt = match self.settings.initial_state() {
+            InitialState::Observed => Wrt::Context,
+            InitialState::Estimated => Wrt::ContextAndInitial,
         };
         supports
             .par_chunks(together)
@@ -109,7 +109,7 @@ impl<'a> Adapter<'a> {
                 let start = &self.start;
                 let weights = &even.with_channel_weights(channel_weights);
                 let chunk =
-                    Chunk { tangents, with, d, start, points, channel_weights, batch, supports, weights, settings };
+                    Chunk { tangents, wrt, d, start, points, channel_weights, batch, supports, weights, settings };
                 let fitted = match &coarse {
                     None => chunk.fit(chunk.first_guess(), &vec![true; supports.len()]),
                     Some(coarse) => {
@@ -150,7 +150,7 @@ fn spread(contexts: &[f64], d: usize) -> Vec<Vec<f64>> {
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk<'a> {
     pub(crate) tangents: &'a dyn Tangents,
-    pub(crate) with: With,
+    pub(crate) wrt: Wrt,
     pub(crate) d: usize,
     pub(crate) start: &'a [f64],
     pub(crate) points: usize,
@@ -164,15 +164,15 @@ pub(crate) struct Chunk<'a> {
 impl Chunk<'_> {
     /// Tangents of each value.
     fn tangent_count(&self) -> usize {
-        self.with.count(self.d, self.batch.channels)
+        self.wrt.count(self.d, self.batch.channels)
     }
 
     /// Unknowns that a fit starts from, of each environment: the context of one that nothing is known of, and states as they were observed.
     pub(crate) fn first_guess(&self) -> Vec<DVector<f64>> {
         let guess = |support: &Support| {
-            let states = match self.with {
-                With::Context => Vec::new(),
-                With::ContextAndInitial => support.initial_guess(),
+            let states = match self.wrt {
+                Wrt::Context => Vec::new(),
+                Wrt::ContextAndInitial => support.initial_guess(),
             };
             DVector::from_iterator(self.d + states.len(), self.start.iter().copied().chain(states))
         };
@@ -230,21 +230,21 @@ impl Chunk<'_> {
             context.copy_from_slice(&unknowns.as_slice()[..self.d]);
         }
         let mut unwanted = (0..self.supports.len()).filter(|&e| !wanted(e)).peekable();
-        if self.with == With::Context && unwanted.peek().is_none() {
-            return self.tangents.roll_out_with(self.with, &contexts, self.batch);
+        if self.wrt == Wrt::Context && unwanted.peek().is_none() {
+            return self.tangents.roll_out_wrt(self.wrt, &contexts, self.batch);
         }
         let mut batch = self.batch.clone();
         // Where environments are computed one by one, those that go on longest hold up no others.
         unwanted.for_each(|e| batch.blank(e));
-        if self.with == With::Context {
-            return self.tangents.roll_out_with(self.with, &contexts, &batch);
+        if self.wrt == Wrt::Context {
+            return self.tangents.roll_out_wrt(self.wrt, &contexts, &batch);
         }
         let of_environment = batch.rows * batch.channels;
         for (initial, unknowns) in batch.initial.chunks_exact_mut(of_environment).zip(unknowns) {
             let states = &unknowns.as_slice()[self.d..];
             initial[..states.len()].copy_from_slice(states);
         }
-        self.tangents.roll_out_with(self.with, &contexts, &batch)
+        self.tangents.roll_out_wrt(self.wrt, &contexts, &batch)
     }
 
     /// Fits from the unknowns `start` of each environment that is `wanted`; what is said of the others means nothing.
@@ -255,7 +255,7 @@ impl Chunk<'_> {
             .into_iter()
             .enumerate()
             .map(|(e, start)| {
-                let priors = self.supports[e].priors(self.with);
+                let priors = self.supports[e].priors(self.wrt);
                 let iterate = self.iterate(e, start, &predictions, &tangents);
                 let mut minimizer = Minimizer::begin(iterate, self.d, self.supports[e].points(), priors, self.settings);
                 if !wanted[e] {
@@ -357,7 +357,7 @@ impl Chunk<'_> {
                 }
             }
         }
-        if self.with == With::ContextAndInitial {
+        if self.wrt == Wrt::ContextAndInitial {
             let observed = self.supports[e].trajectories.iter().flat_map(|it| &it.states[..channels]);
             for (place, observed) in observed.enumerate().filter(|(_, observed)| !observed.is_nan()) {
                 let (weight, residual) = (self.weights.first[e][place], unknowns[d + place] - observed);
@@ -375,9 +375,9 @@ impl Chunk<'_> {
         let channels = self.batch.channels;
         let of_row = self.batch.steps * channels;
         let found = minimizer.finish();
-        let initial_states = support.trajectories.iter().enumerate().map(|(b, trajectory)| match self.with {
-            With::Context => trajectory.states[..channels].to_vec(),
-            With::ContextAndInitial => found.unknowns[self.d + b * channels..][..channels].to_vec(),
+        let initial_states = support.trajectories.iter().enumerate().map(|(b, trajectory)| match self.wrt {
+            Wrt::Context => trajectory.states[..channels].to_vec(),
+            Wrt::ContextAndInitial => found.unknowns[self.d + b * channels..][..channels].to_vec(),
         });
         let predictions = support.trajectories.iter().enumerate().map(|(b, trajectory)| {
             predictions[b * of_row..b * of_row + trajectory.len().saturating_sub(1) * channels].to_vec()

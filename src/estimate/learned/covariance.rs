@@ -40,7 +40,7 @@ impl Chunk<'_> {
             let of_environment = e * self.batch.values_per_environment();
             let typical = squared.later[of_environment..].iter().take(self.batch.values_per_environment());
             let (sum, present) = typical.filter(|it| **it > 0.0).fold((0.0, 0.0), |(s, n), it| (s + it, n + 1.0));
-            for prior in self.supports[e].priors(self.with) {
+            for prior in self.supports[e].priors(self.wrt) {
                 let k = self.d + prior.place;
                 let weight = sum / present / prior.std_dev.powi(2);
                 a[(k, k)] += weight;

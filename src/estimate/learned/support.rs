@@ -2,7 +2,7 @@
 
 use super::minimizer::Prior;
 use crate::checkpoint::Units;
-use crate::engine::{Segment, With};
+use crate::engine::{Segment, Wrt};
 use crate::estimate::settings::InitialState;
 use crate::schema::Trajectory;
 
@@ -65,8 +65,8 @@ impl Support {
     }
 
     /// Priors of the initial values that are unknown and were not observed, by their place among the initial states `[B, C]`.
-    pub(crate) fn priors(&self, with: With) -> Vec<Prior> {
-        if with == With::Context {
+    pub(crate) fn priors(&self, wrt: Wrt) -> Vec<Prior> {
+        if wrt == Wrt::Context {
             return Vec::new();
         }
         let first = self.trajectories.iter().flat_map(|it| it.states[..it.channels()].iter().enumerate());

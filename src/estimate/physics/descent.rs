@@ -124,7 +124,7 @@ impl Fitter<'_> {
     /// rollout. Status and reason if it is no minimum.
     fn descend(&mut self, pass: &mut Pass, start: Iterate) -> (Iterate, Option<End>) {
         let mut iterate = start;
-        let mut damping = Damping::relative();
+        let mut damping = Damping::default();
         let stopped = |reason: &str| Some((Status::NotConverged, reason.to_owned()));
         let resolution = self.resolution(pass.rtol);
         // Whether damped steps are too short, though the undamped one is not.
@@ -137,8 +137,8 @@ impl Fitter<'_> {
             let active = self.experiment.active_bounds(&iterate.unknowns, &iterate.normal);
             let damped = iterate.normal.step(damping.value, &active).map(|step| bounded(step, &active));
             let Some(damped) = damped else {
-                damping.refused();
-                if damping.is_spent() {
+                damping.reject();
+                if damping.is_exhausted() {
                     return (iterate, stopped("the normal equations cannot be solved"));
                 }
                 continue;
@@ -168,15 +168,15 @@ impl Fitter<'_> {
             match tried {
                 Some(better) => {
                     if is_stuck {
-                        damping = Damping::relative();
+                        damping = Damping::default();
                     }
-                    damping.taken(iterate.normal.squares - better.normal.squares, predicted);
+                    damping.accept(iterate.normal.squares - better.normal.squares, predicted);
                     is_stuck = false;
                     iterate = better;
                 }
                 None => {
-                    damping.refused();
-                    if damping.is_spent() {
+                    damping.reject();
+                    if damping.is_exhausted() {
                         return (iterate, stopped("no step decreases the error any more"));
                     }
                 }
