@@ -3,7 +3,7 @@
 # make build-light  the same without libtorch, which models of fields and GPUs need
 # make test         everything that must hold: formatting, clippy, unit, integration, property and interop tests, without libtorch too
 # make bench        how fast it is, beside its peers      make lint     formatting and clippy alone
-# make schemas      the JSON Schemas in schemas/ anew from the types
+# make schemas      the JSON Schemas in schemas/ and the reference pages in docs/reference/ anew from the program
 #
 # All that is fetched goes to .tools/ (git-ignored): libtorch from PyPI, cmake too where there is none of 3.26 or later, and a Python
 # environment for the tests.
@@ -103,6 +103,7 @@ bench: build .tools/peers/ready
 
 schemas: build
 	target/release/paramill schema --write schemas
+	target/release/paramill reference --write docs/reference
 
 clean:
 	cargo clean

@@ -186,7 +186,7 @@ fn the_reference_pages_are_those_that_the_program_writes() {
     for entry in fs::read_dir(place.path()).unwrap() {
         let written = entry.unwrap().path();
         let stored = root().join("docs/reference").join(written.file_name().unwrap());
-        let remedy = "is out of date: run `target/release/paramill reference --write docs/reference`";
+        let remedy = "is out of date: run `make schemas`";
         assert!(fs::read_to_string(&stored).unwrap_or_default() == read(&written), "{} {remedy}", stored.display());
         count += 1;
     }
