@@ -24,7 +24,7 @@ const MANIFEST_FILE: &str = "manifest.json";
 pub(crate) const WEIGHTS_FILE: &str = "weights.safetensors";
 pub(crate) const LOG_FILE: &str = "training-log.csv";
 /// What to do about a manifest that cannot be trusted.
-const REMEDY: &str = "restore the files, or make the model again with `--force train`";
+const REMEDY: &str = "restore the files, or make the model again by its stage train";
 /// Name of the map's file in a model directory.
 pub const MAP_FILE: &str = "map.json";
 
@@ -235,7 +235,7 @@ fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<
         return Err(invalid(
             found,
             format!(
-                "a file of {} bytes; restore it, or make it again with `--force train` (map.json: `--force map`)",
+                "a file of {} bytes; restore it, or make it again by its stage: train, or map for map.json",
                 entry.bytes
             ),
         ));
@@ -244,7 +244,7 @@ fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<
     let sha256 = sha256(&bytes);
     if sha256 != entry.sha256 {
         let expected = format!(
-            "sha256 {}; restore the file, or make it again with `--force train` (map.json: `--force map`)",
+            "sha256 {}; restore the file, or make it again by its stage: train, or map for map.json",
             entry.sha256
         );
         return Err(invalid(format!("sha256 {sha256}"), expected));

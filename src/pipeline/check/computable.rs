@@ -13,7 +13,7 @@ pub(crate) fn uncomputable(document: &Document, settings: &train::Settings) -> O
         place: document.value_place(&path),
         key: path.join("."),
         found: "a model of fields".to_owned(),
-        expected: format!("\"mlp\": {WITHOUT_TORCH}, which models of fields need"),
+        expected: format!("none, for {WITHOUT_TORCH}, which computes them"),
         remedy: BUILD_WITH_TORCH.to_owned(),
     })
 }
