@@ -26,7 +26,7 @@ fn weights(count: usize) -> Vec<f64> {
 fn benchmarks(criterion: &mut Criterion) {
     let (model, tableau) = (Mlp::new(2, 0, 4, 64), Solver::Rk4.tableau(1));
     let engines: [Box<dyn Engine>; 2] = [
-        Box::new(Native::<f32>::new(&model, tableau)),
+        Box::new(Native::<f32>::new(&model, tableau.clone())),
         Box::new(Torch::new(Box::new(model), (tableau, 1), Device::Cpu, Precision::F32, false)),
     ];
     for engine in &engines {

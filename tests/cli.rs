@@ -298,7 +298,20 @@ fn problems_as_json_have_the_fields_of_the_lines() {
 #[test]
 fn help_texts() {
     let root = house(PIPELINE);
-    for name in ["", "run", "check", "show", "import", "predict", "schema", "list", "dataset"] {
+    for name in [
+        "",
+        "run",
+        "check",
+        "show",
+        "import",
+        "predict",
+        "schema",
+        "list",
+        "dataset",
+        "reference",
+        "completions",
+        "man",
+    ] {
         let arguments: Vec<&str> = [name, "--help"].into_iter().filter(|argument| !argument.is_empty()).collect();
         let output = paramill(root.path(), &arguments);
         assert_eq!(output.status.code(), Some(0));
@@ -307,6 +320,41 @@ fn help_texts() {
     let version = stdout(&paramill(root.path(), &["--version"]));
     let with = if HAS_TORCH { "with" } else { "without" };
     assert_eq!(version, format!("paramill {} ({with} libtorch)\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn completions_name_every_command_in_every_shell() {
+    let root = house(PIPELINE);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = paramill(root.path(), &["completions", shell]);
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{shell}");
+        let script = stdout(&output);
+        let commands = paramill::cli::command();
+        for command in commands.get_subcommands() {
+            assert!(script.contains(command.get_name()), "{shell}: {}", command.get_name());
+        }
+        assert!(script.contains("workspace") && script.contains("regenerate"), "{shell}");
+    }
+    let script = stdout(&paramill(root.path(), &["completions", "bash"]));
+    fs::write(root.path().join("paramill.bash"), script).unwrap();
+    // As an interactive bash asks: the words so far, the index of the last of them.
+    let asked = "source paramill.bash; COMP_WORDS=(paramill dataset reg); COMP_CWORD=2; _paramill paramill reg dataset; echo ${COMPREPLY[@]}";
+    let bash = std::process::Command::new("bash").args(["-c", asked]).current_dir(root.path()).output().unwrap();
+    assert_eq!((stdout(&bash), stderr(&bash)), ("regenerate\n".to_owned(), String::new()));
+}
+
+#[test]
+fn every_command_has_a_page_of_the_manual() {
+    let root = house(PIPELINE);
+    let output = paramill(root.path(), &["man", "--write", "man1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for name in ["paramill", "paramill-run", "paramill-dataset", "paramill-dataset-verify", "paramill-man"] {
+        let page = fs::read_to_string(root.path().join(format!("man1/{name}.1"))).unwrap();
+        assert!(page.contains(&format!(".TH {name} 1")) && page.contains("paramill"), "{name}: {page}");
+    }
+    assert_eq!(fs::read_dir(root.path().join("man1")).unwrap().count(), stdout(&output).lines().count());
+    let page = stdout(&paramill(root.path(), &["man"]));
+    assert_eq!(page, fs::read_to_string(root.path().join("man1/paramill.1")).unwrap());
 }
 
 #[test]
@@ -320,6 +368,9 @@ fn wrong_arguments_exit_with_2() {
         vec!["run", "pairs.toml", "--stage", "report"],
         vec!["list", "planets"],
         vec!["schema", "pipelin"],
+        vec!["reference"],
+        vec!["reference", "setting"],
+        vec!["completions", "tcsh"],
         vec!["grind"],
     ] {
         let output = paramill(root.path(), &arguments);

@@ -342,7 +342,7 @@ fn the_schema_accepts_what_can_be_run_and_refuses_the_rest() {
     let schema = jsonschema::validator_for(&schema).unwrap();
     let document = |text: &str| serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap()).unwrap();
     assert!(schema.is_valid(&document(SETTINGS)));
-    let resolved = settings(SETTINGS).resolved(paramill::systems::find("lotka-volterra").unwrap());
+    let resolved = settings(SETTINGS).resolved(&paramill::systems::find("lotka-volterra").unwrap());
     assert!(schema.is_valid(&serde_json::to_value(&resolved).unwrap()));
     assert_eq!(serde_json::from_value::<Settings>(serde_json::to_value(&resolved).unwrap()).unwrap(), resolved);
     for (valid, broken) in [

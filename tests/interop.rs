@@ -23,10 +23,11 @@ fn python() -> PathBuf {
     python
 }
 
-/// Runs a script of `tests/interop/` and returns what it prints.
+/// Runs a script of `tests/interop/` in the root of the repository and returns what it prints.
 fn run(script: &str, argument: &Path) -> String {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop").join(script);
-    let output = Command::new(python()).arg("-B").arg(&script).arg(argument).output().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let script = root.join("tests/interop").join(script);
+    let output = Command::new(python()).current_dir(root).arg("-B").arg(&script).arg(argument).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {errors}", script.display());
     String::from_utf8(output.stdout).unwrap()
@@ -43,6 +44,11 @@ fn python_reads_both_copies_of_a_dataset() {
     manifest.parameters[0].name = "length".to_owned();
     let splits = [(Split::Train, shared_grid(4)), (Split::Adapt, ragged())];
     assert_eq!(read_in_python(&directory, &manifest, &splits), SAME);
+}
+
+#[test]
+fn python_opens_the_sample_as_the_pages_say() {
+    assert_eq!(run("pages.py", Path::new("docs/guides/publishing.md")), "1 block opened the sample\n");
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn row(environment: String, context: Vec<f64>, parameters: Vec<ParameterEstimate
         trajectory_mape: 0.21,
         test_mse: None,
         points: 38,
-        degrees: 36.0,
+        degrees_of_freedom: 36.0,
         iterations: 7,
         in_hull: None,
     }

@@ -1,6 +1,7 @@
 //! Every system against SciPy or NumPy, at a known cost.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use paramill::progress::Interrupt;
 use paramill::solve::{Adaptive, DOP853, Tolerance, Work};
@@ -34,8 +35,9 @@ const REFERENCES: [(&str, &str); 3] = [
 
 /// The vector field of a system under one of its presets.
 fn field_of(system: &str, preset: &str) -> VectorField {
-    match systems::find(system).and_then(|system| system.preset(preset)).map(|preset| preset.dynamics) {
-        Some(Dynamics::Field(field)) => field,
+    let found = systems::find(system).unwrap();
+    match found.preset(preset).map(|preset| &preset.dynamics) {
+        Some(Dynamics::Field(field)) => Arc::clone(field),
         _ => panic!("{system} has no field under {preset}"),
     }
 }

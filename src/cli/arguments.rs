@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 use crate::dataset::ExportFormat;
 use crate::engine::{DeviceChoice, EngineChoice, HAS_TORCH};
@@ -50,6 +51,9 @@ pub enum Command {
     List(List),
     #[command(subcommand)]
     Dataset(DatasetCommand),
+    Reference(Reference),
+    Completions(Completions),
+    Man(Man),
 }
 
 impl Command {
@@ -60,7 +64,11 @@ impl Command {
             Command::Predict(command) => command.json,
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,
-            Command::Schema(_) | Command::Import(_) => false,
+            Command::Schema(_)
+            | Command::Import(_)
+            | Command::Reference(_)
+            | Command::Completions(_)
+            | Command::Man(_) => false,
             Command::List(command) => command.json,
             Command::Dataset(DatasetCommand::Diff(command)) => command.json,
             Command::Dataset(DatasetCommand::Regenerate(command)) => command.json,
@@ -278,10 +286,18 @@ pub struct List {
     pub json: bool,
 }
 
+const VERIFY_EXAMPLES: &str = "\
+Example:
+  paramill dataset verify datasets/lv-sample
+
+Every problem is reported. The exit code is 3 if there is any, else 0.";
+
 /// Look into datasets, verify, compare, merge, split and export them, or make one again
 #[derive(Debug, Subcommand)]
 pub enum DatasetCommand {
     Show(ShowDataset),
+    /// Verify datasets: digests, shapes, order of times, duplicates, leaks between splits
+    #[command(after_help = VERIFY_EXAMPLES)]
     Verify(Check),
     Seal(Seal),
     Merge(Merge),
@@ -364,13 +380,14 @@ pub struct SplitDataset {
 }
 
 const EXPORT_EXAMPLES: &str = "\
-Example:
+Examples:
   paramill dataset export datasets/lv-demo --to /tmp/lv-demo-csv
   paramill dataset export datasets/gs --format pdebench --to /tmp/gs-pdebench
 
-csv       SPLIT.csv: a row a sample (of fields: a row a sample and point)
-netcdf    SPLIT.nc: netCDF-4 with coordinates and units, for xarray and netCDF4
-pdebench  SPLIT.hdf5: `tensor` [trajectory, time, x, y, channel] (without a grid [trajectory, time, channel]) and its coordinates
+Formats:
+  csv       SPLIT.csv: a row a sample (of fields: a row a sample and point)
+  netcdf    SPLIT.nc: netCDF-4 with coordinates and units, for xarray and netCDF4
+  pdebench  SPLIT.hdf5: `tensor` [trajectory, time, x, y, channel] (without a grid [trajectory, time, channel]) and its coordinates
 
 Often no export is needed: hdf5/*.h5 of a dataset opens in netCDF4, xarray and The Well's loader, data/*.parquet in polars, duckdb and the
 Hugging Face library.";
@@ -434,6 +451,53 @@ pub struct Regenerate {
     pub json: bool,
 }
 
+const REFERENCE_EXAMPLES: &str = "\
+Examples:
+  paramill reference settings
+  paramill reference --write docs/reference";
+
+/// Print a page of the reference, in Markdown, or write all pages
+#[derive(Debug, Args)]
+#[command(after_help = REFERENCE_EXAMPLES)]
+pub struct Reference {
+    /// The page
+    #[arg(required_unless_present = "write")]
+    pub page: Option<ReferencePage>,
+    /// Write every page to DIR/PAGE.md
+    #[arg(long, value_name = "DIR", conflicts_with = "page")]
+    pub write: Option<PathBuf>,
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  paramill completions bash > ~/.local/share/bash-completion/completions/paramill
+  paramill completions zsh > ~/.zfunc/_paramill
+  paramill completions fish > ~/.config/fish/completions/paramill.fish
+
+A new shell then completes commands, options and their values. Zsh looks in ~/.zfunc where ~/.zshrc has `fpath+=~/.zfunc` before `compinit`.";
+
+/// Print the script that completes commands and options in a shell
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub struct Completions {
+    /// The shell
+    pub shell: Shell,
+}
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  paramill man | man -l -
+  paramill man --write ~/.local/share/man/man1";
+
+/// Print the manual page, or write one of every command
+#[derive(Debug, Args)]
+#[command(after_help = MAN_EXAMPLES)]
+pub struct Man {
+    /// Write every page to DIR: paramill.1, paramill-run.1 and so on
+    #[arg(long, value_name = "DIR")]
+    pub write: Option<PathBuf>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Listed {
     /// Systems that [generate] can simulate
@@ -444,6 +508,16 @@ pub enum Listed {
     Rules,
     /// Engines that compute rollouts
     Engines,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReferencePage {
+    /// The commands and their options
+    CommandLine,
+    /// What a pipeline file may say
+    Settings,
+    /// The built-in systems, and the solvers
+    Systems,
 }
 
 impl ValueEnum for ExportFormat {

@@ -1,5 +1,7 @@
 //! `paramill list`.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -34,7 +36,7 @@ pub fn list(command: &List) -> Result<u8, Error> {
 
 fn systems() -> Vec<Item> {
     let item =
-        |system: &&systems::System| Item { name: system.name.to_owned(), description: system.description.to_owned() };
+        |system: &Arc<systems::System>| Item { name: system.name.clone(), description: system.description.clone() };
     systems::all().iter().map(item).collect()
 }
 

@@ -13,13 +13,21 @@ pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod predict;
 pub(crate) mod schema;
+pub(crate) mod completions;
+pub(crate) mod man;
+pub(crate) mod reference;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::pipeline::Error;
 use arguments::{Arguments, Command};
+
+/// The command line as clap knows it: what completions, manual and reference are made from.
+pub fn command() -> clap::Command {
+    Arguments::command()
+}
 
 /// Parses the process's arguments and does what they say.
 pub fn main() -> ExitCode {
@@ -47,6 +55,9 @@ pub fn main() -> ExitCode {
         Command::Schema(command) => schema::schema(&command),
         Command::List(command) => list::list(&command),
         Command::Dataset(command) => dataset::dataset(&command, arguments.quiet),
+        Command::Reference(command) => reference::reference(&command),
+        Command::Completions(command) => completions::completions(&command),
+        Command::Man(command) => man::man(&command),
     };
     ExitCode::from(done.unwrap_or_else(|error| {
         if as_json {

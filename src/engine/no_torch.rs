@@ -14,7 +14,7 @@ pub const HAS_TORCH: bool = false;
 pub(crate) fn engine(
     _: &models::Settings,
     _: (&StateShape, usize),
-    _: (&'static Tableau, usize),
+    _: (Tableau, usize),
     _: Device,
     _: Precision,
 ) -> Option<Box<dyn Engine>> {

@@ -22,14 +22,13 @@ pub enum Solver {
 
 impl Solver {
     /// The method that takes `substeps` equal steps of this one at a time.
-    pub fn tableau(self, substeps: usize) -> &'static Tableau {
-        let one = match self {
+    pub fn tableau(self, substeps: usize) -> Tableau {
+        let one: &Tableau = match self {
             Solver::Euler => &solve::EULER,
             Solver::Rk4 => &solve::RK4,
             Solver::Rk38 => &solve::RK38,
         };
-        // Leaked: a method lives as long as the process, and there are few.
-        if substeps == 1 { one } else { Box::leak(Box::new(one.repeated(substeps))) }
+        one.repeated(substeps)
     }
 }
 

@@ -1,27 +1,29 @@
-//! Estimates splits block by block, whatever the estimator; and the checks that come before.
-
-use super::settings::{InitialState, Settings};
-use super::stream;
-use super::table::evaluation::{self, Evaluation};
-use super::table::row::Row;
-use super::table::{fitted, output};
+//! The loop over splits and blocks of environments, for every method, and the checks before it.
 
 use super::error::Error;
+use super::settings::{InitialState, Settings};
+use super::stream;
 use super::stream::Observed;
-use super::table::output::Outcome;
+use super::table::evaluation::{Evaluation, Tally};
+use super::table::fitted::FittedSamples;
+use super::table::output::{Outcome, Output};
+use super::table::row::Row;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::progress::{Event, Run};
 use crate::schema::{Input, Quantity, Split};
 
-/// Estimates the splits that `settings` name, a block of environments at a time, and finishes `output`.
+/// Estimates the splits that `settings` name with `estimate`, a block of environments at a time, and finishes `output`.
+///
+/// # Errors
+/// If the dataset has none of the splits, is unreadable, or the output cannot be written; on an interrupt; and those of `estimate`.
 pub(crate) fn estimate_splits(
     settings: &Settings,
     dataset: &Dataset,
-    mut output: output::Output,
+    mut output: Output,
     mut evaluation: Evaluation,
     run: &Run,
-    estimate: impl Fn(Split, Vec<Observed>) -> Result<Vec<(Row, fitted::Fit)>, Error>,
+    estimate: impl Fn(Split, Vec<Observed>) -> Result<Vec<(Row, FittedSamples)>, Error>,
 ) -> Result<Outcome, Error> {
     let splits: Vec<Split> =
         settings.splits.iter().copied().filter(|split| dataset.manifest().splits.contains_key(split)).collect();
@@ -34,19 +36,20 @@ pub(crate) fn estimate_splits(
         run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
         let mut writer = output.split(split)?;
         let mut fitted = if settings.fitted { Some(output.fitted(split)?) } else { None };
-        let mut rows_of_split = evaluation::Tally::default();
+        let mut tally = Tally::default();
         let mut done = 0;
         stream::for_each_block(dataset, split, |block| {
-            let go_on = || run.interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }));
-            go_on()?;
+            let not_interrupted =
+                || run.interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }));
+            not_interrupted()?;
             let estimated = estimate(split, block)?;
-            // What was asked to stop while it was estimated is not to be written.
-            go_on()?;
-            let (rows, fits): (Vec<Row>, Vec<fitted::Fit>) = estimated.into_iter().unzip();
-            rows.iter().for_each(|row| rows_of_split.add(row));
+            // Rows of an interrupted block may be incomplete.
+            not_interrupted()?;
+            let (rows, samples): (Vec<Row>, Vec<FittedSamples>) = estimated.into_iter().unzip();
+            rows.iter().for_each(|row| tally.add(row));
             writer.write(&rows)?;
             if let Some(fitted) = &mut fitted {
-                fits.iter().try_for_each(|fit| fitted.write(fit))?;
+                samples.iter().try_for_each(|samples| fitted.write(samples))?;
             }
             done += rows.len() as u64;
             run.emit(Event::Advance { done, note: String::new() });
@@ -56,15 +59,16 @@ pub(crate) fn estimate_splits(
         if let Some(fitted) = fitted {
             output.close_fitted(fitted)?;
         }
-        evaluation.add(split, &rows_of_split);
+        evaluation.add(split, &tally);
         run.emit(Event::End);
     }
     output.finish(evaluation)
 }
 
+/// Whether channels, inputs and parameters of the dataset are those that the model was trained on.
 pub(crate) fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result<(), Error> {
     let (of_dataset, of_model) = (dataset.manifest(), &model.manifest);
-    let say = |channels: &[Quantity], inputs: &[Input], parameters: &[Quantity]| {
+    let in_words = |channels: &[Quantity], inputs: &[Input], parameters: &[Quantity]| {
         let list = |quantities: &[Quantity]| {
             quantities.iter().map(|it| format!("{} [{}]", it.name, it.unit)).collect::<Vec<_>>().join(", ")
         };
@@ -77,8 +81,8 @@ pub(crate) fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result
         format!("channels {}{inputs} and parameters {}", list(channels), list(parameters))
     };
     let (found, expected) = (
-        say(&of_dataset.channels, &of_dataset.inputs, &of_dataset.parameters),
-        say(&of_model.channels, &of_model.inputs, &of_model.parameters),
+        in_words(&of_dataset.channels, &of_dataset.inputs, &of_dataset.parameters),
+        in_words(&of_model.channels, &of_model.inputs, &of_model.parameters),
     );
     if found == expected {
         return Ok(());
@@ -86,7 +90,7 @@ pub(crate) fn check_quantities(dataset: &Dataset, model: &StoredModel) -> Result
     Err(Error::OtherQuantities { dataset: dataset.directory().to_owned(), found, expected })
 }
 
-/// Bounds whose ends are in order.
+/// Whether the ends of all bounds are in order.
 pub(crate) fn check_bounds(settings: &Settings) -> Result<(), Error> {
     for (name, bounds) in &settings.bounds {
         if let (Some(min), Some(max)) = (bounds.min, bounds.max)
@@ -98,6 +102,7 @@ pub(crate) fn check_bounds(settings: &Settings) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether the settings can be met for the dataset, whose estimated parameters are `parameters`.
 pub(crate) fn check_settings(settings: &Settings, dataset: &Dataset, parameters: &[Quantity]) -> Result<(), Error> {
     if let Some(unknown) = settings.bounds.keys().find(|&name| parameters.iter().all(|it| &it.name != name)) {
         let names: Vec<&str> = parameters.iter().map(|it| it.name.as_str()).collect();
@@ -109,6 +114,7 @@ pub(crate) fn check_settings(settings: &Settings, dataset: &Dataset, parameters:
     check_initial_state(settings, dataset)
 }
 
+/// Whether initial states can be estimated: not those of fields.
 pub(crate) fn check_initial_state(settings: &Settings, dataset: &Dataset) -> Result<(), Error> {
     let fields = dataset.manifest().grid.is_some();
     if settings.initial_state == Some(InitialState::Estimated) && fields { Err(Error::EstimatedFields) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Why there are no estimates.
+//! Errors of the estimation.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::engine::ComputeError;
 use crate::problems::settings::Problem;
 use crate::{checkpoint, dataset};
 
-/// Why there are no estimates.
+/// Why there are no estimates, or no forecast.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

@@ -1,20 +1,21 @@
-//! Whether a point lies in the convex hull of others: whether `p = sum_i w_i p_i` with `w_i >= 0`, `sum_i w_i = 1`.
+//! Whether a point `p` lies in the convex hull of points `p_i`: `p = sum_i w_i p_i` with `w_i >= 0`, `sum_i w_i = 1`, by linear programming.
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem, SolveOutcome};
 
-/// Points whose hull is asked about, `[n][d_p]`.
+/// The convex hull of points `[n][d_p]`.
 pub struct Hull {
     points: Vec<Vec<f64>>,
-    /// Least and greatest value of each coordinate.
+    /// Smallest and greatest value of each coordinate.
     bounds: Vec<(f64, f64)>,
 }
 
-/// How far outside, relative to the extent of a coordinate, still counts as on the boundary.
+/// Distance outside that still counts as on the boundary, relative to the extent of a coordinate.
 const TOLERANCE: f64 = 1e-9;
-/// By how much the linear programme may miss the point, in extents of a coordinate: its own arithmetic is not exact.
+/// Distance by which the linear program may miss the point for rounding, relative to the extent of a coordinate.
 const MISS: f64 = 1e-7;
 
 impl Hull {
+    /// The hull of `points [n][d_p]`.
     pub fn new(points: Vec<Vec<f64>>) -> Self {
         let d = points.first().map_or(0, Vec::len);
         let bounds = (0..d)
@@ -26,13 +27,13 @@ impl Hull {
         Hull { points, bounds }
     }
 
-    /// Whether parameters lie in the hull; none where one is unknown, or there are no points.
+    /// Whether parameters `[d_p]` lie in the hull; none where one is unknown, or the hull has no points.
     pub(crate) fn holds(&self, parameters: &[Option<f64>]) -> Option<bool> {
         let known: Vec<f64> = parameters.iter().copied().collect::<Option<_>>()?;
         (!known.is_empty() && !self.points.is_empty()).then(|| self.contains(&known))
     }
 
-    /// Whether `point` lies in the hull, its boundary included. False for a hull of no points.
+    /// Whether `point [d_p]` lies in the hull or on its boundary; false for a hull without points.
     pub fn contains(&self, point: &[f64]) -> bool {
         let inside_box = self.bounds.iter().zip(point).all(|(&(low, high), &value)| {
             let slack = TOLERANCE * (high - low).max(f64::MIN_POSITIVE);
@@ -45,7 +46,7 @@ impl Hull {
             return true;
         }
         let mut problem = Problem::new(OptimizationDirection::Minimize);
-        // Weights, and for each coordinate the distance by which it is missed, which is minimised.
+        // Minimise the distance, coordinate by coordinate, between the weighted sum and the point.
         let weights: Vec<_> = self.points.iter().map(|_| problem.add_var(0.0, (0.0, 1.0))).collect();
         problem.add_constraint(weights.iter().map(|&w| (w, 1.0)).collect::<Vec<_>>(), ComparisonOp::Eq, 1.0);
         for (j, &(low, high)) in self.bounds.iter().enumerate() {

@@ -1,40 +1,41 @@
-//! Whether a fit leaves more of what was observed than the error of the model and the noise of the data account for: a broken sensor, or a
-//! system that is none of the model's.
+//! Whether the residuals of a fit are larger than the error of the model and the noise of the data explain: a broken sensor, or a system
+//! unlike those that the model was trained on.
 //!
 //! ```text
-//! rms_c > 10 max(validation_c, s_c)   and   rms_c > deviation_c / 20
+//! rms_c > 10 max(validation_c, s_c)   and   rms_c > std_c / 20
 //! ```
 //!
-//! `rms_c` what the fit leaves of channel `c`, `validation_c` the model's own error on the validation split, `s_c` the
-//! [noise](super::noise) of the environment's own data, `deviation_c` that of what was observed. Away from its training a good model's error
-//! grows beyond ten times the tiny one that it has there, and still follows the trajectories: that is not said of what it explains all but a
-//! four-hundredth of.
+//! `rms_c` root mean square of the residuals of channel `c`, `validation_c` the model's error on the validation split, `s_c` the
+//! [noise](super::noise) of the environment's own data, `std_c` the standard deviation of the observed values. The second condition is for
+//! good models: away from the training data their error grows beyond ten times a tiny validation error, though they still explain all but
+//! one part in 400 of the variance.
 
-use super::learned::support::Support;
-use super::table::evaluation::FitErrors;
-use super::{noise, residuals};
+use super::table::errors::FitErrors;
+use super::{noise, serial_correlation};
 use crate::checkpoint::Manifest;
+use crate::schema::Trajectory;
 
-/// How many times what is expected may be left.
+/// Residuals may be this many times as large as expected.
 const FACTOR: f64 = 10.0;
-/// Share of the deviation of a channel that may always be left.
+/// Residuals below this share of a channel's standard deviation are never a misfit.
 const SHARE: f64 = 0.05;
 
-/// Of which channels too much is left, and how much; none where all are explained, or too few samples tell of their noise.
-pub(crate) fn misfit(model: &Manifest, support: &Support, errors: &FitErrors) -> Option<String> {
+/// The channels whose residuals are too large, with their sizes, as a reason; none where there are none, or their noise cannot be estimated.
+/// `trajectories` in the model's units.
+pub(crate) fn misfit(model: &Manifest, trajectories: &[Trajectory], errors: &FitErrors) -> Option<String> {
     let of_channels = model.channels.iter().zip(&errors.by_channel).enumerate();
     let found: Vec<String> = of_channels
         .filter_map(|(channel, (quantity, &left))| {
             let (scale, validation) = (model.scales[channel].scale, validation(model, channel));
-            // The noise is looked at where it decides.
+            // The noise takes longest to compute, so it comes last.
             if left.is_nan() || left <= FACTOR * validation {
                 return None;
             }
-            let series = series(model, support, channel);
-            if left <= SHARE * scale * deviation(&series) {
+            let series = series(model, trajectories, channel);
+            if left <= SHARE * scale * std_dev(&series) {
                 return None;
             }
-            let noise = scale * noise::of_neighbours(&series)?;
+            let noise = scale * noise::estimate(&series)?;
             (left > FACTOR * noise).then(|| {
                 format!(
                     "{left:.3e} of {} is left (root mean square), where the model's validation error is {validation:.3e} and the noise of \
@@ -48,11 +49,11 @@ pub(crate) fn misfit(model: &Manifest, support: &Support, errors: &FitErrors) ->
     (!found.is_empty()).then(|| format!("{}; {remedy}", found.join("; ")))
 }
 
-/// What makes the intervals of a fit that converged too narrow: residuals that go with those of the sample before, over the channels of which
-/// more is left than the model's validation error. What is below is that error itself, whose size is known.
-pub(crate) fn serial_correlation(
+/// A note on [serially correlated](super::serial_correlation) residuals, over the channels whose residuals exceed the model's validation
+/// error; smaller ones are that error itself, whose size is known.
+pub(crate) fn correlation_note(
     model: &Manifest,
-    support: &Support,
+    trajectories: &[Trajectory],
     predictions: &[Vec<f64>],
     errors: &FitErrors,
 ) -> Option<String> {
@@ -61,19 +62,19 @@ pub(crate) fn serial_correlation(
     let shown = left.filter(|(channel, left)| model.grid.is_none() && **left > validation(model, *channel));
     let runs: Vec<Vec<f64>> = shown
         .flat_map(|(channel, left)| {
-            // In units of their size, so that channels count alike.
+            // In units of their size, so that all channels weigh the same.
             let size = left / model.scales[channel].scale;
-            support.trajectories.iter().zip(predictions).map(move |(trajectory, predicted)| {
+            trajectories.iter().zip(predictions).map(move |(trajectory, predicted)| {
                 let observed = trajectory.states.iter().skip(values + channel).step_by(values);
                 let pairs = observed.zip(predicted.iter().skip(channel).step_by(values));
                 pairs.map(|(y, z)| (z - y) / size).filter(|residual| !residual.is_nan()).collect()
             })
         })
         .collect();
-    residuals::serial_correlation(residuals::lag_one(&runs), runs.iter().map(Vec::len).sum())
+    serial_correlation::note(serial_correlation::lag_one(&runs), runs.iter().map(Vec::len).sum())
 }
 
-/// The model's own error in a channel, in its unit.
+/// The model's root mean squared validation error in a channel, in its unit.
 fn validation(model: &Manifest, channel: usize) -> f64 {
     match model.observed.get(channel) {
         Some(observed) => observed.validation,
@@ -81,10 +82,10 @@ fn validation(model: &Manifest, channel: usize) -> f64 {
     }
 }
 
-/// What was observed of a channel, in the model's own units: a list of times and values for each trajectory and each point of a field.
-fn series(model: &Manifest, support: &Support, channel: usize) -> Vec<Vec<(f64, f64)>> {
+/// The observed values of a channel, in the model's units: a list of `(t, y)` for each trajectory and each point of a field.
+fn series(model: &Manifest, trajectories: &[Trajectory], channel: usize) -> Vec<Vec<(f64, f64)>> {
     let shape = model.state_shape();
-    let of_trajectories = support.trajectories.iter().flat_map(|trajectory| {
+    let of_trajectories = trajectories.iter().flat_map(|trajectory| {
         let fields: Vec<&[f64]> = shape.channel(&trajectory.states, channel).collect();
         let of_point = |point: usize| {
             let values = trajectory.times.iter().zip(&fields).map(|(time, field)| (*time, field[point]));
@@ -96,7 +97,7 @@ fn series(model: &Manifest, support: &Support, channel: usize) -> Vec<Vec<(f64, 
 }
 
 /// Standard deviation of all values.
-fn deviation(series: &[Vec<(f64, f64)>]) -> f64 {
+fn std_dev(series: &[Vec<(f64, f64)>]) -> f64 {
     let values = || series.iter().flatten().map(|it| it.1);
     let count = values().count() as f64;
     let mean = values().sum::<f64>() / count;

@@ -1,42 +1,41 @@
-//! Adapts a batch of new environments, maps their contexts to parameters, and measures what can be measured; or fits known
-//! equations to them, with the same table in the end.
+//! Estimates the parameters of environments, by a trained model (fits a context and maps it to parameters) or by known equations; both
+//! write the same table.
 //!
 //! ```text
 //! estimates/
 //!   manifest.json     what made them, the figures, a SHA-256 per file
-//!   adapt.parquet     one row an environment
+//!   adapt.parquet     one row per environment
 //!   grid.parquet
-//!   fitted_adapt.parquet     on request: one row a sample, observed and fitted
+//!   fitted_adapt.parquet     on request: one row per sample, observed and fitted
 //! ```
 
 pub(crate) mod hull;
 pub(crate) mod noise;
-pub(crate) mod residuals;
+pub(crate) mod serial_correlation;
 pub(crate) mod error;
 pub(crate) mod stream;
+pub(crate) mod bounds;
+pub(crate) mod settings;
+pub(crate) mod table;
+pub(crate) mod driver;
+pub mod physics;
 pub(crate) mod misfit;
 pub(crate) mod learned;
-pub(crate) mod table;
-pub mod physics;
-pub(crate) mod settings;
-pub(crate) mod driver;
 pub(crate) mod run;
 
-pub use hull::Hull;
-pub use learned::input_range::inputs_extrapolate;
-pub use learned::portrait::portrait;
-pub use learned::state_range::states_extrapolate;
-pub use learned::support::Support;
-pub use table::evaluation::{Coverage, Evaluation};
-pub use table::interval::Bounds;
-pub use table::output::{Manifest, read_rows, rows, verify};
-
+pub use bounds::Bounds;
 pub use error::Error;
+pub use hull::Hull;
 pub use learned::adapt::Adapter;
 pub use learned::adaptation::Adaptation;
 pub use learned::context_range::extrapolates;
+pub use learned::input_range::inputs_extrapolate;
 pub use learned::map;
+pub use learned::portrait::portrait;
+pub use learned::state_range::states_extrapolate;
+pub use learned::support::Support;
 pub use run::run;
-pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Noise, Settings};
-pub use table::output::Outcome;
+pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Noise, PhysicsSettings, Settings};
+pub use table::evaluation::{Coverage, Evaluation};
+pub use table::output::{Manifest, Outcome, read_rows, rows, verify};
 pub use table::row::{ParameterEstimate, Row, Status, statuses_in_words};

@@ -1,4 +1,4 @@
-//! The environments of a split in blocks of bounded size, read by one thread while others compute.
+//! Reads the environments of a split in blocks of bounded size, on a thread of its own while others compute.
 
 use std::sync::mpsc::sync_channel;
 
@@ -6,30 +6,30 @@ use super::error::Error;
 use crate::dataset::{Dataset, IndexEntry};
 use crate::schema::{Split, Trajectory};
 
-/// Environments that are read, adapted and written together, at most.
+/// Environments in a block at most.
 const BLOCK: usize = 1024;
-/// Doubles after which a block ends all the same (16 MiB).
+/// Values after which a block ends before that (16 MiB).
 const BLOCK_VALUES: usize = 1 << 21;
 
 /// One environment and all its trajectories in the split.
 pub(crate) struct Observed {
     pub id: String,
-    /// `[d_p]`, as far as known.
+    /// True parameters `[d_p]` where they are known.
     pub parameters: Vec<Option<f64>>,
     pub trajectories: Vec<Trajectory>,
 }
 
-/// Calls `work` with one block after the other, in stored order; where there are threads for it the next is read meanwhile.
+/// Calls `work` with each block in stored order. With more than one thread the next block is read meanwhile.
 ///
 /// # Errors
-/// The first error of reading, or of `work`.
+/// The first error of reading or of `work`.
 pub(crate) fn for_each_block(
     dataset: &Dataset,
     split: Split,
     mut work: impl FnMut(Vec<Observed>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     if rayon::current_num_threads() == 1 {
-        // Who gives one processor has no second one busy.
+        // `--threads 1` means one thread.
         let mut done = Ok(());
         read(dataset, split, |block| {
             done = block.and_then(&mut work);
@@ -38,7 +38,7 @@ pub(crate) fn for_each_block(
         return done;
     }
     std::thread::scope(|scope| {
-        // No block waits in the channel: one is in work and one in the hands of the reader.
+        // The channel holds nothing: one block is worked on while one is being read.
         let (sender, receiver) = sync_channel(0);
         scope.spawn(move || read(dataset, split, |block| sender.send(block).is_ok()));
         for block in receiver {
@@ -48,7 +48,7 @@ pub(crate) fn for_each_block(
     })
 }
 
-/// Hands over the blocks of a split, and the first error instead of what would follow, until `send` wants no more.
+/// Sends the blocks of a split, up to the first error, until `send` returns false.
 fn read(dataset: &Dataset, split: Split, mut send: impl FnMut(Result<Vec<Observed>, Error>) -> bool) {
     let batches = match dataset.stream(split) {
         Ok(batches) => batches,
@@ -90,12 +90,13 @@ fn read(dataset: &Dataset, split: Split, mut send: impl FnMut(Result<Vec<Observe
     }
 }
 
-/// An environment with the rows of its trajectories in a split.
+/// An environment and the rows of its trajectories in a split.
 pub(crate) struct EnvironmentRows {
     pub(crate) id: String,
     pub(crate) rows: Vec<usize>,
 }
 
+/// The environments of a split, in stored order.
 pub(crate) fn environments(index: &[IndexEntry]) -> Vec<EnvironmentRows> {
     let mut environments: Vec<EnvironmentRows> = Vec::new();
     for (row, entry) in index.iter().enumerate() {

@@ -7,15 +7,16 @@
 use std::path::Path;
 
 use crate::import::rows::columns::TableColumns;
-use crate::import::rows::header_units::Conversions;
-use crate::import::rows::header_units::Units;
+use crate::import::rows::header_units::ConvertedColumns;
+use crate::import::rows::header_units::HeaderUnits;
 use crate::import::rows::row::RowReader;
 use crate::import::settings::Settings;
 use crate::import::settings::table::Origin;
-use crate::import::tables::cell::{Cell, Flaw, Writing};
+use crate::import::tables::cell::{Cell, CellError, Notation};
 use crate::import::tables::clock::Clock;
+use crate::import::tables::csv::Syntax;
 use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Source, syntax};
+use crate::import::tables::source::Source;
 use crate::problems::shown;
 use crate::problems::{Kind, Problem, Problems};
 use crate::progress::Interrupt;
@@ -77,15 +78,15 @@ impl Known<'_> {
     fn signals(&self, path: &Path, problems: &mut Problems) -> Option<Signals> {
         let table = self.archive.map(|archive| &archive.table);
         let delimiter = table.map_or(",", |table| &table.delimiter);
-        let syntax = syntax(delimiter, table.and_then(|table| table.comment.as_deref()))?;
+        let syntax = Syntax::parse(delimiter, table.and_then(|table| table.comment.as_deref()))?;
         let markers: &[String] = table.map_or(&[], |table| &table.missing);
-        let writing = Writing::new(table.map_or(".", |table| &table.decimal), markers);
+        let notation = Notation::new(table.map_or(".", |table| &table.decimal), markers);
         let name = path.display().to_string();
         let file = SourceFile { name, path: path.to_owned(), environment: None, trajectory: None };
         let mut source = Source::open(&file, TABLE, syntax, problems)?;
         let mut signals = Signals::default();
-        let (mut conversions, warnings) = (Conversions::new(), &mut signals.warnings);
-        let mut units = Units { source: &source, warnings, conversions: &mut conversions, problems };
+        let (mut conversions, warnings) = (ConvertedColumns::new(), &mut signals.warnings);
+        let mut units = HeaderUnits { source: &source, warnings, conversions: &mut conversions, problems };
         let columns: Vec<_> = self.wanted().iter().map(|wanted| wanted.find(&mut units)).collect();
         let mut columns = columns.into_iter().collect::<Option<Vec<_>>>()?.into_iter();
         let time = columns.next()?;
@@ -94,7 +95,7 @@ impl Known<'_> {
 
         let counts_from_file = table.is_some_and(|table| table.origin == Some(Origin::File));
         let counted = if self.origin.is_some() { Origin::First } else { Origin::File };
-        let mut clock = Clock::of(table, Some(counted), self.time_unit);
+        let mut clock = Clock::for_table(table, Some(counted), self.time_unit);
         let mut clock_of_origin = clock.clone();
         let origin = match self.origin {
             Some(text) if counts_from_file => {
@@ -104,10 +105,10 @@ impl Known<'_> {
             }
             Some(text) => {
                 let cell = Cell::from_text(text.trim());
-                let moment = clock_of_origin.moment(cell, &writing, time.1);
-                let report = |flaw: Flaw| {
+                let moment = clock_of_origin.moment(cell, &notation, time.1);
+                let report = |flaw: CellError| {
                     let remedy = match flaw {
-                        Flaw::NoZone => "add the offset, such as `Z`",
+                        CellError::NoZone => "add the offset, such as `Z`",
                         _ => "give a time as the table writes it",
                     };
                     problems.push(Problem { remedy: remedy.to_owned(), ..flaw.problem(cell) }.setting(ORIGIN));
@@ -119,7 +120,7 @@ impl Known<'_> {
         let header = source.header.clone();
         let (mut state, mut is_placed) = (Vec::new(), true);
         source.rows(&Interrupt::new(), problems, |row, problems| {
-            let reader = RowReader { file: &file, header: &header, row, columns: &columns, writing: &writing };
+            let reader = RowReader { file: &file, header: &header, row, columns: &columns, notation: &notation };
             let moment = reader.time(&mut clock, problems);
             let is_usable = reader.state(&mut state, problems);
             let Some(moment) = moment.filter(|_| is_placed) else { return };
@@ -196,7 +197,7 @@ impl Known<'_> {
 
 impl Wanted<'_> {
     /// The column, and how its values become those of the dataset; none with a problem that says why.
-    fn find(&self, units: &mut Units<'_>) -> Option<(usize, Conversion)> {
+    fn find(&self, units: &mut HeaderUnits<'_>) -> Option<(usize, Conversion)> {
         let Wanted { name, unit, .. } = *self;
         let archived = self.archived.map(str::trim).filter(|archived| *archived != name);
         let mut missing = Problems::default();

@@ -40,10 +40,10 @@ pub(crate) fn select(
         }
         Environments::Explicit(list) => thin(&[list.len()], settings.limit)
             .into_iter()
-            .map(|index| Some(environment(index, in_order(&list[index], system.parameters)?)))
+            .map(|index| Some(environment(index, in_order(&list[index], &system.parameters)?)))
             .collect(),
         Environments::Grid(ranges) => {
-            let ranges = in_order(ranges, system.parameters)?;
+            let ranges = in_order(ranges, &system.parameters)?;
             let shape: Vec<usize> = ranges.iter().map(|range| range.count).collect();
             let numbers = thin(&shape, settings.limit);
             Some(numbers.into_iter().map(|index| environment(index, point(&ranges, index))).collect())
@@ -75,7 +75,7 @@ pub(crate) fn indices(set: &EnvironmentSet, limit: Option<usize>) -> Vec<usize> 
 }
 
 fn in_order<T: Copy>(values: &BTreeMap<String, T>, parameters: &[Parameter]) -> Option<Vec<T>> {
-    parameters.iter().map(|parameter| values.get(parameter.name).copied()).collect()
+    parameters.iter().map(|parameter| values.get(&parameter.name).copied()).collect()
 }
 
 /// The parameters `[d_p]` at the point of a grid with this number.

@@ -22,4 +22,4 @@ pub use crate::systems::Range;
 pub use error::Error;
 pub use observation::{Observation, PerChannel};
 pub use run::{regenerate, run, simulate};
-pub use settings::{Environments, Settings, Solver, SplitSettings, SystemSettings};
+pub use settings::{Environments, Settings, Solver, SplitSettings};

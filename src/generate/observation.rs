@@ -165,7 +165,7 @@ impl Observation {
 
     /// Adds everything wrong with it to `problems`.
     pub(crate) fn check(&self, system: &System, problems: &mut Problems) {
-        let known: Vec<&str> = system.channels.iter().map(|channel| channel.name).collect();
+        let known: Vec<&str> = system.channels.iter().map(|channel| channel.name.as_str()).collect();
         let tables =
             [("noise", &self.noise), ("relative_noise", &self.relative_noise), ("missing_cells", &self.missing_cells)];
         for (name, values) in tables {

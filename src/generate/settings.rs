@@ -1,6 +1,7 @@
 //! `[generate]` of a pipeline.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -8,11 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::environments::select;
 use super::observation::Observation;
 use super::samples::sample_count;
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::settings::Problem;
 use crate::schema::Split;
 use crate::solve::{DOP853, DOPRI5, TSIT5, Tableau, Tolerance};
-use crate::systems;
-use crate::systems::{Dynamics, Equations, Preset, Range, System};
+use crate::systems::{Dynamics, Preset, Range, System, SystemSettings};
 
 /// What to simulate, and how precisely.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,16 +69,6 @@ pub struct Settings {
     pub splits: BTreeMap<Split, SplitSettings>,
 }
 
-/// Which system.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum SystemSettings {
-    /// A built-in system by its name.
-    Named(String),
-    /// A system by its equations.
-    Equations(Box<Equations>),
-}
-
 /// The trajectories of one split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -131,38 +121,17 @@ impl Solver {
     }
 }
 
-impl SystemSettings {
-    /// The system that is named or described.
-    ///
-    /// # Errors
-    /// The name is unknown, or the equations are wrong; keys begin with `system`.
-    pub fn find(&self) -> Result<&'static System, Vec<Problem>> {
-        match self {
-            SystemSettings::Equations(equations) => equations.system().map_err(|mut problems| {
-                problems.iter_mut().for_each(|problem| problem.key = format!("system.{}", problem.key));
-                problems
-            }),
-            SystemSettings::Named(name) => systems::find(name).ok_or_else(|| {
-                let known: Vec<&str> = systems::all().iter().map(|system| system.name).collect();
-                let mut problems = Problems::default();
-                problems.unknown("system", name, "system", &known);
-                problems.0
-            }),
-        }
-    }
-}
-
 impl Settings {
     /// The system that the settings name or describe.
     ///
     /// # Errors
     /// The name is unknown, or the equations are wrong.
-    pub fn find_system(&self) -> Result<&'static System, Vec<Problem>> {
+    pub fn find_system(&self) -> Result<Arc<System>, Vec<Problem>> {
         self.system.find()
     }
 
     /// The preset of `system` that the settings name; its first where they name none.
-    pub fn find_preset(&self, system: &System) -> Option<&'static Preset> {
+    pub fn find_preset<'a>(&self, system: &'a System) -> Option<&'a Preset> {
         match &self.preset {
             Some(name) => system.preset(name),
             None => system.presets.first(),
@@ -172,7 +141,7 @@ impl Settings {
     /// How many environments `split` has; `None` without it, or where it says something impossible.
     pub fn environments(&self, split: Split) -> Option<usize> {
         let system = self.find_system().ok()?;
-        select(system, self.find_preset(system)?, split, self.splits.get(&split)?)
+        select(&system, self.find_preset(&system)?, split, self.splits.get(&split)?)
             .map(|environments| environments.len())
     }
 
@@ -185,12 +154,12 @@ impl Settings {
     /// The same settings with everything filled in that was left to `system` or to defaults.
     pub fn resolved(&self, system: &System) -> Settings {
         let mut settings = Settings {
-            preset: self.preset.clone().or_else(|| system.presets.first().map(|preset| preset.name.to_owned())),
+            preset: self.preset.clone().or_else(|| system.presets.first().map(|preset| preset.name.clone())),
             horizon: Some(self.horizon.unwrap_or(system.horizon)),
             time_step: Some(self.time_step.unwrap_or(system.time_step)),
             ..self.clone()
         };
-        match self.find_preset(system).map(|preset| preset.dynamics) {
+        match self.find_preset(system).map(|preset| &preset.dynamics) {
             Some(Dynamics::Field(_)) => {
                 let Tolerance { rtol, atol, max_steps } = self.tolerance();
                 settings.solver = Some(self.solver.unwrap_or_default());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use rayon::prelude::*;
@@ -32,8 +32,8 @@ pub type Sink<'a> = dyn FnMut(Split, &Trajectory) -> Result<(), Error> + Send + 
 pub struct Simulation {
     /// With every default filled in.
     settings: Settings,
-    system: &'static System,
-    preset: &'static Preset,
+    system: Arc<System>,
+    preset: Preset,
     environments: BTreeMap<Split, Vec<Environment>>,
     times: Vec<f64>,
     /// Values of a state.
@@ -48,16 +48,16 @@ impl Simulation {
             return Err(Error::Invalid(problems));
         }
         let system = settings.find_system().map_err(Error::Invalid)?;
-        let Some(preset) = settings.find_preset(system) else { return Err(Error::Invalid(problems)) };
+        let Some(preset) = settings.find_preset(&system).cloned() else { return Err(Error::Invalid(problems)) };
         let environments = settings
             .splits
             .iter()
-            .filter_map(|(&split, of_split)| Some((split, environments::select(system, preset, split, of_split)?)))
+            .filter_map(|(&split, of_split)| Some((split, environments::select(&system, &preset, split, of_split)?)))
             .collect();
-        let settings = settings.resolved(system);
+        let settings = settings.resolved(&system);
         let horizon = settings.horizon.unwrap_or(system.horizon);
         let times = sample_times(horizon, settings.time_step.unwrap_or(system.time_step));
-        let size = system.state_shape(preset).size();
+        let size = system.state_shape(&preset).size();
         Ok(Simulation { settings, system, preset, environments, times, size, seed })
     }
 
@@ -152,17 +152,20 @@ impl Simulation {
 
     /// The name of the method of integration, for people.
     fn method(&self) -> &'static str {
-        match self.preset.dynamics {
+        match &self.preset.dynamics {
             Dynamics::Field(_) => self.settings.solver.unwrap_or_default().tableau().name,
             Dynamics::Stepper(stepper) => stepper.name,
         }
     }
 
     fn integrator(&self) -> Result<Integrator, solve::Error> {
-        Ok(match self.preset.dynamics {
+        Ok(match &self.preset.dynamics {
             Dynamics::Field(field) => {
                 let tableau = self.settings.solver.unwrap_or_default().tableau();
-                Integrator::Adaptive(field, Box::new(Adaptive::new(tableau, self.size, self.settings.tolerance())?))
+                Integrator::Adaptive(
+                    Arc::clone(field),
+                    Box::new(Adaptive::new(tableau, self.size, self.settings.tolerance())?),
+                )
             }
             Dynamics::Stepper(stepper) => Integrator::Fixed(stepper, self.settings.inner_step.unwrap_or(stepper.step)),
         })
@@ -203,7 +206,7 @@ impl Simulation {
             },
         })?;
         if let Some(observation) = observation {
-            let names: Vec<&str> = self.system.channels.iter().map(|channel| channel.name).collect();
+            let names: Vec<&str> = self.system.channels.iter().map(|channel| channel.name.as_str()).collect();
             (times, states) = observation.record(key, &names, &times, &states, time_step);
         }
         let trajectory = Trajectory {
@@ -226,7 +229,7 @@ impl Simulation {
     /// States `[T, C]` (`[T, C, n_1, .., n_k]` on a grid) without the dropped channels.
     fn recorded_channels(&self, states: Vec<f64>) -> Vec<f64> {
         let points = self.size / self.system.channels.len();
-        let of_channels = self.system.channels.iter().map(|it| self.is_recorded(it.name));
+        let of_channels = self.system.channels.iter().map(|it| self.is_recorded(&it.name));
         let is_recorded: Vec<bool> = of_channels.flat_map(|it| std::iter::repeat_n(it, points)).collect();
         if is_recorded.iter().all(|&is_recorded| is_recorded) {
             return states;
@@ -237,7 +240,7 @@ impl Simulation {
 
     pub fn manifest(&self) -> Manifest {
         let Settings { dataset, license, .. } = &self.settings;
-        let tolerance = match self.preset.dynamics {
+        let tolerance = match &self.preset.dynamics {
             Dynamics::Field(_) => self.settings.tolerance().rtol,
             Dynamics::Stepper(stepper) => stepper.error_at(self.settings.inner_step.unwrap_or(stepper.step)),
         };
@@ -258,7 +261,7 @@ impl Simulation {
                 Some(self.seed),
                 Vec::new(),
             ),
-            time_unit: self.system.time_unit.to_owned(),
+            time_unit: self.system.time_unit.clone(),
             channels,
             grid: self.preset.grid(),
             import_report: Vec::new(),

@@ -29,7 +29,7 @@ impl Settings {
             }
         };
         if !system.inputs.is_empty() {
-            let names: Vec<&str> = system.inputs.iter().map(|input| input.name).collect();
+            let names: Vec<&str> = system.inputs.iter().map(|input| input.name.as_str()).collect();
             problems.add(
                 "system",
                 format!("`{}` with the inputs {}", system.name, names.join(", ")),
@@ -37,21 +37,21 @@ impl Settings {
                 "fit it to a dataset that has them (`estimate.method = \"physics\"`), or write them as functions of `t`",
             );
         }
-        self.check_times(system, &mut problems);
+        self.check_times(&system, &mut problems);
         if let Some(observation) = &self.observation {
-            observation.check(system, &mut problems);
+            observation.check(&system, &mut problems);
         }
-        let preset = self.find_preset(system);
+        let preset = self.find_preset(&system);
         if let (None, Some(name)) = (preset, &self.preset) {
-            let known: Vec<&str> = system.presets.iter().map(|preset| preset.name).collect();
+            let known: Vec<&str> = system.presets.iter().map(|preset| preset.name.as_str()).collect();
             problems.unknown("preset", name, "preset of the system", &known);
         }
         // Of an unknown preset it is not known how it moves; most of a system's move alike.
         if let Some(likely) = preset.or(system.presets.first()) {
-            self.check_integration(system, likely.dynamics, &mut problems);
+            self.check_integration(&system, &likely.dynamics, &mut problems);
         }
         for (&split, settings) in &self.splits {
-            self.check_split(system, preset, split, settings, &mut problems);
+            self.check_split(&system, preset, split, settings, &mut problems);
         }
         problems.0
     }
@@ -77,7 +77,7 @@ impl Settings {
     }
 
     /// Settings of adaptive integration and of fixed steps, and that each stands only where it means something.
-    fn check_integration(&self, system: &System, dynamics: Dynamics, problems: &mut Problems) {
+    fn check_integration(&self, system: &System, dynamics: &Dynamics, problems: &mut Problems) {
         let Tolerance { rtol, atol, max_steps } = self.tolerance();
         problems.require(
             (1e-14..=0.1).contains(&rtol),
@@ -162,7 +162,7 @@ impl Settings {
     fn check_split(
         &self,
         system: &System,
-        preset: Option<&'static Preset>,
+        preset: Option<&Preset>,
         split: Split,
         settings: &SplitSettings,
         problems: &mut Problems,
@@ -187,7 +187,7 @@ impl Settings {
                 check_grid(system, &format!("{key}.environments"), ranges, problems);
             }
             (Environments::Named(name), Some(preset)) if preset.environment_set(name).is_none() => {
-                let known: Vec<&str> = preset.environments.iter().map(|set| set.name).collect();
+                let known: Vec<&str> = preset.environments.iter().map(|set| set.name.as_str()).collect();
                 problems.unknown(format!("{key}.environments"), name, "set of environments", &known);
             }
             _ => {}
@@ -245,12 +245,12 @@ impl Settings {
 }
 
 fn check_grid(system: &System, key: &str, ranges: &BTreeMap<String, Range>, problems: &mut Problems) {
-    let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name).collect();
+    let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     for name in ranges.keys().filter(|name| !known.contains(&name.as_str())) {
         problems.unknown(format!("{key}.{name}"), name, "parameter of the system", &known);
     }
-    for Parameter { name, lower, upper, .. } in system.parameters {
-        let Some(range) = ranges.get(*name) else {
+    for Parameter { name, lower, upper, .. } in &system.parameters {
+        let Some(range) = ranges.get(name) else {
             problems.add(
                 key,
                 format!("no `{name}`"),
@@ -295,13 +295,13 @@ fn check_list(system: &System, key: &str, list: &[BTreeMap<String, f64>], proble
         "1 to 100000 environments",
         "list the parameters of each environment, as in [{ beta = 0.5, delta = 0.7 }]",
     );
-    let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name).collect();
+    let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
     for (index, values) in list.iter().enumerate() {
         for name in values.keys().filter(|name| !known.contains(&name.as_str())) {
             problems.unknown(format!("{key}[{index}].{name}"), name, "parameter of the system", &known);
         }
-        for Parameter { name, lower, upper, .. } in system.parameters {
-            match values.get(*name) {
+        for Parameter { name, lower, upper, .. } in &system.parameters {
+            match values.get(name) {
                 None => problems.add(
                     format!("{key}[{index}]"),
                     format!("no `{name}`"),

@@ -55,7 +55,7 @@ pub(crate) fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, 
             }
             let samples = loaded.table.samples(settings, piece);
             let Samples { times, states, inputs, .. } =
-                samples.map_err(|error| Error::Data(vec![store::unusable(&error)]))?;
+                samples.map_err(|error| Error::Data(vec![store::unusable_temporary_file(&error)]))?;
             let environment = loaded.table.environment(piece);
             let trajectory = Trajectory {
                 parameters: loaded.parameters.get(environment).unwrap_or(&unknown).clone(),

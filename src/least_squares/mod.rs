@@ -1,4 +1,4 @@
-//! What fits by least squares have in common.
+//! What fits by least squares share.
 
 pub(crate) mod robust;
 

@@ -1,4 +1,4 @@
-//! Huber's loss: few wrong values pull an estimate little, and right ones as they always did.
+//! Huber's loss: least squares on which a few wrong values have little influence.
 //!
 //! ```text
 //! minimise  sum_i s^2 rho(r_i / s)       rho(x) = x^2 / 2 up to |x| = k,  k |x| - k^2 / 2 beyond
@@ -7,36 +7,37 @@
 //! cov = v (J'J)^-1,    v = K^2 s^2 [sum_i psi(r_i / s)^2 / (n - m)] / a^2,    K = 1 + (m / n) (1 - a) / a
 //! ```
 //!
-//! `r [n]` residuals in units of their noise, `J [n, m]` their derivatives by the `m` unknowns, `s` what they are as large as, `a` the share
-//! of them within `k s`, which is the mean of `psi'`. As weighed least squares each residual counts by `psi(x) / x`, but those weights come
-//! of the residuals: `|r|^2 / (n - m)` and `J'J` with them in would make intervals a tenth too narrow. `k` leaves 95 % of the efficiency
-//! under Gaussian noise. With `s` infinite all is least squares.
+//! `r [n]` residuals in units of their noise, `J [n, m]` their derivatives by the `m` unknowns, `s` their robust standard deviation, `a` the
+//! share of them within `k s`, which is the mean of `psi'`. As weighted least squares each residual has the weight `psi(x) / x`; since these
+//! weights depend on the residuals, `|r|^2 / (n - m)` and `J'J` with the weights included would make intervals a tenth too narrow. `k` keeps
+//! 95 % of the efficiency under Gaussian noise. An infinite `s` gives ordinary least squares.
 //! Source: P. J. Huber, Robust Estimation of a Location Parameter, Annals of Mathematical Statistics 35 (1964) 73-101, and Robust
 //! Statistics (1981), section 7.6.
 
-/// `k`.
+/// `k`: the multiple of the standard deviation beyond which a residual counts linearly.
 pub const HUBER: f64 = 1.345;
 /// Standard deviation of a Gaussian over the median of its absolute values.
-const DEVIATION_OVER_MEDIAN: f64 = 1.4826;
+const STD_DEV_OVER_MEDIAN: f64 = 1.4826;
 
-/// `s` of residuals whose sizes are `sizes`; none of none.
-pub fn deviation(sizes: impl Iterator<Item = f64>) -> Option<f64> {
+/// The robust standard deviation `s` of residuals of the given absolute values; none of no residuals.
+pub fn std_dev(sizes: impl Iterator<Item = f64>) -> Option<f64> {
     let mut sizes: Vec<f64> = sizes.collect();
     let middle = sizes.len() / 2;
     if sizes.is_empty() {
         return None;
     }
     let (_, median, _) = sizes.select_nth_unstable_by(middle, f64::total_cmp);
-    Some(DEVIATION_OVER_MEDIAN * *median)
+    Some(STD_DEV_OVER_MEDIAN * *median)
 }
 
-/// `psi(x) / x` of a residual of that size, with `limit = k s`.
+/// The weight `psi(x) / x` of a residual of the given absolute value, with `limit = k s`.
 pub fn weight(size: f64, limit: f64) -> f64 {
     if size > limit { limit / size } else { 1.0 }
 }
 
-/// `v` of residuals of those sizes, `degrees = n - m` of them free, with `limit = k s`: their mean square where none is beyond it.
-pub fn variance(sizes: impl Iterator<Item = f64>, limit: f64, degrees: f64) -> f64 {
+/// The factor `v` of the covariance, of residuals of the given absolute values, with `limit = k s`: `|r|^2 / (n - m)` where none is beyond
+/// the limit. `degrees_of_freedom = n - m`.
+pub fn variance(sizes: impl Iterator<Item = f64>, limit: f64, degrees_of_freedom: f64) -> f64 {
     let (mut squares, mut within, mut count) = (0.0, 0.0, 0.0);
     for size in sizes {
         squares += size.min(limit).powi(2);
@@ -44,8 +45,8 @@ pub fn variance(sizes: impl Iterator<Item = f64>, limit: f64, degrees: f64) -> f
         count += 1.0;
     }
     let share = within / count;
-    let correction = 1.0 + (count - degrees) / count * (1.0 - share) / share;
-    correction.powi(2) * squares / degrees / share.powi(2)
+    let correction = 1.0 + (count - degrees_of_freedom) / count * (1.0 - share) / share;
+    correction.powi(2) * squares / degrees_of_freedom / share.powi(2)
 }
 
 #[cfg(test)]
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
     use crate::random::Stream;
 
-    /// The mean of normal draws, one in ten of them wrong: its spread over trials is what `variance` says.
+    /// The mean of normal draws, of which one in ten may be wrong: its variance over trials is what `variance` states.
     #[test]
     fn the_variance_is_that_of_the_estimate() {
         const COUNT: usize = 40;
@@ -65,7 +66,7 @@ mod tests {
                 let values: Vec<f64> = (0..COUNT).map(draw).collect();
                 let mut mean = 0.0;
                 let sizes = |mean: f64| values.iter().map(move |value| (value - mean).abs());
-                let limit = HUBER * deviation(sizes(mean)).unwrap();
+                let limit = HUBER * std_dev(sizes(mean)).unwrap();
                 for _ in 0..30 {
                     let weights = || sizes(mean).map(|size| weight(size, limit));
                     mean = values.iter().zip(weights()).map(|(v, w)| v * w).sum::<f64>() / weights().sum::<f64>();

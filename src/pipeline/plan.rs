@@ -74,7 +74,7 @@ impl Plan {
         if let Some(generate) = &mut settings.generate
             && let Ok(system) = generate.find_system()
         {
-            *generate = generate.resolved(system);
+            *generate = generate.resolved(&system);
         }
         if let Some(estimate) = settings.estimate.as_mut().filter(|estimate| estimate.method == Method::Physics) {
             estimate.physics.get_or_insert_default();

@@ -272,10 +272,10 @@ impl Adaptive {
     fn try_step(&mut self, step: Step, field: &mut impl Field) -> f64 {
         let c = self.channels;
         let tableau = self.tableau;
-        for (index, (node, row)) in tableau.nodes.iter().zip(tableau.stages).enumerate().skip(1) {
+        for (index, (node, row)) in tableau.nodes.iter().zip(&tableau.stages).enumerate().skip(1) {
             self.evaluate(index, *node, row, step, field);
         }
-        combine(Some(&self.state), step.dt, tableau.weights, &self.stages, &mut self.next);
+        combine(Some(&self.state), step.dt, &tableau.weights, &self.stages, &mut self.next);
         let derivative = tableau.weights.len() * c..(tableau.weights.len() + 1) * c;
         field(step.after, &self.next, &mut self.stages[derivative.clone()]);
         self.work.evaluations += 1;

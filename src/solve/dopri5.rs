@@ -9,22 +9,24 @@
 //! Source: J. R. Dormand, P. J. Prince, A family of embedded Runge-Kutta formulae, J. Comp. Appl. Math. 6 (1980) 19-26;
 //! the extension from L. F. Shampine, Some practical Runge-Kutta formulas, Math. Comp. 46 (1986) 135-150.
 
+use std::sync::LazyLock;
+
 use super::tableau::{Embedded, ErrorEstimate, Tableau};
 
 /// Dormand-Prince 5(4).
-pub static DOPRI5: Tableau = Tableau {
+pub static DOPRI5: LazyLock<Tableau> = LazyLock::new(|| Tableau {
     name: "dopri5",
     order: 5,
-    nodes: &[0.0, 1.0 / 5.0, 3.0 / 10.0, 4.0 / 5.0, 8.0 / 9.0, 1.0],
-    stages: &[
-        &[],
-        &[1.0 / 5.0],
-        &[3.0 / 40.0, 9.0 / 40.0],
-        &[44.0 / 45.0, -56.0 / 15.0, 32.0 / 9.0],
-        &[19372.0 / 6561.0, -25360.0 / 2187.0, 64448.0 / 6561.0, -212.0 / 729.0],
-        &[9017.0 / 3168.0, -355.0 / 33.0, 46732.0 / 5247.0, 49.0 / 176.0, -5103.0 / 18656.0],
+    nodes: vec![0.0, 1.0 / 5.0, 3.0 / 10.0, 4.0 / 5.0, 8.0 / 9.0, 1.0],
+    stages: vec![
+        vec![],
+        vec![1.0 / 5.0],
+        vec![3.0 / 40.0, 9.0 / 40.0],
+        vec![44.0 / 45.0, -56.0 / 15.0, 32.0 / 9.0],
+        vec![19372.0 / 6561.0, -25360.0 / 2187.0, 64448.0 / 6561.0, -212.0 / 729.0],
+        vec![9017.0 / 3168.0, -355.0 / 33.0, 46732.0 / 5247.0, 49.0 / 176.0, -5103.0 / 18656.0],
     ],
-    weights: &[35.0 / 384.0, 0.0, 500.0 / 1113.0, 125.0 / 192.0, -2187.0 / 6784.0, 11.0 / 84.0],
+    weights: vec![35.0 / 384.0, 0.0, 500.0 / 1113.0, 125.0 / 192.0, -2187.0 / 6784.0, 11.0 / 84.0],
     embedded: Some(Embedded {
         error: ErrorEstimate::Single(&[
             -71.0 / 57600.0,
@@ -49,4 +51,4 @@ pub static DOPRI5: Tableau = Tableau {
             &[0.0, 40617522.0 / 29380423.0, -110615467.0 / 29380423.0, 69997945.0 / 29380423.0],
         ],
     }),
-};
+});

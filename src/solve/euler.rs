@@ -2,8 +2,16 @@
 //!
 //! Source: L. Euler, Institutiones calculi integralis I (1768), section 650.
 
+use std::sync::LazyLock;
+
 use super::tableau::Tableau;
 
 /// Euler's method.
-pub static EULER: Tableau =
-    Tableau { name: "euler", order: 1, nodes: &[0.0], stages: &[&[]], weights: &[1.0], embedded: None };
+pub static EULER: LazyLock<Tableau> = LazyLock::new(|| Tableau {
+    name: "euler",
+    order: 1,
+    nodes: vec![0.0],
+    stages: vec![vec![]],
+    weights: vec![1.0],
+    embedded: None,
+});

@@ -17,14 +17,14 @@ pub fn step<S: State>(tableau: &Tableau, field: &mut impl FnMut(&S) -> S, state:
 /// One step of a field that depends on time: `field(c, y)` is the derivative at the time `c` steps after that of `state`.
 pub fn step_at<S: State>(tableau: &Tableau, field: &mut impl FnMut(f64, &S) -> S, state: &S, dt: &S::Step) -> S {
     let mut stages: Vec<S> = Vec::with_capacity(tableau.weights.len());
-    for (node, row) in tableau.nodes.iter().zip(tableau.stages) {
+    for (node, row) in tableau.nodes.iter().zip(&tableau.stages) {
         let stage = match combine(state, dt, row, &stages) {
             Some(argument) => field(*node, &argument),
             None => field(*node, state),
         };
         stages.push(stage);
     }
-    combine(state, dt, tableau.weights, &stages).unwrap_or_else(|| state.advance(dt, &[]))
+    combine(state, dt, &tableau.weights, &stages).unwrap_or_else(|| state.advance(dt, &[]))
 }
 
 /// `state + dt * sum_i coefficients_i stages_i`, or `None` where every coefficient is zero.

@@ -9,18 +9,18 @@
 //! Source: E. Hairer, S. P. Noersett, G. Wanner, Solving Ordinary Differential Equations I, 2nd ed., section II.1.
 
 /// An explicit Runge-Kutta method as data.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tableau {
     /// The name used in settings.
     pub name: &'static str,
     /// Order of `y'`: the error of one step is of order `dt^(order + 1)`.
     pub order: u32,
     /// Nodes `c [s]`.
-    pub nodes: &'static [f64],
+    pub nodes: Vec<f64>,
     /// Row `i` holds the `i` coefficients `a_ij`, `j < i`; the first row is empty.
-    pub stages: &'static [&'static [f64]],
+    pub stages: Vec<Vec<f64>>,
     /// Weights `b [s]`.
-    pub weights: &'static [f64],
+    pub weights: Vec<f64>,
     /// What adaptive stepping needs beside; `None` for a fixed-step method.
     pub embedded: Option<Embedded>,
 }
@@ -28,31 +28,21 @@ pub struct Tableau {
 impl Tableau {
     /// The method whose step is `count` steps of this one, each `1 / count` as long: its stages are theirs, one after the other.
     ///
-    /// Its coefficients are leaked, as a tableau is data that outlives all that use it.
-    ///
     /// # Panics
     /// If `count` is zero.
     pub fn repeated(&self, count: usize) -> Tableau {
         assert!(count > 0, "a step consists of at least one");
         let part = 1.0 / count as f64;
         let scaled = |row: &[f64]| row.iter().map(|a| a * part).collect::<Vec<f64>>();
-        let (mut nodes, mut stages) = (Vec::new(), Vec::<&'static [f64]>::new());
-        let mut before = Vec::new();
+        let (mut nodes, mut stages, mut weights) = (Vec::new(), Vec::new(), Vec::new());
         for step in 0..count {
-            for (node, row) in self.nodes.iter().zip(self.stages) {
+            for (node, row) in self.nodes.iter().zip(&self.stages) {
                 nodes.push((step as f64 + node) * part);
-                stages.push([before.clone(), scaled(row)].concat().leak());
+                stages.push([weights.clone(), scaled(row)].concat());
             }
-            before.extend(scaled(self.weights));
+            weights.extend(scaled(&self.weights));
         }
-        Tableau {
-            name: self.name,
-            order: self.order,
-            nodes: nodes.leak(),
-            stages: stages.leak(),
-            weights: before.leak(),
-            embedded: None,
-        }
+        Tableau { name: self.name, order: self.order, nodes, stages, weights, embedded: None }
     }
 }
 
@@ -60,7 +50,7 @@ impl Tableau {
 ///
 /// Stage `s + 1` is always the derivative at `y'`, which is the first stage of the next step; the extension may ask for
 /// more stages after it, `m` in all.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Embedded {
     /// How the error of a step is estimated.
     pub error: ErrorEstimate,
@@ -78,7 +68,7 @@ pub struct Embedded {
 }
 
 /// Weights `e [s + 1]` of the stages in an error estimate `dt sum_i e_i k_i`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum ErrorEstimate {
     /// The norm of one estimate.
     Single(&'static [f64]),

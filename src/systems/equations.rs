@@ -7,8 +7,8 @@
 //! `y [C]` states, `u [U]` inputs, `p [d_p]` parameters, `t` time; `f_i` an expression in the names of states, inputs, parameters and
 //! constants, `t` and `pi`.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -153,29 +153,19 @@ fn dimensionless() -> String {
     "1".to_owned()
 }
 
-/// The systems of all equations of this process so far, by their JSON: as static as the built-in ones, and each kept once.
-static SYSTEMS: LazyLock<Mutex<HashMap<String, &'static System>>> = LazyLock::new(Mutex::default);
-
 impl Equations {
-    /// The system that these equations describe. It stays for the life of the process.
+    /// The system that these equations describe, compiled anew.
     ///
     /// # Errors
     /// Everything wrong with the equations; keys begin inside their table, as in `states.0.derivative`.
-    pub fn system(&self) -> Result<&'static System, Vec<Problem>> {
-        let key = serde_json::to_string(self).unwrap_or_default();
-        let mut systems = SYSTEMS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(system) = systems.get(&key) {
-            return Ok(system);
-        }
+    pub fn system(&self) -> Result<Arc<System>, Vec<Problem>> {
         let mut problems = Problems::default();
         self.check(&mut problems);
         let program = self.compile(&mut problems);
         if !problems.0.is_empty() {
             return Err(problems.0);
         }
-        let system: &'static System = Box::leak(Box::new(self.build(program)));
-        systems.insert(key, system);
-        Ok(system)
+        Ok(Arc::new(self.build(program)))
     }
 
     fn compile(&self, problems: &mut Problems) -> Program {
@@ -209,21 +199,13 @@ impl Equations {
     /// The system, of valid equations.
     fn build(&self, program: Program) -> System {
         let uses_time = program.uses_time();
-        let program: &'static Program = Box::leak(Box::new(program));
-        let channel =
-            |name, unit, description| Channel { name: kept(name), unit: kept(unit), description: kept(description) };
-        let channels = self.states.iter().map(|it| channel(&it.name, &it.unit, &it.description));
-        let inputs = self.inputs.iter().map(|it| channel(&it.name, &it.unit, &it.description));
-        let parameters = self.parameters.iter().map(|it| Parameter {
-            name: kept(&it.name),
-            unit: kept(&it.unit),
-            description: kept(&it.description),
-            lower: it.lower,
-            upper: it.upper,
-        });
+        let channels = self.states.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
+        let inputs = self.inputs.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
+        let parameters =
+            self.parameters.iter().map(|it| Parameter::new(&it.name, &it.unit, &it.description, [it.lower, it.upper]));
         let environments = self.environments.iter().map(|(name, values)| {
             let axes = self.parameters.iter().filter_map(|it| values.get(&it.name)).map(Values::axis);
-            EnvironmentSet { name: kept(name), axes: axes.collect::<Vec<_>>().leak() }
+            EnvironmentSet::new(name, axes.collect::<Vec<_>>())
         });
         let bounds: Vec<[f64; 2]> = self.states.iter().map(|state| state.initial).collect();
         let initial = move |uniform: &mut dyn FnMut() -> f64, state: &mut [f64]| {
@@ -233,20 +215,22 @@ impl Equations {
         };
         let given =
             self.states.iter().map(|state| Some(state.initial[0]).filter(|_| state.initial[0] == state.initial[1]));
-        let field = |parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]| {
+        let program = Arc::new(program);
+        let of_tangent = Arc::clone(&program);
+        let field = move |parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]| {
             program.derivative(parameters, time, state, derivative);
         };
-        let tangent = |parameters: &[Dual], time: f64, state: &[Dual], derivative: &mut [Dual]| {
-            program.derivative(parameters, time, state, derivative);
+        let tangent = move |parameters: &[Dual], time: f64, state: &[Dual], derivative: &mut [Dual]| {
+            of_tangent.derivative(parameters, time, state, derivative);
         };
         let preset = Preset {
-            name: "uniform",
-            description: "Initial states uniform between the bounds of each state",
-            space: &[],
-            dynamics: Dynamics::Field(Box::leak(Box::new(field))),
-            tangent: Some(Box::leak(Box::new(tangent))),
-            initial: Box::leak(Box::new(initial)),
-            environments: environments.collect::<Vec<_>>().leak(),
+            name: "uniform".to_owned(),
+            description: "Initial states uniform between the bounds of each state".to_owned(),
+            space: Vec::new(),
+            dynamics: Dynamics::Field(Arc::new(field)),
+            tangent: Some(Arc::new(tangent)),
+            initial: Arc::new(initial),
+            environments: environments.collect(),
         };
         let equations = self.states.iter().map(|state| format!("d{}/dt = {}", state.name, state.derivative));
         let equations = equations.collect::<Vec<_>>().join(", ");
@@ -255,23 +239,19 @@ impl Equations {
             description => format!("{description}, {equations}"),
         };
         System {
-            name: kept(&self.name),
-            description: description.leak(),
-            time_unit: kept(&self.time_unit),
-            channels: channels.collect::<Vec<_>>().leak(),
-            inputs: inputs.collect::<Vec<_>>().leak(),
-            parameters: parameters.collect::<Vec<_>>().leak(),
+            name: self.name.clone(),
+            description,
+            time_unit: self.time_unit.clone(),
+            channels: channels.collect(),
+            inputs: inputs.collect(),
+            parameters: parameters.collect(),
             horizon: self.horizon,
             time_step: self.time_step,
-            given: given.collect::<Vec<_>>().leak(),
+            given: given.collect(),
             uses_time,
-            presets: vec![preset].leak(),
+            presets: vec![preset],
         }
     }
-}
-
-fn kept(text: &str) -> &'static str {
-    text.to_owned().leak()
 }
 
 impl Values {
@@ -290,8 +270,8 @@ impl Values {
 
     fn axis(&self) -> Axis {
         match self {
-            Values::List(list) => Axis::Values(list.clone().leak()),
-            Values::Range(Range { from, count: 1, .. }) => Axis::Values(vec![*from].leak()),
+            Values::List(list) => Axis::values(list.as_slice()),
+            Values::Range(Range { from, count: 1, .. }) => Axis::values([*from]),
             Values::Range(Range { from, to, count }) => Axis::Uniform { first: *from, last: *to, count: *count },
         }
     }

@@ -21,6 +21,8 @@
 //! Explicit methods cope: for accuracy alone Dormand-Prince 8(5,3) takes 68 steps on the 20 samples at a tolerance of 1e-9,
 //! where some 15 would be stable, and rejects two in a hundred.
 
+use std::sync::Arc;
+
 use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
 use crate::expressions::{Dual, Scalar};
 
@@ -51,63 +53,52 @@ const INITIAL: [(f64, f64); 7] =
     [(0.15, 1.60), (0.19, 2.16), (0.04, 0.20), (0.10, 0.35), (0.08, 0.30), (0.14, 2.67), (0.05, 0.10)];
 
 /// The system `glycolytic-oscillator`.
-pub static GLYCOLYTIC_OSCILLATOR: System = System {
-    name: "glycolytic-oscillator",
-    description: "Sugar metabolism of yeast, seven concentrations, rate k1 and inhibition K1 of the first reaction vary",
-    time_unit: "min",
-    channels: &[
-        concentration("S1", "Glucose"),
-        concentration("S2", "Glyceraldehyde-3-phosphate and dihydroxyacetone phosphate"),
-        concentration("S3", "1,3-Bisphosphoglycerate"),
-        concentration("S4", "Pyruvate and acetaldehyde in the cells"),
-        concentration("S5", "NADH"),
-        concentration("S6", "ATP"),
-        concentration("S7", "Pyruvate and acetaldehyde in the medium"),
-    ],
-    inputs: &[],
-    parameters: &[
-        Parameter {
-            name: "k1",
-            unit: "L mmol-1 min-1",
-            description: "Rate of the first reaction",
-            lower: 1.0,
-            upper: 1e3,
-        },
-        Parameter {
-            name: "K1",
-            unit: "mmol L-1",
-            description: "ATP at which the first reaction is halved",
-            lower: 0.05,
-            upper: 10.0,
-        },
-    ],
-    horizon: 1.0,
-    time_step: 0.05,
-    given: &[],
-    uses_time: false,
-    presets: &[Preset {
-        name: "paper",
-        description: "Initial states uniform on the box of Daniels and Nemenman",
-        space: &[],
-        dynamics: Dynamics::Field(&field::<f64>),
-        tangent: Some(&field::<Dual>),
-        initial: &|uniform, state| {
-            for (value, (lower, upper)) in state.iter_mut().zip(INITIAL) {
-                *value = lower + (upper - lower) * uniform();
-            }
-        },
-        environments: &[
-            EnvironmentSet {
-                name: "train",
-                axes: &[Axis::Values(&[100.0, 90.0, 80.0]), Axis::Values(&[1.0, 0.75, 0.5])],
-            },
-            EnvironmentSet { name: "adapt", axes: &[Axis::Values(&[85.0, 95.0]), Axis::Values(&[0.625, 0.875])] },
+pub(crate) fn system() -> System {
+    System {
+        name: "glycolytic-oscillator".to_owned(),
+        description:
+            "Sugar metabolism of yeast, seven concentrations, rate k1 and inhibition K1 of the first reaction vary"
+                .to_owned(),
+        time_unit: "min".to_owned(),
+        channels: vec![
+            concentration("S1", "Glucose"),
+            concentration("S2", "Glyceraldehyde-3-phosphate and dihydroxyacetone phosphate"),
+            concentration("S3", "1,3-Bisphosphoglycerate"),
+            concentration("S4", "Pyruvate and acetaldehyde in the cells"),
+            concentration("S5", "NADH"),
+            concentration("S6", "ATP"),
+            concentration("S7", "Pyruvate and acetaldehyde in the medium"),
         ],
-    }],
-};
+        inputs: Vec::new(),
+        parameters: vec![
+            Parameter::new("k1", "L mmol-1 min-1", "Rate of the first reaction", [1.0, 1e3]),
+            Parameter::new("K1", "mmol L-1", "ATP at which the first reaction is halved", [0.05, 10.0]),
+        ],
+        horizon: 1.0,
+        time_step: 0.05,
+        given: Vec::new(),
+        uses_time: false,
+        presets: vec![Preset {
+            name: "paper".to_owned(),
+            description: "Initial states uniform on the box of Daniels and Nemenman".to_owned(),
+            space: Vec::new(),
+            dynamics: Dynamics::Field(Arc::new(field::<f64>)),
+            tangent: Some(Arc::new(field::<Dual>)),
+            initial: Arc::new(|uniform, state| {
+                for (value, (lower, upper)) in state.iter_mut().zip(INITIAL) {
+                    *value = lower + (upper - lower) * uniform();
+                }
+            }),
+            environments: vec![
+                EnvironmentSet::new("train", [Axis::values([100.0, 90.0, 80.0]), Axis::values([1.0, 0.75, 0.5])]),
+                EnvironmentSet::new("adapt", [Axis::values([85.0, 95.0]), Axis::values([0.625, 0.875])]),
+            ],
+        }],
+    }
+}
 
-const fn concentration(name: &'static str, description: &'static str) -> Channel {
-    Channel { name, unit: "mmol L-1", description }
+fn concentration(name: &str, description: &str) -> Channel {
+    Channel::new(name, "mmol L-1", description)
 }
 
 fn field<S: Scalar>(parameters: &[S], _: f64, state: &[S], derivative: &mut [S]) {
@@ -148,7 +139,8 @@ mod tests {
 
     #[test]
     fn sets_are_those_of_the_benchmark() {
-        let preset = GLYCOLYTIC_OSCILLATOR.preset("paper").unwrap();
+        let system = system();
+        let preset = system.preset("paper").unwrap();
         let set = |name| preset.environment_set(name).unwrap();
         assert_eq!((set("train").len(), set("adapt").len()), (9, 4));
         assert_eq!(set("train").parameters(1), [100.0, 0.75]);

@@ -15,6 +15,8 @@
 //! `as-printed`) and its published experiments (`paper`) differ in rates, distances and initial fields. Here squares may
 //! cross the edge, which means nothing on a periodic grid; in the published experiments they do not.
 
+use std::sync::Arc;
+
 use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, SpaceAxis, System};
 
 const POINTS: usize = 32;
@@ -26,67 +28,62 @@ const FED: [f64; 2] = [0.95, 0.05];
 const REACTED: [f64; 2] = [0.0, 1.0];
 
 /// The system `gray-scott`.
-pub static GRAY_SCOTT: System = System {
-    name: "gray-scott",
-    description: "Reaction and diffusion of two substances on a periodic square, 32 x 32 points, rates F and k vary",
-    time_unit: "1",
-    channels: &[
-        Channel { name: "u", unit: "1", description: "Concentration of the substance that is fed" },
-        Channel { name: "v", unit: "1", description: "Concentration of the substance that converts it" },
-    ],
-    inputs: &[],
-    parameters: &[rate("F", "Feed rate"), rate("k", "Kill rate")],
-    horizon: 400.0,
-    time_step: 40.0,
-    given: &[],
-    uses_time: false,
-    presets: &[
-        Preset {
-            name: "paper",
-            description: "Three squares of 3 x 3 points at (u, v) = (0, 1) in a background at (0.95, 0.05), dx = 1",
-            space: &[axis("x", 1.0), axis("y", 1.0)],
-            dynamics: Dynamics::Field(&|rates, _, state, derivative| field(1.0, rates, state, derivative)),
-            tangent: None,
-            initial: &|uniform, state| initial(3, REACTED, FED, uniform, state),
-            environments: &[
-                EnvironmentSet { name: "train", axes: &[Axis::Values(&[0.030, 0.039]), TRAIN_KILL] },
-                EnvironmentSet { name: "adapt", axes: &[Axis::Values(&[0.033, 0.036]), Axis::Values(&[0.059, 0.061])] },
-                GRID,
-            ],
-        },
-        Preset {
-            name: "as-printed",
-            description: "The text with its misprints: three squares of 2 x 2 points at (u, v) = (0.95, 0.05) in a background at (0, 1), \
-                          dx = 2, rates ten times as large",
-            space: &[axis("x", 2.0), axis("y", 2.0)],
-            dynamics: Dynamics::Field(&|rates, _, state, derivative| field(2.0, rates, state, derivative)),
-            tangent: None,
-            initial: &|uniform, state| initial(2, FED, REACTED, uniform, state),
-            environments: &[
-                EnvironmentSet { name: "train", axes: &[Axis::Values(&[0.30, 0.39]), TRAIN_KILL] },
-                EnvironmentSet { name: "adapt", axes: &[Axis::Values(&[0.33, 0.36]), Axis::Values(&[0.59, 0.61])] },
-                GRID,
-            ],
-        },
-    ],
-};
-
-/// The text has these rates right.
-const TRAIN_KILL: Axis = Axis::Values(&[0.058, 0.062]);
-const GRID: EnvironmentSet = EnvironmentSet {
-    name: "grid",
-    axes: &[
-        Axis::Uniform { first: 0.0225, last: 0.0435, count: 51 },
-        Axis::Uniform { first: 0.056, last: 0.064, count: 51 },
-    ],
-};
-
-const fn rate(name: &'static str, description: &'static str) -> Parameter {
-    Parameter { name, unit: "1", description, lower: 1e-3, upper: 1.0 }
+pub(crate) fn system() -> System {
+    System {
+        name: "gray-scott".to_owned(),
+        description: "Reaction and diffusion of two substances on a periodic square, 32 x 32 points, rates F and k vary".to_owned(),
+        time_unit: "1".to_owned(),
+        channels: vec![
+            Channel::new("u", "1", "Concentration of the substance that is fed"),
+            Channel::new("v", "1", "Concentration of the substance that converts it"),
+        ],
+        inputs: Vec::new(),
+        parameters: vec![rate("F", "Feed rate"), rate("k", "Kill rate")],
+        horizon: 400.0,
+        time_step: 40.0,
+        given: Vec::new(),
+        uses_time: false,
+        presets: vec![
+            Preset {
+                name: "paper".to_owned(),
+                description: "Three squares of 3 x 3 points at (u, v) = (0, 1) in a background at (0.95, 0.05), dx = 1".to_owned(),
+                space: vec![axis("x", 1.0), axis("y", 1.0)],
+                dynamics: Dynamics::Field(Arc::new(|rates, _, state, derivative| field(1.0, rates, state, derivative))),
+                tangent: None,
+                initial: Arc::new(|uniform, state| initial(3, REACTED, FED, uniform, state)),
+                environments: environments([0.030, 0.039], [[0.033, 0.036], [0.059, 0.061]]),
+            },
+            Preset {
+                name: "as-printed".to_owned(),
+                description: "The text with its misprints: three squares of 2 x 2 points at (u, v) = (0.95, 0.05) in a background at (0, 1), \
+                              dx = 2, rates ten times as large".to_owned(),
+                space: vec![axis("x", 2.0), axis("y", 2.0)],
+                dynamics: Dynamics::Field(Arc::new(|rates, _, state, derivative| field(2.0, rates, state, derivative))),
+                tangent: None,
+                initial: Arc::new(|uniform, state| initial(2, FED, REACTED, uniform, state)),
+                environments: environments([0.30, 0.39], [[0.33, 0.36], [0.59, 0.61]]),
+            },
+        ],
+    }
 }
 
-const fn axis(name: &'static str, spacing: f64) -> SpaceAxis {
-    SpaceAxis { name, unit: "1", count: POINTS, spacing }
+/// The sets of a preset; the text has the kill rates of `train` right in both.
+fn environments(train_feed: [f64; 2], [adapt_feed, adapt_kill]: [[f64; 2]; 2]) -> Vec<EnvironmentSet> {
+    let feed = Axis::Uniform { first: 0.0225, last: 0.0435, count: 51 };
+    let kill = Axis::Uniform { first: 0.056, last: 0.064, count: 51 };
+    vec![
+        EnvironmentSet::new("train", [Axis::values(train_feed), Axis::values([0.058, 0.062])]),
+        EnvironmentSet::new("adapt", [adapt_feed, adapt_kill].map(Axis::values)),
+        EnvironmentSet::new("grid", [feed, kill]),
+    ]
+}
+
+fn rate(name: &str, description: &str) -> Parameter {
+    Parameter::new(name, "1", description, [1e-3, 1.0])
+}
+
+fn axis(name: &str, spacing: f64) -> SpaceAxis {
+    SpaceAxis { name: name.to_owned(), unit: "1".to_owned(), count: POINTS, spacing }
 }
 
 /// Squares of `edge` points at `inside`, anywhere on the grid, in a background at `outside`.
@@ -234,13 +231,14 @@ mod tests {
 
     #[test]
     fn sets_are_those_of_the_benchmark() {
+        let system = system();
         let sizes = |name| {
-            let preset = GRAY_SCOTT.preset(name).unwrap();
-            preset.environments.iter().map(|set| (set.name, set.len())).collect::<Vec<_>>()
+            let preset = system.preset(name).unwrap();
+            preset.environments.iter().map(|set| (set.name.as_str(), set.len())).collect::<Vec<_>>()
         };
         assert_eq!(sizes("paper"), [("train", 4), ("adapt", 4), ("grid", 2601)]);
         assert_eq!(sizes("as-printed"), sizes("paper"));
-        let paper = GRAY_SCOTT.preset("paper").unwrap();
+        let paper = system.preset("paper").unwrap();
         assert_eq!(paper.environment_set("train").unwrap().parameters(1), [0.030, 0.062]);
         assert_eq!(paper.environment_set("adapt").unwrap().parameters(2), [0.036, 0.059]);
         assert_eq!(paper.environment_set("grid").unwrap().parameters(2600), [0.0435, 0.064]);

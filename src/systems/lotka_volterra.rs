@@ -13,6 +13,8 @@
 //! 2022, appendix on Lotka-Volterra: `alpha = gamma = 0.5`, `beta` and `delta` differ between environments. Initial states
 //! are uniform on `[1, 3]^2` in its text (preset `paper`) and on `[1, 2]^2` in its published experiments (`lv-narrow`).
 
+use std::sync::Arc;
+
 use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
 use crate::expressions::{Dual, Scalar};
 
@@ -20,66 +22,60 @@ const ALPHA: f64 = 0.5;
 const GAMMA: f64 = 0.5;
 
 /// The system `lotka-volterra`.
-pub static LOTKA_VOLTERRA: System = System {
-    name: "lotka-volterra",
-    description: "Prey and predator, dx/dt = 0.5 x - beta x y, dy/dt = delta x y - 0.5 y",
-    time_unit: "1",
-    channels: CHANNELS,
-    inputs: &[],
-    parameters: &[
-        Parameter {
-            name: "beta",
-            unit: "1",
-            description: "Loss of prey per encounter with a predator",
-            lower: 1e-3,
-            upper: 10.0,
-        },
-        Parameter {
-            name: "delta",
-            unit: "1",
-            description: "Gain of predators per encounter with prey",
-            lower: 1e-3,
-            upper: 10.0,
-        },
-    ],
-    horizon: 10.0,
-    time_step: 0.5,
-    given: &[],
-    uses_time: false,
-    presets: &[
-        Preset {
-            name: "paper",
-            description: "Initial states uniform on [1, 3]^2",
-            space: &[],
-            dynamics: Dynamics::Field(&field::<f64>),
-            tangent: Some(&field::<Dual>),
-            initial: &|uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform()),
-            environments: ENVIRONMENTS,
-        },
-        Preset {
-            name: "lv-narrow",
-            description: "Initial states uniform on [1, 2]^2",
-            space: &[],
-            dynamics: Dynamics::Field(&field::<f64>),
-            tangent: Some(&field::<Dual>),
-            initial: &|uniform, state| state.fill_with(|| 1.0 + uniform()),
-            environments: ENVIRONMENTS,
-        },
-    ],
-};
+pub(crate) fn system() -> System {
+    System {
+        name: "lotka-volterra".to_owned(),
+        description: "Prey and predator, dx/dt = 0.5 x - beta x y, dy/dt = delta x y - 0.5 y".to_owned(),
+        time_unit: "1".to_owned(),
+        channels: channels(),
+        inputs: Vec::new(),
+        parameters: vec![
+            Parameter::new("beta", "1", "Loss of prey per encounter with a predator", [1e-3, 10.0]),
+            Parameter::new("delta", "1", "Gain of predators per encounter with prey", [1e-3, 10.0]),
+        ],
+        horizon: 10.0,
+        time_step: 0.5,
+        given: Vec::new(),
+        uses_time: false,
+        presets: vec![
+            Preset {
+                name: "paper".to_owned(),
+                description: "Initial states uniform on [1, 3]^2".to_owned(),
+                space: Vec::new(),
+                dynamics: Dynamics::Field(Arc::new(field::<f64>)),
+                tangent: Some(Arc::new(field::<Dual>)),
+                initial: Arc::new(|uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform())),
+                environments: environments(),
+            },
+            Preset {
+                name: "lv-narrow".to_owned(),
+                description: "Initial states uniform on [1, 2]^2".to_owned(),
+                space: Vec::new(),
+                dynamics: Dynamics::Field(Arc::new(field::<f64>)),
+                tangent: Some(Arc::new(field::<Dual>)),
+                initial: Arc::new(|uniform, state| state.fill_with(|| 1.0 + uniform())),
+                environments: environments(),
+            },
+        ],
+    }
+}
 
-pub(crate) const CHANNELS: &[Channel] =
-    &[Channel { name: "x", unit: "1", description: "Prey" }, Channel { name: "y", unit: "1", description: "Predator" }];
+pub(crate) fn channels() -> Vec<Channel> {
+    vec![Channel::new("x", "1", "Prey"), Channel::new("y", "1", "Predator")]
+}
 
-pub(crate) const TRAIN: Axis = Axis::Values(&[0.5, 0.75, 1.0]);
-pub(crate) const ADAPT: Axis = Axis::Values(&[0.625, 1.125]);
-const GRID: Axis = Axis::Uniform { first: 0.25, last: 1.25, count: 51 };
+/// Sets with `count` parameters that take the same values: those of the benchmark.
+pub(crate) fn benchmark_sets(count: usize) -> Vec<EnvironmentSet> {
+    vec![
+        EnvironmentSet::new("train", vec![Axis::values([0.5, 0.75, 1.0]); count]),
+        EnvironmentSet::new("adapt", vec![Axis::values([0.625, 1.125]); count]),
+    ]
+}
 
-const ENVIRONMENTS: &[EnvironmentSet] = &[
-    EnvironmentSet { name: "train", axes: &[TRAIN, TRAIN] },
-    EnvironmentSet { name: "adapt", axes: &[ADAPT, ADAPT] },
-    EnvironmentSet { name: "grid", axes: &[GRID, GRID] },
-];
+fn environments() -> Vec<EnvironmentSet> {
+    let grid = EnvironmentSet::new("grid", vec![Axis::Uniform { first: 0.25, last: 1.25, count: 51 }; 2]);
+    [benchmark_sets(2), vec![grid]].concat()
+}
 
 pub(crate) fn field<S: Scalar>(parameters: &[S], _: f64, state: &[S], derivative: &mut [S]) {
     rates([S::from(ALPHA), parameters[0], S::from(GAMMA), parameters[1]], state, derivative);
@@ -106,8 +102,9 @@ mod tests {
 
     #[test]
     fn sets_are_those_of_the_benchmark() {
-        let preset = LOTKA_VOLTERRA.preset("paper").unwrap();
-        let sizes: Vec<_> = preset.environments.iter().map(|set| (set.name, set.len())).collect();
+        let system = system();
+        let preset = system.preset("paper").unwrap();
+        let sizes: Vec<_> = preset.environments.iter().map(|set| (set.name.as_str(), set.len())).collect();
         assert_eq!(sizes, [("train", 9), ("adapt", 4), ("grid", 2601)]);
         let grid = preset.environment_set("grid").unwrap();
         assert_eq!(grid.parameters(0), [0.25, 0.25]);

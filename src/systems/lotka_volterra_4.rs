@@ -12,56 +12,57 @@
 //! not known which values its environments had. The sets here are our own: those of the benchmark with two parameters,
 //! carried over to all four. Its values lie among them (`alpha = gamma = 0.5`), and none of `adapt` among those of `train`.
 
-use super::lotka_volterra::{ADAPT, CHANNELS, TRAIN, rates};
-use super::system::{Dynamics, EnvironmentSet, Parameter, Preset, System};
+use std::sync::Arc;
+
+use super::lotka_volterra::{benchmark_sets, channels, rates};
+use super::system::{Dynamics, Parameter, Preset, System};
 use crate::expressions::{Dual, Scalar};
 
 /// The system `lotka-volterra-4`.
-pub static LOTKA_VOLTERRA_4: System = System {
-    name: "lotka-volterra-4",
-    description: "Prey and predator, dx/dt = alpha x - beta x y, dy/dt = delta x y - gamma y",
-    time_unit: "1",
-    channels: CHANNELS,
-    inputs: &[],
-    parameters: &[
-        rate("alpha", "Growth rate of the prey"),
-        rate("beta", "Loss of prey per encounter with a predator"),
-        rate("gamma", "Death rate of the predator"),
-        rate("delta", "Gain of predators per encounter with prey"),
-    ],
-    horizon: 10.0,
-    time_step: 0.5,
-    given: &[],
-    uses_time: false,
-    presets: &[
-        Preset {
-            name: "paper",
-            description: "Initial states uniform on [1, 3]^2; which environments the paper had is not known",
-            space: &[],
-            dynamics: Dynamics::Field(&field::<f64>),
-            tangent: Some(&field::<Dual>),
-            initial: &|uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform()),
-            environments: ENVIRONMENTS,
-        },
-        Preset {
-            name: "lv-narrow",
-            description: "Initial states uniform on [1, 2]^2; which environments the paper had is not known",
-            space: &[],
-            dynamics: Dynamics::Field(&field::<f64>),
-            tangent: Some(&field::<Dual>),
-            initial: &|uniform, state| state.fill_with(|| 1.0 + uniform()),
-            environments: ENVIRONMENTS,
-        },
-    ],
-};
+pub(crate) fn system() -> System {
+    System {
+        name: "lotka-volterra-4".to_owned(),
+        description: "Prey and predator, dx/dt = alpha x - beta x y, dy/dt = delta x y - gamma y".to_owned(),
+        time_unit: "1".to_owned(),
+        channels: channels(),
+        inputs: Vec::new(),
+        parameters: vec![
+            rate("alpha", "Growth rate of the prey"),
+            rate("beta", "Loss of prey per encounter with a predator"),
+            rate("gamma", "Death rate of the predator"),
+            rate("delta", "Gain of predators per encounter with prey"),
+        ],
+        horizon: 10.0,
+        time_step: 0.5,
+        given: Vec::new(),
+        uses_time: false,
+        presets: vec![
+            Preset {
+                name: "paper".to_owned(),
+                description: "Initial states uniform on [1, 3]^2; which environments the paper had is not known"
+                    .to_owned(),
+                space: Vec::new(),
+                dynamics: Dynamics::Field(Arc::new(field::<f64>)),
+                tangent: Some(Arc::new(field::<Dual>)),
+                initial: Arc::new(|uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform())),
+                environments: benchmark_sets(4),
+            },
+            Preset {
+                name: "lv-narrow".to_owned(),
+                description: "Initial states uniform on [1, 2]^2; which environments the paper had is not known"
+                    .to_owned(),
+                space: Vec::new(),
+                dynamics: Dynamics::Field(Arc::new(field::<f64>)),
+                tangent: Some(Arc::new(field::<Dual>)),
+                initial: Arc::new(|uniform, state| state.fill_with(|| 1.0 + uniform())),
+                environments: benchmark_sets(4),
+            },
+        ],
+    }
+}
 
-const ENVIRONMENTS: &[EnvironmentSet] = &[
-    EnvironmentSet { name: "train", axes: &[TRAIN, TRAIN, TRAIN, TRAIN] },
-    EnvironmentSet { name: "adapt", axes: &[ADAPT, ADAPT, ADAPT, ADAPT] },
-];
-
-const fn rate(name: &'static str, description: &'static str) -> Parameter {
-    Parameter { name, unit: "1", description, lower: 1e-3, upper: 10.0 }
+fn rate(name: &str, description: &str) -> Parameter {
+    Parameter::new(name, "1", description, [1e-3, 10.0])
 }
 
 fn field<S: Scalar>(parameters: &[S], _: f64, state: &[S], derivative: &mut [S]) {
@@ -92,7 +93,8 @@ mod tests {
 
     #[test]
     fn sets_vary_every_parameter() {
-        let preset = LOTKA_VOLTERRA_4.preset("paper").unwrap();
+        let system = system();
+        let preset = system.preset("paper").unwrap();
         let set = |name| preset.environment_set(name).unwrap();
         assert_eq!((set("train").len(), set("adapt").len()), (81, 16));
         assert_eq!(set("train").parameters(1), [0.5, 0.5, 0.5, 0.75]);

@@ -164,7 +164,10 @@ fn without_noise_both_give_the_same() {
         estimate_with(&settings, dataset, model, &root.path().join(format!("{initial_state:?}")), Split::Grid)
     });
     for (a, b) in observed.iter().zip(&estimated).filter(|(row, _)| row.in_hull == Some(true)) {
-        assert_eq!((a.status, b.status, a.points, a.degrees), (Status::Ok, Status::Ok, b.points, b.degrees));
+        assert_eq!(
+            (a.status, b.status, a.points, a.degrees_of_freedom),
+            (Status::Ok, Status::Ok, b.points, b.degrees_of_freedom)
+        );
         for (a, b) in a.parameters.iter().zip(&b.parameters) {
             assert!((a.value - b.value).abs() < 0.05 * a.value, "{a:?} {b:?}");
             assert!(b.standard_error.is_finite());

@@ -37,7 +37,7 @@ fn the_noise_of_each_channel_is_estimated() {
         assert_relative_eq!((squares / rows.len() as f64).sqrt(), deviation, max_relative = 0.2);
     }
     for row in &rows {
-        assert_eq!((row.correlations.len(), row.noise.len(), row.degrees), (1, 2, 36.0));
+        assert_eq!((row.correlations.len(), row.noise.len(), row.degrees_of_freedom), (1, 2, 36.0));
         assert!(row.correlations[0].abs() < 1.0, "{row:?}");
         for parameter in &row.parameters {
             assert!(parameter.lower < parameter.value && parameter.value < parameter.upper, "{parameter:?}");

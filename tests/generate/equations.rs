@@ -1,6 +1,7 @@
 //! Systems that are given by their equations.
 
-use paramill::generate::{Settings, SystemSettings};
+use paramill::generate::Settings;
+use paramill::systems::SystemSettings;
 
 use super::{generate, settings, simulate, with_threads};
 

@@ -112,7 +112,7 @@ fn what_fields_have_no_estimate_for_is_refused_and_a_fit_stops_where_it_is_asked
         trajectory_mape: 0.0,
         test_mse: None,
         points: 0,
-        degrees: 0.0,
+        degrees_of_freedom: 0.0,
         iterations: 0,
         in_hull: None,
     };

@@ -283,7 +283,7 @@ fn a_first_sample_that_is_not_what_the_equations_give_is_a_misfit() {
     assert_eq!(row.status, Status::Misfit, "{row:?}");
     assert!(row.reason.contains("the equations give level = 1.9 where the first sample is 2"), "{}", row.reason);
     let row = rows(&given("2.0"), &dataset, Split::Adapt).remove(0);
-    assert_eq!((row.status, row.degrees), (Status::Ok, 58.0), "{}", row.reason);
+    assert_eq!((row.status, row.degrees_of_freedom), (Status::Ok, 58.0), "{}", row.reason);
 }
 
 #[test]

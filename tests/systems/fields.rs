@@ -169,7 +169,7 @@ fn navier_stokes_errs_as_it_says() {
 /// By 30 units of time the flow has forgotten the size of the random field: force and viscosity balance.
 #[test]
 fn navier_stokes_starts_from_a_developed_flow() {
-    let initial = systems::find("navier-stokes").unwrap().presets[0].initial;
+    let initial = systems::find("navier-stokes").unwrap().presets[0].initial.clone();
     let mut stream = Stream::new(1, "train", &[0, 0]);
     let mut vorticity = vec![f64::NAN; POINTS * POINTS];
     initial(&mut || stream.unit(), &mut vorticity);

@@ -1,5 +1,7 @@
 //! Derivatives of trajectories by parameters and initial states, against SciPy and against differences.
 
+use std::sync::Arc;
+
 use paramill::progress::Interrupt;
 use paramill::schema::Between;
 use paramill::signals::Drive;
@@ -52,11 +54,11 @@ const PAIRS: &str = r#"
     constants = { half = 0.5 }
 "#;
 
-fn user_system(text: &str) -> &'static System {
+fn user_system(text: &str) -> Arc<System> {
     toml::from_str::<Equations>(text).unwrap().system().unwrap()
 }
 
-fn system(name: &str) -> &'static System {
+fn system(name: &str) -> Arc<System> {
     if name == "pendulum" { user_system(PENDULUM) } else { systems::find(name).unwrap() }
 }
 
@@ -78,7 +80,7 @@ fn sensitivities(
         Start { parameters, parameter_directions: &unit(d_p, 0), state: initial, state_directions: &unit(c, d_p) };
     let tolerance = Tolerance { rtol: allowed, atol: allowed, max_steps: 10_000 };
     let (mut states, mut by_all) = (vec![f64::NAN; times.len() * c], vec![f64::NAN; times.len() * c * k]);
-    let tangent = system.presets[0].tangent.unwrap();
+    let tangent = system.presets[0].tangent.clone().unwrap();
     Sensitivities::new(tangent, c, k, tableau, tolerance)?.integrate(
         start,
         times,
@@ -102,7 +104,7 @@ fn sensitivities_agree_with_scipy() {
         };
         for (tableau, allowed) in [(&DOP853, 1e-10), (&TSIT5, 1e-8)] {
             let (states, found) =
-                sensitivities(system(&case.system), tableau, allowed, &case.parameters, &case.states[0], &case.times)
+                sensitivities(&system(&case.system), tableau, allowed, &case.parameters, &case.states[0], &case.times)
                     .unwrap();
             for (found, expected) in states.iter().zip(case.states.iter().flatten()) {
                 assert!((found - expected).abs() < 100.0 * allowed, "{}: {found}, not {expected}", case.system);
@@ -118,7 +120,7 @@ fn sensitivities_agree_with_scipy() {
 #[test]
 fn sensitivities_agree_with_differences() {
     let system = system("glycolytic-oscillator");
-    let Dynamics::Field(field) = system.presets[0].dynamics else { panic!("it is a field") };
+    let Dynamics::Field(field) = &system.presets[0].dynamics else { panic!("it is a field") };
     let (parameters, initial) = ([90.0, 0.75], [0.9, 1.1, 0.12, 0.2, 0.15, 1.3, 0.07]);
     let times: Vec<f64> = (0..20).map(|sample| f64::from(sample) * 0.05).collect();
     let tolerance = Tolerance { rtol: 1e-12, atol: 1e-12, max_steps: 10_000 };
@@ -131,7 +133,7 @@ fn sensitivities_agree_with_differences() {
             .unwrap();
         states
     };
-    let (_, found) = sensitivities(system, &DOP853, 1e-10, &parameters, &initial, &times).unwrap();
+    let (_, found) = sensitivities(&system, &DOP853, 1e-10, &parameters, &initial, &times).unwrap();
     let values = [parameters.as_slice(), initial.as_slice()].concat();
     for direction in 0..9 {
         let step = 1e-5 * values[direction];
@@ -150,10 +152,23 @@ fn sensitivities_agree_with_differences() {
 }
 
 #[test]
+fn a_system_of_a_user_is_freed_with_its_last_owner() {
+    let system = user_system(PAIRS);
+    let preset = &system.presets[0];
+    let Dynamics::Field(field) = &preset.dynamics else { panic!("it is a field") };
+    let (of_system, field) = (Arc::downgrade(&system), Arc::downgrade(field));
+    let (tangent, initial) = (Arc::downgrade(preset.tangent.as_ref().unwrap()), Arc::downgrade(&preset.initial));
+    assert!(of_system.strong_count() == 1 && field.strong_count() == 1, "somebody else keeps it");
+    drop(system);
+    assert_eq!(of_system.strong_count(), 0);
+    assert_eq!([field.strong_count(), tangent.strong_count(), initial.strong_count()], [0; 3]);
+}
+
+#[test]
 fn equations_of_a_user_have_the_derivatives_of_a_built_in_system() {
     let times: Vec<f64> = (0..20).map(|sample| f64::from(sample) * 0.5).collect();
     let of = |system: &System| sensitivities(system, &DOP853, 1e-9, &[0.8, 0.6], &[2.5, 1.5], &times).unwrap();
-    let (built_in, user) = (of(system("lotka-volterra")), of(user_system(PAIRS)));
+    let (built_in, user) = (of(&system("lotka-volterra")), of(&user_system(PAIRS)));
     for (a, b) in [(&built_in.0, &user.0), (&built_in.1, &user.1)] {
         assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12 * a.abs().max(1.0)));
     }
@@ -161,11 +176,11 @@ fn equations_of_a_user_have_the_derivatives_of_a_built_in_system() {
 
 #[test]
 fn without_directions_there_is_still_the_state_and_failures_stay_failures() {
-    let tangent = system("lotka-volterra").presets[0].tangent.unwrap();
+    let tangent = system("lotka-volterra").presets[0].tangent.clone().unwrap();
     let tolerance = Tolerance { rtol: 1e-9, atol: 1e-9, max_steps: 10_000 };
     let mut states = [f64::NAN; 4];
     let start = Start { parameters: &[0.5, 0.5], parameter_directions: &[], state: &[1.0, 1.0], state_directions: &[] };
-    let mut integrator = Sensitivities::new(tangent, 2, 0, &DOP853, tolerance).unwrap();
+    let mut integrator = Sensitivities::new(Arc::clone(&tangent), 2, 0, &DOP853, tolerance).unwrap();
     integrator.integrate(start, &[0.0, 1.0], &mut states, &mut [], &Interrupt::new()).unwrap();
     assert!(states.iter().all(|value| (value - 1.0).abs() < 1e-12), "rests where both balance: {states:?}");
     let lost = Start { state: &[f64::INFINITY, 1.0], ..start };
@@ -173,7 +188,7 @@ fn without_directions_there_is_still_the_state_and_failures_stay_failures() {
     assert!(matches!(ends, Err(Error::NotFinite { .. })), "{ends:?}");
     let few = Tolerance { max_steps: 3, ..tolerance };
     let far = Start { state: &[3.0, 0.5], ..start };
-    let ends = Sensitivities::new(tangent, 2, 0, &TSIT5, few).unwrap().integrate(
+    let ends = Sensitivities::new(Arc::clone(&tangent), 2, 0, &TSIT5, few).unwrap().integrate(
         far,
         &[0.0, 9.0],
         &mut states,
@@ -217,12 +232,12 @@ fn tank(rate: f64, times: &[f64], inputs: &[f64], between: Between) -> Vec<f64> 
 
 #[test]
 fn states_and_sensitivities_follow_inputs() {
-    let tangent = user_system(TANK).presets[0].tangent.unwrap();
+    let tangent = user_system(TANK).presets[0].tangent.clone().unwrap();
     let times = [1e6, 1e6 + 0.5, 1e6 + 1.5, 1e6 + 1.75, 1e6 + 4.0];
     let inputs = [1.0, 1.0, 0.0, 3.0, -1.0];
     for between in [Between::Hold, Between::Linear] {
         let tolerance = Tolerance { rtol: 1e-10, atol: 1e-10, max_steps: 10_000 };
-        let mut integrator = Sensitivities::new(tangent, 1, 2, &DOP853, tolerance).unwrap();
+        let mut integrator = Sensitivities::new(Arc::clone(&tangent), 1, 2, &DOP853, tolerance).unwrap();
         let start = Start {
             parameters: &[0.7],
             parameter_directions: &[1.0, 0.0],

@@ -29,7 +29,7 @@ use crate::solve::Tableau;
 /// Rollouts of a perceptron by one step of `tableau` from sample to sample, in the arithmetic of `T`.
 pub struct Native<T> {
     shape: Shape,
-    tableau: &'static Tableau,
+    tableau: Tableau,
     architecture: pulp::Arch,
     /// Buffers that are not in use.
     records: Mutex<Vec<Record<T>>>,
@@ -37,7 +37,7 @@ pub struct Native<T> {
 
 impl<T: Real + Default> Native<T> {
     /// An engine for `model`.
-    pub fn new(model: &Mlp, tableau: &'static Tableau) -> Self {
+    pub fn new(model: &Mlp, tableau: Tableau) -> Self {
         let architecture = pulp::Arch::new();
         Native { shape: Shape::new(model.widths()), tableau, architecture, records: Mutex::default() }
     }
@@ -57,7 +57,7 @@ impl<T: Real + Default> Native<T> {
         let mut record = free.unwrap_or_default();
         let squares = self.architecture.dispatch(Rollout {
             shape: &self.shape,
-            tableau: self.tableau,
+            tableau: &self.tableau,
             weights: &weights,
             batch,
             rows: &rows,
@@ -113,7 +113,7 @@ impl<T: Real + Default> Engine for Native<T> {
                     let flat = &weights[environment * size..(environment + 1) * size];
                     self.architecture.dispatch(JacobianRows {
                         shape: &self.shape,
-                        tableau: self.tableau,
+                        tableau: &self.tableau,
                         weights: &Weights::new(&self.shape, flat),
                         batch,
                         rows: &Rows::of(&self.shape, batch, place..place + 1),
@@ -176,7 +176,7 @@ impl<T: Real + Default> Tangents for NativeTangents<'_, T> {
                 let context: Vec<T> = context.iter().map(|&xi| T::from_f64(xi)).collect();
                 self.engine.architecture.dispatch(TangentRollout {
                     shape: &self.engine.shape,
-                    tableau: self.engine.tableau,
+                    tableau: &self.engine.tableau,
                     weights: &mut weights,
                     basis: &self.basis,
                     moved: &self.moved,

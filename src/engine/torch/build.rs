@@ -15,7 +15,7 @@ pub const HAS_TORCH: bool = true;
 pub(crate) fn engine(
     model: &models::Settings,
     (state, inputs): (&StateShape, usize),
-    method: (&'static Tableau, usize),
+    method: (Tableau, usize),
     device: Device,
     precision: Precision,
 ) -> Option<Box<dyn Engine>> {

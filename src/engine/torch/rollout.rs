@@ -17,7 +17,7 @@ use crate::solve::{State, Tableau};
 /// Rollouts of `model` by `substeps` steps of `tableau` from sample to sample.
 pub struct Torch {
     model: Box<dyn TensorModel>,
-    tableau: &'static Tableau,
+    tableau: Tableau,
     substeps: usize,
     device: tch::Device,
     kind: Kind,
@@ -85,7 +85,7 @@ impl Torch {
     /// An engine for `model` on `device`, computing in `precision`; `fields` says whether its states are fields in space.
     pub fn new(
         model: Box<dyn TensorModel>,
-        (tableau, substeps): (&'static Tableau, usize),
+        (tableau, substeps): (Tableau, usize),
         device: Device,
         precision: Precision,
         fields: bool,
@@ -133,7 +133,7 @@ impl Torch {
             let slopes = inputs.as_ref().map(|inputs| &inputs.slopes);
             x = Rows(beside(x.0, inputs.as_ref().map(|inputs| &inputs.starts)));
             for _ in 0..self.substeps {
-                x = solve::step(self.tableau, &mut |x: &Rows| Rows(beside(field(&x.0), slopes)), &x, &dt);
+                x = solve::step(&self.tableau, &mut |x: &Rows| Rows(beside(field(&x.0), slopes)), &x, &dt);
             }
             if inputs.is_some() {
                 x = Rows(x.0.narrow(-1, 0, batch.channels as i64));
@@ -250,7 +250,7 @@ impl Tangents for TorchTangents<'_> {
                 let starts = inputs.as_ref().map(|inputs| &inputs.starts);
                 state = RowsWithTangents { x: beside(state.x, starts), dx: beside(state.dx, still) };
                 for _ in 0..engine.substeps {
-                    state = solve::step(engine.tableau, &mut rates, &state, &dt);
+                    state = solve::step(&engine.tableau, &mut rates, &state, &dt);
                 }
                 if inputs.is_some() {
                     let states = |values: &Tensor| values.narrow(-1, 0, c as i64);

@@ -14,18 +14,19 @@ use super::support::Support;
 use crate::checkpoint::{StoredModel, Units};
 use crate::dataset::Dataset;
 use crate::engine::{Batch, Compute};
+use crate::estimate::bounds;
+use crate::estimate::bounds::Bounds;
 use crate::estimate::error::Error;
 use crate::estimate::hull::Hull;
-use crate::estimate::misfit::{misfit, serial_correlation};
+use crate::estimate::misfit::{correlation_note, misfit};
 use crate::estimate::physics;
 use crate::estimate::settings::{InitialState, Settings};
 use crate::estimate::stream::Observed;
 use crate::estimate::stream::environments;
-use crate::estimate::table::evaluation::{FitErrors, SquaredError};
-use crate::estimate::table::interval::Bounds;
-use crate::estimate::table::row::Found;
+use crate::estimate::table::environment_fit::EnvironmentFit;
+use crate::estimate::table::errors::{FitErrors, SquaredError};
+use crate::estimate::table::fitted::FittedSamples;
 use crate::estimate::table::row::{Row, Status};
-use crate::estimate::table::{fitted, interval};
 use crate::progress::Run;
 use crate::schema::{Split, Trajectory};
 
@@ -42,7 +43,7 @@ pub(crate) struct Estimator<'a> {
     held_out: BTreeMap<String, Vec<usize>>,
     units: Units,
     /// Where the settings name equations.
-    least_errors: Option<physics::LeastErrors<'a>>,
+    least_errors: Option<physics::ModelBounds<'a>>,
     range: TrainingRange,
 }
 
@@ -60,20 +61,20 @@ impl<'a> Estimator<'a> {
         let names = dataset.manifest().parameters.iter().map(|it| it.name.as_str());
         Ok(Estimator {
             settings,
-            bounds: interval::bounds_in_order(&settings.bounds, names),
+            bounds: bounds::bounds_in_order(&settings.bounds, names),
             dataset,
             model,
             adapter: adapt::Adapter::new(settings, compute, model)?,
             hull: Hull::new(points),
             units: model.manifest.units(),
-            least_errors: physics::LeastErrors::new(settings, dataset, run.interrupt)?,
+            least_errors: physics::ModelBounds::new(settings, dataset, run.interrupt)?,
             range: TrainingRange::new(model),
             held_out,
         })
     }
 
     /// The rows of a block of environments, and their fitted trajectories.
-    pub fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<(Row, fitted::Fit)>, Error> {
+    pub fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<(Row, FittedSamples)>, Error> {
         let mut environments = Vec::with_capacity(block.len());
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
@@ -97,12 +98,24 @@ impl<'a> Estimator<'a> {
                 let predictions = std::mem::take(&mut adaptation.predictions);
                 let initial_states = std::mem::take(&mut adaptation.initial_states);
                 let channels = self.model.manifest.channels.len();
-                let errors = FitErrors::new(support, &predictions, &self.units.state, channels, self.settings.loss);
+                let errors = FitErrors::of_predictions(
+                    &support.trajectories,
+                    &predictions,
+                    &self.units.state,
+                    channels,
+                    self.settings.loss,
+                );
                 let fit = match self.settings.fitted {
-                    true => fitted::Fit::new(&id, support, &initial_states, &predictions, &self.units.state),
-                    false => fitted::Fit::default(),
+                    true => FittedSamples::from_scaled(
+                        &id,
+                        &support.trajectories,
+                        &initial_states,
+                        &predictions,
+                        &self.units.state,
+                    ),
+                    false => FittedSamples::default(),
                 };
-                let correlated = serial_correlation(&self.model.manifest, support, &predictions, &errors);
+                let correlated = correlation_note(&self.model.manifest, &support.trajectories, &predictions, &errors);
                 let mut row = self.row(id, &parameters, (support, beyond), adaptation, errors, test_mse);
                 if row.status == Status::Ok {
                     row.reason = correlated.unwrap_or_default();
@@ -111,8 +124,8 @@ impl<'a> Estimator<'a> {
                     let values: Vec<f64> = row.parameters.iter().map(|it| it.value).collect();
                     let (trajectories, initial) = support.in_units(&initial_states, &self.units);
                     let (truth, values, noise) = (&parameters, &values, &row.noise);
-                    let fitted = physics::Fitted { split, truth, values, noise, trajectories, initial };
-                    row.set_bounds(least_errors.of(fitted));
+                    let fitted = physics::LearnedFit { split, truth, values, noise, trajectories, initial };
+                    row.set_bounds(least_errors.bounds(&fitted));
                 }
                 Ok((row, fit))
             })
@@ -144,7 +157,7 @@ impl<'a> Estimator<'a> {
             let fitted = (context.as_slice(), &covariance, degrees);
             (status, reason) = self.judge((support, beyond), fitted, &values, &errors);
         }
-        let found = Found {
+        let fit = EnvironmentFit {
             environment: id,
             status,
             reason,
@@ -156,11 +169,11 @@ impl<'a> Estimator<'a> {
             errors,
             test_mse,
             points: support.points(),
-            degrees,
+            degrees_of_freedom: degrees,
             iterations,
             in_hull: self.hull.holds(known),
         };
-        found.row()
+        fit.row()
     }
 
     /// In which way, if any, what was observed of an environment is not what the training saw.
@@ -213,7 +226,7 @@ impl<'a> Estimator<'a> {
         let beyond = beyond.or_else(|| self.range.left_by(context, self.settings.extrapolation));
         match beyond {
             Some(reason) => (Status::OutsideTrainingRange, reason),
-            None => match misfit(manifest, support, errors) {
+            None => match misfit(manifest, &support.trajectories, errors) {
                 Some(reason) => (Status::Misfit, reason),
                 None => (Status::Ok, String::new()),
             },

@@ -159,7 +159,7 @@ fn residuals(batch: &Batch, support: &Support, fitted: &Adaptation, later: &[f64
 
 /// `k s` of Huber's loss.
 fn limit(residuals: &[Residual]) -> Option<f64> {
-    robust::deviation(residuals.iter().map(|it| it.size)).map(|deviation| robust::HUBER * deviation)
+    robust::std_dev(residuals.iter().map(|it| it.size)).map(|std_dev| robust::HUBER * std_dev)
 }
 
 /// Multiplies the weights of one environment, `later [B, L, C]` and `first [B C]`.

@@ -1,17 +1,20 @@
-//! Whether equations speak of what a dataset has: states, inputs and parameters find each other by name, and nothing is converted.
+//! Checks that the states, inputs and parameters of equations are those of a dataset: by name, in the same units. Nothing is converted.
 
 use crate::dataset::Manifest;
-use crate::generate::SystemSettings;
 use crate::problems::settings::{Problem, Problems};
 use crate::schema::Quantity;
-use crate::systems::System;
+use crate::systems::{System, SystemSettings};
 use crate::units::is_same_unit;
 
-/// What a dataset has, or will have.
+/// The quantities that a dataset has, or will have.
 pub struct Quantities {
+    /// Unit of time.
     pub time_unit: String,
+    /// Measured states.
     pub channels: Vec<Quantity>,
+    /// Known signals that drive the system.
     pub inputs: Vec<Quantity>,
+    /// Parameters of environments.
     pub parameters: Vec<Quantity>,
 }
 
@@ -27,21 +30,22 @@ impl From<&Manifest> for Quantities {
 }
 
 impl Quantities {
-    /// Every state, input and unit of `system`, which `named` names or describes, that is not in the dataset; keys begin with `system`.
+    /// Every state and input of `system`, and every unit, that disagrees with the dataset; keys begin with `system`. `named` is how the
+    /// settings name the system.
     pub fn disagreements(&self, system: &System, named: &SystemSettings) -> Vec<Problem> {
         let mut problems = Problems::default();
-        // Of equations in a file or table every part has a place of its own.
+        // Equations in a file or table have a key for every part.
         let key = |part: String| match named {
             SystemSettings::Equations(_) => format!("system.{part}"),
             SystemSettings::Named(_) => "system".to_owned(),
         };
-        for (place, state) in system.channels.iter().enumerate() {
+        for (index, state) in system.channels.iter().enumerate() {
             match self.channels.iter().find(|it| it.name == state.name) {
                 Some(channel) => {
-                    compare(key(format!("states.{place}.unit")), state.name, state.unit, &channel.unit, &mut problems);
+                    compare_units(key(format!("states.{index}.unit")), &state.name, &state.unit, &channel.unit, &mut problems);
                 }
                 None => problems.add(
-                    key(format!("states.{place}.name")),
+                    key(format!("states.{index}.name")),
                     format!("the state `{}`, and a dataset with the channels {}", state.name, names(&self.channels)),
                     "every state among the channels of the dataset",
                     "rename the state or the channel; a state that nobody measured needs a column of its own with a value in one row at least, \
@@ -49,13 +53,19 @@ impl Quantities {
                 ),
             }
         }
-        for (place, input) in system.inputs.iter().enumerate() {
+        for (index, input) in system.inputs.iter().enumerate() {
             match self.inputs.iter().find(|it| it.name == input.name) {
                 Some(known) => {
-                    compare(key(format!("inputs.{place}.unit")), input.name, input.unit, &known.unit, &mut problems);
+                    compare_units(
+                        key(format!("inputs.{index}.unit")),
+                        &input.name,
+                        &input.unit,
+                        &known.unit,
+                        &mut problems,
+                    );
                 }
                 None => problems.add(
-                    key(format!("inputs.{place}.name")),
+                    key(format!("inputs.{index}.name")),
                     match self.inputs.is_empty() {
                         true => format!("the input `{}`, and a dataset without inputs", input.name),
                         false => {
@@ -67,11 +77,11 @@ impl Quantities {
                 ),
             }
         }
-        compare(key("time_unit".to_owned()), "time", system.time_unit, &self.time_unit, &mut problems);
-        for (place, parameter) in system.parameters.iter().enumerate() {
+        compare_units(key("time_unit".to_owned()), "time", &system.time_unit, &self.time_unit, &mut problems);
+        for (index, parameter) in system.parameters.iter().enumerate() {
             if let Some(known) = self.parameters.iter().find(|it| it.name == parameter.name) {
-                let key = key(format!("parameters.{place}.unit"));
-                compare(key, parameter.name, parameter.unit, &known.unit, &mut problems);
+                let key = key(format!("parameters.{index}.unit"));
+                compare_units(key, &parameter.name, &parameter.unit, &known.unit, &mut problems);
             }
         }
         problems.0
@@ -82,8 +92,8 @@ fn names(quantities: &[Quantity]) -> String {
     quantities.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Units that equations and data state differently. Equations without units, all in `1`, hold in any.
-fn compare(key: String, what: &str, of_system: &str, of_dataset: &str, problems: &mut Problems) {
+/// Adds a problem if the units of equations and data differ. Equations without units, all in `1`, hold in any.
+fn compare_units(key: String, what: &str, of_system: &str, of_dataset: &str, problems: &mut Problems) {
     if of_system.trim() != "1" && is_same_unit(of_system, of_dataset) == Some(false) {
         problems.add(
             key,

@@ -1,19 +1,21 @@
-//! What a fit may cost: evaluations of the equations, which are the same on every machine and at every load, where seconds are not. An
-//! environment that is given up is given up everywhere, and no row depends on what else the machine did.
+//! How much work the fit of an environment may take.
+//!
+//! Work is counted in evaluations of the equations, not in seconds, so that the same environments are given up on every machine.
 
 use crate::progress::Interrupt;
 use crate::solve;
 
-/// Counts the work of one environment.
+/// The work of one environment: spent so far, and its limit.
 #[derive(Clone)]
-pub(crate) struct Meter<'a> {
+pub(crate) struct Budget<'a> {
     /// Evaluations of the vector field so far; of an integrator of its own, steps.
-    pub evaluations: u64,
+    evaluations: u64,
     limit: u64,
+    /// Also ends the work.
     pub interrupt: &'a Interrupt,
 }
 
-/// Why a trajectory was not followed to its end.
+/// Why a trajectory was not integrated to its end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Halt {
     #[error(transparent)]
@@ -33,19 +35,30 @@ impl From<solve::Error> for Halt {
     }
 }
 
-impl<'a> Meter<'a> {
+impl<'a> Budget<'a> {
+    /// `limit` evaluations, none spent.
     pub fn new(limit: u64, interrupt: &'a Interrupt) -> Self {
-        Meter { evaluations: 0, limit, interrupt }
+        Budget { evaluations: 0, limit, interrupt }
     }
 
-    /// The share of the work that has been done.
-    pub fn share(&self) -> f64 {
+    /// Counts evaluations as spent.
+    pub fn spend(&mut self, evaluations: u64) {
+        self.evaluations += evaluations;
+    }
+
+    /// Counts what was spent from a copy of this budget.
+    pub fn catch_up(&mut self, copy: &Budget) {
+        self.evaluations = copy.evaluations;
+    }
+
+    /// The share of the limit that is spent.
+    pub fn share_spent(&self) -> f64 {
         self.evaluations as f64 / self.limit as f64
     }
 
     /// # Errors
-    /// If no more work may be done.
-    pub fn check(&self) -> Result<(), Halt> {
+    /// If the limit is reached, or an interrupt was requested.
+    pub fn ensure_left(&self) -> Result<(), Halt> {
         match self.interrupt.requested() {
             Some(_) => Err(Halt::Interrupted),
             None if self.evaluations >= self.limit => Err(Halt::Spent(self.limit)),

@@ -1,18 +1,18 @@
-//! Parameters in the coordinates that the fit moves.
+//! The coordinates in which parameters are fitted.
 //!
 //! ```text
 //! p = exp(theta) where the lower bound is positive, else p = (upper - lower) theta
 //! ```
 //!
-//! `p` a parameter in its unit. Steps in `theta` are relative ones, or shares of the range; bounds become bounds of `theta`.
+//! `p` a parameter in its unit. A step in `theta` is a relative one, or a share of the range.
 
-/// Part of a bound down to which parameters near zero are looked for.
+/// Starts near zero go down to this part of the bound.
 const SMALLEST: f64 = 1e-4;
 
-/// One estimated parameter.
+/// The coordinate of one parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Coordinate {
-    /// Its bounds in its own unit.
+    /// Bounds, in the unit of the parameter.
     pub lower: f64,
     pub upper: f64,
 }
@@ -22,12 +22,12 @@ impl Coordinate {
         self.lower > 0.0
     }
 
-    /// `theta` of a value.
-    pub fn of(&self, value: f64) -> f64 {
+    /// The coordinate of a value.
+    pub fn theta(&self, value: f64) -> f64 {
         if self.is_logarithmic() { value.ln() } else { value / (self.upper - self.lower) }
     }
 
-    /// The value at `theta`, and `dp/dtheta` there. At a bound it is the bound itself.
+    /// The value at `theta`, and `dp/dtheta` there; at a bound the value is exactly the bound.
     pub fn value(&self, theta: f64) -> (f64, f64) {
         let (low, high) = self.ends();
         let (value, slope) = if self.is_logarithmic() {
@@ -43,14 +43,14 @@ impl Coordinate {
         }
     }
 
-    /// `theta` at both bounds.
+    /// The coordinates of both bounds.
     pub fn ends(&self) -> (f64, f64) {
-        (self.of(self.lower), self.of(self.upper))
+        (self.theta(self.lower), self.theta(self.upper))
     }
 
-    /// The value at a share of the way from the lower bound to the upper one, in logarithms; on both sides of zero these end at a
-    /// [`SMALLEST`] part of the bound.
-    pub fn spread(&self, share: f64) -> f64 {
+    /// The value at a share of the way from the lower to the upper bound, even in logarithms. A range around zero is covered on either side
+    /// down to the part [`SMALLEST`] of the bound.
+    pub fn at_share(&self, share: f64) -> f64 {
         let (lower, upper) = (self.lower, self.upper);
         if lower > 0.0 || upper <= 0.0 {
             let (low, high) = self.ends();
@@ -64,7 +64,7 @@ impl Coordinate {
     }
 }
 
-/// The element `index` of van der Corput's sequence in `base`: shares of `[0, 1)` that fill it evenly.
+/// The element `index` of van der Corput's sequence in `base`: numbers that fill `[0, 1)` evenly.
 /// Source: J. H. Halton, On the efficiency of certain quasi-random sequences of points, Numerische Mathematik 2 (1960) 84-90.
 pub(crate) fn halton(mut index: usize, base: usize) -> f64 {
     let (mut share, mut digit) = (0.0, 1.0);
@@ -86,17 +86,17 @@ mod tests {
             let (low, high) = coordinate.ends();
             assert_eq!((coordinate.value(low).0, coordinate.value(high).0), (coordinate.lower, coordinate.upper));
             for value in [0.01, 0.7, 2.5] {
-                let theta = coordinate.of(value);
+                let theta = coordinate.theta(value);
                 let (back, slope) = coordinate.value(theta);
                 assert!((back - value).abs() < 1e-15 * 10.0);
                 let difference = (coordinate.value(theta + 1e-6).0 - coordinate.value(theta - 1e-6).0) / 2e-6;
                 assert!((slope - difference).abs() < 1e-8 * slope, "{slope} {difference}");
             }
         }
-        assert!((Coordinate { lower: 1e-3, upper: 10.0 }.spread(0.5) - 0.1).abs() < 1e-12);
-        assert!((Coordinate { lower: -4.0, upper: -2.0 }.spread(0.5) + 3.0).abs() < 1e-12);
+        assert!((Coordinate { lower: 1e-3, upper: 10.0 }.at_share(0.5) - 0.1).abs() < 1e-12);
+        assert!((Coordinate { lower: -4.0, upper: -2.0 }.at_share(0.5) + 3.0).abs() < 1e-12);
         let both = Coordinate { lower: -2.0, upper: 6.0 };
-        let spread = [0.0, 0.125, 0.25, 0.625, 1.0].map(|share| both.spread(share));
+        let spread = [0.0, 0.125, 0.25, 0.625, 1.0].map(|share| both.at_share(share));
         for (value, expected) in spread.iter().zip([-2.0, -0.02, 6e-4, 0.06, 6.0]) {
             assert!((value - expected).abs() < 1e-12, "{spread:?}");
         }

@@ -1,4 +1,4 @@
-//! The Cramér-Rao bound: the least standard errors that any unbiased estimator can have on these data.
+//! The Cramér-Rao bound: the smallest standard errors that an unbiased estimator can have on given data.
 //!
 //! ```text
 //! I = sum_i s_i s_i' (1 / sigma_i^2 + 2 (sigma_i' / sigma_i)^2),     sigma_i^2 = a_c^2 + (r_c y_i)^2,     sigma_i' = dsigma_i/dy_i
@@ -6,41 +6,42 @@
 //! ```
 //!
 //! `y_i` true values, `s_i` their derivatives by the unknowns, `a_c` and `r_c` the absolute and the relative noise of channel `c`; the
-//! second term is what the size of the noise itself tells. Unknown are the parameters, and the initial states where the fit
+//! second term is the information in the size of the noise. Unknowns are the parameters, and the initial states where the fit
 //! estimates them. The true initial state is not in the data, so the sensitivities are those at the true parameters and the
 //! fitted initial state. Source: S. Kay, Fundamentals of Statistical Signal Processing I (1993), section 3.9.
 
-use super::budget::Meter;
+use super::budget::Budget;
 use super::experiment::{Experiment, Unknowns};
-use super::settings::Settings;
+use crate::estimate::settings::PhysicsSettings;
 use crate::progress::Interrupt;
 use crate::solve::DOP853;
 
-/// Standard deviation of the noise of a channel: absolute, in its unit, and as a share of the value.
+/// Standard deviation of the noise of a channel: an absolute part, in its unit, and a share of the value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Deviation {
+pub(crate) struct NoiseLevel {
     pub absolute: f64,
     pub relative: f64,
 }
 
-/// The bounds `[d]` at the parameters `truth [d]`; `None` where the data have no noise, or do not determine them.
+/// The bounds `[d]` at `parameters [d]` and the `initial` state `[C]` of each trajectory; none where the data have no noise, or do not
+/// determine the parameters.
 pub(crate) fn standard_errors(
     experiment: &Experiment,
-    truth: &[f64],
+    parameters: &[f64],
     initial: &[Vec<f64>],
-    noise: &[Deviation],
-    settings: &Settings,
+    noise: &[NoiseLevel],
+    settings: &PhysicsSettings,
     interrupt: &Interrupt,
 ) -> Option<Vec<f64>> {
     if initial.is_empty() {
         return None;
     }
-    let unknowns = Unknowns { initial: initial.to_vec(), ..experiment.start(truth) };
+    let unknowns = Unknowns { initial: initial.to_vec(), ..experiment.start(parameters) };
     let mut integrator = experiment.integrator(&DOP853, settings.rtol, settings.max_steps).ok()?;
-    let rollout =
-        experiment.roll_out(&mut integrator, &unknowns, &mut Meter::new(settings.max_evaluations, interrupt)).ok()?;
+    let mut budget = Budget::new(settings.max_evaluations, interrupt);
+    let rollout = experiment.roll_out(&mut integrator, &unknowns, &mut budget).ok()?;
     let weights = experiment.weights(|trajectory, cell, channel| {
-        let Deviation { absolute, relative } = noise[channel];
+        let NoiseLevel { absolute, relative } = noise[channel];
         let value = rollout.states[trajectory][cell];
         let variance = absolute.powi(2) + (relative * value).powi(2);
         (1.0 / variance + 2.0 * (relative.powi(2) * value / variance).powi(2)).sqrt()

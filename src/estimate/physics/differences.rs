@@ -1,36 +1,39 @@
-//! A trajectory with its derivatives by central differences, where those of the equations are not written: fields.
+//! Trajectories with their derivatives by central differences, for systems without derivatives of their own: fields.
 //!
 //! ```text
 //! S_j = (y(p + h P_j, y_0 + h Y_j) - y(p - h P_j, y_0 - h Y_j)) / 2 h,      h = rtol^(1/3)
 //! ```
 //!
-//! `y [T, N]` states of the simulation with parameters `p [d_p]` from `y_0 [N]`; along direction `j` parameters move by `P_j [d_p]` and the
-//! initial state by `Y_j [N]`, directions being of a size that moves the state by about its own. The differences err by `h^2` of the third
-//! derivative, over 6, and by the error of the simulation, at most `rtol`, over `h`: for this `h` both are about `rtol^(2/3)` (5e-6 at
-//! `rtol = 1e-8`). Estimates are not held back by that: a Gauss-Newton step whose derivatives err by a share `e` ends the share `e` of
-//! its length beside its aim, and the least squares they end at lie beside the true ones by the share `e` of a standard error.
+//! `y [T, N]` states of the simulation with parameters `p [d_p]` from `y_0 [N]`; direction `j` moves the parameters by `P_j [d_p]` and the
+//! initial state by `Y_j [N]`, scaled so that the state moves by about its own size. The error is `h^2 / 6` times the third derivative plus
+//! the error of the simulation, at most `rtol`, over `h`: for this `h` both are about `rtol^(2/3)` (5e-6 at `rtol = 1e-8`). That is accurate
+//! enough for estimates: with a relative error `e` of the derivatives, a Gauss-Newton step misses its target by `e` of its length, and the
+//! minimum is off by `e` of a standard error.
 //!
-//! An integrator of fixed steps errs alike on both sides; its step is its own, or up to four times as long where `rtol` allows so.
-//! A trajectory takes `1 + 2 k` simulations for `k` directions, and the memory of two beside the result.
+//! An integrator with fixed steps has the same error on both sides; its step is its own, or up to four times as long where `rtol` allows it.
+//! A trajectory takes `1 + 2 k` simulations for `k` directions, and memory for two beside the result.
 //! Source: W. Press et al., Numerical Recipes (2007), section 5.7.
+
+use std::sync::Arc;
 
 use crate::progress::Interrupt;
 use crate::signals::Drive;
 use crate::solve::{Adaptive, Error, Tableau, Tolerance, Work};
 use crate::systems::{Dynamics, Sensitivities, Start, Stepper, VectorField};
 
-/// A step may be as many times as long as that of the data.
+/// Fixed steps may be this many times as long as those of the data.
 const LONGEST: f64 = 4.0;
 
-/// What integrates trajectories with their derivatives, with its memory.
+/// Integrates trajectories with their derivatives; owns the memory for it.
 pub(crate) enum Integrator {
-    /// Forward sensitivities.
+    /// By forward sensitivities.
     Sensitivities(Box<Sensitivities>),
+    /// By central differences.
     Differences(Differences),
 }
 
 impl Integrator {
-    /// As [`Sensitivities::integrate_under`]; what is simulated has no inputs.
+    /// As [`Sensitivities::integrate_under`]; systems without derivatives have no inputs.
     pub fn integrate(
         &mut self,
         drive: &Drive,
@@ -40,29 +43,30 @@ impl Integrator {
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         match self {
-            Integrator::Sensitivities(of) => {
-                of.integrate_under(drive, start, states, sensitivities, interrupt).map(|_| ())
+            Integrator::Sensitivities(it) => {
+                it.integrate_under(drive, start, states, sensitivities, interrupt).map(|_| ())
             }
-            Integrator::Differences(of) => of.integrate(start, drive.times, states, sensitivities, interrupt),
+            Integrator::Differences(it) => it.integrate(start, drive.times, states, sensitivities, interrupt),
         }
     }
 
-    /// Evaluations of the field that the last integration took, whether or not it came to its end; of an integrator of its own, steps.
+    /// Evaluations of the vector field in the last integration, finished or not; steps of an integrator of its own.
     pub fn evaluations(&self) -> u64 {
         match self {
-            Integrator::Sensitivities(of) => of.work().evaluations,
-            Integrator::Differences(of) => of.evaluations,
+            Integrator::Sensitivities(it) => it.work().evaluations,
+            Integrator::Differences(it) => it.evaluations,
         }
     }
 }
 
-/// Simulations side by side.
+/// Central differences of simulations.
 pub(crate) struct Differences {
     simulator: Simulator,
+    /// Share of a direction that the simulations differ by.
     h: f64,
     directions: usize,
     evaluations: u64,
-    /// Steps of one trajectory at most.
+    /// Most steps of one trajectory.
     max_steps: u64,
 }
 
@@ -77,7 +81,7 @@ impl Differences {
     /// # Errors
     /// As [`Adaptive::new`].
     pub fn new(
-        dynamics: Dynamics,
+        dynamics: &Dynamics,
         step: f64,
         (size, directions): (usize, usize),
         tableau: &'static Tableau,
@@ -85,7 +89,9 @@ impl Differences {
     ) -> Result<Self, Error> {
         let Tolerance { rtol, max_steps, .. } = tolerance;
         let simulator = match dynamics {
-            Dynamics::Field(field) => Simulator::Adaptive(field, Box::new(Adaptive::new(tableau, size, tolerance)?)),
+            Dynamics::Field(field) => {
+                Simulator::Adaptive(Arc::clone(field), Box::new(Adaptive::new(tableau, size, tolerance)?))
+            }
             Dynamics::Stepper(stepper) => {
                 let longer = (rtol / stepper.error_at(step)).powf(1.0 / f64::from(stepper.order));
                 Simulator::Fixed(stepper, step * longer.clamp(1.0, LONGEST))
@@ -137,7 +143,7 @@ impl Differences {
                 result.map(|_| ())
             }
             Simulator::Fixed(stepper, step) => {
-                // An interval of years would be steps for ever.
+                // Without the limit an interval of years would run for ever.
                 let steps: f64 = times.windows(2).map(|pair| ((pair[1] - pair[0]) / *step).ceil()).sum();
                 let (limit, end) = (self.max_steps, times.last().copied().unwrap_or(0.0));
                 if steps > limit as f64 {

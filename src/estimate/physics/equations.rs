@@ -1,66 +1,72 @@
-//! Which equations are fitted to which dataset: channels and parameters find each other by name.
+//! The equations that are fitted to a dataset, whose channels, inputs and parameters are matched with those of the system by name.
+
+use std::sync::Arc;
 
 use super::agreement::Quantities;
 use super::coordinates::Coordinate;
-use super::cramer_rao::Deviation;
-use super::experiment::{Law, Model};
+use super::cramer_rao::NoiseLevel;
+use super::model::{Derivatives, Model};
 use super::series::Series;
-use super::settings::Settings;
 use crate::dataset::Dataset;
+use crate::estimate::bounds::Bounds;
 use crate::estimate::error::Error;
-use crate::estimate::settings::InitialState;
-use crate::estimate::table::interval::Bounds;
+use crate::estimate::settings::{InitialState, PhysicsSettings, Settings};
 use crate::generate;
 use crate::generate::Observation;
 use crate::problems::settings::{Problem, Problems};
-use crate::schema::{Grid, Quantity, Split, Trajectory};
+use crate::schema::{Grid, GridAxis, Quantity, Split, Trajectory};
 use crate::systems::{Dynamics, System};
 
-/// Known parameters of training environments that a fit may start from, beside their median.
+/// Most known parameters of training environments that fits start from, beside their median.
 const MOST_STARTS: usize = 12;
 
-/// The equations, and how they speak of a dataset.
+/// Equations, and how their quantities correspond to those of a dataset.
 pub(crate) struct Equations {
     pub model: Model,
-    /// The estimated parameters `[d]`.
+    /// Names of the estimated parameters `[d]`.
     pub names: Vec<String>,
+    /// The estimated parameters `[d]` with their units.
     pub quantities: Vec<Quantity>,
+    /// Bounds of the estimated parameters `[d]`.
     pub bounds: Vec<Bounds>,
-    /// The place of each channel of the system among those of the dataset.
-    pub places: Vec<usize>,
-    /// The place of each input of the system among those of the dataset.
-    inputs: Vec<usize>,
+    /// The index in the dataset of each channel of the system `[C]`.
+    pub channel_indices: Vec<usize>,
+    /// The index in the dataset of each input of the system `[U]`.
+    input_indices: Vec<usize>,
     /// The known parameters of the training environments `[n][d]`.
     pub known: Vec<Vec<f64>>,
-    /// Where fits start from: the median of the known parameters, and some of them.
+    /// Parameters `[n][d]` that fits start from: the median of the known ones, and some of them.
     pub starts: Vec<Vec<f64>>,
-    /// Channels of the dataset.
-    channels: usize,
-    /// The place of each estimated parameter among those of the dataset, where it has it.
-    pub truths: Vec<Option<usize>>,
+    /// Number of channels of the dataset.
+    dataset_channels: usize,
+    /// The index in the dataset of each estimated parameter `[d]`, where the dataset has it.
+    pub parameter_indices: Vec<Option<usize>>,
+    /// How the dataset was observed, where it was simulated.
     observation: Option<Observation>,
-    pub channel_names: Vec<&'static str>,
+    /// `[C]`.
+    pub channel_names: Vec<String>,
 }
 
-impl Settings {
-    /// Everything wrong with the settings, as far as they tell without a dataset; keys begin inside their table.
+impl PhysicsSettings {
+    /// Every problem of the settings that shows without a dataset; keys are relative to `[estimate.physics]`.
     pub fn validate(&self) -> Vec<Problem> {
         let Some(of_system) = &self.system else { return Vec::new() };
         match of_system.find() {
             Err(problems) => problems,
             Ok(system) => {
                 let mut problems = Problems::default();
-                self.check(system, &mut problems);
+                self.check_against(&system, &mut problems);
                 problems.0
             }
         }
     }
 
-    fn check(&self, system: &System, problems: &mut Problems) {
-        let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name).collect();
+    /// Fixed parameters against those of the system.
+    fn check_against(&self, system: &System, problems: &mut Problems) {
+        let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
         for (name, value) in &self.fixed {
             let key = format!("fixed.{name}");
-            match system.parameters.iter().find(|parameter| parameter.name == name) {
+            match system.parameters.iter().find(|parameter| parameter.name == *name) {
                 None => problems.unknown(key, name, "parameter of the system", &known),
                 Some(parameter) => problems.require(
                     (parameter.lower..=parameter.upper).contains(value),
@@ -81,12 +87,8 @@ impl Equations {
     /// The equations that `settings` name, or else those that `dataset` was simulated with.
     ///
     /// # Errors
-    /// [`Error::Physics`] with everything in which settings, system and dataset do not fit together.
-    pub fn new(
-        settings: &Settings,
-        estimate: &crate::estimate::settings::Settings,
-        dataset: &Dataset,
-    ) -> Result<Self, Error> {
+    /// [`Error::Physics`] with every disagreement of settings, system and dataset.
+    pub fn new(settings: &PhysicsSettings, estimate: &Settings, dataset: &Dataset) -> Result<Self, Error> {
         let manifest = dataset.manifest();
         let simulated = manifest.provenance.stage == "generate";
         let simulated: Option<generate::Settings> =
@@ -104,82 +106,83 @@ impl Equations {
         };
         let system = of_system.find().map_err(Error::Physics)?;
         let own = simulated.as_ref().filter(|simulated| &simulated.system == of_system);
-        let preset = own.and_then(|own| own.find_preset(system)).or(system.presets.first());
-        settings.check(system, &mut problems);
-        problems.0.extend(Quantities::from(manifest).disagreements(system, of_system));
-        let estimated = estimated(system, settings, &manifest.parameters);
-        let bounds = bounds(system, &estimated, estimate, &mut problems);
+        let preset = own.and_then(|own| own.find_preset(&system)).or(system.presets.first());
+        settings.check_against(&system, &mut problems);
+        problems.0.extend(Quantities::from(manifest).disagreements(&system, of_system));
+        let estimated = estimated(&system, settings, &manifest.parameters);
+        let bounds = bounds(&system, &estimated, estimate, &mut problems);
         let grid = preset.and_then(|preset| preset.grid());
         if grid != manifest.grid {
             problems.add(
                 "system",
-                spelled(system.name, grid.as_ref()),
-                spelled("a system", manifest.grid.as_ref()),
+                on_grid(&system.name, grid.as_ref()),
+                on_grid("a system", manifest.grid.as_ref()),
                 "name equations on the grid of the dataset; built-in ones know their own grid alone",
             );
         }
         let (Some(preset), true) = (preset, problems.0.is_empty()) else {
             return Err(Error::Physics(problems.0));
         };
-        let step = own.and_then(|own| own.inner_step).or(match preset.dynamics {
+        let step = own.and_then(|own| own.inner_step).or(match &preset.dynamics {
             Dynamics::Stepper(stepper) => Some(stepper.step),
             Dynamics::Field(_) => None,
         });
-        let law = match preset.tangent {
-            Some(field) => Law::Differentiated(field),
-            None => Law::Simulated(preset.dynamics, step.unwrap_or_default()),
+        let derivatives = match &preset.tangent {
+            Some(field) => Derivatives::Sensitivities(Arc::clone(field)),
+            None => Derivatives::Differences(preset.dynamics.clone(), step.unwrap_or_default()),
         };
         let of_channel = |name: &str| manifest.channels.iter().position(|it| it.name == name);
         let of_input = |name: &str| manifest.inputs.iter().position(|it| it.quantity.name == name);
-        let place = |name: &str| manifest.parameters.iter().position(|it| it.name == name);
-        let inputs: Vec<usize> = system.inputs.iter().filter_map(|input| of_input(input.name)).collect();
-        let names: Vec<String> = estimated.iter().map(|&it| system.parameters[it].name.to_owned()).collect();
-        let truths: Vec<Option<usize>> = names.iter().map(|name| place(name)).collect();
+        let of_parameter = |name: &str| manifest.parameters.iter().position(|it| it.name == name);
+        let input_indices: Vec<usize> = system.inputs.iter().filter_map(|input| of_input(&input.name)).collect();
+        let names: Vec<String> = estimated.iter().map(|&it| system.parameters[it].name.clone()).collect();
+        let parameter_indices: Vec<Option<usize>> = names.iter().map(|name| of_parameter(name)).collect();
         let of_system = system.parameter_quantities();
-        let quantities = estimated.iter().zip(&truths).map(|(&it, truth)| match truth {
-            Some(place) => manifest.parameters[*place].clone(),
+        let quantities = estimated.iter().zip(&parameter_indices).map(|(&it, index)| match index {
+            Some(index) => manifest.parameters[*index].clone(),
             None => of_system[it].clone(),
         });
         let mut equations = Equations {
             quantities: quantities.collect(),
             model: Model {
-                law,
+                derivatives,
                 channels: system.channels.len(),
                 points: manifest.state_shape().points(),
-                between: inputs.iter().map(|&place| manifest.inputs[place].between).collect(),
+                between: input_indices.iter().map(|&index| manifest.inputs[index].between).collect(),
                 parameters: system
                     .parameters
                     .iter()
-                    .map(|it| settings.fixed.get(it.name).copied().unwrap_or(0.0))
+                    .map(|it| settings.fixed.get(&it.name).copied().unwrap_or(0.0))
                     .collect(),
                 estimated,
                 coordinates: bounds.iter().map(|it| Coordinate { lower: it.0, upper: it.1 }).collect(),
-                given: system.given.to_vec(),
+                given: system.given.clone(),
                 start: (system.uses_time || own.is_some()).then_some(0.0),
             },
             bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
             names,
-            places: system.channels.iter().filter_map(|channel| of_channel(channel.name)).collect(),
-            inputs,
+            channel_indices: system.channels.iter().filter_map(|channel| of_channel(&channel.name)).collect(),
+            input_indices,
             known: Vec::new(),
             starts: Vec::new(),
-            channels: manifest.channels.len(),
-            truths,
+            dataset_channels: manifest.channels.len(),
+            parameter_indices,
             observation: simulated.and_then(|simulated| simulated.observation),
-            channel_names: system.channels.iter().map(|channel| channel.name).collect(),
+            channel_names: system.channels.iter().map(|channel| channel.name.clone()).collect(),
         };
         let training = dataset.index(Split::Train)?;
-        let known = training.iter().filter_map(|entry| equations.truth(&entry.parameters).into_iter().collect());
+        let known =
+            training.iter().filter_map(|entry| equations.known_parameters(&entry.parameters).into_iter().collect());
         equations.known = distinct(known.collect());
         equations.starts = starts(&equations.known);
         Ok(equations)
     }
 
-    /// What is given of the state where the system starts, in words; none where nothing is, or the first sample is taken as it is.
+    /// The initial values that the equations give, in words; none where they give none, or trajectories start as they were observed.
     pub fn start(&self, initial_state: InitialState) -> Option<String> {
-        let given = (0..self.model.channels).filter_map(|value| {
-            let given = self.model.given(value).filter(|_| initial_state == InitialState::Estimated)?;
-            Some(format!("{} = {given}", self.channel_names[value]))
+        let given = (0..self.model.channels).filter_map(|channel| {
+            let given = self.model.given(channel).filter(|_| initial_state == InitialState::Estimated)?;
+            Some(format!("{} = {given}", self.channel_names[channel]))
         });
         let given: Vec<String> = given.collect();
         let when = match self.model.start {
@@ -189,79 +192,76 @@ impl Equations {
         (!given.is_empty()).then(|| format!("{} {when}", given.join(", ")))
     }
 
-    /// A trajectory of the dataset with the channels of the system.
+    /// A trajectory of the dataset with the channels and inputs of the system.
     pub fn series(&self, trajectory: &Trajectory) -> Series {
         let samples = 0..trajectory.len();
-        let inputs = samples.flat_map(|t| self.inputs.iter().map(move |&place| trajectory.input(t)[place])).collect();
-        Series::new(trajectory.times.clone(), self.in_system_order(&trajectory.states), inputs)
+        let inputs = samples.flat_map(|t| self.input_indices.iter().map(move |&index| trajectory.input(t)[index]));
+        let observed = self.in_system_order(&trajectory.states);
+        Series::new(trajectory.times.clone(), observed, inputs.collect(), self.model.size())
     }
 
-    /// States of the dataset with the channels of the system.
+    /// States of the dataset with the channels in the order of the system.
     pub fn in_system_order(&self, states: &[f64]) -> Vec<f64> {
         let points = self.model.points;
-        let samples = states.chunks_exact(self.channels * points);
+        let samples = states.chunks_exact(self.dataset_channels * points);
         let fields =
-            samples.flat_map(|sample| self.places.iter().map(move |&place| &sample[place * points..][..points]));
+            samples.flat_map(|sample| self.channel_indices.iter().map(move |&it| &sample[it * points..][..points]));
         fields.flatten().copied().collect()
     }
 
-    /// States `[T, C]` of the system with the channels of the dataset; NaN in those that the system does not have.
+    /// States `[T, C]` of the system with the channels in the order of the dataset; NaN in those that the system does not have.
     pub fn in_dataset_order(&self, states: &[f64]) -> Vec<f64> {
         let points = self.model.points;
         let samples = states.chunks_exact(self.model.size());
-        let mut ordered = vec![f64::NAN; samples.len() * self.channels * points];
-        for (sample, of_system) in ordered.chunks_exact_mut(self.channels * points).zip(samples) {
-            for (&place, field) in self.places.iter().zip(of_system.chunks_exact(points)) {
-                sample[place * points..(place + 1) * points].copy_from_slice(field);
+        let mut ordered = vec![f64::NAN; samples.len() * self.dataset_channels * points];
+        for (sample, of_system) in ordered.chunks_exact_mut(self.dataset_channels * points).zip(samples) {
+            for (&index, field) in self.channel_indices.iter().zip(of_system.chunks_exact(points)) {
+                sample[index * points..(index + 1) * points].copy_from_slice(field);
             }
         }
         ordered
     }
 
-    /// The estimated parameters `[d]` among those of the dataset, as far as they are known.
-    pub fn truth(&self, parameters: &[Option<f64>]) -> Vec<Option<f64>> {
-        self.truths.iter().map(|place| place.and_then(|place| parameters.get(place).copied().flatten())).collect()
+    /// The true values `[d]` of the estimated parameters, where they are among the known `parameters [d_p]` of the dataset.
+    pub fn known_parameters(&self, parameters: &[Option<f64>]) -> Vec<Option<f64>> {
+        let known = |index: &Option<usize>| parameters.get((*index)?).copied().flatten();
+        self.parameter_indices.iter().map(known).collect()
     }
 
     /// The noise of each channel of the system in `split`, where the dataset was simulated with noise.
-    pub fn noise(&self, split: Split) -> Option<Vec<Deviation>> {
+    pub fn simulated_noise(&self, split: Split) -> Option<Vec<NoiseLevel>> {
         let observation = self.observation.as_ref().filter(|it| it.splits.contains(&split) && it.jitter == 0.0)?;
-        let deviations = self.channel_names.iter().map(|channel| {
+        let levels = self.channel_names.iter().map(|channel| {
             let (absolute, relative) = observation.deviations(channel);
-            Some(Deviation { absolute, relative }).filter(|_| absolute > 0.0 || relative > 0.0)
+            Some(NoiseLevel { absolute, relative }).filter(|_| absolute > 0.0 || relative > 0.0)
         });
-        deviations.collect()
+        levels.collect()
     }
 }
 
-/// A system and where it lives, in words.
-fn spelled(name: &str, grid: Option<&Grid>) -> String {
-    let axis = |axis: &crate::schema::GridAxis| format!("{} points {} apart", axis.count, axis.spacing);
+/// A system and its grid, in words.
+fn on_grid(name: &str, grid: Option<&Grid>) -> String {
+    let axis = |axis: &GridAxis| format!("{} points {} apart", axis.count, axis.spacing);
     match grid {
         Some(grid) => format!("`{name}` on {}", grid.axes.iter().map(axis).collect::<Vec<_>>().join(" by ")),
         None => format!("`{name}` without a grid"),
     }
 }
 
-/// The places of the estimated parameters among those of `system`: those of the dataset in its order, then the others.
-fn estimated(system: &System, settings: &Settings, of_dataset: &[Quantity]) -> Vec<usize> {
+/// The indices in `system` of the estimated parameters: those of the dataset in its order, then the others.
+fn estimated(system: &System, settings: &PhysicsSettings, of_dataset: &[Quantity]) -> Vec<usize> {
     let mut estimated: Vec<usize> =
-        (0..system.parameters.len()).filter(|&it| !settings.fixed.contains_key(system.parameters[it].name)).collect();
-    let place = |it: usize| of_dataset.iter().position(|quantity| quantity.name == system.parameters[it].name);
-    estimated.sort_by_key(|&it| place(it).unwrap_or(usize::MAX));
+        (0..system.parameters.len()).filter(|&it| !settings.fixed.contains_key(&system.parameters[it].name)).collect();
+    let order = |it: usize| of_dataset.iter().position(|quantity| quantity.name == system.parameters[it].name);
+    estimated.sort_by_key(|&it| order(it).unwrap_or(usize::MAX));
     estimated
 }
 
 /// Lower and upper bound of each estimated parameter: those of the system, narrowed by those of the settings.
-fn bounds(
-    system: &System,
-    estimated: &[usize],
-    estimate: &crate::estimate::settings::Settings,
-    problems: &mut Problems,
-) -> Vec<(f64, f64)> {
+fn bounds(system: &System, estimated: &[usize], estimate: &Settings, problems: &mut Problems) -> Vec<(f64, f64)> {
     let of_parameter = |&it: &usize| {
-        let parameter = system.parameters[it];
-        let narrower = estimate.bounds.get(parameter.name).copied().unwrap_or_default();
+        let parameter = &system.parameters[it];
+        let narrower = estimate.bounds.get(&parameter.name).copied().unwrap_or_default();
         let lower = narrower.min.map_or(parameter.lower, |min| min.max(parameter.lower));
         let upper = narrower.max.map_or(parameter.upper, |max| max.min(parameter.upper));
         if lower < upper {
@@ -281,7 +281,7 @@ fn bounds(
     estimated.iter().map(of_parameter).collect()
 }
 
-/// Each once, in order.
+/// The different parameters `[n][d]`, sorted.
 fn distinct(mut known: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     known.sort_by(|a, b| {
         a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|it| it.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
@@ -290,7 +290,7 @@ fn distinct(mut known: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     known
 }
 
-/// The median of the known parameters, and some of them at equal distances in their order.
+/// The median of the known parameters, and some of them, evenly chosen in their order.
 fn starts(known: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let Some(first) = known.first() else { return Vec::new() };
     let median = |k: usize| {

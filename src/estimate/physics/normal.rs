@@ -9,15 +9,15 @@
 //! (A - sum_j B_j D_j^-1 B_j') s = -(a - sum_j B_j D_j^-1 b_j),    s_j = -D_j^-1 (b_j + B_j' s)
 //! ```
 //!
-//! The cost grows with the number of trajectories, not with its cube. The matrix on the left is the information about the
-//! parameters when the initial states are not known; its inverse is their block of `(J'J)^-1`.
+//! The cost is linear in the number of trajectories, not cubic. The matrix on the left is the information about the parameters when the
+//! initial states are unknown; its inverse is their block of `(J'J)^-1`.
 //! Source: A. Bjorck, Numerical Methods for Least Squares Problems (1996), section 6.3.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
-/// Smallest eigenvalue of the scaled information that tells a parameter from nothing: rounding and integration err by less.
+/// Eigenvalues of the scaled information below this are rounding and errors of integration.
 const SINGULAR: f64 = 1e-12;
-/// Share of the greatest effect of a parameter on the values below which another has none.
+/// A parameter whose effect on the values is below this share of the greatest one has none.
 const NO_EFFECT: f64 = 1e-9;
 
 /// `J'J`, `g = J'r` and `|r|^2`.
@@ -29,10 +29,11 @@ pub(crate) struct Normal {
     pub matrix: DMatrix<f64>,
     /// `a [d]`.
     pub gradient: DVector<f64>,
+    /// One block per trajectory.
     pub trajectories: Vec<Block>,
 }
 
-/// What one trajectory adds for its own unknowns.
+/// The part of one trajectory for its own unknowns.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     /// `D [u, u]`; as [`Normal::matrix`].
@@ -65,7 +66,7 @@ impl Step {
 }
 
 impl Normal {
-    /// No residual yet: `d` parameters, and trajectories with so many unknowns of their own.
+    /// Without residuals: `d` parameters, and trajectories with these numbers of unknowns of their own.
     pub fn new(d: usize, own: impl Iterator<Item = usize>) -> Self {
         let block =
             |u| Block { matrix: DMatrix::zeros(u, u), gradient: DVector::zeros(u), cross: DMatrix::zeros(d, u) };
@@ -77,7 +78,8 @@ impl Normal {
         }
     }
 
-    /// Adds a residual of a trajectory, with its derivatives `row` by the parameters `[d]` and then by its own unknowns `[u]`.
+    /// Adds a residual of a trajectory, with its derivatives `row` by the parameters `[d]` and then by its own unknowns `[u]`, which may
+    /// be followed by more values.
     pub fn add(&mut self, trajectory: usize, weight: f64, residual: f64, row: &[f64]) {
         let d = self.gradient.len();
         let (of_parameters, own) = row.split_at(d);
@@ -102,13 +104,13 @@ impl Normal {
         }
     }
 
-    /// Fills the upper triangles; to be called once after the last residual.
+    /// Fills the upper triangles; to be called after the last residual.
     pub fn complete(&mut self) {
         self.matrix.fill_upper_triangle_with_lower_triangle();
         self.trajectories.iter_mut().for_each(|block| block.matrix.fill_upper_triangle_with_lower_triangle());
     }
 
-    /// The step that `(J'J + damping diag(J'J)) s = -g` gives, with the parameters `fixed [d]` left where they are.
+    /// The step `s` of `(J'J + damping diag(J'J)) s = -g`, with the parameters `fixed [d]` kept; none where it has no solution.
     pub fn step(&self, damping: f64, fixed: &[bool]) -> Option<Step> {
         let factors = self.factors(damping)?;
         let mut matrix = damped(&self.matrix, damping);
@@ -133,8 +135,8 @@ impl Normal {
         Some(Step { parameters, initial }).filter(Step::is_finite)
     }
 
-    /// By how much a step lowers `|r|^2` if the residuals are linear: `-(2 g's + s'J'J s)`.
-    pub fn promise(&self, step: &Step) -> f64 {
+    /// The decrease of `|r|^2` by a step if the residuals are linear: `-(2 g's + s'J'J s)`.
+    pub fn predicted_reduction(&self, step: &Step) -> f64 {
         let s = &step.parameters;
         let mut change = 2.0 * self.gradient.dot(s) + (&self.matrix * s).dot(s);
         for (block, own) in self.trajectories.iter().zip(&step.initial) {
@@ -144,7 +146,7 @@ impl Normal {
         -change
     }
 
-    /// The information `[d, d]` about the parameters: `A - sum_j B_j D_j^-1 B_j'`.
+    /// The information `[d, d]` about the parameters, `A - sum_j B_j D_j^-1 B_j'`; none where a block is singular.
     pub fn information(&self) -> Option<DMatrix<f64>> {
         let mut matrix = self.matrix.clone();
         for (block, factor) in self.trajectories.iter().zip(self.factors(0.0)?) {
@@ -154,17 +156,17 @@ impl Normal {
     }
 
     /// Which parameters the information does not determine to working precision: those with a part in an eigenvector of the scaled
-    /// information whose eigenvalue is no more than rounding. Those `held [d]` are given, and left out.
-    pub fn undetermined(&self, held: &[bool]) -> Vec<bool> {
-        let d = held.len();
+    /// information whose eigenvalue is no more than rounding. Parameters `fixed [d]` are left out.
+    pub fn undetermined(&self, fixed: &[bool]) -> Vec<bool> {
+        let d = fixed.len();
         let Some(information) = self.information() else { return vec![true; d] };
-        // A parameter that moves no value by more than rounding is lost by itself.
+        // A parameter that moves no value by more than rounding is undetermined by itself.
         let size: Vec<f64> = (0..d).map(|k| self.matrix[(k, k)].sqrt()).collect();
         let greatest = size.iter().fold(0.0, |greatest: f64, size| greatest.max(*size));
-        let mut lost: Vec<bool> = (0..d).map(|k| !held[k] && size[k] <= NO_EFFECT * greatest).collect();
-        let kept: Vec<usize> = (0..d).filter(|&k| !held[k] && !lost[k]).collect();
+        let mut undetermined: Vec<bool> = (0..d).map(|k| !fixed[k] && size[k] <= NO_EFFECT * greatest).collect();
+        let kept: Vec<usize> = (0..d).filter(|&k| !fixed[k] && !undetermined[k]).collect();
         if kept.is_empty() {
-            return lost;
+            return undetermined;
         }
         let scaled = DMatrix::from_fn(kept.len(), kept.len(), |i, j| {
             information[(kept[i], kept[j])] / (size[kept[i]] * size[kept[j]])
@@ -173,19 +175,19 @@ impl Normal {
         for (eigenvalue, vector) in eigen.eigenvalues.iter().zip(eigen.eigenvectors.column_iter()) {
             if *eigenvalue < SINGULAR {
                 let parts = kept.iter().zip(vector.iter());
-                parts.filter(|(_, part)| part.abs() > 1e-3).for_each(|(&k, _)| lost[k] = true);
+                parts.filter(|(_, part)| part.abs() > 1e-3).for_each(|(&k, _)| undetermined[k] = true);
             }
         }
-        lost
+        undetermined
     }
 
-    /// `D_j + damping diag(D_j)`, decomposed.
+    /// Cholesky factors of `D_j + damping diag(D_j)`.
     fn factors(&self, damping: f64) -> Option<Vec<Cholesky<f64, Dyn>>> {
         self.trajectories.iter().map(|block| damped(&block.matrix, damping).cholesky()).collect()
     }
 }
 
-/// `matrix + damping diag(matrix)`, with a trace added where it has no rank.
+/// `matrix + damping diag(matrix)`, with a small diagonal added so that a rank deficient one has a factor.
 fn damped(matrix: &DMatrix<f64>, damping: f64) -> DMatrix<f64> {
     let mut matrix = matrix.clone();
     let floor = if matrix.is_empty() { 0.0 } else { matrix.diagonal().max() * 1e-15 + f64::MIN_POSITIVE };
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_that_of_the_whole_matrix() {
+    fn steps_equal_those_of_the_whole_matrix() {
         let (normal, jacobian, residuals) = example();
         for damping in [0.0, 0.3] {
             let step = flat(&normal.step(damping, &[false; 2]).unwrap());
@@ -241,7 +243,7 @@ mod tests {
         let step = normal.step(0.0, &[false; 2]).unwrap();
         let after = (&residuals + &jacobian * flat(&step)).norm_squared();
         assert!((normal.squares - residuals.norm_squared()).abs() < 1e-12);
-        assert!((normal.promise(&step) - (normal.squares - after)).abs() < 1e-10);
+        assert!((normal.predicted_reduction(&step) - (normal.squares - after)).abs() < 1e-10);
         let inverse = jacobian.tr_mul(&jacobian).try_inverse().unwrap();
         let covariance = normal.information().unwrap().try_inverse().unwrap();
         assert!((covariance - inverse.view((0, 0), (2, 2))).norm() < 1e-10);
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fixed_stays_and_the_rest_is_as_without_it() {
+    fn fixed_parameters_are_left_out_of_the_step() {
         let (normal, jacobian, residuals) = example();
         let step = flat(&normal.step(0.0, &[true, false]).unwrap());
         let rest = jacobian.columns(1, 4).into_owned();

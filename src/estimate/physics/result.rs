@@ -1,24 +1,28 @@
-//! What is said of the minimum that a fit ended at: values, their covariance, and a status with its reason.
+//! The result of a fit: parameters, their covariance, and a status with its reason.
 
 use nalgebra::DMatrix;
 
 use super::experiment::Experiment;
-use super::fit::{End, Fitter, Point};
-use super::search::{Best, FAR};
-use crate::estimate::residuals;
+use super::fitter::{End, Fitter, Iterate};
+use super::search::Best;
+use crate::estimate::serial_correlation;
 use crate::estimate::table::interval::{LEVEL, quantile};
 use crate::estimate::table::row::Status;
 
-/// Residuals of so many times what integration allows are not those of integration.
+/// Residuals of less than this many times the tolerance of integration may be errors of integration.
 const ABOVE_INTEGRATION: f64 = 1e3;
+/// Residuals below this share of the standard deviation of a channel explain more than its mean does.
+const UNEXPLAINED: f64 = 0.7;
+/// Residuals below this many times the noise of a channel may be noise.
+const NOISE: f64 = 3.0;
 
-/// What a fit gave.
+/// The fit of one environment.
 pub(crate) struct Fit {
     /// Estimated parameters `[d]` in their units; NaN where there is none.
     pub values: Vec<f64>,
     /// Their covariance `[d, d]`; NaN where it is not determined.
     pub covariance: DMatrix<f64>,
-    /// The initial state `[C]` of each trajectory.
+    /// The initial state `[C]` of each trajectory; empty where there are none.
     pub initial: Vec<Vec<f64>>,
     /// The fitted states `[T, C]` of each trajectory; empty where there are none.
     pub states: Vec<Vec<f64>>,
@@ -29,168 +33,9 @@ pub(crate) struct Fit {
     pub iterations: usize,
 }
 
-/// What things are called in reasons.
-#[derive(Clone, Copy)]
-pub(crate) struct Names<'a> {
-    /// `[d]`.
-    pub parameters: &'a [String],
-    /// `[C]`.
-    pub channels: &'a [&'static str],
-}
-
-impl Names<'_> {
-    fn of(&self, which: &[bool]) -> String {
-        let named = self.parameters.iter().zip(which).filter(|(_, which)| **which).map(|(name, _)| name.as_str());
-        named.collect::<Vec<_>>().join(", ")
-    }
-}
-
-impl Fitter<'_> {
-    /// What a minimum says, which is none where its `end` says why.
-    pub fn finish(&self, best: Best, names: Names) -> Fit {
-        let Best { point, end, rival } = best;
-        let experiment = self.experiment;
-        let (points, unknowns) = (experiment.cells.len(), experiment.unknowns());
-        let held = experiment.held(&point.unknowns, &point.normal);
-        let mut values: Vec<f64> = experiment.parameters(&point.unknowns.coordinates).iter().map(|it| it.0).collect();
-        let d = values.len();
-        let lost = point.normal.undetermined(&held);
-        // What lies at its bound is an estimate as well, and the others are no better known for it.
-        let none = vec![false; d];
-        let covariance = match self.covariance(&point, &none, &lost) {
-            known if (0..d).all(|k| lost[k] || known[(k, k)].is_finite()) => known,
-            _ => self.covariance(&point, &held, &lost),
-        };
-        let half = quantile(LEVEL, points as f64 - unknowns as f64);
-        let vague: Vec<bool> = (0..d)
-            .map(|k| {
-                let (coordinate, half) = (experiment.model.coordinates[k], half * covariance[(k, k)].sqrt());
-                !held[k] && values[k] - half <= coordinate.lower && values[k] + half >= coordinate.upper
-            })
-            .collect();
-        let shown = |values: &[f64]| {
-            let all = names.parameters.iter().zip(values).map(|(name, value)| format!("{name} {value:.4e}"));
-            all.collect::<Vec<_>>().join(", ")
-        };
-        let of_rival = rival.map(|rival| {
-            format!(
-                "{} explain the data as well as {}; narrow the bounds, or fix a parameter",
-                shown(&rival),
-                shown(&values)
-            )
-        });
-        let far = self.excess(&point, self.settings.rtol).filter(|(_, excess)| *excess > FAR);
-        let far = far.map(|(channel, _)| {
-            let [size, noise] = [self.size_of(&point.rollout, channel), self.noise_of(channel)];
-            let name = names.channels[channel];
-            format!("residuals of {size:.3e} in {name}, whose samples show a noise of {noise:.3e}")
-        });
-        // Of samples that are few the noise is not told well, but equations explain more than the mean does.
-        let unexplained = || {
-            let is_nothing = |&channel: &usize| {
-                let size = self.size_of(&point.rollout, channel);
-                size > 0.7 * experiment.scales[channel] && size > 3.0 * self.noise_of(channel)
-            };
-            let channel = (0..experiment.model.channels).find(is_nothing)?;
-            let [size, scale] = [self.size_of(&point.rollout, channel), experiment.scales[channel]];
-            Some(format!("residuals of {size:.3e} in {}, which deviates by {scale:.3e}", names.channels[channel]))
-        };
-        let far = far.or_else(unexplained).or_else(|| {
-            let (channel, given, first) = self.contradiction()?;
-            let name = names.channels[channel];
-            Some(format!("the equations give {name} = {given} where the first sample is {first}; widen its `initial`, or begin where it holds"))
-        });
-        let at_bound = || {
-            let bounds = (0..d).filter(|&k| held[k]).map(|k| {
-                let is_lower = values[k] <= experiment.model.coordinates[k].lower;
-                format!(
-                    "{} at its {} bound {}",
-                    names.parameters[k],
-                    if is_lower { "lower" } else { "upper" },
-                    values[k]
-                )
-            });
-            bounds.collect::<Vec<_>>().join(", ")
-        };
-        let end = end.or_else(|| match () {
-            () if points == unknowns => Some((
-                Status::TooFewPoints,
-                format!("{points} observed values for {unknowns} unknowns leave nothing to judge the fit by"),
-            )),
-            () if lost.contains(&true) => {
-                Some((Status::Unidentifiable, format!("the data do not determine {}", names.of(&lost))))
-            }
-            () if of_rival.is_some() => Some((Status::Unidentifiable, of_rival.clone().unwrap_or_default())),
-            () if vague.contains(&true) => {
-                let reason =
-                    format!("the data do not narrow down {}: any value within the bounds may be", names.of(&vague));
-                Some((Status::Unidentifiable, reason))
-            }
-            () if held.contains(&true) => Some((
-                Status::AtBound,
-                [Some(at_bound()), far.clone()].into_iter().flatten().collect::<Vec<_>>().join("; "),
-            )),
-            () => far.clone().map(|far| (Status::Misfit, far)),
-        });
-        let (status, reason) = end.unwrap_or((Status::Ok, String::new()));
-        let notes = if status.is_failure() { Vec::new() } else { self.notes(&point, names) };
-        let reason = std::iter::once(reason).chain(notes).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("; ");
-        values.iter_mut().zip(&lost).filter(|(_, lost)| **lost).for_each(|(value, _)| *value = f64::NAN);
-        Fit {
-            values,
-            covariance,
-            initial: point.unknowns.initial,
-            states: point.rollout.states,
-            status,
-            reason,
-            points,
-            iterations: self.iterations,
-        }
-    }
-
-    /// The covariance `[d, d]` of the parameters, without those `held`, which are taken as known, and those `lost`; NaN where it is not known.
-    pub fn covariance(&self, point: &Point, held: &[bool], lost: &[bool]) -> DMatrix<f64> {
-        let experiment = self.experiment;
-        let slopes: Vec<f64> = experiment.parameters(&point.unknowns.coordinates).iter().map(|it| it.1).collect();
-        let d = slopes.len();
-        let free: Vec<usize> = (0..d).filter(|&k| !held[k] && !lost[k]).collect();
-        let mut covariance = DMatrix::from_element(d, d, f64::NAN);
-        // Without Huber's weights, which come of the residuals.
-        let plain = experiment.normal(&point.rollout, &self.weights, f64::INFINITY);
-        let information = plain.information().map(|all| all.select_rows(&free).select_columns(&free));
-        if let Some(inverse) = information.and_then(|information| Some(information.cholesky()?.inverse()))
-            && experiment.cells.len() > experiment.unknowns()
-        {
-            let variance = self.variance(&point.rollout);
-            for (i, &row) in free.iter().enumerate() {
-                for (j, &column) in free.iter().enumerate() {
-                    covariance[(row, column)] = variance * inverse[(i, j)] * slopes[row] * slopes[column];
-                }
-            }
-        }
-        covariance
-    }
-
-    /// What the user should know of an estimate though it has converged.
-    fn notes(&self, point: &Point, names: Names) -> Vec<String> {
-        let experiment = self.experiment;
-        let correlated = (0..experiment.model.channels).filter_map(|channel| {
-            let least = ABOVE_INTEGRATION * self.settings.rtol * experiment.scales[channel];
-            if experiment.model.points > 1 || self.size_of(&point.rollout, channel) < least {
-                return None;
-            }
-            let runs = experiment.residuals(&point.rollout, channel);
-            let count = runs.iter().map(Vec::len).sum();
-            let said = residuals::serial_correlation(residuals::lag_one(&runs), count)?;
-            Some(format!("{}: {said}", names.channels[channel]))
-        });
-        correlated.chain(experiment.early()).collect()
-    }
-}
-
 impl Fit {
-    /// No estimate.
-    pub fn nothing(experiment: &Experiment, (status, reason): End, points: usize, iterations: usize) -> Self {
+    /// A fit without an estimate.
+    pub fn none(experiment: &Experiment, (status, reason): End, iterations: usize) -> Self {
         let d = experiment.model.coordinates.len();
         Fit {
             values: vec![f64::NAN; d],
@@ -199,8 +44,168 @@ impl Fit {
             states: Vec::new(),
             status,
             reason,
-            points,
+            points: experiment.cells.len(),
             iterations,
         }
+    }
+}
+
+/// Names that reasons use.
+#[derive(Clone, Copy)]
+pub(crate) struct Names<'a> {
+    /// `[d]`.
+    pub parameters: &'a [String],
+    /// `[C]`.
+    pub channels: &'a [String],
+}
+
+impl Names<'_> {
+    /// The names of the parameters that are `chosen [d]`.
+    fn join(&self, chosen: &[bool]) -> String {
+        let named = self.parameters.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(name, _)| name.as_str());
+        named.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The names of all parameters with `values [d]`.
+    fn with_values(&self, values: &[f64]) -> String {
+        let all = self.parameters.iter().zip(values).map(|(name, value)| format!("{name} {value:.4e}"));
+        all.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The parameters at a minimum, each list `[d]`.
+struct Estimates {
+    values: Vec<f64>,
+    covariance: DMatrix<f64>,
+    /// Which lie at an active bound.
+    active: Vec<bool>,
+    /// Which the data do not determine.
+    undetermined: Vec<bool>,
+}
+
+impl Fitter<'_> {
+    /// The result of the best minimum; its status is that of `best.end` where there is one.
+    pub fn result(&self, best: Best, names: Names) -> Fit {
+        let Best { iterate, end, rival } = best;
+        let mut estimates = self.estimates(&iterate);
+        let end = end.or_else(|| self.caution(&iterate, &estimates, rival.as_deref(), names));
+        let (status, reason) = end.unwrap_or((Status::Ok, String::new()));
+        let notes = if status.is_failure() { Vec::new() } else { self.notes(&iterate, names) };
+        let reason = std::iter::once(reason).chain(notes).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("; ");
+        let undetermined = estimates.values.iter_mut().zip(&estimates.undetermined).filter(|(_, it)| **it);
+        undetermined.for_each(|(value, _)| *value = f64::NAN);
+        Fit {
+            values: estimates.values,
+            covariance: estimates.covariance,
+            initial: iterate.unknowns.initial,
+            states: iterate.rollout.states,
+            status,
+            reason,
+            points: self.experiment.cells.len(),
+            iterations: self.iterations,
+        }
+    }
+
+    fn estimates(&self, iterate: &Iterate) -> Estimates {
+        let active = self.experiment.active_bounds(&iterate.unknowns, &iterate.normal);
+        let undetermined = iterate.normal.undetermined(&active);
+        let parameters = self.experiment.parameters(&iterate.unknowns.coordinates);
+        let values: Vec<f64> = parameters.iter().map(|it| it.0).collect();
+        // A parameter at its bound is an estimate as well, and the others are no better known for it.
+        let covariance = match self.covariance(iterate, &vec![false; values.len()], &undetermined) {
+            known if (0..values.len()).all(|k| undetermined[k] || known[(k, k)].is_finite()) => known,
+            _ => self.covariance(iterate, &active, &undetermined),
+        };
+        Estimates { values, covariance, active, undetermined }
+    }
+
+    /// Status and reason of a minimum that is not `ok`; `rival [d]` are parameters that explain the data as well.
+    fn caution(&self, iterate: &Iterate, estimates: &Estimates, rival: Option<&[f64]>, names: Names) -> Option<End> {
+        let Estimates { values, active, undetermined, .. } = estimates;
+        let (points, unknowns) = (self.experiment.cells.len(), self.experiment.unknown_count());
+        if points == unknowns {
+            let reason = format!("{points} observed values for {unknowns} unknowns leave nothing to judge the fit by");
+            return Some((Status::TooFewPoints, reason));
+        }
+        if undetermined.contains(&true) {
+            return Some((Status::Unidentifiable, format!("the data do not determine {}", names.join(undetermined))));
+        }
+        if let Some(rival) = rival {
+            let (rival, values) = (names.with_values(rival), names.with_values(values));
+            let reason = format!("{rival} explain the data as well as {values}; narrow the bounds, or fix a parameter");
+            return Some((Status::Unidentifiable, reason));
+        }
+        let unconstrained = self.unconstrained(estimates);
+        if unconstrained.contains(&true) {
+            let names = names.join(&unconstrained);
+            let reason = format!("the data do not narrow down {names}: any value within the bounds may be");
+            return Some((Status::Unidentifiable, reason));
+        }
+        let misfit = self.misfit(iterate, names);
+        if active.contains(&true) {
+            let reasons = [Some(self.at_bounds(estimates, names)), misfit];
+            return Some((Status::AtBound, reasons.into_iter().flatten().collect::<Vec<_>>().join("; ")));
+        }
+        misfit.map(|reason| (Status::Misfit, reason))
+    }
+
+    /// Which parameters have an interval that covers the whole range between their bounds.
+    fn unconstrained(&self, estimates: &Estimates) -> Vec<bool> {
+        let degrees_of_freedom = self.experiment.cells.len() as f64 - self.experiment.unknown_count() as f64;
+        let quantile = quantile(LEVEL, degrees_of_freedom);
+        let covers = |k: usize| {
+            let half = quantile * estimates.covariance[(k, k)].sqrt();
+            let (value, coordinate) = (estimates.values[k], self.experiment.model.coordinates[k]);
+            value - half <= coordinate.lower && value + half >= coordinate.upper
+        };
+        (0..estimates.values.len()).map(|k| !estimates.active[k] && covers(k)).collect()
+    }
+
+    /// Why the residuals, or the first samples, show that the equations do not fit; none where they do.
+    fn misfit(&self, iterate: &Iterate, names: Names) -> Option<String> {
+        if let Some(channel) = self.far_channel(iterate) {
+            let [size, noise] = [self.residual_size(&iterate.rollout, channel), self.noise(channel)];
+            let name = &names.channels[channel];
+            return Some(format!("residuals of {size:.3e} in {name}, whose samples show a noise of {noise:.3e}"));
+        }
+        // The noise of few samples is not well known, but equations must explain more than the mean does.
+        for channel in 0..self.experiment.model.channels {
+            let [size, scale] = [self.residual_size(&iterate.rollout, channel), self.experiment.scales[channel]];
+            if size > UNEXPLAINED * scale && size > NOISE * self.noise(channel) {
+                let name = &names.channels[channel];
+                return Some(format!("residuals of {size:.3e} in {name}, which deviates by {scale:.3e}"));
+            }
+        }
+        let (channel, given, first) = self.contradiction()?;
+        let name = &names.channels[channel];
+        Some(format!(
+            "the equations give {name} = {given} where the first sample is {first}; widen its `initial`, or begin where it holds"
+        ))
+    }
+
+    /// The parameters at active bounds, in words.
+    fn at_bounds(&self, estimates: &Estimates, names: Names) -> String {
+        let at_bounds = (0..estimates.values.len()).filter(|&k| estimates.active[k]).map(|k| {
+            let value = estimates.values[k];
+            let side = if value <= self.experiment.model.coordinates[k].lower { "lower" } else { "upper" };
+            format!("{} at its {side} bound {value}", names.parameters[k])
+        });
+        at_bounds.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the user should know of an estimate though the fit converged.
+    fn notes(&self, iterate: &Iterate, names: Names) -> Vec<String> {
+        let experiment = self.experiment;
+        let correlated = (0..experiment.model.channels).filter_map(|channel| {
+            let least = ABOVE_INTEGRATION * self.physics.rtol * experiment.scales[channel];
+            if experiment.model.points > 1 || self.residual_size(&iterate.rollout, channel) < least {
+                return None;
+            }
+            let runs = experiment.residuals(&iterate.rollout, channel);
+            let count = runs.iter().map(Vec::len).sum();
+            let note = serial_correlation::note(serial_correlation::lag_one(&runs), count)?;
+            Some(format!("{}: {note}", names.channels[channel]))
+        });
+        correlated.chain(experiment.early_samples()).collect()
     }
 }

@@ -1,35 +1,30 @@
-//! Errors of trajectories and of parameters.
+//! The figures of an estimation, over all its environments.
 //!
-//! `MAPE(z, y) = mean over j with y_j != 0 of |z_j - y_j| / |y_j|`, in percent; mean squared errors are over all channels,
-//! trajectories and samples but the first, which is given, and what is missing. Intervals are judged by how often they hold the truth, standard errors by the
-//! Cramér-Rao bound. Source: Kirchmeyer et al., ICML 2022, section 5.
+//! Errors of trajectories and of parameters as in Kirchmeyer et al., ICML 2022, section 5 (formulas in [`errors`](super::errors));
+//! intervals are judged by how often they hold the true value, standard errors by the Cramér-Rao bound.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::errors::Mean;
 use super::interval::quantile;
 use super::row::{ParameterEstimate, Row, Status};
-use crate::checkpoint::ChannelScale;
-use crate::engine::Batch;
-use crate::estimate::learned::support::Support;
-use crate::estimate::settings::Loss;
-use crate::least_squares::robust;
 use crate::schema::Split;
 
 /// Probabilities of the intervals whose coverage is counted.
 const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
 
-/// How often intervals of one probability hold the truth.
+/// How often intervals of one probability hold the true value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Coverage {
-    /// Probability that an interval should hold the truth with (percent).
+    /// The stated probability (percent).
     pub nominal: f64,
-    /// Parameters whose interval does (percent), over all environments without a failure and with known parameters.
+    /// Parameters whose interval holds the true value (percent), over all environments with known parameters and without a failure.
     pub overall: f64,
-    /// The same over those in the hull of the training environments.
+    /// The same over the environments in the convex hull of the training environments.
     pub in_hull: Option<f64>,
 }
 
@@ -38,35 +33,40 @@ pub struct Coverage {
 pub struct Evaluation {
     /// Mean squared error on the test split under the training contexts.
     pub mse_in_domain: Option<f64>,
-    /// Mean squared error on the adapt_test split under the contexts fitted to the adapt split; over the environments
-    /// that have one.
+    /// Mean over environments of the mean squared error on the adapt_test split, under what was fitted to the adapt split.
     pub mse_adaptation: Option<f64>,
     /// The split that the parameter errors are measured on: `grid` if it was estimated, else `adapt`.
     pub parameter_split: Option<Split>,
-    /// Mean absolute percentage error of the parameters (percent), environments in the convex hull of training.
+    /// Mean absolute percentage error of the parameters (percent), environments in the convex hull of the training environments.
     pub param_mape_in_hull: Option<f64>,
+    /// The same outside of the hull.
     pub param_mape_out_of_hull: Option<f64>,
+    /// The same over all environments with known parameters.
     pub param_mape_overall: Option<f64>,
-    /// Of the 50, 90 and 95 % intervals; none where no parameter is known.
+    /// Coverage of the 50, 90 and 95 % intervals; empty where no parameter is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub coverage: Vec<Coverage>,
-    /// Root mean square of error over Cramér-Rao bound, where the bound is known: 1 is the best that there is.
+    /// Root mean square of error over Cramér-Rao bound, where the bound is known, in the hull: 1 is the best possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_over_bound_in_hull: Option<f64>,
+    /// The same over all environments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_over_bound_overall: Option<f64>,
+    /// Estimated environments, over all splits.
     pub environments: usize,
-    /// Environments without an estimate to rely on.
+    /// Environments whose status counts as failed.
     pub environments_failed: usize,
-    /// Environments of each status, of those that occur.
+    /// Number of environments of each status that occurs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<Status, usize>,
-    /// Environments of the parameter split in the hull and out of it.
+    /// Environments of the parameter split in the hull.
     pub environments_in_hull: Option<usize>,
+    /// Environments of the parameter split outside of the hull.
     pub environments_out_of_hull: Option<usize>,
 }
 
 impl Evaluation {
+    /// Adds the sums over one split.
     pub(crate) fn add(&mut self, split: Split, tally: &Tally) {
         for (&status, count) in &tally.statuses {
             self.environments += count;
@@ -90,7 +90,7 @@ impl Evaluation {
     }
 }
 
-/// Running sums over the rows of a split.
+/// Sums over the rows of a split.
 #[derive(Default)]
 pub(crate) struct Tally {
     statuses: BTreeMap<Status, usize>,
@@ -98,27 +98,10 @@ pub(crate) struct Tally {
     in_hull: Mean,
     out_of_hull: Mean,
     overall: Mean,
-    /// By level: parameters whose interval holds the truth, in the hull and overall.
+    /// Percentage of parameters whose interval holds the true value, by level: in the hull and overall.
     covered: [[Mean; 2]; LEVELS.len()],
     /// Squared error over bound, in the hull and overall.
     over_bound: [Mean; 2],
-}
-
-#[derive(Default)]
-struct Mean {
-    sum: f64,
-    count: usize,
-}
-
-impl Mean {
-    fn add(&mut self, value: f64) {
-        self.sum += value;
-        self.count += 1;
-    }
-
-    fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / self.count as f64)
-    }
 }
 
 impl Tally {
@@ -136,7 +119,7 @@ impl Tally {
             }
         }
         if !row.status.is_failure() {
-            let quantiles = LEVELS.map(|level| quantile(level, row.degrees));
+            let quantiles = LEVELS.map(|level| quantile(level, row.degrees_of_freedom));
             row.parameters.iter().for_each(|it| self.add_parameter(it, row.in_hull == Some(true), quantiles));
         }
     }
@@ -160,104 +143,5 @@ impl Tally {
             Some(Coverage { nominal: 100.0 * level, overall: overall.mean()?, in_hull: in_hull.mean() })
         };
         LEVELS.into_iter().zip(&self.covered).filter_map(of_level).collect()
-    }
-}
-
-impl Row {
-    /// Mean absolute percentage error (percent) over the parameters whose truth is known and not zero; none if an
-    /// estimate is missing.
-    pub fn parameter_mape(&self) -> Option<f64> {
-        let known = self.parameters.iter().filter_map(|it| Some((it.value, it.truth.filter(|&truth| truth != 0.0)?)));
-        let mut mean = Mean::default();
-        known.for_each(|(value, truth)| mean.add(100.0 * ((value - truth) / truth).abs()));
-        mean.mean().filter(|mape| mape.is_finite())
-    }
-}
-
-/// Errors of the fitted trajectories of one environment, in the dataset's units.
-pub(crate) struct FitErrors {
-    pub rmse: f64,
-    /// Percent.
-    pub mape: f64,
-    /// How large the errors of each channel are `[C]`: their root mean square, or under Huber's loss by their median.
-    pub by_channel: Vec<f64>,
-}
-
-impl FitErrors {
-    /// Of `predictions` (one `[T - 1, C]` a trajectory, scaled) against the scaled `support`.
-    /// `scales` has one a value of a state, `channels` channels of as many values each.
-    pub fn new(
-        support: &Support,
-        predictions: &[Vec<f64>],
-        scales: &[ChannelScale],
-        channels: usize,
-        loss: Loss,
-    ) -> Self {
-        let points = scales.len() / channels.max(1);
-        let cells = support.trajectories.iter().zip(predictions).flat_map(|(trajectory, prediction)| {
-            let observed = trajectory.states.get(scales.len()..).unwrap_or_default();
-            observed.iter().zip(prediction).enumerate().filter(|(_, (y, _))| !y.is_nan()).map(|(i, (y, z))| {
-                let value = i % scales.len();
-                (value / points, scales[value].unscaled(*y), scales[value].unscaled(*z))
-            })
-        });
-        FitErrors::of(channels, loss, cells)
-    }
-
-    /// Of cells `(channel, observed, fitted)`.
-    pub fn of(channels: usize, loss: Loss, cells: impl Iterator<Item = (usize, f64, f64)>) -> Self {
-        let mut sizes = vec![Vec::new(); channels];
-        let mut squares: Vec<Mean> = (0..channels).map(|_| Mean::default()).collect();
-        let mut relative = Mean::default();
-        for (channel, observed, fitted) in cells {
-            let error = fitted - observed;
-            squares[channel].add(error * error);
-            if loss == Loss::Huber {
-                sizes[channel].push(error.abs());
-            }
-            if observed != 0.0 {
-                relative.add(100.0 * (error / observed).abs());
-            }
-        }
-        let root = |mean: &Mean| mean.mean().unwrap_or(f64::NAN).sqrt();
-        let all =
-            squares.iter().fold(Mean::default(), |all, it| Mean { sum: all.sum + it.sum, count: all.count + it.count });
-        FitErrors {
-            rmse: root(&all),
-            mape: relative.mean().unwrap_or(f64::NAN),
-            by_channel: match loss {
-                Loss::Squares => squares.iter().map(root).collect(),
-                Loss::Huber => {
-                    sizes.into_iter().map(|sizes| robust::deviation(sizes.into_iter()).unwrap_or(f64::NAN)).collect()
-                }
-            },
-        }
-    }
-}
-
-/// Running squared error over batches, in the dataset's units.
-#[derive(Default)]
-pub(crate) struct SquaredError(Mean);
-
-impl SquaredError {
-    pub fn add(&mut self, predictions: &[f64], batch: &Batch, scales: &[ChannelScale]) {
-        for (i, (z, y)) in predictions.iter().zip(&batch.targets).enumerate() {
-            if batch.mask[i] > 0.0 {
-                let error = (z - y) * scales[i % scales.len()].scale;
-                self.0.add(error * error);
-            }
-        }
-    }
-
-    pub fn add_value(&mut self, error: f64) {
-        self.0.add(error * error);
-    }
-
-    pub fn mean(&self) -> f64 {
-        self.0.mean().unwrap_or(f64::NAN)
-    }
-
-    pub fn count(&self) -> usize {
-        self.0.count
     }
 }

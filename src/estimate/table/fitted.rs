@@ -1,6 +1,5 @@
-//! Fitted trajectories beside the observed ones: one Parquet row a sample.
+//! Fitted trajectories beside the observed ones: one Parquet row per sample.
 
-use super::parquet as parquet_file;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
@@ -9,16 +8,18 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
+use parquet::errors::ParquetError;
 
+use super::parquet::{create, unwritten};
 use crate::checkpoint::ChannelScale;
 use crate::estimate::error::Error;
-use crate::estimate::learned::support::Support;
 use crate::schema::{Quantity, Trajectory};
 
 /// The samples of one environment, in the dataset's units.
 #[derive(Default)]
-pub(crate) struct Fit {
+pub(crate) struct FittedSamples {
     environment: String,
+    /// `[samples]`.
     trajectories: Vec<String>,
     times: Vec<f64>,
     /// `[C][samples]`.
@@ -27,50 +28,56 @@ pub(crate) struct Fit {
     fitted: Vec<Vec<f64>>,
 }
 
-impl Fit {
-    /// `initial_states` (one `[C]` a trajectory), `predictions` (one `[T - 1, C]`) and `support` are scaled by `scales [C]`.
-    pub fn new(
+impl FittedSamples {
+    /// From scaled `trajectories`, their scaled initial states (one `[C]` per trajectory) and predictions (one `[T - 1, C]` per
+    /// trajectory), and the `scales [C]`.
+    pub fn from_scaled(
         environment: &str,
-        support: &Support,
+        trajectories: &[Trajectory],
         initial_states: &[Vec<f64>],
         predictions: &[Vec<f64>],
         scales: &[ChannelScale],
     ) -> Self {
-        let channels = scales.len();
-        let mut fit = Fit { environment: environment.to_owned(), ..Fit::default() };
-        fit.observed.resize(channels, Vec::new());
-        fit.fitted.resize(channels, Vec::new());
-        for ((trajectory, start), prediction) in support.trajectories.iter().zip(initial_states).zip(predictions) {
-            fit.times.extend(&trajectory.times);
-            fit.trajectories.extend(trajectory.times.iter().map(|_| trajectory.trajectory.clone()));
-            let values = trajectory.states.iter().zip(start.iter().chain(prediction));
-            for (i, (y, z)) in values.enumerate() {
-                let c = i % channels;
-                fit.observed[c].push(scales[c].unscaled(*y));
-                fit.fitted[c].push(scales[c].unscaled(*z));
-            }
+        let mut samples = FittedSamples::new(environment, scales.len());
+        for ((trajectory, start), prediction) in trajectories.iter().zip(initial_states).zip(predictions) {
+            samples.add(trajectory, start.iter().chain(prediction), |c, value| scales[c].unscaled(value));
         }
-        fit
+        samples
     }
 
-    /// `states [T, C]` of each of the trajectories, in the dataset's units.
-    pub fn of_states(environment: &str, trajectories: &[Trajectory], states: &[Vec<f64>], channels: usize) -> Self {
-        let mut fit = Fit { environment: environment.to_owned(), ..Fit::default() };
-        fit.observed.resize(channels, Vec::new());
-        fit.fitted.resize(channels, Vec::new());
+    /// From trajectories and their fitted `states` (one `[T, C]` per trajectory), in the dataset's units.
+    pub fn from_states(environment: &str, trajectories: &[Trajectory], states: &[Vec<f64>], channels: usize) -> Self {
+        let mut samples = FittedSamples::new(environment, channels);
         for (trajectory, states) in trajectories.iter().zip(states) {
-            fit.times.extend(&trajectory.times);
-            fit.trajectories.extend(trajectory.times.iter().map(|_| trajectory.trajectory.clone()));
-            for (i, (y, z)) in trajectory.states.iter().zip(states).enumerate() {
-                fit.observed[i % channels].push(*y);
-                fit.fitted[i % channels].push(*z);
-            }
+            samples.add(trajectory, states.iter(), |_, value| value);
         }
-        fit
+        samples
+    }
+
+    fn new(environment: &str, channels: usize) -> Self {
+        let columns = vec![Vec::new(); channels];
+        let environment = environment.to_owned();
+        FittedSamples { environment, observed: columns.clone(), fitted: columns, ..FittedSamples::default() }
+    }
+
+    fn add<'a>(
+        &mut self,
+        trajectory: &Trajectory,
+        fitted: impl Iterator<Item = &'a f64>,
+        in_units: impl Fn(usize, f64) -> f64,
+    ) {
+        self.times.extend(&trajectory.times);
+        self.trajectories.extend(trajectory.times.iter().map(|_| trajectory.trajectory.clone()));
+        let channels = self.observed.len();
+        for (i, (y, z)) in trajectory.states.iter().zip(fitted).enumerate() {
+            let c = i % channels;
+            self.observed[c].push(in_units(c, *y));
+            self.fitted[c].push(in_units(c, *z));
+        }
     }
 }
 
-/// The file of one split.
+/// A writer of the file of one split.
 pub(crate) struct FittedWriter {
     pub path: PathBuf,
     pub writer: ArrowWriter<File>,
@@ -78,6 +85,7 @@ pub(crate) struct FittedWriter {
 }
 
 impl FittedWriter {
+    /// A file with columns for the observed and the fitted values of each channel.
     pub fn create(path: PathBuf, channels: &[Quantity], time_unit: &str) -> Result<Self, Error> {
         let number = |name: String, unit: &str| {
             let metadata = HashMap::from([("unit".to_owned(), unit.to_owned())]);
@@ -93,24 +101,25 @@ impl FittedWriter {
             fields.push(number(format!("{}_fitted", channel.name), &channel.unit));
         }
         let schema = Arc::new(Schema::new(fields));
-        Ok(FittedWriter { writer: parquet_file::parquet(&path, schema.clone())?, path, schema })
+        Ok(FittedWriter { writer: create(&path, schema.clone())?, path, schema })
     }
 
-    pub fn write(&mut self, fit: &Fit) -> Result<(), Error> {
+    /// Writes the samples of one environment.
+    pub fn write(&mut self, samples: &FittedSamples) -> Result<(), Error> {
         let number = |values: &[f64]| -> ArrayRef {
             Arc::new(Float64Array::from_iter(values.iter().map(|&value| Some(value).filter(|value| value.is_finite()))))
         };
-        let environment = fit.times.iter().map(|_| fit.environment.as_str());
+        let environment = samples.times.iter().map(|_| samples.environment.as_str());
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(environment)),
-            Arc::new(StringArray::from_iter_values(&fit.trajectories)),
-            number(&fit.times),
+            Arc::new(StringArray::from_iter_values(&samples.trajectories)),
+            number(&samples.times),
         ];
-        for (observed, fitted) in fit.observed.iter().zip(&fit.fitted) {
+        for (observed, fitted) in samples.observed.iter().zip(&samples.fitted) {
             columns.extend([number(observed), number(fitted)]);
         }
-        let written = RecordBatch::try_new(self.schema.clone(), columns).map_err(parquet::errors::ParquetError::from);
+        let written = RecordBatch::try_new(self.schema.clone(), columns).map_err(ParquetError::from);
         let written = written.and_then(|batch| self.writer.write(&batch));
-        written.map_err(parquet_file::unwritten(&self.path))
+        written.map_err(unwritten(&self.path))
     }
 }

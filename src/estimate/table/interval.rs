@@ -1,4 +1,4 @@
-//! From the covariance of an estimate to what is said of each parameter.
+//! Standard errors, intervals and correlations of parameters from the covariance of their estimates.
 //!
 //! ```text
 //! p_j  in  v_j ± t(0.975, n - d) sqrt(C_jj)          rho_jk = C_jk / sqrt(C_jj C_kk)
@@ -7,56 +7,28 @@
 //! `v [d_p]` estimates, `C [d_p, d_p]` their covariance, `t` the quantile of Student's distribution with `n - d` degrees of freedom: `n`
 //! observed values, `d` unknowns. Where a parameter has bounds, estimate and interval are cut there.
 
-use std::collections::BTreeMap;
-
 use nalgebra::DMatrix;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::row::ParameterEstimate;
+use crate::estimate::bounds::Bounds;
 
-/// Probability that the truth lies in a stated interval.
-pub const LEVEL: f64 = 0.95;
+/// Probability that the truth lies in a reported interval.
+pub(crate) const LEVEL: f64 = 0.95;
 /// Degrees of freedom beyond which Student's distribution is nearly normal.
 const MANY: f64 = 100.0;
 
-/// Between which values a parameter lies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Bounds {
-    /// Smallest value, in the parameter's unit; none if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min: Option<f64>,
-    /// Greatest value, in the parameter's unit; none if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max: Option<f64>,
-}
-
-impl Bounds {
-    /// The nearest value within; NaN stays NaN.
-    pub fn cut(&self, value: f64) -> f64 {
-        let value = self.min.map_or(value, |min| if value < min { min } else { value });
-        self.max.map_or(value, |max| if value > max { max } else { value })
-    }
-}
-
-/// The bounds of each parameter of `names`, in order; none where `bounds` has none.
-pub fn bounds_in_order<'a>(bounds: &BTreeMap<String, Bounds>, names: impl Iterator<Item = &'a str>) -> Vec<Bounds> {
-    names.map(|name| bounds.get(name).copied().unwrap_or_default()).collect()
-}
-
-/// What is said of every parameter, and the correlations `rho_jk` of every pair `j < k`, row by row.
+/// The estimate of every parameter with its interval, and the correlations `rho_jk` of every pair `j < k`, row by row.
 ///
-/// `values [d_p]` with `covariance [d_p, d_p]` on `degrees` of freedom; `truth [d_p]` as far as it is known.
-pub fn parameters(
+/// `values [d_p]` with `covariance [d_p, d_p]`; `truth [d_p]` where it is known.
+pub(crate) fn parameter_estimates(
     values: &[f64],
     covariance: &DMatrix<f64>,
-    degrees: f64,
+    degrees_of_freedom: f64,
     bounds: &[Bounds],
     truth: &[Option<f64>],
 ) -> (Vec<ParameterEstimate>, Vec<f64>) {
-    let quantile = quantile(LEVEL, degrees);
+    let quantile = quantile(LEVEL, degrees_of_freedom);
     let estimates = values.iter().enumerate().map(|(j, &value)| {
         let standard_error = covariance[(j, j)].sqrt();
         let half = quantile * standard_error;
@@ -80,13 +52,14 @@ pub fn parameters(
 /// Beyond [`MANY`] degrees of freedom `n` by the expansion about the normal quantile `z`,
 /// `z + (z^3 + z) / 4n + (5 z^5 + 16 z^3 + 3 z) / 96 n^2`, whose error is of order `n^-3`; inverting the distribution loses its digits
 /// there. Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5.
-pub fn quantile(level: f64, degrees: f64) -> f64 {
+pub(crate) fn quantile(level: f64, degrees_of_freedom: f64) -> f64 {
     let below = 0.5 + 0.5 * level;
-    if degrees <= MANY {
-        return StudentsT::new(0.0, 1.0, degrees).map_or(f64::NAN, |student| student.inverse_cdf(below));
+    if degrees_of_freedom <= MANY {
+        return StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(f64::NAN, |student| student.inverse_cdf(below));
     }
     let z = Normal::standard().inverse_cdf(below);
-    z + (z.powi(3) + z) / (4.0 * degrees) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * degrees * degrees)
+    z + (z.powi(3) + z) / (4.0 * degrees_of_freedom)
+        + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * degrees_of_freedom * degrees_of_freedom)
 }
 
 #[cfg(test)]
@@ -110,11 +83,12 @@ mod tests {
         assert!(quantile(LEVEL, 0.0).is_nan());
         let covariance = DMatrix::from_row_slice(2, 2, &[0.04, -0.03, -0.03, 0.09]);
         let bounds = [Bounds { min: Some(0.0), max: None }, Bounds::default()];
-        let (estimates, correlations) = parameters(&[0.1, 2.0], &covariance, 30.0, &bounds, &[None, Some(2.5)]);
+        let (estimates, correlations) =
+            parameter_estimates(&[0.1, 2.0], &covariance, 30.0, &bounds, &[None, Some(2.5)]);
         approx::assert_relative_eq!(correlations[0], -0.5);
         assert_eq!((estimates[0].lower, estimates[0].standard_error), (0.0, 0.2));
         approx::assert_relative_eq!(estimates[1].upper, 2.0 + 0.3 * 2.0423, max_relative = 1e-4);
-        let (outside, _) = parameters(&[-1.0, 0.0], &covariance, 30.0, &bounds, &[None, None]);
+        let (outside, _) = parameter_estimates(&[-1.0, 0.0], &covariance, 30.0, &bounds, &[None, None]);
         assert_eq!((outside[0].value, outside[0].lower, outside[0].upper), (0.0, 0.0, 0.0));
     }
 }

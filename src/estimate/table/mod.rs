@@ -1,8 +1,10 @@
-//! The table of estimates: one row an environment, in memory and on disk.
+//! The table of estimates: one row per environment, in memory and on disk.
 
-pub(crate) mod interval;
+pub(crate) mod errors;
 pub(crate) mod row;
+pub(crate) mod interval;
+pub(crate) mod environment_fit;
 pub(crate) mod evaluation;
+pub(crate) mod parquet;
 pub(crate) mod fitted;
 pub(crate) mod output;
-pub(crate) mod parquet;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::evaluation::Evaluation;
 use super::fitted::FittedWriter;
-use super::parquet::{io_error, parquet, unwritten};
+use super::parquet::{create, io_error, unwritten};
 use super::row::{ParameterEstimate, Row, Status};
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
@@ -30,8 +30,6 @@ use crate::{atomic, regular, seal};
 const MANIFEST_FILE: &str = "manifest.json";
 /// What to do about estimates that are not as they were written.
 const REMEDY: &str = "make them again with `--force estimate`";
-/// Rows that are written out together, and held in memory until then.
-pub(crate) const ROW_GROUP: usize = 8192;
 
 /// `manifest.json` of a directory of estimates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -162,7 +160,7 @@ impl Output {
 
     pub fn split(&self, split: Split) -> Result<SplitWriter, Error> {
         let path = self.directory.path().join(format!("{split}.parquet"));
-        Ok(SplitWriter { split, writer: parquet(&path, self.schema.clone())?, path, schema: self.schema.clone() })
+        Ok(SplitWriter { split, writer: create(&path, self.schema.clone())?, path, schema: self.schema.clone() })
     }
 
     /// The file of the fitted trajectories of a split.
@@ -275,7 +273,7 @@ impl SplitWriter {
         columns.push(number(&|row| Some(row.trajectory_mape)));
         columns.push(number(&|row| row.test_mse));
         columns.push(count(&|row| row.points));
-        columns.push(number(&|row| Some(row.degrees)));
+        columns.push(number(&|row| Some(row.degrees_of_freedom)));
         columns.push(count(&|row| row.iterations));
         let mut in_hull = BooleanBuilder::new();
         rows.iter().for_each(|row| in_hull.append_option(row.in_hull));
@@ -365,7 +363,8 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
     let contexts =
         (0..manifest.context_dimension).map(|k| number(&format!("context_{k}"))).collect::<Option<Vec<_>>>()?;
     let (rmse, mape, test_mse) = (number("trajectory_rmse")?, number("trajectory_mape")?, number("test_mse")?);
-    let (points, degrees, iterations) = (count("points")?, number("degrees_of_freedom")?, count("iterations")?);
+    let (points, degrees_of_freedom, iterations) =
+        (count("points")?, number("degrees_of_freedom")?, count("iterations")?);
     let in_hull = column::<BooleanArray>(batch, "in_hull")?;
     for i in 0..batch.num_rows() {
         let or_nan = |array: &Float64Array| value(array, i).unwrap_or(f64::NAN);
@@ -391,7 +390,7 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
             trajectory_mape: or_nan(mape),
             test_mse: value(test_mse, i),
             points: points.value(i) as usize,
-            degrees: or_nan(degrees),
+            degrees_of_freedom: or_nan(degrees_of_freedom),
             iterations: iterations.value(i) as usize,
             in_hull: in_hull.is_valid(i).then(|| in_hull.value(i)),
         });

@@ -1,4 +1,4 @@
-//! Parquet files of the estimates: their writer, and what goes wrong with it.
+//! Creates Parquet files, and turns what goes wrong with them into errors.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,12 +10,14 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use super::output::ROW_GROUP;
 use crate::atomic;
 use crate::estimate::error::Error;
 
-/// A writer of Parquet at `path`.
-pub(crate) fn parquet(path: &Path, schema: Arc<Schema>) -> Result<ArrowWriter<File>, Error> {
+/// Rows per row group, which a writer holds in memory.
+const ROW_GROUP: usize = 8192;
+
+/// A writer of a new file at `path`.
+pub(crate) fn create(path: &Path, schema: Arc<Schema>) -> Result<ArrowWriter<File>, Error> {
     let file = File::create(path).map_err(|source| io_error(path, source))?;
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -26,11 +28,12 @@ pub(crate) fn parquet(path: &Path, schema: Arc<Schema>) -> Result<ArrowWriter<Fi
     writer.map_err(unwritten(path))
 }
 
+/// The error of a file that could not be opened, read or written.
 pub(crate) fn io_error(path: &Path, source: std::io::Error) -> Error {
     Error::Io { path: path.to_owned(), source }
 }
 
-/// A file that cannot be written.
+/// The error of a file that could not be written.
 pub(crate) fn unwritten(path: &Path) -> impl FnOnce(ParquetError) -> Error {
     move |error| io_error(path, atomic::unwritten(error))
 }

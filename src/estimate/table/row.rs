@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use nalgebra::DMatrix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::evaluation::FitErrors;
-use super::interval;
-use super::interval::Bounds;
+use super::errors::Mean;
 
 /// How the estimation of one environment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -114,67 +111,23 @@ pub struct Row {
     pub test_mse: Option<f64>,
     /// Observed values that entered the fit (first samples, which are initial states, do not count).
     pub points: usize,
-    /// Degrees of freedom of intervals: observed values less unknowns.
-    pub degrees: f64,
+    /// Degrees of freedom of the intervals: observed values less unknowns.
+    pub degrees_of_freedom: f64,
     pub iterations: usize,
     /// Whether the true parameters lie in the convex hull of the training environments'; `None` where unknown.
     pub in_hull: Option<bool>,
 }
 
-/// What a fit found of one environment, by either method.
-pub(crate) struct Found<'a> {
-    pub environment: String,
-    pub status: Status,
-    pub reason: String,
-    pub context: Vec<f64>,
-    /// `[d_p]`.
-    pub values: &'a [f64],
-    /// `[d_p, d_p]`.
-    pub covariance: &'a DMatrix<f64>,
-    /// Known parameters `[d_p]` and their bounds.
-    pub truth: &'a [Option<f64>],
-    pub bounds: &'a [Bounds],
-    pub errors: FitErrors,
-    pub test_mse: Option<f64>,
-    pub points: usize,
-    pub degrees: f64,
-    pub iterations: usize,
-    pub in_hull: Option<bool>,
-}
-
-impl Found<'_> {
-    pub fn row(self) -> Row {
-        let (mut parameters, mut correlations) =
-            interval::parameters(self.values, self.covariance, self.degrees, self.bounds, self.truth);
-        if self.status.is_failure() {
-            // Errors are those of a minimum. What is no estimate has none, and a number in its place would be taken for one.
-            for it in &mut parameters {
-                (it.standard_error, it.lower, it.upper) = (f64::NAN, f64::NAN, f64::NAN);
-            }
-            correlations.fill(f64::NAN);
-        }
-        // Residuals are smaller than the noise: the unknowns follow it.
-        let free = (self.degrees / self.points as f64).sqrt();
-        Row {
-            environment: self.environment,
-            status: self.status,
-            reason: self.reason,
-            context: self.context,
-            parameters,
-            correlations,
-            noise: self.errors.by_channel.iter().map(|size| size / free).collect(),
-            trajectory_rmse: self.errors.rmse,
-            trajectory_mape: self.errors.mape,
-            test_mse: self.test_mse,
-            points: self.points,
-            degrees: self.degrees,
-            iterations: self.iterations,
-            in_hull: self.in_hull,
-        }
-    }
-}
-
 impl Row {
+    /// Mean absolute percentage error (percent) over the parameters whose truth is known and not zero; none if an
+    /// estimate is missing.
+    pub fn parameter_mape(&self) -> Option<f64> {
+        let known = self.parameters.iter().filter_map(|it| Some((it.value, it.truth.filter(|&truth| truth != 0.0)?)));
+        let mut mean = Mean::default();
+        known.for_each(|(value, truth)| mean.add(100.0 * ((value - truth) / truth).abs()));
+        mean.mean().filter(|mape| mape.is_finite())
+    }
+
     /// The Cramér-Rao bounds of the errors `[d_p]`.
     pub(crate) fn set_bounds(&mut self, bounds: Vec<Option<f64>>) {
         self.parameters.iter_mut().zip(bounds).for_each(|(parameter, bound)| parameter.crlb = bound);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::import::tables::cell::{Cell, Flaw, Writing};
+use crate::import::tables::cell::{Cell, CellError, Notation};
 use crate::import::tables::csv::Delimiter;
 
 /// What is known of an archive before its columns are.
@@ -33,8 +33,8 @@ impl Default for Archive {
 
 impl Archive {
     /// How its numbers are written.
-    pub(crate) fn writing(&self) -> Writing {
-        Writing::new(if self.decimal_comma { "," } else { "." }, &[])
+    pub(crate) fn notation(&self) -> Notation {
+        Notation::new(if self.decimal_comma { "," } else { "." }, &[])
     }
 
     /// Finds the delimiter that cuts the lines alike.
@@ -63,8 +63,8 @@ impl Archive {
             }
         }
         let is_split = |cell: &str| {
-            let number = Writing::new(".", &[]).number(Cell::from_text(cell.trim()));
-            matches!(number, Err(Flaw::DecimalComma | Flaw::Thousands(Some(','))))
+            let number = Notation::new(".", &[]).number(Cell::from_text(cell.trim()));
+            matches!(number, Err(CellError::DecimalComma | CellError::Thousands(Some(','))))
         };
         self.decimal_comma = match self.delimiter.as_str() {
             "," => false,

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::look::{Look, MARKERS};
 use super::names::{AMOUNT, AMOUNTS, EVENT, OF_DOSES, TIMES, VALUES, is_dose, is_quantity};
 use super::rows::distinct;
-use crate::import::rows::marks::{Mark, of_events};
+use crate::import::rows::marks::{Mark, event_mark};
 
 /// Ways of giving a dose that become inputs of their own at most.
 const MOST_ROUTES: usize = 4;
@@ -153,7 +153,7 @@ pub(crate) fn doses<'a>(looks: &'a [Look]) -> Option<Doses<'a>> {
     let codes = [1.0, 2.0, 3.0];
     let marks =
         [("addl", &(|number: f64| number > 0.0) as &dyn Fn(f64) -> bool), ("ss", &|number| codes.contains(&number))];
-    for (mark, counts) in marks.into_iter().filter_map(|(name, counts)| Some((of_events(name)?, counts))) {
+    for (mark, counts) in marks.into_iter().filter_map(|(name, counts)| Some((event_mark(name)?, counts))) {
         if let Some(column) = find(mark.names) {
             let repeats = |row: usize| interval.is_none_or(|interval| is_set(interval, row));
             let count = given_rows.iter().filter(|&&row| counts(number(column, row)) && repeats(row)).count();

@@ -10,8 +10,10 @@ use super::mapping::HeldOut;
 use crate::import::check::check;
 use crate::import::settings::Settings;
 use crate::import::tables::cell::Cell;
+use crate::import::tables::csv::Syntax;
 use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Source, head, syntax};
+use crate::import::tables::source::Source;
+use crate::import::tables::text::beginning;
 use crate::problems::{Kind, Problem, Problems, listing, shown};
 use crate::regular;
 
@@ -58,23 +60,23 @@ pub fn guess(path: &Path) -> Result<String, Vec<Problem>> {
     };
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     let file = SourceFile { name, path: file, environment: None, trajectory: None };
-    if let Some(text) = head(&file.path) {
+    if let Some(text) = beginning(&file.path) {
         archive.sniff(&text);
     }
-    let cut = syntax(&archive.delimiter, archive.comment.then_some("#")).ok_or_else(Vec::new)?;
+    let cut = Syntax::parse(&archive.delimiter, archive.comment.then_some("#")).ok_or_else(Vec::new)?;
     let Some(mut source) = Source::open(&file, "--guess", cut, &mut problems) else { return Err(problems.into_vec()) };
     if let Some((found, remedy)) = no_header(&source.header, &archive) {
         return Err(nothing(&found, remedy));
     }
     archive.unread = source.all_unread().to_vec();
-    let mut looks = look::look(&mut source, &archive.writing(), &mut problems);
+    let mut looks = look::look(&mut source, &archive.notation(), &mut problems);
     let mut left = look::ROWS;
     for other in others {
         let name = other.display().to_string();
         let other = SourceFile { name, path: other, environment: None, trajectory: None };
         let opened = Source::open(&other, "--guess", cut, &mut Problems::default());
         if let Some(mut source) = opened.filter(|_| left > 0) {
-            look::look_elsewhere(&mut looks, &mut source, &archive.writing(), &mut left);
+            look::look_elsewhere(&mut looks, &mut source, &archive.notation(), &mut left);
         }
     }
     let Some(roles) = roles::roles(&looks, archive.pattern.is_some()) else {
@@ -139,8 +141,8 @@ fn with_problems(text: &str, problems: &[Problem]) -> String {
 
 /// Why the first row is no header, and what to do: half of its cells or more are numbers.
 fn no_header(header: &[String], archive: &Archive) -> Option<(String, &'static str)> {
-    let writing = archive.writing();
-    let number = |cell: &&String| writing.number(Cell::from_text(cell)).is_ok();
+    let notation = archive.notation();
+    let number = |cell: &&String| notation.number(Cell::from_text(cell)).is_ok();
     let first = header.iter().find(number)?;
     let is_none = 2 * header.iter().filter(number).count() >= header.len();
     let remedy = match archive.comment {

@@ -8,9 +8,9 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use super::names::{ENVIRONMENTS, ROW_NUMBERS, TIMES};
-use crate::import::rows::marks::plain;
+use crate::import::rows::marks::bare_name;
 use crate::import::tables::batch::EXACT;
-use crate::import::tables::cell::{Cell, Flaw, Writing, is_time_stamp};
+use crate::import::tables::cell::{Cell, CellError, Notation, is_time_stamp};
 use crate::import::tables::elapsed::elapsed;
 use crate::import::tables::source::Source;
 use crate::problems::Problems;
@@ -70,7 +70,7 @@ impl Look {
     }
 
     pub fn is_called(&self, names: &[&str]) -> bool {
-        names.contains(&plain(&self.name).as_str())
+        names.contains(&bare_name(&self.name).as_str())
     }
 
     /// Whether it counts the rows of the file, and is called so.
@@ -125,7 +125,7 @@ impl Look {
     /// The unit of a column of times, in brackets or after `_`, where it is called one.
     pub fn unit_of_time(&self) -> Option<&str> {
         let (name, ending) = self.name.split_once('_').unwrap_or((&self.name, ""));
-        let unit = self.unit.as_deref().unwrap_or(if TIMES.contains(&plain(name).as_str()) { ending } else { "" });
+        let unit = self.unit.as_deref().unwrap_or(if TIMES.contains(&bare_name(name).as_str()) { ending } else { "" });
         Unit::parse(unit).and(Some(unit))
     }
 }
@@ -136,7 +136,7 @@ pub(crate) fn are_kept(looks: &[Look]) -> bool {
 }
 
 /// Looks at the first rows.
-pub(crate) fn look(source: &mut Source, writing: &Writing, problems: &mut Problems) -> Vec<Look> {
+pub(crate) fn look(source: &mut Source, notation: &Notation, problems: &mut Problems) -> Vec<Look> {
     let look = |(column, header): (usize, &String)| {
         let (name, _) = split_header(header);
         Look {
@@ -171,7 +171,7 @@ pub(crate) fn look(source: &mut Source, writing: &Writing, problems: &mut Proble
                 look.changes += 1;
             }
             cell.text().as_ref().clone_into(&mut look.last);
-            let number = writing.number(cell);
+            let number = notation.number(cell);
             if rows <= kept {
                 look.codes.push(if cell == Cell::Missing { 0 } else { code(&look.last) });
                 look.numbers_of_rows.push(number.unwrap_or(f64::NAN));
@@ -180,7 +180,7 @@ pub(crate) fn look(source: &mut Source, writing: &Writing, problems: &mut Proble
             match number {
                 Ok(_) => look.numbers += 1,
                 Err(_) if cell == Cell::Missing => {}
-                Err(Flaw::TimeStamp) => look.stamps += 1,
+                Err(CellError::TimeStamp) => look.stamps += 1,
                 Err(_) if matches!(cell, Cell::Text(text) if is_time_stamp(text) || elapsed(text).is_some()) => {
                     look.stamps += 1;
                 }
@@ -198,7 +198,7 @@ pub(crate) fn look(source: &mut Source, writing: &Writing, problems: &mut Proble
 }
 
 /// Looks at another file of the same kind, for what columns are there that seemed constant; at most at `left` rows, of which it takes those.
-pub(crate) fn look_elsewhere(looks: &mut [Look], source: &mut Source, writing: &Writing, left: &mut usize) {
+pub(crate) fn look_elsewhere(looks: &mut [Look], source: &mut Source, notation: &Notation, left: &mut usize) {
     let columns: Vec<Option<usize>> =
         looks.iter().map(|look| source.header.iter().position(|name| *name == look.header)).collect();
     let mut first: Vec<Option<String>> = vec![None; looks.len()];
@@ -212,7 +212,7 @@ pub(crate) fn look_elsewhere(looks: &mut [Look], source: &mut Source, writing: &
             let Some(cell) = column.map(|column| row.cell(column)).filter(|cell| *cell != Cell::Missing) else {
                 continue;
             };
-            match writing.number(cell) {
+            match notation.number(cell) {
                 Ok(_) => look.numbers += 1,
                 Err(_) if look.stamps > 0 => look.stamps += 1,
                 Err(_) => {

@@ -12,7 +12,7 @@ use super::rows::Course;
 use super::stacked::Stacked;
 use super::times::{Split, Times};
 use super::toml::{Toml, identifier, key, list, number};
-use crate::import::tables::cell::{Cell, Flaw, is_censored};
+use crate::import::tables::cell::{Cell, CellError, is_censored};
 use crate::import::tables::files::SourceFile;
 use crate::units::split_header;
 
@@ -126,10 +126,10 @@ impl Archive {
         }
         let values = wide.iter().copied().chain(stacked.as_ref().map(|stacked| stacked.value));
         // A number that is written otherwise is not missing: `paramill check` says what to do.
-        let writing = self.writing();
+        let notation = self.notation();
         let is_number = |text: &str| {
-            let number = writing.number(Cell::from_text(text));
-            matches!(number, Err(Flaw::Thousands(_) | Flaw::DecimalComma | Flaw::DecimalPoint))
+            let number = notation.number(Cell::from_text(text));
+            matches!(number, Err(CellError::Thousands(_) | CellError::DecimalComma | CellError::DecimalPoint))
         };
         let strange = values.flat_map(|look| &look.strange);
         let markers: BTreeSet<&String> = strange.filter(|text| !is_number(text)).collect();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::import::rows::marks::plain;
+use crate::import::rows::marks::bare_name;
 
 pub(crate) const TIMES: &[&str] = &[
     "time",
@@ -340,7 +340,7 @@ fn without_number(word: &str) -> &str {
 
 pub(crate) fn named(name: &str) -> Named {
     let words = words(name);
-    let joined: Cow<'_, str> = plain(name).into();
+    let joined: Cow<'_, str> = bare_name(name).into();
     if has(&words, &["measured", "actual", "feedback", "pv", "response", "reading"]) {
         Named::Other
     } else if has(&words, SET) || SET.contains(&without_number(&joined)) {

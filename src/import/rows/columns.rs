@@ -1,10 +1,10 @@
-//! The columns of a table that the settings name, and what a row of it says.
+//! Finds in a file's header the columns that the settings name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::header_units::{Conversions, Units};
-use super::marks::{Marked, find_of_events, find_of_resets, find_of_samples};
-use super::petab::Unread;
+use super::header_units::{ConvertedColumns, HeaderUnits};
+use super::marks::{Marked, event_marks, reset_marks, sample_marks};
+use super::petab::UnreadColumns;
 use crate::import::settings::Settings;
 use crate::import::settings::forms::{Condition, Names};
 use crate::import::settings::table::Layout;
@@ -16,106 +16,75 @@ use crate::units::Conversion;
 /// Joins the cells of several id columns.
 pub(crate) const ID_SEPARATOR: &str = "/";
 
-/// Positions in one file of the columns that the settings name; those that the header lacks are left out.
+/// Positions of the columns in one file. Columns that the header lacks are left out.
 #[derive(Default)]
 pub(crate) struct TableColumns {
     pub environment: Vec<usize>,
     pub trajectory: Vec<usize>,
     pub time: Option<(usize, Conversion)>,
-    /// Of each channel: its column, in a wide table, and the conversion of its values.
+    /// Column (in a wide table) and conversion of each channel.
     pub channels: Vec<(Option<usize>, Conversion)>,
-    /// Of a long table.
+    /// Columns of channel names and of values, in a long table.
     pub channel: Option<usize>,
     pub value: Option<usize>,
-    /// Columns that say whether a row is kept, and what they must be.
+    /// Conditions on the rows to keep.
     pub conditions: Vec<(usize, Condition)>,
-    /// The column that marks events: doses and the like.
+    /// The column `EVID`, which marks doses and other events.
     pub event: Option<usize>,
-    /// Of the inputs that events make whose rows stand here.
+    /// Columns of the event inputs whose rows are in this file, by index among `[[import.events]]`.
     pub events: Vec<(usize, EventColumns)>,
-    pub petab: Unread,
-    /// Columns that change what measurements mean and are not read, and those of resets.
+    pub petab: UnreadColumns,
+    /// Columns that are not read but change what measurements mean, and those that mark resets.
     pub of_samples: Marked,
     pub of_resets: Marked,
     /// Whether every column was found.
     pub complete: bool,
-    /// Ids where no column tells.
+    /// The ids of all rows where there are no id columns.
     pub file_environment: String,
     pub file_trajectory: String,
 }
 
 impl TableColumns {
+    /// Finds the columns of the table in a file; reports those that the header lacks and units that do not fit.
     pub fn find(
         settings: &Settings,
         file: &SourceFile,
         source: &Source,
         warnings: &mut Vec<Problem>,
-        conversions: &mut Conversions,
+        conversions: &mut ConvertedColumns,
         problems: &mut Problems,
     ) -> Self {
         let table = &settings.table;
-        let mut complete = true;
-        let mut find = |key: &str, name: &str, problems: &mut Problems| {
-            let column = source.column(&format!("import.{key}"), name, problems);
-            complete &= column.is_some();
-            column
-        };
-        let mut find_all = |key: &str, columns: &Names, problems: &mut Problems| -> Vec<usize> {
-            columns.0.iter().filter_map(|name| find(key, name, problems)).collect()
-        };
-        let environment = find_all("table.environment", &table.environment, problems);
-        let trajectory = find_all("table.trajectory", &table.trajectory, problems);
+        let mut lookup = Lookup::new(source);
+        let environment = lookup.columns("import.table.environment", &table.environment, problems);
+        let trajectory = lookup.columns("import.table.trajectory", &table.trajectory, problems);
         if table.environment.0.is_empty() && table.trajectory.0.is_empty() {
             problems.extend(source.mixed_parts());
         }
-        let time = find("table.time", &table.time, problems);
-        let mut conditions = Vec::new();
-        for (name, condition) in &table.rows {
-            conditions
-                .extend(find(&format!("table.rows.{name}"), name, problems).map(|column| (column, condition.clone())));
-        }
-        let (channel, value) = match table.layout {
-            Layout::Wide => (None, None),
-            Layout::Long => {
-                let mut find =
-                    |key: &str, name: &Option<String>| name.as_ref().and_then(|name| find(key, name, problems));
-                (find("table.channel", &table.channel), find("table.value", &table.value))
-            }
+        let time = lookup.column("import.table.time", &table.time, problems);
+        let conditions = lookup.conditions("import.table.rows", &table.rows, problems);
+        let mut long_column = |key: &str, name: &Option<String>| match table.layout {
+            Layout::Wide => None,
+            Layout::Long => lookup.column(key, name.as_ref()?, problems),
         };
-        let mut units = Units { source, warnings, conversions, problems };
-        let mut channels = Vec::new();
-        for (index, wanted) in settings.sampled() {
-            let key = format!("import.channels[{index}]");
-            let (column, conversion) = match table.layout {
-                Layout::Wide => {
-                    let column = find(&format!("channels[{index}].column"), &wanted.column, units.problems);
-                    let stated = wanted.column_unit.as_deref();
-                    (column, column.map(|column| units.conversion(column, &key, &wanted.unit, stated)))
-                }
-                Layout::Long => {
-                    let columns = channel.zip(value);
-                    (None, columns.map(|(names, values)| units.of_channel(names, values, &key, wanted)))
-                }
-            };
-            channels.push((column, conversion.unwrap_or(Conversion::NONE)));
-        }
+        let channel = long_column("import.table.channel", &table.channel);
+        let value = long_column("import.table.value", &table.value);
+        let mut units = HeaderUnits { source, warnings, conversions, problems };
+        let channels = find_channels(settings, channel.zip(value), &mut lookup, &mut units);
         let stated = table.time_column_unit.as_deref();
         let time = time.map(|time| (time, units.conversion(time, "import.time_unit", &settings.time_unit, stated)));
+        let mut complete = lookup.complete;
         let mut events = Vec::new();
         for index in (0..settings.events.len()).filter(|&index| settings.events[index].file.is_none()) {
-            let (found, is_whole) = EventColumns::find(settings, index, &mut units);
-            complete &= is_whole;
-            events.push((index, found));
+            let (columns, all_found) = EventColumns::find(settings, index, &mut units);
+            complete &= all_found;
+            events.push((index, columns));
         }
-        let environments_in_file = match (&file.environment, &file.trajectory) {
+        let file_environment = match (&file.environment, &file.trajectory) {
             (Some(environment), _) => environment.clone(),
             (None, Some(_)) => settings.dataset.clone(),
             (None, None) => file.stem().to_owned(),
         };
-        let mut read: Vec<usize> = environment.iter().chain(&trajectory).copied().collect();
-        read.extend(time.map(|time| time.0).into_iter().chain(channel).chain(value));
-        read.extend(channels.iter().filter_map(|channel: &(Option<usize>, _)| channel.0));
-        read.extend(conditions.iter().map(|condition: &(usize, _)| condition.0));
         TableColumns {
             environment,
             trajectory,
@@ -126,31 +95,97 @@ impl TableColumns {
             conditions,
             event: source.header.iter().position(|name| name.eq_ignore_ascii_case("EVID")),
             events,
-            petab: Unread::find(settings, &source.header),
-            of_samples: find_of_samples(&source.header, &read),
-            of_resets: find_of_resets(&source.header),
+            petab: UnreadColumns::find(settings, &source.header),
+            of_samples: sample_marks(&source.header, &lookup.found),
+            of_resets: reset_marks(&source.header),
             complete,
-            file_environment: environments_in_file,
+            file_environment,
             file_trajectory: file.trajectory.clone().unwrap_or_else(|| "1".to_owned()),
         }
     }
 
-    /// Whether no column says which rows are left out.
+    /// Whether every row is a sample, whatever its other cells say.
     pub fn keeps_every_row(&self) -> bool {
-        let is_read_alone = self.petab.is_empty() && self.of_samples.is_empty() && self.of_resets.is_empty();
-        is_read_alone && self.conditions.is_empty() && self.event.is_none() && self.events.is_empty()
+        let no_marks = self.petab.is_empty() && self.of_samples.is_empty() && self.of_resets.is_empty();
+        no_marks && self.conditions.is_empty() && self.event.is_none() && self.events.is_empty()
     }
 }
 
-/// The channels of a long table, and which of them have been met.
+/// Column and conversion of each channel that is read; `long` are the columns of names and values of a long table.
+fn find_channels(
+    settings: &Settings,
+    long: Option<(usize, usize)>,
+    lookup: &mut Lookup<'_>,
+    units: &mut HeaderUnits<'_>,
+) -> Vec<(Option<usize>, Conversion)> {
+    let mut channels = Vec::new();
+    for (index, wanted) in settings.sampled() {
+        let key = format!("import.channels[{index}]");
+        let (column, conversion) = match settings.table.layout {
+            Layout::Wide => {
+                let column = lookup.column(&format!("{key}.column"), &wanted.column, units.problems);
+                let stated = wanted.column_unit.as_deref();
+                (column, column.map(|column| units.conversion(column, &key, &wanted.unit, stated)))
+            }
+            Layout::Long => {
+                (None, long.map(|(names, values)| units.long_channel_conversion(names, values, &key, wanted)))
+            }
+        };
+        channels.push((column, conversion.unwrap_or(Conversion::NONE)));
+    }
+    channels
+}
+
+/// Looks columns up in a header and keeps the positions of those it found.
+struct Lookup<'a> {
+    source: &'a Source,
+    found: Vec<usize>,
+    /// Whether every column was found.
+    complete: bool,
+}
+
+impl<'a> Lookup<'a> {
+    fn new(source: &'a Source) -> Self {
+        Lookup { source, found: Vec::new(), complete: true }
+    }
+
+    /// The position of a column, or `None` and a problem; `key` is the setting that names it.
+    fn column(&mut self, key: &str, name: &str, problems: &mut Problems) -> Option<usize> {
+        let column = self.source.column(key, name, problems);
+        self.complete &= column.is_some();
+        self.found.extend(column);
+        column
+    }
+
+    fn columns(&mut self, key: &str, names: &Names, problems: &mut Problems) -> Vec<usize> {
+        names.0.iter().filter_map(|name| self.column(key, name, problems)).collect()
+    }
+
+    fn conditions(
+        &mut self,
+        key: &str,
+        conditions: &BTreeMap<String, Condition>,
+        problems: &mut Problems,
+    ) -> Vec<(usize, Condition)> {
+        let find = |(name, condition): (&String, &Condition)| {
+            Some((self.column(&format!("{key}.{name}"), name, problems)?, condition.clone()))
+        };
+        conditions.iter().filter_map(find).collect()
+    }
+}
+
+/// The channels of a long table, and which of them rows have named so far.
 pub(crate) struct ChannelNames {
-    /// Position of each channel, by what names it in the table; `None` for one to leave out.
-    pub(crate) positions: BTreeMap<String, Option<usize>>,
-    pub(crate) seen: Vec<bool>,
-    /// Those that have been met, by their names.
-    pub(crate) named: Vec<(String, usize)>,
-    pub(crate) unknown: BTreeSet<String>,
-    pub(crate) met: BTreeSet<String>,
+    /// Position of each channel by its name in the table; `None` for channels to leave out.
+    pub positions: BTreeMap<String, Option<usize>>,
+    /// Whether a row has named the channel, by position.
+    pub seen: Vec<bool>,
+    /// Names and positions of the channels that rows have named.
+    pub named: Vec<(String, usize)>,
+    /// Names in the table that the settings do not have.
+    pub unknown: BTreeSet<String>,
+    /// All names that rows have, known or not.
+    pub met: BTreeSet<String>,
 }
 
 impl ChannelNames {
@@ -167,12 +202,12 @@ impl ChannelNames {
         }
     }
 
-    /// The position of a channel that rows have named before.
-    pub fn known(&self, name: &str) -> Option<usize> {
+    /// The position of a channel that a row has named before.
+    pub fn seen_position(&self, name: &str) -> Option<usize> {
         self.named.iter().find(|named| named.0 == name).map(|named| named.1)
     }
 
-    /// Reports the channels that no row names.
+    /// Reports the channels that no row names; whether there are none.
     pub fn all_seen(&self, settings: &Settings, file: &SourceFile, problems: &mut Problems) -> bool {
         for (_, (index, channel)) in settings.sampled().enumerate().filter(|(position, _)| !self.seen[*position]) {
             let found = format!("no row of channel {}", shown(&channel.column));
@@ -184,35 +219,27 @@ impl ChannelNames {
     }
 }
 
-/// Columns of one kind of events in a file.
+/// Positions of the columns of one event input in one file.
 pub(crate) struct EventColumns {
     pub amount: Option<(usize, Conversion)>,
     pub conditions: Vec<(usize, Condition)>,
-    /// Columns that change what these events mean and are not read.
+    /// Columns that are not read but change what these events mean.
     pub marks: Marked,
 }
 
 impl EventColumns {
-    /// Finds them in a file; false if one is lacking.
-    pub fn find(settings: &Settings, index: usize, units: &mut Units<'_>) -> (Self, bool) {
+    /// Finds the columns of input `index` in the file of `units`; false if the header lacks one.
+    pub fn find(settings: &Settings, index: usize, units: &mut HeaderUnits<'_>) -> (Self, bool) {
         let event = &settings.events[index];
         let key = format!("import.events[{index}]");
-        let column =
-            |key: String, name: &String, units: &mut Units<'_>| units.source.column(&key, name, units.problems);
-        let amount = event.column.as_ref().and_then(|name| column(format!("{key}.column"), name, units));
-        let mut complete = amount.is_some() == event.column.is_some();
-        let mut conditions = Vec::new();
-        for (name, condition) in &event.rows {
-            let found = column(format!("{key}.rows.{name}"), name, units);
-            complete &= found.is_some();
-            conditions.extend(found.map(|column| (column, condition.clone())));
-        }
+        let mut lookup = Lookup::new(units.source);
+        let amount =
+            event.column.as_ref().and_then(|name| lookup.column(&format!("{key}.column"), name, units.problems));
+        let conditions = lookup.conditions(&format!("{key}.rows"), &event.rows, units.problems);
         let wanted = event.amount_unit(&settings.time_unit);
         let stated = event.column_unit.as_deref();
         let amount = amount.map(|amount| (amount, units.conversion(amount, &key, &wanted, stated)));
-        let read: Vec<usize> =
-            amount.iter().map(|it| it.0).chain(conditions.iter().map(|condition: &(usize, _)| condition.0)).collect();
-        let marks = find_of_events(&units.source.header, &read);
-        (EventColumns { amount, conditions, marks }, complete)
+        let marks = event_marks(&units.source.header, &lookup.found);
+        (EventColumns { amount, conditions, marks }, lookup.complete)
     }
 }

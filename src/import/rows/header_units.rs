@@ -1,4 +1,4 @@
-//! Units in the headers of a file, and in the names of a long table's channels, against those of the settings.
+//! Compares the units in a file's header, and in the channel names of a long table, with those of the settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,55 +8,57 @@ use crate::import::tables::source::Source;
 use crate::problems::{Kind, Problem, Problems, shown};
 use crate::units::{Conversion, Unit, split_header};
 
-/// Compares the units of a file's header with those of the settings.
-pub(crate) struct Units<'a> {
+/// Finds the conversions of a file's columns, and reports units that contradict the settings.
+pub(crate) struct HeaderUnits<'a> {
     pub source: &'a Source,
     pub warnings: &'a mut Vec<Problem>,
-    pub conversions: &'a mut Conversions,
+    /// What was converted, for the report of the import.
+    pub conversions: &'a mut ConvertedColumns,
     pub problems: &'a mut Problems,
 }
 
-/// Where a unit may stand in brackets: behind a name, in the header of a column or in its cells.
-struct Named<'a> {
+/// A name and the unit in brackets behind it, in the header of a column or in its cells.
+struct NameWithUnit<'a> {
     column: usize,
     name: &'a str,
     unit: Option<&'a str>,
-    /// What is written there, and in words where.
+    /// What the text is, and where it stands, for messages.
     what: &'static str,
     place: String,
 }
 
-impl<'a> Units<'a> {
-    /// How values of a column become values of the unit `wanted`; `stated` is the column's unit as the settings say it.
+impl<'a> HeaderUnits<'a> {
+    /// The conversion of a column's values to the unit `wanted`. `stated` is the column's unit according to the settings; `key` is the setting
+    /// to name in problems.
     pub fn conversion(&mut self, column: usize, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
         let (name, unit) = split_header(&self.source.header[column]);
         let (what, place) = match (unit, self.source.stated_unit(column)) {
             (Some(own), Some(other)) => {
-                self.agree(column, key, (other, "that the file states"), (own, "as in its name"));
+                self.require_same(column, key, (other, "that the file states"), (own, "as in its name"));
                 ("header", "in the header")
             }
             (None, Some(_)) => ("attribute", "as the file states it"),
             (_, None) => ("header", "in the header"),
         };
         let unit = self.source.unit(column);
-        self.compare(&Named { column, name, unit, what, place: place.to_owned() }, key, wanted, stated)
+        self.compare(&NameWithUnit { column, name, unit, what, place: place.to_owned() }, key, wanted, stated)
     }
 
-    /// The same of a channel of a long table: its name in the column `names` may say the unit, as may the header of `values`.
-    pub fn of_channel(&mut self, names: usize, values: usize, key: &str, channel: &Channel) -> Conversion {
+    /// The conversion of a channel of a long table, whose unit may stand in its name (column `names`) or in the header of `values`.
+    pub fn long_channel_conversion(&mut self, names: usize, values: usize, key: &str, channel: &Channel) -> Conversion {
         let stated = channel.column_unit.as_deref();
         let (name, unit @ Some(own)) = split_header(&channel.column) else {
             return self.conversion(values, key, &channel.unit, stated);
         };
         let place = format!("in the name {}", shown(&channel.column));
         if let Some(header) = self.source.unit(values) {
-            self.agree(values, key, (header, "in the header"), (own, &format!("as {place}")));
+            self.require_same(values, key, (header, "in the header"), (own, &format!("as {place}")));
         }
-        self.compare(&Named { column: names, name, unit, what: "name", place }, key, &channel.unit, stated)
+        self.compare(&NameWithUnit { column: names, name, unit, what: "name", place }, key, &channel.unit, stated)
     }
 
-    /// Reports a unit of a column that is another than its own, each with where it stands.
-    fn agree(&mut self, column: usize, key: &str, (other, there): (&str, &str), (own, place): (&str, &str)) {
+    /// Reports two different units of one column; each comes with where it stands.
+    fn require_same(&mut self, column: usize, key: &str, (other, there): (&str, &str), (own, place): (&str, &str)) {
         if let (Some(a), Some(b)) = (Unit::parse(own), Unit::parse(other))
             && a.to(b) != Some(Conversion::NONE)
         {
@@ -67,9 +69,10 @@ impl<'a> Units<'a> {
         }
     }
 
-    fn compare(&mut self, named: &Named<'_>, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
-        let Named { column, name, unit: header, what, ref place } = *named;
-        let same = |a: &str, b: &str| a.trim() == b.trim();
+    /// The conversion from the stated unit, else the named one, to `wanted`.
+    fn compare(&mut self, named: &NameWithUnit<'_>, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
+        let NameWithUnit { column, name, unit: header, what, ref place } = *named;
+        let equal = |a: &str, b: &str| a.trim() == b.trim();
         let conversion = |from: &str| Unit::parse(from)?.to(Unit::parse(wanted)?);
         let Some(from) = stated.or(header) else { return Conversion::NONE };
         if let (Some(stated), Some(header)) = (stated, header)
@@ -84,7 +87,7 @@ impl<'a> Units<'a> {
         }
         if let (Some(stated), Some(header)) = (stated, header)
             && Unit::parse(header).is_none()
-            && !same(stated, header)
+            && !equal(stated, header)
         {
             let found = format!("the unit {}, which is not known", shown(header));
             let remedy = format!("values are taken in {}, as the settings say", shown(stated));
@@ -94,7 +97,7 @@ impl<'a> Units<'a> {
             }
         }
         match (Unit::parse(from), Unit::parse(wanted)) {
-            _ if same(from, wanted) => Conversion::NONE,
+            _ if equal(from, wanted) => Conversion::NONE,
             (Some(_), Some(_)) => conversion(from)
                 .inspect(|conversion| {
                     if (conversion.apply(0.0), conversion.apply(1.0)) != (0.0, 1.0) {
@@ -124,5 +127,5 @@ impl<'a> Units<'a> {
     }
 }
 
-/// Paths of files, by a column and the units it was converted from and to.
-pub(crate) type Conversions = BTreeMap<(String, String, String), BTreeSet<PathBuf>>;
+/// Files in which a column was converted, by `(column, unit in the file, unit of the dataset)`.
+pub(crate) type ConvertedColumns = BTreeMap<(String, String, String), BTreeSet<PathBuf>>;

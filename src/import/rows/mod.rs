@@ -1,6 +1,7 @@
-//! Rows of cells to samples: the columns that the settings name, and the rows of one trajectory together.
+//! From rows of cells to samples: finds the columns that the settings name, stores rows by record, and merges the rows of a record.
 
-pub(crate) mod places;
+pub(crate) mod source_lines;
+pub(crate) mod set_back;
 pub(crate) mod merge;
 pub(crate) mod header_units;
 pub(crate) mod spill;

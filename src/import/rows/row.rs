@@ -1,37 +1,44 @@
-//! What a row of a table says.
+//! Reads one row of a table: its ids, its time and its values.
+
+use std::collections::BTreeSet;
 
 use super::columns::{ChannelNames, ID_SEPARATOR, TableColumns};
-use crate::import::tables::cell::{Cell, Flaw, Writing};
+use super::petab::PREEQUILIBRATION;
+use crate::import::tables::cell::{Cell, CellError, Notation};
 use crate::import::tables::clock::{Clock, Moment};
 use crate::import::tables::files::SourceFile;
 use crate::import::tables::source::Row;
-use crate::problems::{Kind, Problem, Problems, suggestion};
+use crate::problems::{Kind, Problem, Problems, shown, suggestion};
 use crate::units::Conversion;
 
-/// One row of one file, and how it is read.
+/// Separates the environment id from the trajectory id in a record's key; no id contains it.
+pub(crate) const KEY_SEPARATOR: char = '\u{1f}';
+
+/// A row of a file, and how it is read.
 pub(crate) struct RowReader<'a> {
     pub file: &'a SourceFile,
     pub header: &'a [String],
     pub row: &'a Row<'a>,
     pub columns: &'a TableColumns,
-    pub writing: &'a Writing,
+    pub notation: &'a Notation,
 }
 
 impl RowReader<'_> {
+    /// Places a problem at a cell of the row.
     pub fn at(&self, column: usize, problem: Problem) -> Problem {
         problem.file(&self.file.path).line(self.row.line).column(column, &self.header[column])
     }
 
-    /// Whether the row is one to keep.
+    /// Whether the row meets all conditions of the table.
     pub fn is_selected(&self) -> bool {
-        self.columns.conditions.iter().all(|(column, condition)| self.writing.meets(condition, self.row.cell(*column)))
+        self.columns.conditions.iter().all(|(column, condition)| self.notation.meets(condition, self.row.cell(*column)))
     }
 
-    /// Whether the row is an event, which is reported: the settings have had the chance to leave it out.
+    /// Whether the row is an event, which is reported: the conditions of the settings could have left it out.
     pub fn is_event(&self, problems: &mut Problems) -> bool {
         let Some(column) = self.columns.event else { return false };
         let cell = self.row.cell(column);
-        let is_event = cell != Cell::Missing && self.writing.number(cell) != Ok(0.0);
+        let is_event = cell != Cell::Missing && self.notation.number(cell) != Ok(0.0);
         if is_event {
             let name = &self.header[column];
             let found = format!("an event row, {name} {}: a dose or the like", cell.shown());
@@ -44,45 +51,74 @@ impl RowReader<'_> {
         is_event
     }
 
+    /// Whether the row depends on a PEtab column that is not read, which is reported. Adds the columns of parameters that the row fills in to
+    /// `filled`.
+    pub fn is_refused_by_petab(&self, filled: &mut BTreeSet<String>, problems: &mut Problems) -> bool {
+        let unread = &self.columns.petab;
+        for &column in unread.overrides.iter().filter(|&&column| self.row.cell(column) != Cell::Missing) {
+            if !filled.contains(&self.header[column]) {
+                filled.insert(self.header[column].clone());
+            }
+        }
+        let Some(column) = unread.preequilibration else { return false };
+        let cell = self.row.cell(column);
+        if cell == Cell::Missing {
+            return false;
+        }
+        let found = format!("the pre-equilibration condition {}", shown(&cell.text()));
+        let remedy = format!(
+            "a steady state before the first measurement is not simulated: leave these rows out with `rows.{PREEQUILIBRATION} = \"\"` in \
+             [import.table], or list the conditions to keep there: their trajectories then start at their first measurements"
+        );
+        problems.push(self.at(column, Problem::new(Kind::Petab, found, "none", remedy)));
+        true
+    }
+
+    /// The time; `None` if it cannot be read, which is reported.
     pub fn time(&self, clock: &mut Clock, problems: &mut Problems) -> Option<Moment> {
         let (column, conversion) = self.columns.time?;
         let cell = self.row.cell(column);
-        let report = |flaw: Flaw| {
+        let report = |flaw: CellError| {
             let mut problem = flaw.problem(cell);
             match flaw {
-                Flaw::Missing => problem.remedy = "fill it in or remove the row: a time is never missing".to_owned(),
-                Flaw::Text | Flaw::Censored => problem.remedy = "correct the cell or remove the row".to_owned(),
+                CellError::Missing => {
+                    problem.remedy = "fill it in or remove the row: a time is never missing".to_owned()
+                }
+                CellError::Text | CellError::Censored => {
+                    problem.remedy = "correct the cell or remove the row".to_owned()
+                }
                 _ => {}
             }
             problems.push(self.at(column, problem));
         };
-        clock.moment(cell, self.writing, conversion).map_err(report).ok()
+        clock.moment(cell, self.notation, conversion).map_err(report).ok()
     }
 
-    /// The value of a channel, NaN where it is missing.
+    /// The converted value of a cell, NaN where it is missing; `None` if it cannot be read, which is reported.
     fn value(&self, column: usize, conversion: Conversion, problems: &mut Problems) -> Option<f64> {
         let cell = self.row.cell(column);
-        let value = self.writing.value(cell).map_err(|flaw| problems.push(self.at(column, flaw.problem(cell)))).ok()?;
+        let value =
+            self.notation.value(cell).map_err(|flaw| problems.push(self.at(column, flaw.problem(cell)))).ok()?;
         let converted = conversion.apply(value);
         if converted.is_infinite() {
-            problems.push(self.at(column, Flaw::Infinite.problem(cell)));
+            problems.push(self.at(column, CellError::Infinite.problem(cell)));
             return None;
         }
         Some(converted)
     }
 
-    /// The amount of an event.
+    /// The amount of an event; `None` if it is missing or cannot be read, which is reported.
     pub fn amount(&self, column: usize, conversion: Conversion, problems: &mut Problems) -> Option<f64> {
         let amount = self.value(column, conversion, problems)?;
         if amount.is_nan() {
-            let mut problem = Flaw::Missing.problem(self.row.cell(column));
+            let mut problem = CellError::Missing.problem(self.row.cell(column));
             problem.remedy = "fill it in, or narrow `rows` to the events that have an amount".to_owned();
             problems.push(self.at(column, problem));
         }
         Some(amount).filter(|amount| !amount.is_nan())
     }
 
-    /// The values of all channels of a wide table into `state`; false if one is lacking.
+    /// Reads the channels of a row of a wide table into `state` `[C]`; false if one cannot be read.
     pub fn state(&self, state: &mut Vec<f64>, problems: &mut Problems) -> bool {
         state.clear();
         for &(column, conversion) in &self.columns.channels {
@@ -91,7 +127,7 @@ impl RowReader<'_> {
         state.len() == self.columns.channels.len()
     }
 
-    /// The channel of a row of a long table: `None` if it is to be left out, `Some(None)` if it is not known.
+    /// The channel of a row of a long table: `None` if the row is to be left out, `Some(None)` if the channel is unknown, which is reported.
     pub fn channel(&self, names: &mut ChannelNames, problems: &mut Problems) -> Option<Option<usize>> {
         let Some(column) = self.columns.channel else { return Some(None) };
         let cell = self.row.cell(column);
@@ -122,28 +158,28 @@ impl RowReader<'_> {
         }
     }
 
-    /// The value of a row of a long table, of the channel at `position`.
+    /// The value of a row of a long table; `position` is that of its channel.
     pub fn long_value(&self, position: Option<usize>, problems: &mut Problems) -> Option<f64> {
         let conversion = position.map_or(Conversion::NONE, |position| self.columns.channels[position].1);
         self.value(self.columns.value?, conversion, problems)
     }
 
-    /// Writes the environment's and the trajectory's id into `key`, one after the other with [`IDS_APART`] between them.
-    pub fn ids(&self, key: &mut String) {
+    /// Writes the key of the row's record: environment id, [`KEY_SEPARATOR`], trajectory id.
+    pub fn write_key(&self, key: &mut String) {
         key.clear();
-        self.id(&self.columns.environment, &self.columns.file_environment, key);
-        key.push(IDS_APART);
-        self.id(&self.columns.trajectory, &self.columns.file_trajectory, key);
+        self.write_id(&self.columns.environment, &self.columns.file_environment, key);
+        key.push(KEY_SEPARATOR);
+        self.write_id(&self.columns.trajectory, &self.columns.file_trajectory, key);
     }
 
-    /// Whether [`RowReader::ids`] would write this key.
-    pub fn has_ids(&self, key: &str) -> bool {
+    /// Whether [`RowReader::write_key`] would write this key.
+    pub fn has_key(&self, key: &str) -> bool {
         let rest = self.without_id(&self.columns.environment, &self.columns.file_environment, key);
-        let rest = rest.and_then(|rest| rest.strip_prefix(IDS_APART));
+        let rest = rest.and_then(|rest| rest.strip_prefix(KEY_SEPARATOR));
         rest.and_then(|rest| self.without_id(&self.columns.trajectory, &self.columns.file_trajectory, rest)) == Some("")
     }
 
-    /// What stands in a key behind the id that [`RowReader::id`] would write.
+    /// The rest of a key after the id that [`RowReader::write_id`] would write.
     fn without_id<'k>(&self, columns: &[usize], otherwise: &str, mut key: &'k str) -> Option<&'k str> {
         if columns.is_empty() {
             return key.strip_prefix(otherwise);
@@ -157,7 +193,8 @@ impl RowReader<'_> {
         Some(key)
     }
 
-    fn id(&self, columns: &[usize], otherwise: &str, key: &mut String) {
+    /// Appends the joined cells of id columns, or `otherwise` where there are none.
+    fn write_id(&self, columns: &[usize], otherwise: &str, key: &mut String) {
         if columns.is_empty() {
             key.push_str(otherwise);
         }
@@ -169,8 +206,8 @@ impl RowReader<'_> {
         }
     }
 
-    /// Reports the cells that cannot be an id, or part of one; whether all can. A key with such a cell is never that of good ones: it has
-    /// more separators, or an empty part.
+    /// Reports cells that cannot be an id or part of one; whether there are none. The key of such a row never equals that of a valid one: it
+    /// has more separators, or an empty part.
     pub fn check_ids(&self, problems: &mut Problems) -> bool {
         let mut usable = true;
         for columns in [&self.columns.environment, &self.columns.trajectory] {
@@ -191,6 +228,3 @@ impl RowReader<'_> {
         usable
     }
 }
-
-/// Stands between the two ids of a key; no id holds it.
-pub(crate) const IDS_APART: char = '\u{1f}';

@@ -1,4 +1,4 @@
-//! The rows of all trajectories: in memory up to a budget, beyond it in a temporary file.
+//! The rows of all records while files are being read: in memory up to a budget, beyond it in a temporary file.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -6,26 +6,26 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use super::merge::Series;
-use super::places::Place;
-use super::row::{IDS_APART, RowReader};
-use super::spill::{Held, Written};
+use super::row::{KEY_SEPARATOR, RowReader};
+use super::source_lines::SourceLine;
+use super::spill::{RowBuffer, SpilledRows};
 use crate::import::tables::clock::Moment;
 use crate::problems::{Kind, Problem, Problems};
 
-/// Numbers that there is room for in memory: 256 MiB.
+/// Words of 64 bits kept in memory: 256 MiB.
 const BUDGET: usize = 1 << 25;
 
-/// A trajectory of the table.
-pub(crate) struct Track {
-    /// Both ids, with [`IDS_APART`] between them.
+/// A record: the rows of the table that share an environment id and a trajectory id.
+pub(crate) struct StoredRecord {
+    /// Both ids, joined by [`KEY_SEPARATOR`].
     key: Arc<str>,
-    /// Whether a row was left out because of a problem in it.
+    /// Whether a row was left out because of a problem with it.
     pub broken: bool,
 }
 
-impl Track {
+impl StoredRecord {
     fn ids(&self) -> (&str, &str) {
-        self.key.split_once(IDS_APART).unwrap_or((&self.key, ""))
+        self.key.split_once(KEY_SEPARATOR).unwrap_or((&self.key, ""))
     }
 
     pub fn environment(&self) -> &str {
@@ -37,41 +37,46 @@ impl Track {
     }
 }
 
-/// What the rows of a part of a trajectory have given so far: all channels of a wide table, one channel of a long one.
+/// The rows of one part of a record read so far. A record of a wide table has one part, of all channels; one of a long table has a part per
+/// channel.
 #[derive(Default)]
 struct Part {
-    held: Held,
-    /// Where those before them lie in the temporary file.
-    #[expect(clippy::box_collection, reason = "mostly there are none, in a million parts")]
-    written: Option<Box<Vec<Written>>>,
+    buffer: RowBuffer,
+    /// Earlier rows, in the temporary file.
+    #[expect(clippy::box_collection, reason = "rare, and there may be a million parts")]
+    spilled: Option<Box<Vec<SpilledRows>>>,
 }
 
-/// Tracks by their ids; rows of one trajectory mostly follow one another.
+/// Records by their ids. Lookups are fastest where rows of one record follow one another, as they mostly do.
 pub(crate) struct Store {
-    pub tracks: Vec<Track>,
-    /// Those of one track after the other.
+    pub records: Vec<StoredRecord>,
+    /// `[records, parts_per_record]`.
     parts: Vec<Part>,
-    parts_per_track: usize,
+    parts_per_record: usize,
     /// Channels of a part.
     width: usize,
+    /// Words that may be buffered, and that are.
     budget: usize,
-    held: usize,
+    buffered: usize,
     file: Option<File>,
     failure: Option<io::Error>,
     positions: HashMap<Arc<str>, u32>,
+    /// Scratch.
     key: String,
+    /// Key and position of the record of the last row.
     last: (String, usize),
-    recent: Vec<Option<(Raw, usize)>>,
+    /// Direct-mapped cache of positions by raw ids: see [`slot`].
+    recent: Vec<Option<(RawIds, usize)>>,
 }
 
-/// Stands for the ids of a row: their cells as they are in memory, and the batch of rows in which they do.
-pub(crate) type Raw = ([u128; 2], u64);
+/// Identifies the ids of a row without building its key: the raw cells, and the batch within which they are comparable.
+pub(crate) type RawIds = ([u128; 2], u64);
 
-/// Tracks that are found again by what stands for their ids; a power of two.
+/// Slots of the cache of recent records; a power of two.
 const RECENT: usize = 1 << 14;
 
-/// Where among them a track is looked for.
-fn slot(&([a, b], batch): &Raw) -> usize {
+/// The slot of the cache in which raw ids are looked up.
+fn slot(&([a, b], batch): &RawIds) -> usize {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15; // 2^64 over the golden ratio
     let halves = [a as u64, (a >> 64) as u64, b as u64, (b >> 64) as u64, batch];
     let mixed = halves.into_iter().fold(0_u64, |mixed, half| (mixed.rotate_left(23) ^ half).wrapping_mul(ODD));
@@ -79,15 +84,15 @@ fn slot(&([a, b], batch): &Raw) -> usize {
 }
 
 impl Store {
-    /// Of trajectories of so many parts, of `width` channels each.
-    pub fn new(parts_per_track: usize, width: usize) -> Self {
+    /// An empty store of records with `parts_per_record` parts of `width` channels each.
+    pub fn new(parts_per_record: usize, width: usize) -> Self {
         Store {
-            tracks: Vec::new(),
+            records: Vec::new(),
             parts: Vec::new(),
-            parts_per_track,
+            parts_per_record,
             width,
             budget: BUDGET,
-            held: 0,
+            buffered: 0,
             file: None,
             failure: None,
             positions: HashMap::new(),
@@ -97,10 +102,10 @@ impl Store {
         }
     }
 
-    /// The position of a row's track; `None` and a problem if its ids cannot be read.
-    pub fn track(&mut self, reader: &RowReader<'_>, problems: &mut Problems) -> Option<usize> {
-        if self.tracks.is_empty() || !reader.has_ids(&self.last.0) {
-            reader.ids(&mut self.key);
+    /// The position of a row's record, which is added if it is new; `None` and a problem if the ids are unusable.
+    pub fn record(&mut self, reader: &RowReader<'_>, problems: &mut Problems) -> Option<usize> {
+        if self.records.is_empty() || !reader.has_key(&self.last.0) {
+            reader.write_key(&mut self.key);
             let position = match self.positions.get(self.key.as_str()) {
                 Some(&position) => position as usize,
                 None if !reader.check_ids(problems) => return None,
@@ -112,21 +117,21 @@ impl Store {
         Some(self.last.1)
     }
 
-    /// A new track of these ids, without a row.
+    /// Adds a record without rows.
     fn add(&mut self, key: Arc<str>) -> usize {
-        let position = self.tracks.len();
+        let position = self.records.len();
         self.positions.insert(key.clone(), position as u32);
-        self.tracks.push(Track { key, broken: false });
-        self.parts.resize_with(self.parts.len() + self.parts_per_track, Part::default);
+        self.records.push(StoredRecord { key, broken: false });
+        self.parts.resize_with(self.parts.len() + self.parts_per_record, Part::default);
         position
     }
 
-    /// Adds the tracks of those environments of `others`, the first so many of another store, of which there is none, without a row.
-    pub fn add_environments(&mut self, others: &[Track]) {
+    /// Adds, without rows, those records of another store whose environments this one lacks.
+    pub fn add_environments(&mut self, others: &[StoredRecord]) {
         if others.is_empty() {
             return;
         }
-        let known: HashSet<&str> = self.tracks.iter().map(Track::environment).collect();
+        let known: HashSet<&str> = self.records.iter().map(StoredRecord::environment).collect();
         let new: Vec<Arc<str>> =
             others.iter().filter(|it| !known.contains(it.environment())).map(|it| it.key.clone()).collect();
         new.into_iter().for_each(|key| {
@@ -134,13 +139,13 @@ impl Store {
         });
     }
 
-    /// The position of a row's track, if there is one; `raw` stands for its ids and is kept.
-    pub fn known(&mut self, reader: &RowReader<'_>, raw: Option<Raw>) -> Option<usize> {
+    /// The position of a row's record, if there is one; remembers it by its `raw` ids.
+    pub fn find_row(&mut self, reader: &RowReader<'_>, raw: Option<RawIds>) -> Option<usize> {
         let position = match raw.and_then(|raw| self.recent(&raw)) {
             Some(position) => return Some(position),
-            None if !self.tracks.is_empty() && reader.has_ids(&self.last.0) => self.last.1,
+            None if !self.records.is_empty() && reader.has_key(&self.last.0) => self.last.1,
             None => {
-                reader.ids(&mut self.key);
+                reader.write_key(&mut self.key);
                 *self.positions.get(self.key.as_str())? as usize
             }
         };
@@ -151,52 +156,50 @@ impl Store {
         Some(position)
     }
 
-    /// The position of the track that [`Store::known`] found last for what falls into the same slot, if that was this.
-    pub fn recent(&self, raw: &Raw) -> Option<usize> {
+    /// The position of the record of these raw ids, if [`Store::find_row`] met them last in their slot.
+    pub fn recent(&self, raw: &RawIds) -> Option<usize> {
         let (met, position) = (*self.recent.get(slot(raw))?)?;
         (met == *raw).then_some(position)
     }
 
-    /// The position of the track of these ids, if there is one.
+    /// The position of the record of these ids, if there is one.
     pub fn find(&self, environment: &str, trajectory: &str) -> Option<usize> {
-        self.positions.get(format!("{environment}{IDS_APART}{trajectory}").as_str()).map(|&position| position as usize)
+        self.positions
+            .get(format!("{environment}{KEY_SEPARATOR}{trajectory}").as_str())
+            .map(|&position| position as usize)
     }
 
-    /// Appends so many rows to a part of a track, which stand line after line from `first` on.
+    /// Appends rows from consecutive lines to a part of a record; `first` is the line of the first.
     pub fn push_all(
         &mut self,
-        track: usize,
+        record: usize,
         part: usize,
         rows: usize,
         moment: impl Fn(usize) -> Moment,
         state: impl Fn(usize, usize) -> f64,
-        first: Place,
+        first: SourceLine,
     ) {
         let width = self.width;
-        self.change(track, part, |held| held.push_all(rows, width, moment, state, first));
+        self.append(record, part, |buffer| buffer.push_all(rows, width, moment, state, first));
     }
 
-    /// Appends a row to a part of a track.
-    pub fn push(&mut self, track: usize, part: usize, moment: Moment, state: &[f64], place: Place) {
-        self.change(track, part, |held| held.push(moment, state, place));
+    /// Appends a row to a part of a record.
+    pub fn push(&mut self, record: usize, part: usize, moment: Moment, state: &[f64], line: SourceLine) {
+        self.append(record, part, |buffer| buffer.push(moment, state, line));
     }
 
-    fn change(&mut self, track: usize, part: usize, append: impl FnOnce(&mut Held)) {
-        let held = &mut self.parts[track * self.parts_per_track + part].held;
-        let before = held.capacity();
-        append(held);
-        self.held += held.capacity() - before;
-        self.keep_within_budget();
-    }
-
-    fn keep_within_budget(&mut self) {
-        if self.held > self.budget && self.failure.is_none() {
-            self.failure = self.write_out().err();
+    fn append(&mut self, record: usize, part: usize, append: impl FnOnce(&mut RowBuffer)) {
+        let buffer = &mut self.parts[record * self.parts_per_record + part].buffer;
+        let before = buffer.capacity();
+        append(buffer);
+        self.buffered += buffer.capacity() - before;
+        if self.buffered > self.budget && self.failure.is_none() {
+            self.failure = self.spill().err();
         }
     }
 
-    /// Moves all that is held into the temporary file, which has no name and goes with the process.
-    fn write_out(&mut self) -> io::Result<()> {
+    /// Moves all buffered rows to the temporary file, which has no name and is removed when the process ends.
+    fn spill(&mut self) -> io::Result<()> {
         if self.file.is_none() {
             self.file = Some(tempfile::tempfile()?);
         }
@@ -204,64 +207,64 @@ impl Store {
         let mut offset = file.seek(SeekFrom::End(0))?;
         let mut writer = BufWriter::with_capacity(1 << 20, file);
         for part in &mut self.parts {
-            let held = std::mem::take(&mut part.held);
-            if !held.is_empty() {
-                let written = held.write(&mut writer, offset)?;
-                offset = written.end();
-                part.written.get_or_insert_default().push(written);
+            let buffer = std::mem::take(&mut part.buffer);
+            if !buffer.is_empty() {
+                let spilled = buffer.write(&mut writer, offset)?;
+                offset = spilled.end();
+                part.spilled.get_or_insert_default().push(spilled);
             }
         }
-        self.held = 0;
+        self.buffered = 0;
         writer.flush()
     }
 
-    /// The rows of a track, part by part, in the order in which they came.
+    /// The rows of a record, part by part, in the order in which they were read.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn rows(&self, track: usize) -> io::Result<Vec<Series>> {
+    pub fn rows(&self, record: usize) -> io::Result<Vec<Series>> {
         let width = self.width;
         let rows = |part: &Part| {
-            let written = || part.written.iter().flat_map(|written| written.iter());
-            let count = written().map(|written| written.len(width)).sum::<usize>() + part.held.len(width);
+            let spilled = || part.spilled.iter().flat_map(|spilled| spilled.iter());
+            let count = spilled().map(|spilled| spilled.len(width)).sum::<usize>() + part.buffer.len(width);
             let mut series = Series::with_capacity(count, width);
             if let Some(file) = &self.file {
-                for written in written() {
-                    written.append_to(&mut series, width, file)?;
+                for spilled in spilled() {
+                    spilled.append_to(&mut series, width, file)?;
                 }
             }
-            part.held.append_to(&mut series, width);
+            part.buffer.append_to(&mut series, width);
             Ok(series)
         };
-        self.parts[track * self.parts_per_track..][..self.parts_per_track].iter().map(rows).collect()
+        self.parts[record * self.parts_per_record..][..self.parts_per_record].iter().map(rows).collect()
     }
 
-    /// Gives all rows back.
+    /// Frees all rows; ids stay.
     pub fn forget_rows(&mut self) {
         (self.parts, self.file) = (Vec::new(), None);
     }
 
-    /// Gives back what only reading takes: tracks are found by their ids no longer.
+    /// Frees what only reading needs: records can no longer be found by their ids.
     pub fn forget_ids(&mut self) {
         self.positions = HashMap::new();
         self.recent = Vec::new();
     }
 
-    /// Ends the reading of rows, of which none stays in memory where the temporary file has most; reports one that could not be written.
-    pub fn check(&mut self, problems: &mut Problems) {
+    /// Ends reading: spills what is buffered if a temporary file is in use, and reports a file that could not be written.
+    pub fn finish(&mut self, problems: &mut Problems) {
         if self.file.is_some() && self.failure.is_none() {
-            self.failure = self.write_out().err();
+            self.failure = self.spill().err();
         }
         if let Some(error) = self.failure.take() {
-            problems.push(unusable(&error));
+            problems.push(unusable_temporary_file(&error));
         }
     }
 }
 
-/// A temporary file that does not serve.
-pub(crate) fn unusable(error: &io::Error) -> Problem {
+/// The problem of a temporary file that cannot be read or written.
+pub(crate) fn unusable_temporary_file(error: &io::Error) -> Problem {
     let found = format!("a temporary file that cannot be used: {error}");
-    let remedy = "make room where temporary files lie, or set TMPDIR to another folder";
+    let remedy = "free space in the folder of temporary files, or set TMPDIR to another one";
     Problem::new(Kind::UnreadableFile, found, "room for the samples", remedy)
 }
 
@@ -274,20 +277,20 @@ mod tests {
     fn rows_come_back_in_order_from_memory_and_file() {
         let mut store = Store::new(1, 2);
         store.budget = 150;
-        for track in 0..3 {
-            store.add(format!("{track}{IDS_APART}1").into());
+        for record in 0..3 {
+            store.add(format!("{record}{KEY_SEPARATOR}1").into());
         }
-        let row = |i: usize| (Moment::from_bits(i as u64), [i as f64, f64::NAN], Place::new(1, i as u64));
+        let row = |i: usize| (Moment::from_bits(i as u64), [i as f64, f64::NAN], SourceLine::new(1, i as u64));
         for i in 0..50 {
-            let (moment, state, place) = row(i);
-            store.push(i % 3, 0, moment, &state, place);
+            let (moment, state, line) = row(i);
+            store.push(i % 3, 0, moment, &state, line);
         }
-        assert!(store.failure.is_none() && store.file.is_some() && store.held > 0);
-        for track in 0..3 {
-            let [rows] = &store.rows(track).unwrap()[..] else { panic!("one part") };
-            let expected: Vec<_> = (track..50).step_by(3).map(row).collect();
+        assert!(store.failure.is_none() && store.file.is_some() && store.buffered > 0);
+        for record in 0..3 {
+            let [rows] = &store.rows(record).unwrap()[..] else { panic!("one part") };
+            let expected: Vec<_> = (record..50).step_by(3).map(row).collect();
             assert_eq!(rows.moments, expected.iter().map(|row| row.0).collect::<Vec<Moment>>());
-            assert!(rows.places.iter().eq(expected.iter().map(|row| row.2)));
+            assert!(rows.lines.iter().eq(expected.iter().map(|row| row.2)));
             assert_eq!(rows.states.len(), 2 * expected.len());
             assert!(rows.states.chunks(2).zip(&expected).all(|(state, row)| state[0] == row.1[0] && state[1].is_nan()));
         }
@@ -304,22 +307,22 @@ mod tests {
             (3, &[2.5, f64::NAN]),
             (1, &[2.0, f64::NAN]),
         ];
-        let place = |i: usize| Place::new(0, i as u64);
+        let line = |i: usize| SourceLine::new(0, i as u64);
         let at = |i: usize| Moment::from_bits(again[i].0);
         for together in [0, 1, 4, again.len()] {
             let mut store = Store::new(1, 2);
             store.add("a".into());
             store.budget = if together == 1 { 0 } else { BUDGET };
-            store.push_all(0, 0, together, at, |c, i| again[i].1[c], place(0));
-            (together..again.len()).for_each(|i| store.push(0, 0, at(i), again[i].1, place(i)));
+            store.push_all(0, 0, together, at, |c, i| again[i].1[c], line(0));
+            (together..again.len()).for_each(|i| store.push(0, 0, at(i), again[i].1, line(i)));
             let [rows] = &store.rows(0).unwrap()[..] else { panic!("one part") };
             let copies: u64 = (0..rows.moments.len()).map(|i| rows.copies(i)).sum();
             assert_eq!(copies, again.len() as u64, "{together}");
             if together != 1 {
                 assert_eq!(rows.moments, [0, 3, 4, 6].map(at));
-                assert!(rows.places.iter().eq([0, 3, 4, 6].map(place)));
-                assert_eq!(rows.repeats[&place(0)], Repeats { count: 2, first: place(1) });
-                assert_eq!(rows.repeats[&place(4)], Repeats { count: 1, first: place(5) });
+                assert!(rows.lines.iter().eq([0, 3, 4, 6].map(line)));
+                assert_eq!(rows.repeats[&line(0)], Repeats { count: 2, first: line(1) });
+                assert_eq!(rows.repeats[&line(4)], Repeats { count: 1, first: line(5) });
             }
         }
     }

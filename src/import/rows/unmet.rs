@@ -1,32 +1,31 @@
-//! Values that conditions on rows name and that no row has: mistaken ones, mostly.
+//! Values in conditions on rows that no row has: mostly misspelt ones.
 
 use std::collections::BTreeMap;
 
 use crate::import::settings::forms::Condition;
-use crate::import::tables::cell::Writing;
+use crate::import::tables::cell::Notation;
 use crate::import::tables::source::Row;
-use crate::problems::shown;
-use crate::problems::{Kind, Problem};
+use crate::problems::{Kind, Problem, shown};
 
-/// The values of conditions, and whether a row has had each.
-pub(crate) struct Unmet(Vec<Vec<(Condition, bool)>>);
+/// For each condition, its values and whether a row has had them.
+pub(crate) struct UnmetValues(Vec<Vec<(Condition, bool)>>);
 
-impl Unmet {
+impl UnmetValues {
     pub fn new(conditions: &BTreeMap<String, Condition>) -> Self {
         let alone = |value: &String| (Condition::Is(vec![value.clone()]), false);
-        Unmet(conditions.values().map(|condition| condition.values().iter().map(alone).collect()).collect())
+        UnmetValues(conditions.values().map(|condition| condition.values().iter().map(alone).collect()).collect())
     }
 
-    /// Takes note of the cells of a row; `columns` are those of the conditions.
-    pub fn see(&mut self, row: &Row<'_>, columns: impl Iterator<Item = usize>, writing: &Writing) {
+    /// Checks the cells of a row against the values; `columns` are those of the conditions, in order.
+    pub fn see(&mut self, row: &Row<'_>, columns: impl Iterator<Item = usize>, notation: &Notation) {
         for (values, column) in self.0.iter_mut().zip(columns) {
             for (value, is_met) in values.iter_mut().filter(|value| !value.1) {
-                *is_met = writing.meets(value, row.cell(column));
+                *is_met = notation.meets(value, row.cell(column));
             }
         }
     }
 
-    /// Warns of each value that no row has had; `key` is the setting of the conditions.
+    /// A warning per value that no row has; `key` is the setting of the conditions.
     pub fn warnings(&self, key: &str, conditions: &BTreeMap<String, Condition>) -> Vec<Problem> {
         let mut warnings = Vec::new();
         for ((name, condition), values) in conditions.iter().zip(&self.0) {

@@ -1,40 +1,46 @@
-//! Columns that change what rows mean and that the mapping does not read: where they are set, and what to do.
+//! Counts the cells of marking columns that the mapping does not read, and warns of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::marks::{MARKS, Mark, Marked, What};
+use super::marks::{MARKS, Mark, MarkKind, Marked};
 use super::row::RowReader;
 use crate::import::settings::events::{EventInput, Shape};
-use crate::import::tables::cell::{Cell, Writing};
+use crate::import::tables::cell::{Cell, Notation};
 use crate::problems::{Kind, Problem, listing, many};
 
-/// Cells that matter of one column.
-pub(crate) struct Tally {
+/// Durations whose relative difference is at most this are equal.
+const DURATION_TOLERANCE: f64 = 1e-6;
+
+/// Distinct cells kept of a column.
+const MOST_VALUES: usize = 16;
+
+/// The cells of one column that matter.
+struct Tally {
     rows: u64,
-    /// Where the first stands.
+    /// Located at the first of them.
     at: Problem,
-    /// Different cells, where it matters whether they differ.
+    /// Distinct cells, where it matters whether they differ.
     values: BTreeSet<String>,
 }
 
-/// Cells that matter of columns that are not read.
+/// The cells that matter, by mark and column. Without a mark: measurements in rows read as events.
 #[derive(Default)]
 pub(crate) struct UnreadMarks(BTreeMap<(Option<usize>, String), Tally>);
 
 impl UnreadMarks {
-    /// Takes note of a row that is an event of an input, its amount in a column.
+    /// Counts the marks of a row read as an event of `input`; `amount` is the column of its amounts.
     pub fn event(&mut self, reader: &RowReader<'_>, marks: &Marked, input: &EventInput, amount: Option<usize>) {
         for &(mark, column) in marks {
-            let number = |column: usize| reader.writing.number(reader.row.cell(column)).ok();
-            let says_other = |duration: f64| {
+            let number = |column: usize| reader.notation.number(reader.row.cell(column)).ok();
+            let differs = |duration: f64| {
                 let duration = reader.columns.time.map_or(duration, |(_, conversion)| conversion.apply(duration));
                 let wanted = input.duration.filter(|_| input.shape == Shape::Pulse);
-                wanted.is_none_or(|wanted| (duration - wanted).abs() > SAME * wanted)
+                wanted.is_none_or(|wanted| (duration - wanted).abs() > DURATION_TOLERANCE * wanted)
             };
-            let matters = match MARKS[mark].what {
-                What::Duration => number(column).is_some_and(|duration| duration != 0.0 && says_other(duration)),
-                What::Rate => number(column).is_some_and(|rate| {
-                    rate != 0.0 && amount.and_then(number).is_none_or(|amount| says_other(amount / rate))
+            let matters = match MARKS[mark].kind {
+                MarkKind::EventDuration => number(column).is_some_and(|duration| duration != 0.0 && differs(duration)),
+                MarkKind::EventRate => number(column).is_some_and(|rate| {
+                    rate != 0.0 && amount.and_then(number).is_none_or(|amount| differs(amount / rate))
                 }),
                 _ => true,
             };
@@ -44,35 +50,36 @@ impl UnreadMarks {
         }
         let has_measurement = |column: usize| {
             Some(column) != amount
-                && reader.writing.value(reader.row.cell(column)).is_ok_and(|it| it != 0.0 && !it.is_nan())
+                && reader.notation.value(reader.row.cell(column)).is_ok_and(|it| it != 0.0 && !it.is_nan())
         };
         for column in reader.columns.channels.iter().filter_map(|channel| channel.0).filter(|&it| has_measurement(it)) {
             self.count(reader, None, column);
         }
     }
 
-    /// Takes note of a row that is a sample; `is_observed` says whether anything was measured.
+    /// Counts the marks of a row read as a sample; `is_observed` says whether anything was measured.
     pub fn sample(&mut self, reader: &RowReader<'_>, marks: &Marked, is_observed: bool) {
-        for &(mark, column) in marks.iter().filter(|(mark, _)| is_observed || MARKS[*mark].what == What::Doses) {
+        for &(mark, column) in marks.iter().filter(|(mark, _)| is_observed || MARKS[*mark].kind == MarkKind::Dose) {
             self.cell(reader, mark, column);
         }
     }
 
-    /// Takes note of a row of whatever kind, behind others of its record.
-    pub fn later(&mut self, reader: &RowReader<'_>, marks: &Marked) {
+    /// Counts a reset, in a row of any kind that is not the first of its record.
+    pub fn reset(&mut self, reader: &RowReader<'_>, marks: &Marked) {
         for &(mark, column) in marks {
-            if [Ok(3.0), Ok(4.0)].contains(&reader.writing.number(reader.row.cell(column))) {
+            if [Ok(3.0), Ok(4.0)].contains(&reader.notation.number(reader.row.cell(column))) {
                 self.count(reader, Some(mark), column);
             }
         }
     }
 
+    /// Counts a cell if it is set or, of a mark whose differences matter, not missing.
     fn cell(&mut self, reader: &RowReader<'_>, mark: usize, column: usize) {
         let cell = reader.row.cell(column);
-        let is_way = matches!(MARKS[mark].what, What::WayOfEvents | What::WayOfSamples);
-        if is_way && cell != Cell::Missing || !is_way && is_set(reader.writing, cell) {
+        let must_agree = matches!(MARKS[mark].kind, MarkKind::EventRoute | MarkKind::SampleQuantity);
+        if must_agree && cell != Cell::Missing || !must_agree && is_set(reader.notation, cell) {
             let tally = self.count(reader, Some(mark), column);
-            if is_way && tally.values.len() < VALUES {
+            if must_agree && tally.values.len() < MOST_VALUES {
                 tally.values.insert(cell.text().into_owned());
             }
         }
@@ -86,25 +93,27 @@ impl UnreadMarks {
         tally
     }
 
-    /// Warns of each column.
+    /// A warning per column.
     pub fn warnings(self) -> impl Iterator<Item = Problem> {
         let expected = "a mapping that reads the column, or no such cells in it";
         self.0.into_iter().filter_map(move |((mark, _), Tally { rows, at, values })| {
             let rows = many(rows, "row");
             let (found, remedy) = match mark.map(|mark| &MARKS[mark]) {
                 None => (format!("a measurement in {rows} taken as events"), "write it into a row of its own"),
-                Some(Mark { what, means, remedy, .. }) => {
+                Some(Mark { kind, means, remedy, .. }) => {
                     let values: Vec<String> = values.into_iter().collect();
-                    let of = match what {
-                        What::WayOfEvents | What::WayOfSamples if values.len() < 2 => return None,
-                        What::WayOfEvents => format!(" ({}) in {rows} taken as events", listing(&values)),
-                        What::WayOfSamples => format!(" ({}) in {rows} taken as measurements", listing(&values)),
-                        What::OfSamples => format!(" in {rows} taken as measurements"),
-                        What::Doses => format!(" in {rows} taken as samples"),
-                        What::Resets => format!(" in {rows}"),
-                        What::OfEvents | What::Duration | What::Rate => format!(" in {rows} taken as events"),
+                    let whose = match kind {
+                        MarkKind::EventRoute | MarkKind::SampleQuantity if values.len() < 2 => return None,
+                        MarkKind::EventRoute => format!(" ({}) in {rows} taken as events", listing(&values)),
+                        MarkKind::SampleQuantity => format!(" ({}) in {rows} taken as measurements", listing(&values)),
+                        MarkKind::Sample => format!(" in {rows} taken as measurements"),
+                        MarkKind::Dose => format!(" in {rows} taken as samples"),
+                        MarkKind::Reset => format!(" in {rows}"),
+                        MarkKind::Event | MarkKind::EventDuration | MarkKind::EventRate => {
+                            format!(" in {rows} taken as events")
+                        }
                     };
-                    (format!("{means}{of}"), *remedy)
+                    (format!("{means}{whose}"), *remedy)
                 }
             };
             let found = format!("{found}, which the mapping does not read");
@@ -113,15 +122,9 @@ impl UnreadMarks {
     }
 }
 
-/// Durations that differ by no more, relative to their size, are the same.
-pub(crate) const SAME: f64 = 1e-6;
-
-/// Different cells that are kept.
-pub(crate) const VALUES: usize = 16;
-
-/// Whether a cell says yes: a number that is not 0, or a word.
-pub(crate) fn is_set(writing: &Writing, cell: Cell<'_>) -> bool {
-    match writing.number(cell) {
+/// Whether a cell says yes: a number other than 0, or a word such as `yes`.
+fn is_set(notation: &Notation, cell: Cell<'_>) -> bool {
+    match notation.number(cell) {
         Ok(number) => number != 0.0,
         Err(_) => ["y", "yes", "t", "true"].contains(&cell.text().to_lowercase().as_str()),
     }

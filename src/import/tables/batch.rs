@@ -1,4 +1,4 @@
-//! Files that hold columns of one type each, handed over some rows at a time.
+//! Columnar files, read in batches of rows.
 
 use std::ops::Range;
 
@@ -6,37 +6,37 @@ use arrow_array::{Array, StringViewArray};
 
 use super::cell::Cell;
 
-/// Integers up to here are numbers to the last digit.
+/// Integers up to this magnitude are exact as `f64`.
 pub(crate) const EXACT: u64 = 1 << 53;
 
-/// What a batch of columns could not be read for.
+/// Why a batch could not be read.
 pub(crate) type Failure = String;
 
-/// Why a file cannot be read as a table: what it is, and what to do.
+/// Why a file cannot be read as a table: what it is, and the remedy.
 pub(crate) type Refusal = (String, &'static str);
 
 /// The columns of a file, batch after batch.
 pub(crate) struct Batches {
     pub names: Vec<String>,
-    /// The unit of each that the file states beside its name.
+    /// Unit of each column, from the file's metadata.
     pub units: Vec<Option<String>>,
-    /// Names of columns that the file has beside these, and what they are: `of the type struct`.
+    /// Names of columns that cannot be read, and what they are: `of the type struct`.
     pub unread: Vec<(String, String)>,
-    /// Names of columns without which parts of the file would run into one another.
+    /// Columns that tell apart parts of the file, which would be mixed up without them.
     pub apart: Vec<String>,
     pub batches: Box<dyn Iterator<Item = Result<Batch, Failure>> + Send>,
 }
 
-/// Some rows of every column.
+/// A block of rows, column by column.
 pub(crate) struct Batch(pub Vec<Column>);
 
-/// Values of one column.
+/// The values of one column of a batch.
 pub(crate) enum Column {
     /// NaN where missing.
     Numbers(Vec<f64>),
-    /// Not trimmed; null where missing. Rows of one text may share its bytes.
+    /// Not trimmed; null where missing. Equal texts may share their bytes.
     Texts(StringViewArray),
-    /// Nanoseconds since the beginning of 1970 (UTC).
+    /// Nanoseconds since 1970 (UTC).
     Instants(Vec<Option<i64>>),
 }
 
@@ -49,7 +49,7 @@ impl Column {
         }
     }
 
-    /// Numbers, or texts where a number would not be exact: integers may be ids.
+    /// Integers as numbers, or as texts if one of them would not be exact: they may be ids.
     pub fn integers<T: Copy + ToString>(
         values: impl Iterator<Item = Option<T>> + Clone,
         is_exact: impl Fn(T) -> bool,
@@ -72,10 +72,6 @@ impl Batches {
             batches: Box::new(batches),
         }
     }
-
-    pub fn empty() -> Self {
-        Batches::new(Vec::new(), std::iter::empty())
-    }
 }
 
 impl Iterator for Batches {
@@ -95,13 +91,14 @@ impl Batch {
         &self.0[column]
     }
 
-    /// How many rows from `row` on have the same cells as it in these columns. The look at each goes little further than all of them are.
-    pub fn alike(&self, columns: &[usize], row: usize) -> usize {
+    /// The number of consecutive rows, from `row` on, with equal cells in these columns. Searches in growing steps, so its cost is
+    /// proportional to the result.
+    pub fn equal_rows(&self, columns: &[usize], row: usize) -> usize {
         let left = self.rows() - row;
         let mut length = if columns.is_empty() { left } else { 1 };
         while length < left {
             let end = (8 * length).min(left);
-            let same = columns.iter().map(|&column| self.same(column, row, length..end)).min().unwrap_or(end);
+            let same = columns.iter().map(|&column| self.equal_until(column, row, length..end)).min().unwrap_or(end);
             if same < end {
                 return same;
             }
@@ -110,15 +107,15 @@ impl Batch {
         left
     }
 
-    /// How far in `beyond` rows after `row` have the same cell as it in a column.
-    fn same(&self, column: usize, row: usize, beyond: Range<usize>) -> usize {
+    /// The first offset in `beyond` whose row differs from `row` in a column, else the end of `beyond`.
+    fn equal_until(&self, column: usize, row: usize, beyond: Range<usize>) -> usize {
         fn first(beyond: Range<usize>, differs: impl Fn(usize) -> bool) -> usize {
             beyond.clone().find(|&i| differs(i)).unwrap_or(beyond.end)
         }
         match &self.0[column] {
             Column::Numbers(numbers) => first(beyond, |i| numbers[row + i].to_bits() != numbers[row].to_bits()),
             Column::Instants(instants) => first(beyond, |i| instants[row + i] != instants[row]),
-            // A view of a short text holds the text itself; of a long one, where it stands.
+            // The view of a short text holds the text itself, that of a long one its location.
             Column::Texts(texts) if texts.null_count() == 0 => {
                 let views = &texts.views()[row..];
                 first(beyond, |i| views[i] != views[0])
@@ -127,7 +124,7 @@ impl Batch {
         }
     }
 
-    /// What tells the cells of a row in these columns, two at most, apart from those of other rows; `None` where a cell is missing.
+    /// Raw bits of the cells in at most two columns: rows of this batch with equal bits have equal cells. `None` if a cell is missing.
     pub fn raw(&self, columns: &[usize], row: usize) -> Option<[u128; 2]> {
         let mut raw = [0; 2];
         if columns.len() > raw.len() {
@@ -143,7 +140,7 @@ impl Batch {
         Some(raw)
     }
 
-    /// Keeps the rows in which the numbers, or times, of one column are there.
+    /// Drops the rows in which a number or time of this column is missing.
     pub fn keep_present(&mut self, column: usize) {
         fn kept<T>(values: &mut Vec<T>, keep: &[bool]) {
             let mut keep = keep.iter();

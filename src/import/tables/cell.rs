@@ -33,7 +33,7 @@ impl<'a> Cell<'a> {
         if text.is_empty() { Cell::Missing } else { Cell::Text(text) }
     }
 
-    /// As it is written; whole numbers without a decimal point.
+    /// The cell as text; whole numbers have no decimal point.
     pub fn text(self) -> Cow<'a, str> {
         match self {
             Cell::Missing => Cow::Borrowed(""),
@@ -45,7 +45,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// As it is shown in a message.
+    /// The cell in a message.
     pub fn shown(self) -> String {
         match self {
             Cell::Missing => "an empty cell".to_owned(),
@@ -54,28 +54,28 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Why a cell is no number, or no time, that can be imported.
+/// Why a cell is not a number, or not a time, that can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub(crate) enum CellError {
     Missing,
     Infinite,
     TimeStamp,
     DecimalComma,
     DecimalPoint,
-    /// Thousands are separated, and the decimals by the other of the two, as far as there are any.
+    /// Thousands are separated; with the decimal mark, if there is one.
     Thousands(Option<char>),
-    /// A value that is only known to be beyond a bound.
+    /// A bound in place of a value.
     Censored,
     Text,
-    /// A time stamp that is not written as it should be.
+    /// A time stamp in the wrong format.
     UnreadableStamp,
-    /// The same of an elapsed time.
+    /// An elapsed time in the wrong format.
     UnreadableElapsed,
-    /// A time of day, where the format of times has no date.
+    /// The format of times has no date.
     NoDate,
-    /// A time stamp without zone where none is declared.
+    /// A local time, without a declared zone.
     NoZone,
-    /// A local time that was skipped, or came twice, when clocks were changed.
+    /// A local time that was skipped or came twice when clocks were changed.
     Ambiguous,
     /// A time stamp before 1678 or after 2261.
     Distant,
@@ -83,26 +83,28 @@ pub(crate) enum Flaw {
     MixedTimes,
 }
 
-impl Flaw {
-    /// The problem with `cell`, without its place.
+impl CellError {
+    /// The problem, not yet located; `cell` is the cell.
     pub fn problem(self, cell: Cell<'_>) -> Problem {
         let number = "a finite number";
         let (kind, expected, remedy) = match self {
-            Flaw::Missing => {
+            CellError::Missing => {
                 let remedy = "if it stands for a missing value, add its spelling to `import.table.missing`";
                 (Kind::MissingValue, number, remedy)
             }
-            Flaw::Infinite => (Kind::NotFinite, number, "correct the cell or remove the row"),
-            Flaw::TimeStamp => (Kind::UnsupportedNumber, number, "name another column, or write the value as a number"),
-            Flaw::DecimalComma => {
+            CellError::Infinite => (Kind::NotFinite, number, "correct the cell or remove the row"),
+            CellError::TimeStamp => {
+                (Kind::UnsupportedNumber, number, "name another column, or write the value as a number")
+            }
+            CellError::DecimalComma => {
                 let remedy = "if it is a decimal comma, set `decimal = \",\"`; if it separates thousands, remove it";
                 (Kind::UnsupportedNumber, number, remedy)
             }
-            Flaw::DecimalPoint => {
+            CellError::DecimalPoint => {
                 let remedy = "if it is a decimal point, remove `decimal = \",\"`; if it separates thousands, remove it";
                 (Kind::UnsupportedNumber, number, remedy)
             }
-            Flaw::Thousands(decimal) => {
+            CellError::Thousands(decimal) => {
                 let remedy = match decimal {
                     Some(',') => "remove the separators of thousands from the file, and set `decimal = \",\"`",
                     Some(_) => {
@@ -112,45 +114,45 @@ impl Flaw {
                 };
                 (Kind::UnsupportedNumber, "a finite number without separators of thousands", remedy)
             }
-            Flaw::Censored => {
+            CellError::Censored => {
                 let remedy = "bounds of a value (censoring) are not read: add the spelling to `import.table.missing`, which leaves the value out as if \
                               it had not been measured, or write a number for it into the file";
                 (Kind::NotANumber, number, remedy)
             }
-            Flaw::Text => {
+            CellError::Text => {
                 let remedy =
                     "correct the cell, or add its spelling to `import.table.missing` if it stands for no value";
                 (Kind::NotANumber, number, remedy)
             }
-            Flaw::UnreadableStamp => {
+            CellError::UnreadableStamp => {
                 let remedy = "correct the cell, or say how times are written in `import.table.time_format`";
                 let expected =
                     "a number, an elapsed time such as `26:30:00`, or a time stamp such as `2020-03-01T12:00:00+01:00`";
                 (Kind::TimeStamp, expected, remedy)
             }
-            Flaw::UnreadableElapsed => {
+            CellError::UnreadableElapsed => {
                 let expected = "hours, minutes and seconds as `import.table.time_format` has them, the first beyond its usual end where need be";
                 (Kind::TimeStamp, expected, "correct the cell or the format")
             }
-            Flaw::NoDate => {
+            CellError::NoDate => {
                 let expected = "a date, or an elapsed time of %H, %M and %S alone, in `import.table.time_format`";
                 let remedy = "a time of day is no time of a trajectory without its date: join the two in one column, and name the parts of the date in \
                               the format too (%Y-%m-%d)";
                 (Kind::TimeStamp, expected, remedy)
             }
-            Flaw::NoZone => {
+            CellError::NoZone => {
                 let remedy = "set `import.table.time_zone`, such as \"UTC\" or \"Europe/Paris\"";
                 (Kind::TimeStamp, "a time stamp with its offset from UTC", remedy)
             }
-            Flaw::Ambiguous => {
+            CellError::Ambiguous => {
                 let remedy = "clocks were changed around it: write it with its offset from UTC; if the logger keeps one offset all year, set \
                               `import.table.time_zone` to it, such as \"UTC\", or \"Etc/GMT-1\" for an hour ahead of UTC";
                 (Kind::TimeStamp, "a local time that came once", remedy)
             }
-            Flaw::Distant => {
+            CellError::Distant => {
                 (Kind::TimeStamp, "a time from 1678 to 2261", "correct the cell, or write times as numbers")
             }
-            Flaw::MixedTimes => {
+            CellError::MixedTimes => {
                 let remedy = "write all times in one of these ways";
                 (Kind::TimeStamp, "times that are all numbers, all elapsed times or all time stamps", remedy)
             }
@@ -159,38 +161,41 @@ impl Flaw {
     }
 }
 
-/// How numbers and missing values are written.
+/// How a table writes numbers and missing values.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Writing {
+pub(crate) struct Notation {
     decimal_comma: bool,
-    /// Declared spellings of a missing value.
+    /// Declared spellings of missing values.
     markers: Vec<String>,
-    /// Those that are numbers, which a cell may write otherwise.
+    /// Those that are numbers, which match however a cell writes them.
     numbers: Vec<f64>,
 }
 
-impl Writing {
+impl Notation {
     pub fn new(decimal: &str, markers: &[String]) -> Self {
         let decimal_comma = decimal == ",";
-        let mut writing = Writing { decimal_comma, markers: Vec::new(), numbers: Vec::new() };
-        writing.markers = markers.iter().map(|marker| marker.trim().to_owned()).collect();
-        writing.numbers =
-            writing.markers.iter().filter_map(|marker| writing.number(Cell::from_text(marker)).ok()).collect();
-        writing
+        let mut notation = Notation { decimal_comma, markers: Vec::new(), numbers: Vec::new() };
+        notation.markers = markers.iter().map(|marker| marker.trim().to_owned()).collect();
+        notation.numbers =
+            notation.markers.iter().filter_map(|marker| notation.number(Cell::from_text(marker)).ok()).collect();
+        notation
     }
 
-    /// Whether there are numbers that stand for missing values.
+    /// Whether some number stands for a missing value.
     pub fn has_numbers(&self) -> bool {
         !self.numbers.is_empty()
     }
 
-    /// The cell's finite number.
-    pub fn number(&self, cell: Cell<'_>) -> Result<f64, Flaw> {
+    /// The finite number in a cell.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn number(&self, cell: Cell<'_>) -> Result<f64, CellError> {
         let text = match cell {
-            Cell::Missing => return Err(Flaw::Missing),
+            Cell::Missing => return Err(CellError::Missing),
             Cell::Number(number) if number.is_finite() => return Ok(number),
-            Cell::Number(number) => return Err(if number.is_nan() { Flaw::Missing } else { Flaw::Infinite }),
-            Cell::Instant(_) => return Err(Flaw::TimeStamp),
+            Cell::Number(number) => return Err(if number.is_nan() { CellError::Missing } else { CellError::Infinite }),
+            Cell::Instant(_) => return Err(CellError::TimeStamp),
             Cell::Text(text) => text,
         };
         let parsed = match self.decimal_comma {
@@ -200,28 +205,31 @@ impl Writing {
         };
         match parsed {
             Some(number) if number.is_finite() => Ok(number),
-            Some(number) if number.is_infinite() => Err(Flaw::Infinite),
-            _ if is_missing(text) => Err(Flaw::Missing),
-            _ if is_time_stamp(text) => Err(Flaw::TimeStamp),
-            _ => Err(self.flaw(text)),
+            Some(number) if number.is_infinite() => Err(CellError::Infinite),
+            _ if is_missing(text) => Err(CellError::Missing),
+            _ if is_time_stamp(text) => Err(CellError::TimeStamp),
+            _ => Err(self.why_not_a_number(text)),
         }
     }
 
-    /// Why a text is no number.
-    fn flaw(&self, text: &str) -> Flaw {
+    /// Why a text is not a number.
+    fn why_not_a_number(&self, text: &str) -> CellError {
         if let Some(decimal) = thousands(text) {
-            return Flaw::Thousands(decimal);
+            return CellError::Thousands(decimal);
         }
         match text.contains(',') {
-            _ if is_censored(text) => Flaw::Censored,
-            true if text.replacen(',', ".", 1).parse::<f64>().is_ok() => Flaw::DecimalComma,
-            false if self.decimal_comma && text.parse::<f64>().is_ok() => Flaw::DecimalPoint,
-            _ => Flaw::Text,
+            _ if is_censored(text) => CellError::Censored,
+            true if text.replacen(',', ".", 1).parse::<f64>().is_ok() => CellError::DecimalComma,
+            false if self.decimal_comma && text.parse::<f64>().is_ok() => CellError::DecimalPoint,
+            _ => CellError::Text,
         }
     }
 
-    /// The cell's number, or NaN if it is empty or one of the markers.
-    pub fn value(&self, cell: Cell<'_>) -> Result<f64, Flaw> {
+    /// The number in a cell, NaN if it is missing.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn value(&self, cell: Cell<'_>) -> Result<f64, CellError> {
         match cell {
             Cell::Missing => return Ok(f64::NAN),
             Cell::Number(number) if number.is_nan() => return Ok(f64::NAN),
@@ -232,7 +240,7 @@ impl Writing {
         Ok(if self.numbers.contains(&number) { f64::NAN } else { number })
     }
 
-    /// Whether the cell is as the condition asks.
+    /// Whether a cell meets a condition.
     pub fn meets(&self, condition: &Condition, cell: Cell<'_>) -> bool {
         let is_one_of = |values: &[String]| {
             let text = cell.text();
@@ -246,14 +254,14 @@ impl Writing {
     }
 }
 
-/// What separates the decimals of a number whose thousands are separated; `None` for any other text.
+/// The decimal mark, if any, of a number with separated thousands; `None` for other texts.
 fn thousands(text: &str) -> Option<Option<char>> {
     let is_mark = |c: char| c == '.' || c == ',' || THOUSANDS.contains(&c);
     let body = text.strip_prefix(['+', '-']).unwrap_or(text);
     let marks: Vec<char> = body.chars().filter(|&c| is_mark(c)).collect();
     let (&first, &last) = (marks.first()?, marks.last()?);
     let is_single = marks.iter().all(|&mark| mark == first);
-    // A point or a comma alone separates decimals, or may.
+    // A single point or comma may be a decimal mark.
     if is_single && marks.len() == 1 && !THOUSANDS.contains(&first) {
         return None;
     }
@@ -266,7 +274,7 @@ fn thousands(text: &str) -> Option<Option<char>> {
     (is_number && is_whole && groups.len() > 1 && groups[1..].iter().all(is_group)).then_some(decimal)
 }
 
-/// Whether a cell is a bound of a value, or a usual word for one.
+/// Whether a cell is a bound in place of a value, or a usual word for one.
 pub(crate) fn is_censored(text: &str) -> bool {
     let letters: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     text.starts_with(BOUNDS) || BEYOND.contains(&letters.as_str())
@@ -278,6 +286,7 @@ fn is_missing(cell: &str) -> bool {
     MISSING.contains(&cell.to_lowercase().as_str())
 }
 
+/// Whether a cell looks like a date or a time of day.
 pub(crate) fn is_time_stamp(cell: &str) -> bool {
     let digits = cell.bytes().filter(u8::is_ascii_digit).count();
     let marks = cell.bytes().filter(|byte| matches!(byte, b':' | b'/' | b'-')).count();
@@ -289,75 +298,75 @@ pub(crate) fn is_time_stamp(cell: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn writing(decimal: &str, markers: &[&str]) -> Writing {
-        Writing::new(decimal, &markers.iter().map(|&marker| marker.to_owned()).collect::<Vec<_>>())
+    fn notation(decimal: &str, markers: &[&str]) -> Notation {
+        Notation::new(decimal, &markers.iter().map(|&marker| marker.to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
     fn cells_are_told_apart() {
-        let number = |cell| writing(".", &[]).number(Cell::from_text(cell));
+        let number = |cell| notation(".", &[]).number(Cell::from_text(cell));
         for (cell, expected) in [("1", 1.0), ("-.5e-3", -0.5e-3), ("+7.", 7.0)] {
             assert_eq!(number(cell).unwrap(), expected);
         }
-        for (cell, flaw) in [
-            ("", Flaw::Missing),
-            ("NaN", Flaw::Missing),
-            ("-nan", Flaw::Missing),
-            ("N/A", Flaw::Missing),
-            ("inf", Flaw::Infinite),
-            ("1e999", Flaw::Infinite),
-            ("1,5", Flaw::DecimalComma),
-            ("1,234.5", Flaw::Thousands(Some('.'))),
-            ("4.201,90", Flaw::Thousands(Some(','))),
-            ("1.234.567", Flaw::Thousands(None)),
-            ("-1 234,5e-3", Flaw::Thousands(Some(','))),
-            ("1'234", Flaw::Thousands(None)),
-            ("1,2,3", Flaw::Text),
-            ("12 34", Flaw::Text),
-            ("<0.5", Flaw::Censored),
-            ("> 1,5", Flaw::Censored),
-            ("< LOD", Flaw::Censored),
-            ("BQL", Flaw::Censored),
-            ("n.d.", Flaw::Censored),
-            ("2020-01-02", Flaw::TimeStamp),
-            ("12:30", Flaw::TimeStamp),
-            ("2020-01-02T12:30:00Z", Flaw::TimeStamp),
-            ("5 oz", Flaw::Text),
-            ("1-", Flaw::Text),
+        for (cell, error) in [
+            ("", CellError::Missing),
+            ("NaN", CellError::Missing),
+            ("-nan", CellError::Missing),
+            ("N/A", CellError::Missing),
+            ("inf", CellError::Infinite),
+            ("1e999", CellError::Infinite),
+            ("1,5", CellError::DecimalComma),
+            ("1,234.5", CellError::Thousands(Some('.'))),
+            ("4.201,90", CellError::Thousands(Some(','))),
+            ("1.234.567", CellError::Thousands(None)),
+            ("-1 234,5e-3", CellError::Thousands(Some(','))),
+            ("1'234", CellError::Thousands(None)),
+            ("1,2,3", CellError::Text),
+            ("12 34", CellError::Text),
+            ("<0.5", CellError::Censored),
+            ("> 1,5", CellError::Censored),
+            ("< LOD", CellError::Censored),
+            ("BQL", CellError::Censored),
+            ("n.d.", CellError::Censored),
+            ("2020-01-02", CellError::TimeStamp),
+            ("12:30", CellError::TimeStamp),
+            ("2020-01-02T12:30:00Z", CellError::TimeStamp),
+            ("5 oz", CellError::Text),
+            ("1-", CellError::Text),
         ] {
-            assert_eq!(number(cell), Err(flaw), "{cell}");
+            assert_eq!(number(cell), Err(error), "{cell}");
         }
-        let number = |cell| writing(",", &[]).number(Cell::from_text(cell));
+        let number = |cell| notation(",", &[]).number(Cell::from_text(cell));
         assert_eq!(number("-1,5e3"), Ok(-1500.0));
-        assert_eq!(number("1.5"), Err(Flaw::DecimalPoint));
-        assert_eq!(number("1.234,5"), Err(Flaw::Thousands(Some(','))));
-        assert_eq!(number("1,234.5"), Err(Flaw::Thousands(Some('.'))));
+        assert_eq!(number("1.5"), Err(CellError::DecimalPoint));
+        assert_eq!(number("1.234,5"), Err(CellError::Thousands(Some(','))));
+        assert_eq!(number("1,234.5"), Err(CellError::Thousands(Some('.'))));
     }
 
     #[test]
     fn markers_stand_for_missing_values() {
-        let writing = writing(".", &["NA", "-999"]);
+        let notation = notation(".", &["NA", "-999"]);
         for cell in ["", "NA", "-999", "-999.0", "-9.99e2"] {
-            assert!(writing.value(Cell::from_text(cell)).unwrap().is_nan(), "{cell}");
+            assert!(notation.value(Cell::from_text(cell)).unwrap().is_nan(), "{cell}");
         }
-        assert!(writing.value(Cell::Number(-999.0)).unwrap().is_nan());
-        assert_eq!(writing.value(Cell::Text("-99")), Ok(-99.0));
-        assert_eq!(writing.value(Cell::Text("nan")), Err(Flaw::Missing));
+        assert!(notation.value(Cell::Number(-999.0)).unwrap().is_nan());
+        assert_eq!(notation.value(Cell::Text("-99")), Ok(-99.0));
+        assert_eq!(notation.value(Cell::Text("nan")), Err(CellError::Missing));
     }
 
     #[test]
     fn conditions_compare_text_and_numbers() {
         let condition =
             |text: &str| toml::from_str::<std::collections::BTreeMap<String, Condition>>(text).unwrap()["a"].clone();
-        let writing = writing(".", &[]);
+        let notation = notation(".", &[]);
         for (toml, met, unmet) in [
             ("a = 0", "0.0", "1"),
             ("a = ['x', 2.5]", "2.50", "y"),
             ("a = { not = ['x', 2] }", "1", "2.0"),
             ("a.not = ''", "1", ""),
         ] {
-            assert!(writing.meets(&condition(toml), Cell::from_text(met)), "{toml}");
-            assert!(!writing.meets(&condition(toml), Cell::from_text(unmet)), "{toml}");
+            assert!(notation.meets(&condition(toml), Cell::from_text(met)), "{toml}");
+            assert!(!notation.meets(&condition(toml), Cell::from_text(unmet)), "{toml}");
         }
     }
 }

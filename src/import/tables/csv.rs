@@ -1,7 +1,7 @@
-//! A stream of bytes to records of cells: CSV, and tables separated by blanks.
+//! Cuts a stream of bytes into rows of cells: CSV, and tables separated by blanks.
 //!
-//! A cell that begins with `"` goes on to the next single `"`; `""` in it is one quote. Line ends are `\n`, `\r\n` and a lone `\r`. Lines
-//! that begin with the comment character, and those with nothing but empty cells, are left out.
+//! A cell that begins with `"` ends at the next single `"`; `""` within it is one quote. Line ends are `\n`, `\r\n` and a lone `\r`. Lines
+//! that begin with the comment character, and lines of empty cells, are left out.
 
 use std::io::{self, Read};
 use std::str;
@@ -9,7 +9,7 @@ use std::str;
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 18;
 
-/// A record is no longer: a quote that is never closed would read the whole file into memory.
+/// Bytes of a row at most: an unclosed quote would read the whole file into memory.
 const LONGEST: usize = 1 << 24;
 
 /// What separates the cells of a row.
@@ -17,12 +17,12 @@ const LONGEST: usize = 1 << 24;
 pub enum Delimiter {
     /// One ASCII character.
     Character(u8),
-    /// Any run of blanks.
+    /// A run of blanks.
     Whitespace,
 }
 
 impl Delimiter {
-    /// Reads the setting: `whitespace`, or one ASCII character that cannot be part of a number or a quotation.
+    /// Parses the setting: `whitespace`, or one ASCII character that cannot be part of a number or a quotation.
     pub fn parse(text: &str) -> Option<Self> {
         match text.as_bytes() {
             b"whitespace" => Some(Delimiter::Whitespace),
@@ -38,77 +38,87 @@ impl Delimiter {
     }
 }
 
-/// How a text is cut into cells.
+/// How text is cut into cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Syntax {
     pub delimiter: Delimiter,
-    /// Lines that begin with it are left out.
+    /// Lines that begin with this character are left out.
     pub comment: Option<u8>,
 }
 
-/// Reads records one after the other from a buffer that holds little more than one.
-pub(crate) struct Records<R> {
+impl Syntax {
+    /// The syntax that the settings describe; `None` if the delimiter is not valid.
+    pub fn parse(delimiter: &str, comment: Option<&str>) -> Option<Self> {
+        let comment = comment.and_then(|comment| comment.bytes().next());
+        Some(Syntax { delimiter: Delimiter::parse(delimiter)?, comment })
+    }
+}
+
+/// Reads rows one by one; its buffer holds little more than one.
+pub(crate) struct CsvReader<R> {
     input: R,
     syntax: Syntax,
     buffer: Vec<u8>,
-    /// The unread bytes of the buffer.
+    /// Range of the unread bytes in the buffer.
     start: usize,
     end: usize,
     at_end: bool,
     /// Line of the next byte, from 1.
     line: u64,
-    cells: Vec<Place>,
+    cells: Vec<CellSpan>,
 }
 
-/// Where a cell stands in the buffer.
+/// Range of a cell in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct CellSpan {
     start: usize,
     end: usize,
-    /// Whether it holds doubled quotes.
+    /// Whether it has doubled quotes.
     doubled: bool,
     quoted: bool,
 }
 
 /// A row of cells.
-pub(crate) struct Record<'a> {
+pub(crate) struct CsvRow<'a> {
     /// Line on which it starts, from 1.
     pub line: u64,
     text: &'a str,
-    cells: &'a [Place],
+    cells: &'a [CellSpan],
 }
 
-/// Why a record cannot be read; the records after it can, but for the last two.
+/// Why a row cannot be read. Reading can go on after it, except after the last two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub(crate) enum CsvError {
     /// A byte that is not UTF-8.
-    NotText(u8),
+    NotUtf8(u8),
     /// Text between a closing quote and the next delimiter.
     TextAfterQuote,
-    Unclosed,
+    /// A quote without its end.
+    UnclosedQuote,
+    /// More than [`LONGEST`] bytes.
     TooLong,
 }
 
-/// How far a record was seen.
+/// The result of scanning one row.
 struct Scan {
-    /// Position after the record and its line end; `None` if the buffer ends before it.
+    /// Position after the row and its line end; `None` if the buffer ends earlier.
     next: Option<usize>,
     lines: u64,
-    flaw: Option<Flaw>,
+    error: Option<CsvError>,
 }
 
-impl<R: Read> Records<R> {
+impl<R: Read> CsvReader<R> {
     pub fn new(input: R, syntax: Syntax) -> Self {
-        Records { input, syntax, buffer: Vec::new(), start: 0, end: 0, at_end: false, line: 1, cells: Vec::new() }
+        CsvReader { input, syntax, buffer: Vec::new(), start: 0, end: 0, at_end: false, line: 1, cells: Vec::new() }
     }
 
-    /// The next record that is not blank; a flaw comes with the line on which its record starts.
+    /// The next row that is not blank; an error comes with the line on which its row starts.
     ///
     /// # Errors
     /// If the input cannot be read.
-    pub fn next(&mut self) -> io::Result<Option<Result<Record<'_>, (u64, Flaw)>>> {
+    pub fn next(&mut self) -> io::Result<Option<Result<CsvRow<'_>, (u64, CsvError)>>> {
         loop {
-            let Scan { next, lines, flaw } = loop {
+            let Scan { next, lines, error } = loop {
                 let scan = self.scan();
                 if scan.next.is_some() {
                     break scan;
@@ -119,15 +129,15 @@ impl<R: Read> Records<R> {
                 if self.end - self.start > LONGEST {
                     self.at_end = true;
                     self.start = self.end;
-                    return Ok(Some(Err((self.line, Flaw::TooLong))));
+                    return Ok(Some(Err((self.line, CsvError::TooLong))));
                 }
                 self.fill()?;
             };
             let (line, from, to) = (self.line, self.start, next.unwrap_or(self.end));
             self.start = to;
             self.line += lines;
-            if let Some(flaw) = flaw {
-                return Ok(Some(Err((line, flaw))));
+            if let Some(error) = error {
+                return Ok(Some(Err((line, error))));
             }
             for i in 0..self.cells.len() {
                 let place = self.cells[i];
@@ -141,13 +151,13 @@ impl<R: Read> Records<R> {
                 (cell.start, cell.end) = (cell.start - from, cell.end - from);
             }
             return Ok(Some(match str::from_utf8(bytes) {
-                Ok(text) => Ok(Record { line, text, cells: &self.cells }),
-                Err(error) => Err((line, Flaw::NotText(bytes[error.valid_up_to()]))),
+                Ok(text) => Ok(CsvRow { line, text, cells: &self.cells }),
+                Err(error) => Err((line, CsvError::NotUtf8(bytes[error.valid_up_to()]))),
             }));
         }
     }
 
-    /// Reads on, keeping what is unread.
+    /// Reads more bytes, keeping the unread ones.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
@@ -161,8 +171,8 @@ impl<R: Read> Records<R> {
         Ok(())
     }
 
-    /// The cell without blanks around it, its doubled quotes made single.
-    fn tidied(&mut self, mut cell: Place) -> Place {
+    /// Trims the cell and makes its doubled quotes single.
+    fn tidied(&mut self, mut cell: CellSpan) -> CellSpan {
         if cell.doubled {
             let (mut from, mut to) = (cell.start, cell.start);
             while from < cell.end {
@@ -181,7 +191,7 @@ impl<R: Read> Records<R> {
         cell
     }
 
-    /// Cuts the record at `start` into cells.
+    /// Cuts the row at `start` into cells.
     fn scan(&mut self) -> Scan {
         let bytes = &self.buffer[self.start..self.end];
         self.cells.clear();
@@ -190,7 +200,7 @@ impl<R: Read> Records<R> {
             let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(bytes.len());
             return self.ended(end, 0, None);
         }
-        let (mut at, mut lines, mut flaw) = (0, 0, None);
+        let (mut at, mut lines, mut error) = (0, 0, None);
         loop {
             if self.syntax.delimiter == Delimiter::Whitespace {
                 at += bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
@@ -200,36 +210,40 @@ impl<R: Read> Records<R> {
                 let start = at + quote + 1;
                 let Some((end, doubled)) = closing_quote(bytes, start) else {
                     if self.at_end {
-                        return Scan { next: Some(self.end), lines: line_ends(bytes), flaw: Some(Flaw::Unclosed) };
+                        return Scan {
+                            next: Some(self.end),
+                            lines: line_ends(bytes),
+                            error: Some(CsvError::UnclosedQuote),
+                        };
                     }
-                    return Scan { next: None, lines: 0, flaw: None };
+                    return Scan { next: None, lines: 0, error: None };
                 };
                 lines += line_ends(&bytes[start..end]);
                 let rest = cell_end(bytes, end + 1, self.syntax.delimiter);
                 if bytes[end + 1..rest].iter().any(|byte| !byte.is_ascii_whitespace()) {
-                    flaw = Some(Flaw::TextAfterQuote);
+                    error = Some(CsvError::TextAfterQuote);
                 }
                 let start = self.start + start;
-                self.cells.push(Place { start, end: self.start + end, doubled, quoted: true });
+                self.cells.push(CellSpan { start, end: self.start + end, doubled, quoted: true });
                 at = rest;
             } else {
                 let end = cell_end(bytes, at, self.syntax.delimiter);
                 let blank = self.syntax.delimiter == Delimiter::Whitespace && at == end;
                 if !blank {
                     let (start, end) = (self.start + at, self.start + end);
-                    self.cells.push(Place { start, end, doubled: false, quoted: false });
+                    self.cells.push(CellSpan { start, end, doubled: false, quoted: false });
                 }
                 at = end;
             }
             match bytes.get(at) {
-                None | Some(b'\n' | b'\r') => return self.ended(at, lines, flaw),
+                None | Some(b'\n' | b'\r') => return self.ended(at, lines, error),
                 Some(_) => at += 1,
             }
         }
     }
 
-    /// A record whose cells end at `end` of the unread bytes, which is a line end or the end of the buffer.
-    fn ended(&self, end: usize, lines: u64, flaw: Option<Flaw>) -> Scan {
+    /// The scan of a row whose cells end at `end` of the unread bytes: at a line end or the end of the buffer.
+    fn ended(&self, end: usize, lines: u64, error: Option<CsvError>) -> Scan {
         let bytes = &self.buffer[self.start..self.end];
         let length = match (bytes.get(end), bytes.get(end + 1)) {
             (Some(b'\r'), Some(b'\n')) => Some(2),
@@ -238,25 +252,25 @@ impl<R: Read> Records<R> {
             (None, _) if self.at_end && end > 0 => Some(0),
             (None, _) => None,
         };
-        Scan { next: length.map(|length| self.start + end + length), lines: lines + 1, flaw }
+        Scan { next: length.map(|length| self.start + end + length), lines: lines + 1, error }
     }
 }
 
-impl Record<'_> {
+impl CsvRow<'_> {
     /// Number of cells.
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Cell `index`, without blanks around it.
+    /// Cell `index`, trimmed.
     pub fn cell(&self, index: usize) -> &str {
-        let Place { start, end, quoted, .. } = self.cells[index];
+        let CellSpan { start, end, quoted, .. } = self.cells[index];
         let cell = &self.text[start..end];
         if quoted || cell.is_ascii() { cell } else { cell.trim() }
     }
 }
 
-/// Position of the quote that closes the cell that starts at `start`, and whether quotes are doubled in it.
+/// Position of the quote that closes the cell from `start`, and whether it has doubled quotes.
 fn closing_quote(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
     let (mut at, mut doubled) = (start, false);
     loop {
@@ -280,7 +294,7 @@ fn cell_end(bytes: &[u8], from: usize, delimiter: Delimiter) -> usize {
     length.map_or(bytes.len(), |length| from + length)
 }
 
-/// Line ends of any kind: `\n`, `\r\n` and a lone `\r`.
+/// Number of line ends of any kind.
 fn line_ends(bytes: &[u8]) -> u64 {
     let ends = |(index, &byte): (usize, &u8)| byte == b'\n' || byte == b'\r' && bytes.get(index + 1) != Some(&b'\n');
     bytes.iter().enumerate().filter(|&pair| ends(pair)).count() as u64
@@ -304,16 +318,14 @@ mod tests {
         }
     }
 
-    type Rows = Vec<Result<(u64, Vec<String>), (u64, Flaw)>>;
+    type Rows = Vec<Result<(u64, Vec<String>), (u64, CsvError)>>;
 
     fn rows(text: &[u8], delimiter: Delimiter, at_a_time: usize) -> Rows {
         let syntax = Syntax { delimiter, comment: Some(b'#') };
-        let mut records = Records::new(Drip(text, at_a_time), syntax);
+        let mut reader = CsvReader::new(Drip(text, at_a_time), syntax);
         let mut rows = Vec::new();
-        while let Some(record) = records.next().unwrap() {
-            rows.push(
-                record.map(|record| (record.line, (0..record.len()).map(|i| record.cell(i).to_owned()).collect())),
-            );
+        while let Some(row) = reader.next().unwrap() {
+            rows.push(row.map(|row| (row.line, (0..row.len()).map(|i| row.cell(i).to_owned()).collect())));
         }
         rows
     }
@@ -322,12 +334,12 @@ mod tests {
         rows(text.as_bytes(), Delimiter::Character(b','), 1000)
     }
 
-    fn row(line: u64, cells: &[&str]) -> Result<(u64, Vec<String>), (u64, Flaw)> {
+    fn row(line: u64, cells: &[&str]) -> Result<(u64, Vec<String>), (u64, CsvError)> {
         Ok((line, cells.iter().map(|&cell| cell.to_owned()).collect()))
     }
 
     #[test]
-    fn records_are_cut_into_cells() {
+    fn rows_are_cut_into_cells() {
         assert_eq!(comma("a,b\n1, 2 \n"), [row(1, &["a", "b"]), row(2, &["1", "2"])]);
         assert_eq!(
             comma("a,,\r\n\r\n,\n#x\n\u{a0}é ,2\rz"),
@@ -335,20 +347,23 @@ mod tests {
         );
         assert_eq!(comma("\"a,\n\"\"b\"\"\" ,c\nd\n"), [row(1, &["a,\n\"b\"", "c"]), row(3, &["d"])]);
         assert_eq!(comma("a\"b,c\n"), [row(1, &["a\"b", "c"])]);
-        assert_eq!(comma("\"a\"b,c\nd"), [Err((1, Flaw::TextAfterQuote)), row(2, &["d"])]);
-        assert_eq!(comma("a\n\"b\nc"), [row(1, &["a"]), Err((2, Flaw::Unclosed))]);
+        assert_eq!(comma("\"a\"b,c\nd"), [Err((1, CsvError::TextAfterQuote)), row(2, &["d"])]);
+        assert_eq!(comma("a\n\"b\nc"), [row(1, &["a"]), Err((2, CsvError::UnclosedQuote))]);
         let blanks = rows(b"  a\t \"b c\"  d \n\n e", Delimiter::Whitespace, 1000);
         assert_eq!(blanks, [row(1, &["a", "b c", "d"]), row(3, &["e"])]);
-        assert_eq!(rows(b"\xff,1\nb", Delimiter::Character(b','), 9), [Err((1, Flaw::NotText(0xff))), row(2, &["b"])]);
+        assert_eq!(
+            rows(b"\xff,1\nb", Delimiter::Character(b','), 9),
+            [Err((1, CsvError::NotUtf8(0xff))), row(2, &["b"])]
+        );
         assert_eq!(comma(""), []);
     }
 
     #[test]
-    fn a_record_without_end_is_refused() {
+    fn a_row_without_end_is_refused() {
         let syntax = Syntax { delimiter: Delimiter::Whitespace, comment: None };
-        let mut records = Records::new(io::repeat(b'"'), syntax);
-        assert!(matches!(records.next().unwrap(), Some(Err((1, Flaw::TooLong)))));
-        assert!(records.next().unwrap().is_none());
+        let mut reader = CsvReader::new(io::repeat(b'"'), syntax);
+        assert!(matches!(reader.next().unwrap(), Some(Err((1, CsvError::TooLong)))));
+        assert!(reader.next().unwrap().is_none());
     }
 
     proptest! {

@@ -1,11 +1,11 @@
-//! Elapsed times, which know no date: `49:30:00`, `0 days 12:00:00.5`, `PT1H30M`.
+//! Elapsed times, without a date: `49:30:00`, `0 days 12:00:00.5`, `PT1H30M`.
 //!
 //! ```text
 //! time  = [sign] [days ("d" | "day" | "days") [","]] [sign] clock | "P".. as in ISO 8601 | "1h 30m" and the like
 //! clock = [days ":"] hours ":" minutes ":" seconds | hours ":" minutes
 //! ```
 //!
-//! The first part goes on beyond its usual end: 25 hours are a day and an hour.
+//! The first part has no upper limit: 25 hours are a day and an hour.
 
 use jiff::{Span, SpanRelativeTo};
 
@@ -14,15 +14,15 @@ const MINUTE: i128 = 60 * SECOND;
 const HOUR: i128 = 60 * MINUTE;
 const DAY: i128 = 24 * HOUR;
 
-/// Directives of a date, of which one at least stands in the format of a time stamp.
+/// Directives of a date; the format of a time stamp has at least one of them.
 const OF_DATES: &str = "YyCGdemBbhjDFxcsUVW";
 
-/// Nanoseconds of a time, written as archives do.
+/// Parses an elapsed time in any of these forms, in nanoseconds.
 pub(crate) fn elapsed(text: &str) -> Option<i64> {
     i64::try_from(clocked(text.trim()).or_else(|| spanned(text))?).ok()
 }
 
-/// Whether a time has two parts alone: hours and minutes, though they often are meant as minutes and seconds.
+/// Whether a time has only two parts: read as hours and minutes, it may be minutes and seconds.
 pub(crate) fn is_short(text: &str) -> bool {
     text.matches(':').count() == 1 && clocked(text.trim()).is_some()
 }
@@ -49,9 +49,9 @@ fn clocked(text: &str) -> Option<i128> {
     Some(sign.unwrap_or(1) * days * DAY + of_clock.unwrap_or(1) * clock)
 }
 
-/// As ISO 8601 writes durations, or in words, days of 24 hours.
+/// An ISO 8601 duration, or one in words; days have 24 hours.
 fn spanned(text: &str) -> Option<i128> {
-    // What has a clock has been read, or has none that can be.
+    // A text with a clock belongs to `clocked`.
     let span: Span = text.parse().ok().filter(|_| !text.contains(':'))?;
     Some(span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?.as_nanos())
 }
@@ -64,7 +64,7 @@ fn signed(text: &str) -> (Option<i128>, &str) {
     }
 }
 
-/// Of at most nine digits.
+/// A whole number of at most nine digits.
 fn whole(text: &str) -> Option<i128> {
     let is_whole = (1..=9).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_whole)
@@ -74,7 +74,7 @@ fn part(text: &str, end: i128) -> Option<i128> {
     whole(text).filter(|&number| number < end)
 }
 
-/// Nanoseconds of seconds, a minute of them at most if they are a part of one.
+/// Nanoseconds of decimal seconds, below 60 if they are the last part of a clock.
 fn fraction(text: &str, is_part: bool) -> Option<i128> {
     let (seconds, rest) = text.split_once(['.', ',']).unwrap_or((text, ""));
     let digits = rest.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("{rest:0<9}"))?;
@@ -82,12 +82,12 @@ fn fraction(text: &str, is_part: bool) -> Option<i128> {
     Some(seconds * SECOND + digits.get(..9)?.parse::<i128>().ok()?)
 }
 
-/// How elapsed times are written: a format of hours, minutes and seconds alone.
+/// A format of elapsed times: hours, minutes and seconds only.
 #[derive(Clone, Debug)]
-pub(crate) struct Format(Vec<Piece>);
+pub(crate) struct Format(Vec<Token>);
 
 #[derive(Clone, Debug)]
-enum Piece {
+enum Token {
     Text(String),
     Hours,
     Minutes,
@@ -95,50 +95,50 @@ enum Piece {
 }
 
 impl Format {
-    /// Reads a format; `None` if it says more than hours, minutes and seconds.
+    /// Parses a format; `None` if it has other directives.
     pub fn parse(format: &str) -> Option<Self> {
         let format = format.replace("%T", "%H:%M:%S").replace("%R", "%H:%M");
-        let mut pieces = Vec::new();
+        let mut tokens = Vec::new();
         let mut rest = format.as_str();
         while let Some(at) = rest.find('%') {
-            pieces.push(Piece::Text(rest[..at].to_owned()));
+            tokens.push(Token::Text(rest[..at].to_owned()));
             let directive = rest[at + 1..].trim_start_matches(|c: char| ".-_0".contains(c) || c.is_ascii_digit());
             rest = directive.get(1..)?;
             match directive.as_bytes()[0] {
-                b'H' | b'k' => pieces.push(Piece::Hours),
-                b'M' => pieces.push(Piece::Minutes),
-                b'S' => pieces.push(Piece::Seconds),
-                // Seconds are read with their fraction.
+                b'H' | b'k' => tokens.push(Token::Hours),
+                b'M' => tokens.push(Token::Minutes),
+                b'S' => tokens.push(Token::Seconds),
+                // `%S` reads the fraction too.
                 b'f' => {
                     let point =
-                        pieces.pop_if(|piece| matches!(piece, Piece::Text(text) if [".", ""].contains(&text.as_str())));
-                    point.filter(|_| matches!(pieces.last(), Some(Piece::Seconds)))?;
+                        tokens.pop_if(|token| matches!(token, Token::Text(text) if [".", ""].contains(&text.as_str())));
+                    point.filter(|_| matches!(tokens.last(), Some(Token::Seconds)))?;
                 }
                 _ => return None,
             }
         }
-        let is_any = !pieces.is_empty();
-        pieces.push(Piece::Text(rest.to_owned()));
-        is_any.then_some(Format(pieces))
+        let is_any = !tokens.is_empty();
+        tokens.push(Token::Text(rest.to_owned()));
+        is_any.then_some(Format(tokens))
     }
 
-    /// Nanoseconds of a time that is written so.
+    /// Parses a time in this format, in nanoseconds.
     pub fn read(&self, text: &str) -> Option<i64> {
         let (sign, mut rest) = signed(text.trim());
         let (mut nanoseconds, mut is_part) = (0, false);
-        for piece in &self.0 {
-            if let Piece::Text(text) = piece {
+        for token in &self.0 {
+            if let Token::Text(text) = token {
                 rest = rest.strip_prefix(text.as_str())?;
                 continue;
             }
-            let is_seconds = matches!(piece, Piece::Seconds);
+            let is_seconds = matches!(token, Token::Seconds);
             let is_of = |c: char| c.is_ascii_digit() || is_seconds && (c == '.' || c == ',');
             let (number, after) = rest.split_at(rest.find(|c| !is_of(c)).unwrap_or(rest.len()));
             rest = after;
-            nanoseconds += match piece {
-                Piece::Hours => whole(number)? * HOUR,
-                Piece::Minutes if is_part => part(number, 60)? * MINUTE,
-                Piece::Minutes => whole(number)? * MINUTE,
+            nanoseconds += match token {
+                Token::Hours => whole(number)? * HOUR,
+                Token::Minutes if is_part => part(number, 60)? * MINUTE,
+                Token::Minutes => whole(number)? * MINUTE,
                 _ => fraction(number, is_part)?,
             };
             is_part = true;
@@ -147,7 +147,7 @@ impl Format {
     }
 }
 
-/// Whether a format has a part of a date.
+/// Whether a format has a directive of a date.
 pub(crate) fn has_date(format: &str) -> bool {
     let directives = format.split('%').skip(1);
     let letters =

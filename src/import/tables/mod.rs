@@ -1,4 +1,4 @@
-//! Files of any format as tables: a header, then rows of cells.
+//! Source files of any format as tables: a header, then rows of cells.
 
 pub(crate) mod cell;
 pub(crate) mod batch;
@@ -8,4 +8,5 @@ pub(crate) mod csv;
 pub(crate) mod files;
 pub(crate) mod hdf5;
 pub(crate) mod parquet;
+pub(crate) mod text;
 pub(crate) mod source;

@@ -13,7 +13,7 @@
 
 use super::event::Event;
 use crate::import::rows::merge::Series;
-use crate::import::rows::places::Place;
+use crate::import::rows::source_lines::SourceLine;
 use crate::import::settings::Settings;
 use crate::import::settings::events::{EqualTimes, Shape};
 use crate::import::settings::table::Disorder;
@@ -74,7 +74,7 @@ impl Ties {
 struct Tie {
     moment: Moment,
     /// Where the samples stand.
-    samples: Vec<Place>,
+    samples: Vec<SourceLine>,
     /// The nearest other times at which a state was observed, before and after.
     nearest: [Option<Moment>; 2],
 }
@@ -94,7 +94,7 @@ pub(crate) struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// Places pulses before or behind the samples of their time.
+    /// SourceLines pulses before or behind the samples of their time.
     pub fn settle(mut self, counts: &mut Ties, problems: &mut Problems) {
         let mut is_in_order = None;
         for tie in self.ties() {
@@ -165,7 +165,7 @@ impl Record<'_> {
     }
 
     /// The times and places of rows with an observed state.
-    fn observed(&self) -> impl Iterator<Item = (Moment, Place)> {
+    fn observed(&self) -> impl Iterator<Item = (Moment, SourceLine)> {
         let (parts, states) = (self.rows.len(), self.settings.states().count());
         self.rows.iter().enumerate().flat_map(move |(part, series)| series.observed(part, parts, states))
     }
@@ -197,7 +197,12 @@ impl Record<'_> {
     ///
     /// # Errors
     /// Why nothing says so.
-    fn precedes(&self, (input, k): (usize, usize), sample: Place, is_in_order: bool) -> Result<bool, &'static str> {
+    fn precedes(
+        &self,
+        (input, k): (usize, usize),
+        sample: SourceLine,
+        is_in_order: bool,
+    ) -> Result<bool, &'static str> {
         let event = &self.events[input][k];
         let said = self.settings.at_equal_times;
         match said {
@@ -220,10 +225,10 @@ impl Record<'_> {
 
     /// Whether samples and events of each file stand in the order of time.
     fn is_in_order(&self) -> bool {
-        let mut events: Vec<(Place, Moment)> =
+        let mut events: Vec<(SourceLine, Moment)> =
             self.events.iter().flatten().filter_map(|event| Some((event.place?, event.moment))).collect();
         events.sort_unstable();
-        let follows = |earlier: (Place, Moment), later: (Place, Moment)| {
+        let follows = |earlier: (SourceLine, Moment), later: (SourceLine, Moment)| {
             earlier.0.file() != later.0.file() || earlier.1 <= later.1
         };
         events.windows(2).all(|pair| follows(pair[0], pair[1]))
@@ -237,7 +242,7 @@ impl Record<'_> {
 
     /// How many of the `brief` pulses came before each sample of a tie.
     fn order(&self, tie: &Tie, brief: &[(usize, usize)], is_in_order: bool) -> Result<Vec<usize>, &'static str> {
-        let behind = |&sample: &Place| {
+        let behind = |&sample: &SourceLine| {
             let precedes = |&pulse: &(usize, usize)| self.precedes(pulse, sample, is_in_order);
             let before: Result<Vec<bool>, _> = brief.iter().map(precedes).collect();
             Ok(before?.into_iter().filter(|&before| before).count())
@@ -245,7 +250,7 @@ impl Record<'_> {
         tie.samples.iter().map(behind).collect()
     }
 
-    /// Places the `brief` pulses of a tie so that each sample sees those that came before it; `behind` says how many these are.
+    /// SourceLines the `brief` pulses of a tie so that each sample sees those that came before it; `behind` says how many these are.
     fn place(
         &mut self,
         tie: &Tie,
@@ -280,10 +285,10 @@ impl Record<'_> {
             self.events[input][k].begins = self.time(begins);
             start = start.min(begins);
         }
-        let before: Vec<Place> =
+        let before: Vec<SourceLine> =
             tie.samples.iter().zip(behind).filter(|(_, count)| **count == 0).map(|(&place, _)| place).collect();
         for series in self.rows.iter_mut().filter(|_| is_split) {
-            for (moment, place) in series.moments.iter_mut().zip(series.places.iter()) {
+            for (moment, place) in series.moments.iter_mut().zip(series.lines.iter()) {
                 if *moment == tie.moment && before.contains(&place) {
                     *moment = start;
                 }

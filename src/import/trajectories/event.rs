@@ -1,6 +1,6 @@
 //! A dose, a feed or a switching.
 
-use crate::import::rows::places::Place;
+use crate::import::rows::source_lines::SourceLine;
 use crate::import::tables::clock::Moment;
 
 /// An event that acts in a trajectory, at a time in the dataset's unit.
@@ -12,7 +12,7 @@ pub(crate) struct Event {
     pub copies: u64,
     pub moment: Moment,
     /// Where its row stands, if that is a file of the table.
-    pub place: Option<Place>,
+    pub place: Option<SourceLine>,
     /// Where its pulse begins: at its time, or before it where the pulse ends there.
     pub begins: f64,
 }

@@ -18,18 +18,19 @@ use super::report::Counts;
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
 use crate::import::rows::columns::{EventColumns, TableColumns};
-use crate::import::rows::header_units::Units;
-use crate::import::rows::places::Place;
+use crate::import::rows::header_units::HeaderUnits;
 use crate::import::rows::row::RowReader;
-use crate::import::rows::store::{Store, Track};
-use crate::import::rows::unmet::Unmet;
+use crate::import::rows::source_lines::SourceLine;
+use crate::import::rows::store::{Store, StoredRecord};
+use crate::import::rows::unmet::UnmetValues;
 use crate::import::rows::unread_marks::UnreadMarks;
 use crate::import::settings::Settings;
 use crate::import::settings::events::{EventInput, Shape};
-use crate::import::tables::cell::Writing;
+use crate::import::tables::cell::Notation;
 use crate::import::tables::clock::{Clock, Moment};
+use crate::import::tables::csv::Syntax;
 use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Source, syntax};
+use crate::import::tables::source::Source;
 use crate::problems::{Kind, Problem, Problems, listing};
 use crate::progress::Interrupt;
 use crate::schema::Between;
@@ -43,13 +44,13 @@ const FALL: f64 = 1e-6;
 pub(crate) struct Events {
     store: Store,
     /// Values of the conditions of each input that no row has.
-    unmet: Vec<Unmet>,
+    unmet: Vec<UnmetValues>,
     unread: UnreadMarks,
 }
 
 impl Events {
     pub fn new(settings: &Settings) -> Self {
-        let unmet = settings.events.iter().map(|event| Unmet::new(&event.rows)).collect();
+        let unmet = settings.events.iter().map(|event| UnmetValues::new(&event.rows)).collect();
         Events { store: Store::new(settings.events.len(), 1), unmet, unread: UnreadMarks::default() }
     }
 
@@ -66,8 +67,8 @@ impl Events {
         let mut is_event = false;
         for (index, event) in &reader.columns.events {
             let columns = event.conditions.iter().map(|condition| condition.0);
-            self.unmet[*index].see(reader.row, columns, reader.writing);
-            if !event.conditions.iter().all(|(column, it)| reader.writing.meets(it, reader.row.cell(*column))) {
+            self.unmet[*index].see(reader.row, columns, reader.notation);
+            if !event.conditions.iter().all(|(column, it)| reader.notation.meets(it, reader.row.cell(*column))) {
                 continue;
             }
             is_event = true;
@@ -78,27 +79,27 @@ impl Events {
                 None => Some(0.0),
             };
             let time = reader.time(clock, problems);
-            let track = self.store.track(reader, problems);
+            let track = self.store.record(reader, problems);
             if let (Some(amount), Some(time), Some(track)) = (amount, time, track) {
-                self.store.push(track, *index, time, &[amount], Place::new(file, reader.row.line));
+                self.store.push(track, *index, time, &[amount], SourceLine::new(file, reader.row.line));
             }
         }
         is_event
     }
 
     /// The tracks that have events so far.
-    pub fn tracks(&self) -> &[Track] {
-        &self.store.tracks
+    pub fn tracks(&self) -> &[StoredRecord] {
+        &self.store.records
     }
 
     /// Reports a temporary file that could not be written.
     pub fn check(&mut self, problems: &mut Problems) {
-        self.store.check(problems);
+        self.store.finish(problems);
     }
 
     /// Whether the row's record has had an event.
     pub fn knows(&mut self, reader: &RowReader<'_>) -> bool {
-        self.store.known(reader, None).is_some()
+        self.store.find_row(reader, None).is_some()
     }
 
     /// Warns of what the conditions name and no row has, and of columns that are not read.
@@ -111,12 +112,12 @@ impl Events {
 
     /// Warns of events that act nowhere.
     pub fn unmatched(&self, store: &Store) -> Option<Problem> {
-        let environments: BTreeSet<&str> = store.tracks.iter().map(Track::environment).collect();
+        let environments: BTreeSet<&str> = store.records.iter().map(StoredRecord::environment).collect();
         let acts = |environment: &str, trajectory: &str| match trajectory.is_empty() {
             true => environments.contains(environment),
             false => store.find(environment, trajectory).is_some(),
         };
-        let tracks = self.store.tracks.iter().filter(|track| !acts(track.environment(), track.trajectory()));
+        let tracks = self.store.records.iter().filter(|track| !acts(track.environment(), track.trajectory()));
         let names: BTreeSet<String> = tracks
             .map(|track| match track.trajectory() {
                 "" => track.environment().to_owned(),
@@ -147,7 +148,7 @@ impl Events {
             for ((events, rows), input) in events.iter_mut().zip(self.store.rows(track)?).zip(&settings.events) {
                 events.extend(rows.moments.iter().enumerate().map(|(row, &moment)| {
                     let (time, amount, copies) = (time(moment), rows.states[row], rows.copies(row));
-                    let place = rows.places.get(row).filter(|_| input.file.is_none());
+                    let place = rows.lines.get(row).filter(|_| input.file.is_none());
                     Event { time, amount, copies, moment, place, begins: time }
                 }));
             }
@@ -201,11 +202,11 @@ impl EventFiles<'_> {
         let key = format!("import.events[{index}]");
         let name = event.file.clone()?;
         let file = SourceFile { path: directory.join(&name), name, environment: None, trajectory: None };
-        let syntax = syntax(event.delimiter.as_ref().unwrap_or(&table.delimiter), table.comment.as_deref())?;
+        let syntax = Syntax::parse(event.delimiter.as_ref().unwrap_or(&table.delimiter), table.comment.as_deref())?;
         let mut source = Source::open(&file, &format!("{key}.file"), syntax, problems)?;
-        let mut units = Units { source: &source, warnings, conversions: &mut counts.conversions, problems };
+        let mut units = HeaderUnits { source: &source, warnings, conversions: &mut counts.conversions, problems };
         let mut complete = true;
-        let mut find = |part: &str, name: &String, units: &mut Units<'_>| {
+        let mut find = |part: &str, name: &String, units: &mut HeaderUnits<'_>| {
             let column = source.column(&format!("{key}.{part}"), name, units.problems);
             complete &= column.is_some();
             column
@@ -222,10 +223,10 @@ impl EventFiles<'_> {
         }
         let columns =
             TableColumns { environment, trajectory, time, events: vec![(index, found)], ..Default::default() };
-        let writing = Writing::new(&table.decimal, &[]);
+        let notation = Notation::new(&table.decimal, &[]);
         let header = source.header.clone();
         let finished = source.rows(interrupt, problems, |row, problems| {
-            let reader = RowReader { file: &file, header: &header, row, columns: &columns, writing: &writing };
+            let reader = RowReader { file: &file, header: &header, row, columns: &columns, notation: &notation };
             events.take(settings, &reader, 0, clock, counts, problems);
         });
         file.parent(sha256_of_file(&file.path), problems).filter(|_| finished)

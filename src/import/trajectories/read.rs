@@ -12,21 +12,22 @@ use super::samples::Samples;
 use super::split_records::{Piece, Tracks};
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
-use crate::import::rows::bulk::Plain;
+use crate::import::rows::bulk::BulkReader;
 use crate::import::rows::columns::{ChannelNames, TableColumns};
 use crate::import::rows::petab;
-use crate::import::rows::places::Place;
 use crate::import::rows::row::RowReader;
+use crate::import::rows::source_lines::SourceLine;
 use crate::import::rows::store::Store;
-use crate::import::rows::unmet::Unmet;
+use crate::import::rows::unmet::UnmetValues;
 use crate::import::rows::unread_marks::UnreadMarks;
 use crate::import::settings::Settings;
 use crate::import::settings::table::Layout;
-use crate::import::tables::cell::Writing;
+use crate::import::tables::cell::Notation;
 use crate::import::tables::clock::Clock;
+use crate::import::tables::csv::Syntax;
 use crate::import::tables::files;
 use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Source, syntax};
+use crate::import::tables::source::Source;
 use crate::problems::shown;
 use crate::problems::{Kind, Problem, Problems};
 use crate::progress::Interrupt;
@@ -52,18 +53,18 @@ pub(crate) struct Trajectories {
 impl Trajectories {
     /// The id of the environment of a trajectory.
     pub fn environment(&self, piece: usize) -> &str {
-        self.store.tracks[self.pieces[piece].track].environment()
+        self.store.records[self.pieces[piece].track].environment()
     }
 
     /// The id of a trajectory.
     pub fn id(&self, piece: usize) -> Cow<'_, str> {
         let piece = &self.pieces[piece];
-        piece.id(&self.store.tracks[piece.track])
+        piece.id(&self.store.records[piece.track])
     }
 
     /// The trajectories of one environment after the other.
     pub fn environments(&self) -> Vec<Range<usize>> {
-        let environment = |piece: &Piece| self.store.tracks[piece.track].environment();
+        let environment = |piece: &Piece| self.store.records[piece.track].environment();
         let mut end = 0;
         let of_one = |pieces: &[Piece]| {
             let start = end;
@@ -111,9 +112,9 @@ pub(crate) fn read(
     problems: &mut Problems,
 ) -> Option<Trajectories> {
     let table = &settings.table;
-    let syntax = syntax(&table.delimiter, table.comment.as_deref())?;
+    let syntax = Syntax::parse(&table.delimiter, table.comment.as_deref())?;
     let files = files::find(directory, &table.file, "import.table.file", problems);
-    let writing = Writing::new(&table.decimal, &table.missing);
+    let notation = Notation::new(&table.decimal, &table.missing);
     let channels = settings.sampled().count();
     let (parts, width) = match table.layout {
         Layout::Wide => (1, channels),
@@ -121,7 +122,7 @@ pub(crate) fn read(
     };
     let mut reading = Reading {
         settings,
-        writing: &writing,
+        notation: &notation,
         clock: Clock::new(settings),
         names: ChannelNames::new(settings),
         store: Store::new(parts, width),
@@ -129,7 +130,7 @@ pub(crate) fn read(
         state: Vec::new(),
         counts: Counts::new(settings),
         filled: BTreeSet::new(),
-        unmet: Unmet::new(&table.rows),
+        unmet: UnmetValues::new(&table.rows),
         unread: UnreadMarks::default(),
     };
     let (mut complete, mut finished) = (!files.is_empty(), true);
@@ -159,9 +160,9 @@ pub(crate) fn read(
         Some(files) => parents.extend(files),
         None => complete = false,
     }
-    store.check(problems);
+    store.finish(problems);
     events.check(problems);
-    let lacks_rows = store.tracks.is_empty();
+    let lacks_rows = store.records.is_empty();
     if complete && finished && lacks_rows && problems.is_empty() {
         let problem =
             Problem::new(Kind::NoRows, "no row that `rows` keeps", "at least one row", "widen the conditions");
@@ -198,7 +199,7 @@ pub(crate) fn read(
     warnings.extend(counts.set_back());
     warnings.extend(events.unmatched(&store));
     store.forget_ids();
-    warnings.extend(petab::ignored(&filled, &files));
+    warnings.extend(petab::warnings(&filled, &files));
     if let Some(short) = clock.short() {
         let remedy = "it is read as hours and minutes; if it is not, set `import.table.time_format = \"%M:%S\"`";
         let problem = Problem::new(Kind::TimeStamp, shown(short), "hours, minutes and seconds", remedy);
@@ -211,7 +212,7 @@ pub(crate) fn read(
 /// All that outlasts one file.
 struct Reading<'a> {
     settings: &'a Settings,
-    writing: &'a Writing,
+    notation: &'a Notation,
     clock: Clock,
     names: ChannelNames,
     store: Store,
@@ -222,7 +223,7 @@ struct Reading<'a> {
     /// Columns of a PEtab problem that are not read and that rows fill in.
     filled: BTreeSet<String>,
     /// Values of the table's conditions that no row has.
-    unmet: Unmet,
+    unmet: UnmetValues,
     /// Columns that change what rows mean and are not read.
     unread: UnreadMarks,
 }
@@ -239,10 +240,10 @@ impl Reading<'_> {
         problems: &mut Problems,
     ) -> bool {
         let header = source.header.clone();
-        source.rows_together(interrupt, problems, |row, problems| {
-            let reader = RowReader { file, header: &header, row, columns, writing: self.writing };
-            let Reading { clock, writing, names, store, .. } = self;
-            let plain = Plain { clock, writing, names, store, file: index }.take(&reader);
+        source.rows_in_bulk(interrupt, problems, |row, problems| {
+            let reader = RowReader { file, header: &header, row, columns, notation: self.notation };
+            let Reading { clock, notation, names, store, .. } = self;
+            let plain = BulkReader { clock, notation, names, store, file: index }.take(&reader);
             self.counts.rows += plain.max(1) as u64;
             if plain == 0 {
                 self.row(index, &reader, problems);
@@ -254,9 +255,9 @@ impl Reading<'_> {
     /// Reads a row of whatever kind.
     fn row(&mut self, file: usize, reader: &RowReader<'_>, problems: &mut Problems) {
         let columns = reader.columns;
-        self.unmet.see(reader.row, columns.conditions.iter().map(|condition| condition.0), self.writing);
-        if !columns.of_resets.is_empty() && (self.store.known(reader, None).is_some() || self.events.knows(reader)) {
-            self.unread.later(reader, &columns.of_resets);
+        self.unmet.see(reader.row, columns.conditions.iter().map(|condition| condition.0), self.notation);
+        if !columns.of_resets.is_empty() && (self.store.find_row(reader, None).is_some() || self.events.knows(reader)) {
+            self.unread.reset(reader, &columns.of_resets);
         }
         if self.events.take(self.settings, reader, file, &mut self.clock, &mut self.counts, problems) {
             return;
@@ -273,11 +274,11 @@ impl Reading<'_> {
                 None => return,
             },
         };
-        if reader.is_event(problems) || reader.columns.petab.refuses(reader, &mut self.filled, problems) {
+        if reader.is_event(problems) || reader.is_refused_by_petab(&mut self.filled, problems) {
             return;
         }
         let time = reader.time(&mut self.clock, problems);
-        let place = Place::new(file, reader.row.line);
+        let place = SourceLine::new(file, reader.row.line);
         let usable = match layout {
             Layout::Wide => reader.state(&mut self.state, problems),
             Layout::Long => {
@@ -288,10 +289,10 @@ impl Reading<'_> {
         };
         let is_observed = self.state.iter().any(|value| !value.is_nan());
         self.unread.sample(reader, &columns.of_samples, is_observed);
-        let Some(track) = self.store.track(reader, problems) else { return };
+        let Some(track) = self.store.record(reader, problems) else { return };
         match time {
             Some(time) if usable => self.store.push(track, channel.unwrap_or(0), time, &self.state, place),
-            _ => self.store.tracks[track].broken = true,
+            _ => self.store.records[track].broken = true,
         }
     }
 }

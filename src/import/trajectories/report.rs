@@ -2,8 +2,9 @@
 
 use super::equal_times::{Named, Ties};
 use crate::dataset::Treatment;
-use crate::import::rows::header_units::Conversions;
-use crate::import::rows::merge::{Changes, SET_BACK};
+use crate::import::rows::header_units::ConvertedColumns;
+use crate::import::rows::merge::Changes;
+use crate::import::rows::set_back::SET_BACK;
 use crate::import::settings::Settings;
 use crate::problems::{Kind, Problem, many};
 
@@ -21,7 +22,7 @@ pub(crate) struct Counts {
     pub differing: Named,
     /// Trajectories in which values were merged over an hour that the clock seems to have shown twice.
     pub set_back: Named,
-    /// Places at which a trajectory was cut, and single samples that were left over.
+    /// SourceLines at which a trajectory was cut, and single samples that were left over.
     pub cuts: u64,
     pub single: u64,
     /// Samples beyond the observed states, left out, and those within without any, kept for their inputs.
@@ -38,7 +39,7 @@ pub(crate) struct Counts {
     /// Trajectories that begin at an event, before their first observed state.
     pub led: u64,
     /// Files in which a column was converted from one unit to another.
-    pub conversions: Conversions,
+    pub conversions: ConvertedColumns,
 }
 
 impl Counts {

@@ -8,7 +8,7 @@
 
 use super::report::Counts;
 use super::samples::Samples;
-use crate::import::rows::places::Place;
+use crate::import::rows::source_lines::SourceLine;
 use crate::import::settings::{Channel, Settings};
 use crate::problems::{Kind, Problem, shown};
 use crate::signals::Signal;
@@ -26,7 +26,7 @@ pub(crate) fn drive(
     events: impl FnOnce((f64, f64), &[f64]) -> Result<Vec<Signal>, Vec<Problem>>,
     whose: &str,
     counts: &mut Counts,
-) -> Result<Samples, Vec<(Problem, Option<Place>)>> {
+) -> Result<Samples, Vec<(Problem, Option<SourceLine>)>> {
     let (states, width) = (settings.states().count(), settings.sampled().count());
     let Samples { times, states: cells, places, .. } = &samples;
     if times.is_empty() || settings.inputs().next().is_none() {

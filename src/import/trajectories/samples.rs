@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::import::rows::places::Places;
+use crate::import::rows::source_lines::SourceLines;
 
 /// The samples of one track, in the units of the dataset.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,7 +14,7 @@ pub(crate) struct Samples {
     /// Inputs `[T, U]`, row-major.
     pub inputs: Vec<f64>,
     /// Where each sample stands `[T]`.
-    pub places: Places,
+    pub places: SourceLines,
 }
 
 impl Samples {
@@ -30,7 +30,7 @@ impl Samples {
     /// Some of the samples, of which it is not said where they stand.
     pub fn part(&self, samples: Range<usize>) -> Samples {
         let [times, states, inputs] = self.slices(samples).map(<[f64]>::to_vec);
-        Samples { times, states, inputs, places: Places::default() }
+        Samples { times, states, inputs, places: SourceLines::default() }
     }
 
     /// The samples at which a state was observed, where there are inputs that make samples of their own, and two such samples.

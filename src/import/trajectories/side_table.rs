@@ -6,11 +6,12 @@ use std::path::Path;
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
 use crate::expressions::Formula;
-use crate::import::rows::unmet::Unmet;
+use crate::import::rows::unmet::UnmetValues;
 use crate::import::settings::{Settings, SideTable};
-use crate::import::tables::cell::{Flaw, Writing};
+use crate::import::tables::cell::{CellError, Notation};
+use crate::import::tables::csv::Syntax;
 use crate::import::tables::files::SourceFile;
-use crate::import::tables::source::{Row, Source, syntax};
+use crate::import::tables::source::{Row, Source};
 use crate::problems::suggestion;
 use crate::problems::{Kind, Problem, Problems};
 use crate::problems::{listing, shown};
@@ -35,11 +36,11 @@ pub(crate) fn read(
     interrupt: &Interrupt,
     problems: &mut Problems,
 ) -> Option<Known> {
-    let syntax = syntax(&side.delimiter, None)?;
+    let syntax = Syntax::parse(&side.delimiter, None)?;
     let file =
         SourceFile { name: side.file.clone(), path: directory.join(&side.file), environment: None, trajectory: None };
     let mut source = Source::open(&file, "import.side_table.file", syntax, problems)?;
-    let writing = Writing::new(&side.decimal, &side.unknown);
+    let notation = Notation::new(&side.decimal, &side.unknown);
     let formulas: Vec<Option<Formula>> =
         settings.parameters.iter().map(|parameter| Formula::parse(&parameter.expression).ok()).collect();
     let mut positions = BTreeMap::new();
@@ -56,7 +57,7 @@ pub(crate) fn read(
         let column = source.column(&format!("import.side_table.rows.{name}"), name, problems);
         conditions.extend(column.map(|column| (column, condition)));
     }
-    let mut unmet = Unmet::new(&side.rows);
+    let mut unmet = UnmetValues::new(&side.rows);
     let key = source.column("import.side_table.key", &side.key, problems)?;
     let (header, path) = (source.header.clone(), file.path.clone());
 
@@ -64,8 +65,8 @@ pub(crate) fn read(
     let mut keys = BTreeSet::new();
     let mut parameters = BTreeMap::new();
     let finished = source.rows(interrupt, problems, |row, problems| {
-        unmet.see(row, conditions.iter().map(|condition| condition.0), &writing);
-        if !conditions.iter().all(|(column, condition)| writing.meets(condition, row.cell(*column))) {
+        unmet.see(row, conditions.iter().map(|condition| condition.0), &notation);
+        if !conditions.iter().all(|(column, condition)| notation.meets(condition, row.cell(*column))) {
             return;
         }
         let name = row.cell(key).text();
@@ -79,7 +80,7 @@ pub(crate) fn read(
             let remedy = "remove one of the two rows, choose one by `rows`, or correct `import.side_table.rename`";
             problems.push(at(Problem::new(Kind::DuplicateKey, found, "one row an environment", remedy)));
         }
-        let cells = Cells { writing: &writing, path: &path, header: &header, row, positions: &positions };
+        let cells = Cells { notation: &notation, path: &path, header: &header, row, positions: &positions };
         parameters.insert(environment, cells.parameters(&formulas, problems));
     });
 
@@ -138,7 +139,7 @@ fn unmatched(source: &Source, environments: &BTreeSet<&str>, lines: &BTreeMap<St
 }
 
 struct Cells<'a> {
-    writing: &'a Writing,
+    notation: &'a Notation,
     path: &'a Path,
     header: &'a [String],
     row: &'a Row<'a>,
@@ -173,11 +174,11 @@ impl Cells<'_> {
 
     fn value(&self, column: usize, problems: &mut Problems) -> Option<f64> {
         let cell = self.row.cell(column);
-        match self.writing.value(cell) {
+        match self.notation.value(cell) {
             Ok(value) => Some(value).filter(|value| !value.is_nan()),
             Err(flaw) => {
                 let mut problem = flaw.problem(cell);
-                if let Flaw::Missing | Flaw::Censored | Flaw::Text = flaw {
+                if let CellError::Missing | CellError::Censored | CellError::Text = flaw {
                     problem.remedy = "if it is unknown, add its spelling to `import.side_table.unknown`".to_owned();
                 }
                 problems.push(problem.file(self.path).line(self.row.line).column(column, &self.header[column]));

@@ -13,9 +13,10 @@ use super::events::{Events, idle, lead, signals};
 use super::report::Counts;
 use super::resample::drive;
 use super::samples::Samples;
-use crate::import::rows::merge::{Rules, Series, first_observed, gather, shown_twice};
-use crate::import::rows::places::Place;
-use crate::import::rows::store::{Store, Track, unusable};
+use crate::import::rows::merge::{MergeRules, Series, first_observed, merge};
+use crate::import::rows::set_back::shown_twice;
+use crate::import::rows::source_lines::SourceLine;
+use crate::import::rows::store::{Store, StoredRecord, unusable_temporary_file};
 use crate::import::settings::{Settings, Splits};
 use crate::import::tables::clock::{Clock, Moment};
 use crate::import::tables::files::SourceFile;
@@ -36,7 +37,7 @@ pub(crate) struct Piece {
     is_end: bool,
     pub samples: Range<usize>,
     /// Where its first sample stands.
-    pub first: Option<Place>,
+    pub first: Option<SourceLine>,
     /// SHA-256 of its times, states and inputs.
     pub digest: [u8; 32],
     /// Whether it has a complete sample that another follows, which a rollout starts from.
@@ -76,7 +77,7 @@ impl Piece {
     }
 
     /// The id of the trajectory, of the track that it is a piece of.
-    pub fn id<'a>(&self, track: &'a Track) -> Cow<'a, str> {
+    pub fn id<'a>(&self, track: &'a StoredRecord) -> Cow<'a, str> {
         let end = if self.is_end { LAST } else { "" };
         match (self.number, end) {
             (0, "") => track.trajectory().into(),
@@ -103,10 +104,10 @@ impl Tracks<'_> {
         let (disorder, duplicates) = (self.settings.table.disorder, self.settings.table.duplicates);
         let (clock, files) = (self.clock, self.files);
         let local = clock.reads_stamps() && self.settings.table.time_zone.is_some();
-        let rules = Rules { disorder, duplicates, whose, channels: &channels, clock, local, files };
+        let rules = MergeRules { disorder, duplicates, whose, channels: &channels, clock, local, files };
         let mut rows = store.rows(track)?;
         let first = first_observed(&rows, self.settings.states().count());
-        let track = &store.tracks[track];
+        let track = &store.records[track];
         let time = |moment| self.clock.time(moment, first.unwrap_or(moment));
         let mut events = self.events.of(self.settings, track.environment(), track.trajectory(), time)?;
         if let Some(first) = first {
@@ -115,7 +116,7 @@ impl Tracks<'_> {
             record.settle(&mut counts.ties, problems);
         }
         let events: Vec<Vec<Event>> = events.into_iter().map(together).collect();
-        let (series, changes) = gather(rows, &rules, &mut |problem| problems.push(problem));
+        let (series, changes) = merge(rows, &rules, &mut |problem| problems.push(problem));
         counts.changes.add(&changes);
         for &moment in &changes.differing {
             counts.differing.count(|| format!("time {} of {whose}", clock.shown(moment)));
@@ -152,9 +153,9 @@ impl Tracks<'_> {
     pub fn pieces(&self, store: &Store, counts: &mut Counts, problems: &mut Problems) -> Vec<Piece> {
         let Tracks { settings, files, .. } = *self;
         let whole = !problems.has(&[Kind::RaggedRow, Kind::InvalidId, Kind::UnknownChannel, Kind::InvalidText]);
-        let any_broken = !whole || store.tracks.iter().any(|track| track.broken);
-        let mut order: Vec<usize> = (0..store.tracks.len()).collect();
-        let ids = |i: usize| (store.tracks[i].environment(), store.tracks[i].trajectory());
+        let any_broken = !whole || store.records.iter().any(|track| track.broken);
+        let mut order: Vec<usize> = (0..store.records.len()).collect();
+        let ids = |i: usize| (store.records[i].environment(), store.records[i].trajectory());
         order.sort_by(|&a, &b| ids(a).cmp(&ids(b)));
         let mut pieces = Vec::with_capacity(order.len());
         for block in order.chunks(TRACKS) {
@@ -166,12 +167,12 @@ impl Tracks<'_> {
                     pieces.extend(made.pieces);
                 }),
                 Err(error) => {
-                    problems.push(unusable(&error));
+                    problems.push(unusable_temporary_file(&error));
                     break;
                 }
             }
         }
-        let track = |piece: &Piece| &store.tracks[piece.track];
+        let track = |piece: &Piece| &store.records[piece.track];
         for of_one in pieces.chunk_by_mut(|a, b| track(a).environment() == track(b).environment()) {
             of_one.sort_by_cached_key(|piece| piece.id(track(piece)).into_owned());
             for (first, second) in of_one.iter().zip(of_one.iter().skip(1)) {
@@ -199,7 +200,7 @@ impl Tracks<'_> {
     /// Makes the trajectories of one track.
     fn made(&self, store: &Store, position: usize) -> io::Result<Made> {
         let settings = self.settings;
-        let (table, track) = (&settings.table, &store.tracks[position]);
+        let (table, track) = (&settings.table, &store.records[position]);
         let whose = whose(track);
         let (mut problems, mut counts) = (Problems::default(), Counts::new(settings));
         let samples = self.gather(store, position, &whose, &mut counts, &mut problems)?;
@@ -241,13 +242,13 @@ struct Made {
 }
 
 /// Names a track in problems.
-fn whose(track: &Track) -> String {
+fn whose(track: &StoredRecord) -> String {
     format!("trajectory {} of environment {}", shown(track.trajectory()), shown(track.environment()))
 }
 
 /// The samples at times in the dataset's unit, which may be too coarse for them.
-fn timed(series: Series, first: Option<Moment>, rules: &Rules<'_>, problems: &mut Problems) -> Samples {
-    let Series { moments, states, places, .. } = series;
+fn timed(series: Series, first: Option<Moment>, rules: &MergeRules<'_>, problems: &mut Problems) -> Samples {
+    let Series { moments, states, lines: places, .. } = series;
     let time = |moment: Moment| rules.clock.time(moment, first.unwrap_or(moment));
     let collide = |pair: &[Moment]| pair[0] < pair[1] && time(pair[0]) >= time(pair[1]);
     if let Some(t) = moments.windows(2).position(collide) {

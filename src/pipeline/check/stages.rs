@@ -5,16 +5,15 @@ use std::collections::BTreeSet;
 
 use crate::checkpoint::MapKind;
 use crate::estimate;
-use crate::estimate::physics;
 use crate::estimate::physics::agreement::Quantities;
-use crate::estimate::{InitialState, MapChoice, Method};
+use crate::estimate::{InitialState, MapChoice, Method, PhysicsSettings};
 use crate::generate;
 use crate::import;
 use crate::import::Survey;
 use crate::pipeline::settings::Settings;
 use crate::problems::settings::{Problem, Problems};
 use crate::schema::{Quantity, Split, StateShape};
-use crate::systems::System;
+use crate::systems::{System, SystemSettings};
 use crate::train;
 use crate::train::{Contexts, GaussNewton};
 
@@ -97,13 +96,13 @@ impl Foreseen {
             return None;
         }
         let system = settings.find_system().ok()?;
-        let state = system.state_shape(settings.find_preset(system)?);
-        let values = settings.samples(system).saturating_sub(1) * state.size();
+        let state = system.state_shape(settings.find_preset(&system)?);
+        let values = settings.samples(&system).saturating_sub(1) * state.size();
         Some(Foreseen {
             quantities: Quantities {
                 time_unit: system.time_unit.to_owned(),
                 channels: system.channel_quantities(),
-                inputs: system.inputs.iter().map(|it| Quantity::new(it.name, it.unit, it.description)).collect(),
+                inputs: system.inputs.iter().map(|it| Quantity::new(&it.name, &it.unit, &it.description)).collect(),
                 parameters: system.parameter_quantities(),
             },
             training: settings
@@ -190,7 +189,7 @@ impl Foreseen {
                 if let Some(named) = estimate.physics.as_ref().and_then(|physics| physics.system.as_ref())
                     && let Ok(system) = named.find()
                 {
-                    self.suits_system(system, named, problems);
+                    self.suits_system(&system, named, problems);
                 }
             }
             Method::Physics => self.suits_equations(estimate, settings, problems),
@@ -200,11 +199,11 @@ impl Foreseen {
     fn suits_equations(&self, estimate: &estimate::Settings, settings: &Settings, problems: &mut Problems) {
         let physics = estimate.physics.clone().unwrap_or_default();
         let simulated = settings.generate.as_ref().map(|generate| &generate.system);
-        let Some(Ok(system)) = physics.system.as_ref().or(simulated).map(generate::SystemSettings::find) else {
+        let Some(Ok(system)) = physics.system.as_ref().or(simulated).map(SystemSettings::find) else {
             return;
         };
         if physics.system.is_none() {
-            let physics = physics::Settings { system: simulated.cloned(), ..physics.clone() };
+            let physics = PhysicsSettings { system: simulated.cloned(), ..physics.clone() };
             problems.0.extend(physics.validate().into_iter().map(|problem| {
                 let key = if problem.key == "system" {
                     "estimate.method".to_owned()
@@ -214,11 +213,11 @@ impl Foreseen {
                 Problem { key, ..problem }
             }));
         }
-        let estimated: Vec<&str> = system.parameters.iter().map(|it| it.name).collect();
+        let estimated: Vec<&str> = system.parameters.iter().map(|it| it.name.as_str()).collect();
         let estimated: Vec<&str> = estimated.into_iter().filter(|name| !physics.fixed.contains_key(*name)).collect();
         known_bounds(estimate, &estimated, problems);
-        for parameter in system.parameters.iter().filter(|parameter| estimated.contains(&parameter.name)) {
-            let Some(bounds) = estimate.bounds.get(parameter.name) else { continue };
+        for parameter in system.parameters.iter().filter(|parameter| estimated.contains(&parameter.name.as_str())) {
+            let Some(bounds) = estimate.bounds.get(&parameter.name) else { continue };
             let [min, max] = [bounds.min.unwrap_or(parameter.lower), bounds.max.unwrap_or(parameter.upper)];
             if min <= max && min.max(parameter.lower) >= max.min(parameter.upper) {
                 problems.add(
@@ -230,12 +229,12 @@ impl Foreseen {
             }
         }
         if let Some(named) = &physics.system {
-            self.suits_system(system, named, problems);
+            self.suits_system(&system, named, problems);
         }
     }
 
     /// States, inputs and units of equations against those of the dataset.
-    fn suits_system(&self, system: &System, named: &generate::SystemSettings, problems: &mut Problems) {
+    fn suits_system(&self, system: &System, named: &SystemSettings, problems: &mut Problems) {
         let disagreements = self.quantities.disagreements(system, named).into_iter();
         problems.0.extend(disagreements.map(|it| Problem { key: format!("estimate.physics.{}", it.key), ..it }));
     }

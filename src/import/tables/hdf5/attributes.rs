@@ -1,8 +1,8 @@
-//! What the attributes of a variable say of its values, by the conventions of netCDF.
+//! Attributes of a variable, by the conventions of netCDF.
 //!
-//! A stored number `q` is missing if it is `_FillValue`, one of `missing_value`, or outside `valid_range` (`valid_min`, `valid_max`); else it
-//! stands for `scale_factor q + add_offset`, in `units` (or `unit`). Limits that are no integers beside integers that are scaled are limits of what these
-//! stand for. `UNIT since DATE` makes times of numbers, of UTC if `DATE` does not say its zone.
+//! A stored number `q` is missing if it is `_FillValue`, one of `missing_value`, or outside `valid_range` (`valid_min`, `valid_max`); else its
+//! value is `scale_factor q + add_offset`, in `units` (or `unit`). Where integers are scaled and the limits are not integers, the limits apply
+//! to the values. `UNIT since DATE` makes the numbers times, in UTC if `DATE` has no zone.
 //!
 //! Source: NetCDF Users Guide, appendix A; CF Conventions 1.11, sections 3.1, 4.4 and 8.1.
 
@@ -17,11 +17,12 @@ use crate::dataset::Texts;
 use crate::import::tables::batch::{Column, Failure};
 use crate::problems::shown;
 
-/// Bytes of a text in an attribute at most, and values.
-const LONGEST_TEXT: usize = 256;
+/// Bytes of a text of fixed length at most, in an attribute or as a value.
+pub(crate) const LONGEST_TEXT: usize = 256;
+/// Values of an attribute at most.
 const MOST_VALUES: usize = 64;
 
-/// What netCDF writes where nothing was, by type.
+/// Default fill values of netCDF by type.
 const SHORT: f64 = -32_767.0;
 const INT: f64 = -2_147_483_647.0;
 const INT64: f64 = -9_223_372_036_854_775_806.0;
@@ -30,18 +31,18 @@ const UINT: f64 = 4_294_967_295.0;
 const UINT64: f64 = 18_446_744_073_709_551_614.0;
 const FLOAT: f64 = 9.969_209_968_386_869e36;
 
-/// What a variable says of itself.
+/// The unit and the coding of a variable.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attributes {
     pub unit: Option<String>,
     pub coding: Coding,
 }
 
-/// How stored numbers become values.
+/// How stored numbers encode values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Coding {
     missing: Vec<f64>,
-    /// Limits of stored numbers, or of what they stand for.
+    /// Limits of the stored numbers, or of the values.
     range: [f64; 2],
     range_is_of_values: bool,
     scale: f64,
@@ -57,8 +58,8 @@ impl Default for Coding {
 }
 
 impl Coding {
-    /// Whether stored numbers that are not missing are the values.
-    pub fn is_none(&self) -> bool {
+    /// Whether the values are the stored numbers, missing ones aside.
+    pub fn is_identity(&self) -> bool {
         self.scale == 1.0 && self.offset == 0.0 && self.since.is_none()
     }
 
@@ -71,10 +72,10 @@ impl Coding {
         self.scale * stored + self.offset
     }
 
-    /// The column that stored numbers stand for.
+    /// Decodes stored numbers.
     ///
     /// # Errors
-    /// If one is a time that is too far away.
+    /// If one is a time outside the representable range.
     pub fn column(&self, mut numbers: Vec<f64>) -> Result<Column, Failure> {
         if *self != Coding::default() {
             for number in &mut numbers {
@@ -100,10 +101,10 @@ struct Reader<'a> {
 /// Reads the attributes of a variable of numbers.
 ///
 /// # Errors
-/// What it is with, where that is not read.
+/// What the variable is, in words, if an attribute of it cannot be read.
 pub(crate) fn attributes(path: &Path, variable: &Dataset, kind: &TypeDescriptor) -> Result<Attributes, String> {
     let reader = Reader { path, variable, kind };
-    reader.refuse_what_is_not_read()?;
+    reader.refuse_unsigned()?;
     let unit = reader
         .text("units")?
         .or(reader.text("unit")?)
@@ -114,7 +115,7 @@ pub(crate) fn attributes(path: &Path, variable: &Dataset, kind: &TypeDescriptor)
     let (fill, mut missing) = (reader.numbers("_FillValue")?, reader.numbers("missing_value")?.unwrap_or_default());
     match fill {
         Some(fill) => missing.extend(fill),
-        None => missing.extend(reader.unwritten()),
+        None => missing.extend(reader.default_fill()),
     }
     let [scale, offset] = [reader.number("scale_factor")?, reader.number("add_offset")?];
     if let Some(scale) = scale.filter(|scale| !scale.is_finite() || *scale == 0.0) {
@@ -123,13 +124,14 @@ pub(crate) fn attributes(path: &Path, variable: &Dataset, kind: &TypeDescriptor)
     let is_scaled = scale.is_some() || offset.is_some();
     let (range, range_is_of_values) = reader.range(is_scaled)?;
     let (scale, offset) = (scale.unwrap_or(1.0), offset.unwrap_or(0.0));
-    // Times since a date need no unit any more.
+    // Times since a date have no unit of their own.
     let unit = unit.filter(|_| since.is_none());
     Ok(Attributes { unit, coding: Coding { missing, range, range_is_of_values, scale, offset, since } })
 }
 
 impl Reader<'_> {
-    fn refuse_what_is_not_read(&self) -> Result<(), String> {
+    /// Refuses an attribute `_Unsigned` that contradicts the sign of the stored integers.
+    fn refuse_unsigned(&self) -> Result<(), String> {
         let is_unsigned = match self.kind {
             TypeDescriptor::Integer(_) => Some("true"),
             TypeDescriptor::Unsigned(_) => Some("false"),
@@ -147,6 +149,7 @@ impl Reader<'_> {
         self.variable.attr(name).ok().filter(|attribute| attribute.size() > 0)
     }
 
+    /// The limits, and whether they apply to the values instead of the stored numbers.
     fn range(&self, is_scaled: bool) -> Result<([f64; 2], bool), String> {
         let mut range = Coding::default().range;
         match self.numbers("valid_range")?.as_deref() {
@@ -158,17 +161,17 @@ impl Reader<'_> {
         range[1] = range[1].min(self.number("valid_max")?.unwrap_or(f64::INFINITY));
         let is_integer =
             |kind: &TypeDescriptor| matches!(kind, TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_));
-        let is_of_numbers = |name: &&str| {
+        let is_not_integer = |name: &&str| {
             let kind = self.attribute(name).and_then(|it| it.dtype().ok()?.to_descriptor().ok());
             kind.is_some_and(|kind| !is_integer(&kind))
         };
         let is_of_values =
-            is_scaled && is_integer(self.kind) && ["valid_range", "valid_min", "valid_max"].iter().any(is_of_numbers);
+            is_scaled && is_integer(self.kind) && ["valid_range", "valid_min", "valid_max"].iter().any(is_not_integer);
         Ok((range, is_of_values))
     }
 
-    /// What stands where nothing was written, if it is as netCDF has it and no attribute says otherwise.
-    fn unwritten(&self) -> Option<f64> {
+    /// The fill value of the variable, if it is the default of netCDF for its type.
+    fn default_fill(&self) -> Option<f64> {
         let default = match self.kind {
             TypeDescriptor::Integer(IntSize::U2) => SHORT,
             TypeDescriptor::Integer(IntSize::U4) => INT,
@@ -191,7 +194,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Numbers as the variable's type has them.
+    /// The numbers of an attribute, rounded to single precision if the variable is.
     fn numbers(&self, name: &str) -> Result<Option<Vec<f64>>, String> {
         let Some(attribute) = self.attribute(name) else { return Ok(None) };
         let unread = || format!("with a `{name}` that is no number");
@@ -241,21 +244,21 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a variable only stands for an axis of others.
+/// Whether a variable of netCDF is a dimension without coordinates.
 pub(crate) fn is_bare_dimension(path: &Path, variable: &Dataset) -> bool {
     const NAME: &str = "This is a netCDF dimension but not a netCDF variable";
     let name = Reader { path, variable, kind: &TypeDescriptor::Boolean }.text("NAME");
     name.is_ok_and(|name| name.is_some_and(|name| name.starts_with(NAME)))
 }
 
-/// Whether a variable has the values of an axis of others.
+/// Whether a variable has the coordinates of a dimension.
 pub(crate) fn is_coordinate(path: &Path, variable: &Dataset) -> bool {
     let class = Reader { path, variable, kind: &TypeDescriptor::Boolean }.text("CLASS");
     class.is_ok_and(|class| class.is_some_and(|class| class == "DIMENSION_SCALE"))
 }
 
-/// What a variable of MATLAB is that holds no numbers as they are.
-pub(crate) fn of_matlab(path: &Path, variable: &Dataset) -> Option<String> {
+/// What a variable of MATLAB is, in words, if it does not hold plain numbers.
+pub(crate) fn matlab_class(path: &Path, variable: &Dataset) -> Option<String> {
     let reader = Reader { path, variable, kind: &TypeDescriptor::Boolean };
     let class = reader.text("MATLAB_class").ok()??;
     let holds_others = reader.attribute("MATLAB_object_decode").is_some() || ["char", "cell"].contains(&class.as_str());

@@ -1,4 +1,4 @@
-//! Units of times that count from a date: `hours since 2020-01-01 00:00:00`.
+//! Units of time since a date: `hours since 2020-01-01 00:00:00`.
 //!
 //! ```text
 //! unit = name " since " date [ ("T" | " ") clock ] [ zone ]      date = year "-" month "-" day      clock = hour [ ":" minute [ ":" second ] ]
@@ -13,28 +13,28 @@ use crate::problems::shown;
 use crate::units::Unit;
 
 const SECOND: f64 = 1e9;
-/// Nanoseconds of the longest unit of one length: a month and a year have several.
+/// Nanoseconds of the longest unit of a fixed length: months and years vary.
 const WEEK: f64 = 604_800.0 * SECOND;
 
-/// Calendars whose days since 1582 are ours.
+/// Calendars that agree with the Gregorian one since 1582.
 const CALENDARS: [&str; 3] = ["standard", "gregorian", "proleptic_gregorian"];
 /// The first day of the Gregorian calendar.
 const GREGORIAN: Date = Date::constant(1582, 10, 15);
 
-/// Counts times from a date.
+/// A unit of time and the date from which times count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Since {
-    /// Nanoseconds of the unit.
+    /// The unit in nanoseconds.
     unit: f64,
-    /// Nanoseconds from the beginning of 1970 (UTC) to the date.
+    /// The date in nanoseconds since 1970 (UTC).
     date: i128,
 }
 
 impl Since {
-    /// Reads a unit; `None` if it counts from no date.
+    /// Parses a unit; `None` if it has no date.
     ///
     /// # Errors
-    /// What it is in, if that is a calendar that is not read.
+    /// What a variable with this unit is, in words, if the calendar cannot be read.
     pub fn parse(unit: &str, calendar: Option<&str>) -> Result<Option<Self>, String> {
         let Some((unit, (day, date))) = parts(unit) else { return Ok(None) };
         let calendar = calendar.map(str::trim).unwrap_or(CALENDARS[0]).to_lowercase();
@@ -47,12 +47,15 @@ impl Since {
         Ok(Some(Since { unit, date }))
     }
 
-    /// Nanoseconds from the beginning of 1970 (UTC) to a time.
+    /// A time in nanoseconds since 1970 (UTC); `None` if it is NaN.
+    ///
+    /// # Errors
+    /// If it does not fit.
     pub fn instant(&self, number: f64) -> Result<Option<i64>, Failure> {
         if number.is_nan() {
             return Ok(None);
         }
-        // What is whole stays exact.
+        // The whole part stays exact.
         let (whole, part) = (number.trunc() as i128, (number.fract() * self.unit).round() as i128);
         let nanoseconds = whole.checked_mul(self.unit as i128).and_then(|whole| whole.checked_add(self.date + part));
         let instant = nanoseconds.and_then(|instant| i64::try_from(instant).ok());
@@ -60,7 +63,7 @@ impl Since {
     }
 }
 
-/// The unit in nanoseconds, and the date.
+/// The unit in nanoseconds, the day of the date, and the date in nanoseconds since 1970 (UTC).
 fn parts(unit: &str) -> Option<(f64, (Date, i128))> {
     let small = unit.to_lowercase();
     let (unit, date) = small.split_once(" since ")?;
@@ -68,7 +71,7 @@ fn parts(unit: &str) -> Option<(f64, (Date, i128))> {
     (1.0..=WEEK).contains(&nanoseconds).then_some((nanoseconds, instant(date.trim())?))
 }
 
-/// The day of a date, and nanoseconds from the beginning of 1970 (UTC) to it.
+/// The day of a date, and the date in nanoseconds since 1970 (UTC).
 fn instant(text: &str) -> Option<(Date, i128)> {
     let (date, rest) = text.split_at(text.find(['t', ' ']).unwrap_or(text.len()));
     let [year, month, day] = *date.split('-').collect::<Vec<_>>() else { return None };
@@ -81,7 +84,7 @@ fn instant(text: &str) -> Option<(Date, i128)> {
     Some((day, midnight + nanoseconds.round() as i128))
 }
 
-/// Seconds from midnight.
+/// Seconds since midnight.
 fn seconds(clock: &str) -> Option<f64> {
     if clock.is_empty() {
         return Some(0.0);
@@ -90,7 +93,7 @@ fn seconds(clock: &str) -> Option<f64> {
     (parts.len() <= 3).then(|| parts.iter().zip([3600.0, 60.0, 1.0]).map(|(part, scale)| part * scale).sum())
 }
 
-/// Seconds by which a zone is before UTC.
+/// Seconds by which a zone is ahead of UTC.
 fn offset(zone: &str) -> Option<f64> {
     if ["", "z", "utc", "gmt"].contains(&zone) {
         return Some(0.0);

@@ -1,4 +1,4 @@
-//! Values of a variable, some rows and samples at a time.
+//! Reads the values of a variable for a block of trajectories (rows) and samples.
 
 use std::ops::Range;
 
@@ -12,8 +12,7 @@ use hdf5_metno_sys::h5d::H5Dread;
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use ndarray::IxDyn;
 
-use super::LONGEST_TEXT;
-use super::attributes::Coding;
+use super::attributes::{Coding, LONGEST_TEXT};
 use crate::dataset::Texts;
 use crate::import::tables::batch::{Column, EXACT, Failure};
 
@@ -23,37 +22,37 @@ pub(crate) enum Axis {
     /// Trajectories.
     Rows,
     Samples,
-    /// Nothing: of the values along it, only these are read.
+    /// Something else: only this position is read.
     At(usize),
 }
 
-/// A variable, or what there is instead of one.
+/// The source of a column's values.
 pub(crate) enum Values {
     Numbers(Dataset, Vec<Axis>, Coding),
-    /// Of 64 bits, with a sign or without.
+    /// Integers of 64 bits, signed or not.
     Integers(Dataset, Vec<Axis>, Coding, bool),
-    /// Of one length each, in Unicode or not.
+    /// Texts of fixed length, Unicode or not.
     FixedTexts(Dataset, Vec<Axis>, bool),
     Texts(Texts, Vec<Axis>),
-    /// A part of each value.
+    /// A member of compound values.
     Member(Dataset, Vec<Axis>, Member),
-    /// The number of the trajectory.
+    /// The index of the trajectory.
     Index,
-    /// The same for all rows.
+    /// A constant.
     Same(String),
 }
 
-/// A part of the values of a variable.
+/// A member of the compound values of a variable.
 pub(crate) struct Member {
     pub name: String,
-    /// Numbers, texts of one length, or several of them.
+    /// Numbers, texts of fixed length, or an array of them.
     pub kind: TypeDescriptor,
-    /// Which of several.
+    /// Index in the array.
     pub at: usize,
 }
 
 impl Values {
-    /// Whether there is one of each trajectory.
+    /// Whether there is one value per trajectory.
     pub fn is_of_rows(&self) -> bool {
         match self {
             Values::Numbers(_, axes, _)
@@ -65,7 +64,10 @@ impl Values {
         }
     }
 
-    /// The values of these rows and samples, row after row.
+    /// The values of a block, row after row.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
     pub fn read(&mut self, rows: &Range<usize>, samples: &Range<usize>) -> Result<Column, Failure> {
         let all = rows.len() * samples.len();
         Ok(match self {
@@ -74,7 +76,7 @@ impl Values {
             }
             Values::Same(text) => Column::Texts(std::iter::repeat_n(Some(&text), all).collect()),
             Values::Numbers(variable, axes, coding) => coding.column(read(variable, axes, rows, samples)?)?,
-            Values::Integers(variable, axes, coding, _) if !coding.is_none() => {
+            Values::Integers(variable, axes, coding, _) if !coding.is_identity() => {
                 coding.column(read(variable, axes, rows, samples)?)?
             }
             Values::Integers(variable, axes, coding, true) => {
@@ -96,8 +98,8 @@ impl Values {
                 fixed_texts(texts.iter().map(FixedUnicode::as_bytes))?
             }
             Values::Texts(texts, axes) => {
-                let of_axis = axes.first().map_or(0..1, |axis| axis.range(rows, samples));
-                let read = texts.read(of_axis)?;
+                let range = axes.first().map_or(0..1, |axis| axis.range(rows, samples));
+                let read = texts.read(range)?;
                 let mut column = StringViewBuilder::new();
                 let texts = read.texts.iter().map(|text| {
                     let length = u32::try_from(text.len()).map_err(|error| error.to_string())?;
@@ -135,12 +137,12 @@ impl Member {
         rows: &Range<usize>,
         samples: &Range<usize>,
     ) -> Result<Column, Failure> {
-        let (kind, of_value) = match &self.kind {
+        let (kind, length) = match &self.kind {
             TypeDescriptor::FixedArray(kind, count) => (kind.as_ref(), *count),
             kind => (kind, 1),
         };
         let bytes = self.bytes(variable, axes, rows, samples).map_err(|error| error.to_string())?;
-        let parts = bytes.chunks_exact(kind.size().max(1)).skip(self.at).step_by(of_value.max(1));
+        let parts = bytes.chunks_exact(kind.size().max(1)).skip(self.at).step_by(length.max(1));
         let words = parts.clone().map(|part| part.first_chunk().copied().unwrap_or_default());
         Ok(match kind {
             TypeDescriptor::Integer(_) => {
@@ -156,7 +158,7 @@ impl Member {
         })
     }
 
-    /// The bytes of the part, value after value.
+    /// The bytes of the member, value after value.
     fn bytes(
         &self,
         variable: &Dataset,
@@ -171,8 +173,8 @@ impl Member {
         let count = selected.selection_size();
         let memory = Dataspace::try_new([count])?;
         let mut bytes = vec![0; count * kind.size().max(size)];
-        // SAFETY: variable, type and spaces are open and outlive the call, and the buffer holds as many values of the type as are selected. The
-        // type is of numbers and texts of one length: nothing that libhdf5 would reserve itself.
+        // SAFETY: the variable, type and dataspaces are open and outlive the call, and the buffer holds as many values of the type as are
+        // selected. The type has numbers and texts of fixed length only, so libhdf5 allocates nothing.
         let status = sync(|| unsafe {
             let (of_memory, of_file) = (memory.id(), selected.id());
             H5Dread(variable.id(), kind.id(), of_memory, of_file, H5P_DEFAULT, bytes.as_mut_ptr().cast())
@@ -181,7 +183,7 @@ impl Member {
     }
 }
 
-/// The values of these rows and samples, row after row.
+/// The values of a block, row after row.
 fn read<T: H5Type + Clone>(
     variable: &Dataset,
     axes: &[Axis],
@@ -196,7 +198,7 @@ fn read<T: H5Type + Clone>(
     Ok(spread(values, axes, rows.len(), samples.len()))
 }
 
-/// Where the values of these rows and samples stand in a variable.
+/// The selection of a block in a variable.
 fn slices(axes: &[Axis], rows: &Range<usize>, samples: &Range<usize>) -> Vec<SliceOrIndex> {
     axes.iter().map(|axis| SliceOrIndex::from(axis.range(rows, samples))).collect()
 }
@@ -207,11 +209,11 @@ fn fixed_texts<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Result<Column, Fail
     Ok(Column::Texts(texts.map(text).collect::<Result<_, _>>()?))
 }
 
-/// Values along `axes`, repeated for every row and sample.
+/// Broadcasts values along `axes` to every row and sample.
 fn spread<T: Clone>(values: Vec<T>, axes: &[Axis], rows: usize, samples: usize) -> Vec<T> {
     let all = rows * samples;
     match (axes.contains(&Axis::Rows), axes.contains(&Axis::Samples)) {
-        // As they stand, or sample after sample.
+        // Stored row after row, or sample after sample.
         (true, true) if axes.first() != Some(&Axis::Samples) => values,
         (true, true) => (0..rows).flat_map(|row| values.iter().skip(row).step_by(rows).cloned()).collect(),
         (false, true) => values.iter().cycle().take(all.min(rows * values.len())).cloned().collect(),

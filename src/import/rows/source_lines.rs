@@ -1,25 +1,59 @@
-//! Where rows stand, many of them in few numbers.
+//! Source lines of rows, run-length encoded: regularly spaced lines take a few numbers however many they are.
 
-/// Numbers of a run: see [`Runs`].
+/// A line of a source file; ordered by file, then by line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SourceLine(u64);
+
+/// Bits that hold the line number; the upper ones hold the file's.
+const LINE_BITS: u32 = 40;
+
+impl SourceLine {
+    pub fn new(file: usize, line: u64) -> Self {
+        SourceLine((file as u64) << LINE_BITS | line & ((1 << LINE_BITS) - 1))
+    }
+
+    /// The line that many lines further on in the same file.
+    pub fn after(self, lines: u64) -> Self {
+        SourceLine(self.0 + lines)
+    }
+
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    pub fn from_bits(bits: u64) -> Self {
+        SourceLine(bits)
+    }
+
+    pub fn file(self) -> usize {
+        (self.0 >> LINE_BITS) as usize
+    }
+
+    pub fn line(self) -> u64 {
+        self.0 & ((1 << LINE_BITS) - 1)
+    }
+}
+
+/// Words of 64 bits in a run: see [`Runs`].
 pub(crate) const RUN: usize = 2;
 
 const LOWER_HALF: u64 = u32::MAX as u64;
 
-/// Numbers as runs of equal steps: the first, then the step in the upper half and the count in the lower. Rows mostly stand line after
-/// line, or every so many lines; any two that increase make a run, so that a row in no order takes a single number still.
+/// Numbers as runs `[first, step << 32 | count]` of equal steps. The rows of a trajectory mostly stand on consecutive lines, or on every
+/// n-th; any two increasing numbers make a run, so irregular lines cost one word each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Runs(pub Vec<[u64; RUN]>);
 
-/// The places of the samples of a series, each to be found by its position.
+/// The source line of each sample of a series, found by the sample's position.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Places {
+pub(crate) struct SourceLines {
     runs: Runs,
-    /// How many places the runs hold up to the end of each.
+    /// Number of lines up to the end of each run.
     ends: Vec<usize>,
 }
 
 impl Runs {
-    /// Appends so many numbers from `first` on, each greater by one than that before.
+    /// Appends the `count` numbers `first`, `first + 1`, ..
     pub fn push(&mut self, first: u64, count: u64) {
         if let Some([start, rest]) = self.0.last_mut() {
             let (step, length) = (*rest >> 32, *rest & LOWER_HALF);
@@ -30,7 +64,7 @@ impl Runs {
                 return;
             }
         } else {
-            self.0.reserve_exact(1); // mostly the only one
+            self.0.reserve_exact(1); // most series have a single run
         }
         self.0.push([first, 1 << 32 | count]);
     }
@@ -46,14 +80,14 @@ fn number([start, rest]: [u64; RUN], i: u64) -> u64 {
     start.wrapping_add((rest >> 32).wrapping_mul(i))
 }
 
-impl Places {
+impl SourceLines {
     pub fn len(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    pub fn push(&mut self, place: Place) {
+    pub fn push(&mut self, line: SourceLine) {
         let end = self.len() + 1;
-        self.runs.push(place.bits(), 1);
+        self.runs.push(line.bits(), 1);
         self.ends.truncate(self.runs.0.len() - 1);
         self.ends.push(end);
     }
@@ -67,23 +101,23 @@ impl Places {
         self.runs.0.extend_from_slice(runs);
     }
 
-    /// The place at a position, if there is one.
-    pub fn get(&self, position: usize) -> Option<Place> {
+    /// The line of the sample at a position, if there is one.
+    pub fn get(&self, position: usize) -> Option<SourceLine> {
         let run = self.ends.partition_point(|&end| end <= position);
         let before = run.checked_sub(1).map_or(0, |before| self.ends[before]);
-        self.runs.0.get(run).map(|&run| Place::from_bits(number(run, (position - before) as u64)))
+        self.runs.0.get(run).map(|&run| SourceLine::from_bits(number(run, (position - before) as u64)))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = Place> {
-        let numbers = |&run: &[u64; RUN]| (0..run[1] & LOWER_HALF).map(move |i| Place::from_bits(number(run, i)));
+    pub fn iter(&self) -> impl Iterator<Item = SourceLine> {
+        let numbers = |&run: &[u64; RUN]| (0..run[1] & LOWER_HALF).map(move |i| SourceLine::from_bits(number(run, i)));
         self.runs.0.iter().flat_map(numbers)
     }
 }
 
-impl FromIterator<Place> for Places {
-    fn from_iter<I: IntoIterator<Item = Place>>(places: I) -> Self {
-        let mut all = Places::default();
-        places.into_iter().for_each(|place| all.push(place));
+impl FromIterator<SourceLine> for SourceLines {
+    fn from_iter<I: IntoIterator<Item = SourceLine>>(lines: I) -> Self {
+        let mut all = SourceLines::default();
+        lines.into_iter().for_each(|line| all.push(line));
         all
     }
 }
@@ -96,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn places_come_back_whatever_their_steps(
+        fn lines_come_back_whatever_their_steps(
             pushed in proptest::collection::vec((prop_oneof![0..9_u64, any::<u64>()], 1..4_u64), 0..40)
         ) {
             let mut runs = Runs::default();
@@ -104,19 +138,19 @@ mod tests {
             for (first, count) in pushed {
                 let first = first.min(u64::MAX - count);
                 runs.push(first, count);
-                expected.extend((first..first + count).map(Place::from_bits));
-                prop_assert_eq!(runs.last().map(Place::from_bits), expected.last().copied());
+                expected.extend((first..first + count).map(SourceLine::from_bits));
+                prop_assert_eq!(runs.last().map(SourceLine::from_bits), expected.last().copied());
             }
-            let one_by_one: Places = expected.iter().copied().collect();
-            let mut together = Places::default();
+            let one_by_one: SourceLines = expected.iter().copied().collect();
+            let mut together = SourceLines::default();
             let (half, rest) = runs.0.split_at(runs.0.len() / 2);
             together.append(half);
             together.append(rest);
-            for places in [one_by_one, together] {
-                prop_assert_eq!(places.iter().collect::<Vec<_>>(), expected.clone());
-                let found = (0..=expected.len()).map(|i| places.get(i));
+            for lines in [one_by_one, together] {
+                prop_assert_eq!(lines.iter().collect::<Vec<_>>(), expected.clone());
+                let found = (0..=expected.len()).map(|i| lines.get(i));
                 prop_assert!(found.eq(expected.iter().copied().map(Some).chain([None])));
-                prop_assert_eq!(places.len(), expected.len());
+                prop_assert_eq!(lines.len(), expected.len());
             }
         }
     }
@@ -131,39 +165,5 @@ mod tests {
         let mut runs = Runs::default();
         (0..9).for_each(|i| runs.push(5 + 3 * i, 1));
         assert_eq!(runs.0, [[5, 3 << 32 | 9]]);
-    }
-}
-
-/// A line of one of the files; orders as the files do, then as the lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Place(u64);
-
-/// Bits of a line's number; the others hold that of the file.
-pub(crate) const LINE_BITS: u32 = 40;
-
-impl Place {
-    pub fn new(file: usize, line: u64) -> Self {
-        Place((file as u64) << LINE_BITS | line & ((1 << LINE_BITS) - 1))
-    }
-
-    /// The line so many after it in its file.
-    pub fn after(self, lines: u64) -> Self {
-        Place(self.0 + lines)
-    }
-
-    pub fn bits(self) -> u64 {
-        self.0
-    }
-
-    pub fn from_bits(bits: u64) -> Self {
-        Place(bits)
-    }
-
-    pub fn file(self) -> usize {
-        (self.0 >> LINE_BITS) as usize
-    }
-
-    pub fn line(self) -> u64 {
-        self.0 & ((1 << LINE_BITS) - 1)
     }
 }

@@ -1,0 +1,69 @@
+//! The row that a fit of one environment makes.
+
+use nalgebra::DMatrix;
+
+use super::errors::FitErrors;
+use super::interval;
+use super::row::{Row, Status};
+use crate::estimate::bounds::Bounds;
+
+/// The fit of one environment, by either method, in the units and in the order of the table.
+pub(crate) struct EnvironmentFit<'a> {
+    pub environment: String,
+    pub status: Status,
+    pub reason: String,
+    /// `[d_xi]`; empty by known equations.
+    pub context: Vec<f64>,
+    /// Estimated parameters `[d_p]`.
+    pub values: &'a [f64],
+    /// Their covariance `[d_p, d_p]`.
+    pub covariance: &'a DMatrix<f64>,
+    /// True parameters `[d_p]` where they are known.
+    pub truth: &'a [Option<f64>],
+    /// `[d_p]`.
+    pub bounds: &'a [Bounds],
+    pub errors: FitErrors,
+    pub test_mse: Option<f64>,
+    pub points: usize,
+    pub degrees_of_freedom: f64,
+    pub iterations: usize,
+    pub in_hull: Option<bool>,
+}
+
+impl EnvironmentFit<'_> {
+    /// The row of the table, without Cramér-Rao bounds.
+    pub fn row(self) -> Row {
+        let (mut parameters, mut correlations) = interval::parameter_estimates(
+            self.values,
+            self.covariance,
+            self.degrees_of_freedom,
+            self.bounds,
+            self.truth,
+        );
+        if self.status.is_failure() {
+            // Standard errors hold at a minimum only: anything else must not look like one.
+            for it in &mut parameters {
+                (it.standard_error, it.lower, it.upper) = (f64::NAN, f64::NAN, f64::NAN);
+            }
+            correlations.fill(f64::NAN);
+        }
+        // Residuals are smaller than the noise, part of which the unknowns fit.
+        let free = (self.degrees_of_freedom / self.points as f64).sqrt();
+        Row {
+            environment: self.environment,
+            status: self.status,
+            reason: self.reason,
+            context: self.context,
+            parameters,
+            correlations,
+            noise: self.errors.by_channel.iter().map(|size| size / free).collect(),
+            trajectory_rmse: self.errors.rmse,
+            trajectory_mape: self.errors.mape,
+            test_mse: self.test_mse,
+            points: self.points,
+            degrees_of_freedom: self.degrees_of_freedom,
+            iterations: self.iterations,
+            in_hull: self.in_hull,
+        }
+    }
+}

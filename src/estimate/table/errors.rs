@@ -1,0 +1,120 @@
+//! Errors of fitted trajectories.
+//!
+//! Mean squared errors are over all channels, trajectories and samples but what is missing and the first sample of a trajectory, which
+//! is given. `MAPE(z, y) = mean over j with y_j != 0 of |z_j - y_j| / |y_j|`, in percent, of fitted values `z` and observed ones `y`.
+
+use crate::checkpoint::ChannelScale;
+use crate::engine::Batch;
+use crate::estimate::settings::Loss;
+use crate::least_squares::robust;
+use crate::schema::Trajectory;
+
+/// A running mean.
+#[derive(Default)]
+pub(super) struct Mean {
+    sum: f64,
+    pub count: usize,
+}
+
+impl Mean {
+    pub fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1;
+    }
+
+    /// None of no values.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+}
+
+/// Errors of the fitted trajectories of one environment, in the dataset's units.
+pub(crate) struct FitErrors {
+    /// Root mean squared error.
+    pub rmse: f64,
+    /// Mean absolute percentage error, in percent.
+    pub mape: f64,
+    /// Size of the errors of each channel `[C]`: their root mean square, or under Huber's loss a robust standard deviation.
+    pub by_channel: Vec<f64>,
+}
+
+impl FitErrors {
+    /// Errors of scaled `predictions` (one `[T - 1, C]` per trajectory) against scaled `trajectories`. `scales` has one entry per value of
+    /// a state: `channels` channels of equally many values.
+    pub fn of_predictions(
+        trajectories: &[Trajectory],
+        predictions: &[Vec<f64>],
+        scales: &[ChannelScale],
+        channels: usize,
+        loss: Loss,
+    ) -> Self {
+        let points = scales.len() / channels.max(1);
+        let cells = trajectories.iter().zip(predictions).flat_map(|(trajectory, prediction)| {
+            let observed = trajectory.states.get(scales.len()..).unwrap_or_default();
+            observed.iter().zip(prediction).enumerate().filter(|(_, (y, _))| !y.is_nan()).map(|(i, (y, z))| {
+                let value = i % scales.len();
+                (value / points, scales[value].unscaled(*y), scales[value].unscaled(*z))
+            })
+        });
+        FitErrors::of_cells(channels, loss, cells)
+    }
+
+    /// Errors over cells `(channel, observed, fitted)`.
+    pub fn of_cells(channels: usize, loss: Loss, cells: impl Iterator<Item = (usize, f64, f64)>) -> Self {
+        let mut sizes = vec![Vec::new(); channels];
+        let mut squares: Vec<Mean> = (0..channels).map(|_| Mean::default()).collect();
+        let mut relative = Mean::default();
+        for (channel, observed, fitted) in cells {
+            let error = fitted - observed;
+            squares[channel].add(error * error);
+            if loss == Loss::Huber {
+                sizes[channel].push(error.abs());
+            }
+            if observed != 0.0 {
+                relative.add(100.0 * (error / observed).abs());
+            }
+        }
+        let root = |mean: &Mean| mean.mean().unwrap_or(f64::NAN).sqrt();
+        let all =
+            squares.iter().fold(Mean::default(), |all, it| Mean { sum: all.sum + it.sum, count: all.count + it.count });
+        FitErrors {
+            rmse: root(&all),
+            mape: relative.mean().unwrap_or(f64::NAN),
+            by_channel: match loss {
+                Loss::Squares => squares.iter().map(root).collect(),
+                Loss::Huber => {
+                    sizes.into_iter().map(|sizes| robust::std_dev(sizes.into_iter()).unwrap_or(f64::NAN)).collect()
+                }
+            },
+        }
+    }
+}
+
+/// Running mean squared error, in the dataset's units.
+#[derive(Default)]
+pub(crate) struct SquaredError(Mean);
+
+impl SquaredError {
+    /// Adds the errors of scaled predictions at the targets of a batch that were observed.
+    pub fn add(&mut self, predictions: &[f64], batch: &Batch, scales: &[ChannelScale]) {
+        for (i, (z, y)) in predictions.iter().zip(&batch.targets).enumerate() {
+            if batch.mask[i] > 0.0 {
+                let error = (z - y) * scales[i % scales.len()].scale;
+                self.0.add(error * error);
+            }
+        }
+    }
+
+    pub fn add_value(&mut self, error: f64) {
+        self.0.add(error * error);
+    }
+
+    /// NaN where no error was added.
+    pub fn mean(&self) -> f64 {
+        self.0.mean().unwrap_or(f64::NAN)
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.count
+    }
+}

@@ -1,0 +1,42 @@
+//! Which system a section of a pipeline names or describes.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::builtin;
+use super::equations::Equations;
+use super::system::System;
+use crate::problems::settings::{Problem, Problems};
+
+/// Which system.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SystemSettings {
+    /// A built-in system by its name.
+    Named(String),
+    /// A system by its equations.
+    Equations(Box<Equations>),
+}
+
+impl SystemSettings {
+    /// The system that is named or described.
+    ///
+    /// # Errors
+    /// The name is unknown, or the equations are wrong; keys begin with `system`.
+    pub fn find(&self) -> Result<Arc<System>, Vec<Problem>> {
+        match self {
+            SystemSettings::Equations(equations) => equations.system().map_err(|mut problems| {
+                problems.iter_mut().for_each(|problem| problem.key = format!("system.{}", problem.key));
+                problems
+            }),
+            SystemSettings::Named(name) => builtin::find(name).ok_or_else(|| {
+                let known: Vec<&str> = builtin::all().iter().map(|system| system.name.as_str()).collect();
+                let mut problems = Problems::default();
+                problems.unknown("system", name, "system", &known);
+                problems.0
+            }),
+        }
+    }
+}
