@@ -1,8 +1,9 @@
-//! Units of measurement: what stands in headers and settings, and how one is converted into another.
+//! Units of measurement: parsing and conversion.
 //!
-//! A value `v` of a unit is `scale v + offset` in the SI base units; the exponents of `m kg s A K mol cd rad` are its dimension. Conversion
-//! from a to b is `(scale_a v + offset_a - offset_b) / scale_b`. Definitions: BIPM, The International System of Units (2019), and NIST SP
-//! 811 for the others. What is counted (`cells`, `animals`) has no dimension.
+//! A value `v` in a unit is `scale v + offset` in SI base units; its dimension is the exponents of `m kg s A K mol cd rad`. Conversion from a
+//! to b is `(scale_a v + offset_a - offset_b) / scale_b`. Counts (`cells`, `animals`) have no dimension.
+//!
+//! Source: BIPM, The International System of Units (2019); NIST SP 811 for units outside the SI.
 //!
 //! ```text
 //! unit   = [number] term { ("." | "*" | " " | "/" | "per") term }
@@ -11,7 +12,7 @@
 
 use std::f64::consts::PI;
 
-/// Base dimensions in the order of the exponents.
+/// Number of base dimensions.
 const DIMENSIONS: usize = 8;
 
 type Exponents = [i8; DIMENSIONS];
@@ -32,7 +33,7 @@ const ENERGY: Exponents = [2, 1, -2, 0, 0, 0, 0, 0];
 const POWER: Exponents = [2, 1, -3, 0, 0, 0, 0, 0];
 const VOLTAGE: Exponents = [2, 1, -3, -1, 0, 0, 0, 0];
 
-/// Unit names that take SI prefixes, with their scale.
+/// Names, scale and dimension of units that take SI prefixes.
 const PREFIXED: [(&[&str], f64, Exponents); 27] = [
     (&["m", "meter", "metre", "meters", "metres"], 1.0, LENGTH),
     (&["g", "gram", "grams"], 1e-3, MASS),
@@ -63,8 +64,8 @@ const PREFIXED: [(&[&str], f64, Exponents); 27] = [
     (&["M", "molar"], 1e3, [-3, 0, 0, 0, 0, 1, 0, 0]),
 ];
 
-/// Unit names that take none.
-const PLAIN: [(&[&str], f64, Exponents); 24] = [
+/// Names, scale and dimension of units without prefixes.
+const UNPREFIXED: [(&[&str], f64, Exponents); 24] = [
     (&["min", "mins", "minute", "minutes"], 60.0, TIME),
     (&["h", "hr", "hrs", "hour", "hours"], 3600.0, TIME),
     (&["d", "day", "days"], 86_400.0, TIME),
@@ -91,8 +92,8 @@ const PLAIN: [(&[&str], f64, Exponents); 24] = [
     (&["ppm"], 1e-6, NONE),
 ];
 
-/// What is only counted.
-const COUNTED: [&str; 18] = [
+/// Names of counts.
+const COUNTS: [&str; 18] = [
     "1",
     "count",
     "counts",
@@ -113,7 +114,7 @@ const COUNTED: [&str; 18] = [
     "items",
 ];
 
-/// Temperatures with a zero of their own, which stand alone: scale and offset in kelvin.
+/// Names, scale and offset in kelvin of temperature scales, which cannot be part of a compound unit.
 const TEMPERATURES: [(&[&str], f64, f64); 2] = [
     (
         &[
@@ -136,6 +137,7 @@ const TEMPERATURES: [(&[&str], f64, f64); 2] = [
     (&["degF", "°F", "℉", "fahrenheit", "Fahrenheit", "deg_F", "degreeF"], 5.0 / 9.0, 459.67 * 5.0 / 9.0),
 ];
 
+/// Prefixes and their factors.
 const PREFIXES: [(&str, f64); 27] = [
     ("da", 1e1),
     ("Q", 1e30),
@@ -166,7 +168,7 @@ const PREFIXES: [(&str, f64); 27] = [
     ("kilo", 1e3),
 ];
 
-/// A unit that is understood.
+/// A parsed unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Unit {
     scale: f64,
@@ -174,18 +176,18 @@ pub(crate) struct Unit {
     exponents: Exponents,
 }
 
-/// How values of one unit become values of another.
+/// The conversion of values from unit a to unit b.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Conversion {
-    /// `scale_a / scale_b`, or its inverse where that is the greater: the usual ratios are then whole numbers.
+    /// `scale_a / scale_b`, or its inverse if that is greater: usual ratios are then whole numbers, and exact.
     ratio: f64,
     divides: bool,
-    /// Added in the scale of a.
+    /// Added first, in units of a.
     shift: f64,
 }
 
 impl Unit {
-    /// Reads a unit; `None` if a part of it is not known.
+    /// Parses a unit; `None` if a part of it is unknown.
     pub fn parse(text: &str) -> Option<Unit> {
         let text = text.trim();
         if is_dash(text) {
@@ -199,33 +201,42 @@ impl Unit {
         (parser.rest.is_empty() && unit.scale.is_finite() && unit.scale > 0.0).then_some(unit)
     }
 
-    /// How values of this unit become values of `other`; `None` if they measure something else.
+    /// The conversion into `other`; `None` if the dimensions differ.
     pub fn to(self, other: Unit) -> Option<Conversion> {
         let shift = (self.offset - other.offset) / self.scale;
         let divides = self.scale < other.scale;
         let ratio = if divides { other.scale / self.scale } else { self.scale / other.scale };
-        // Powers of ten and of sixty are told apart from their neighbours by rounding alone.
+        // Ratios that differ from a whole number by rounding errors only are made exact.
         let ratio = if (ratio - ratio.round()).abs() < 1e-12 * ratio { ratio.round() } else { ratio };
         (self.exponents == other.exponents).then_some(Conversion { ratio, divides, shift })
     }
 }
 
 impl Conversion {
-    /// Of values that stay as they are.
+    /// The identity.
     pub const NONE: Conversion = Conversion { ratio: 1.0, divides: false, shift: 0.0 };
 
+    /// Converts a value.
     pub fn apply(self, value: f64) -> f64 {
         let shifted = value + self.shift;
         if self.divides { shifted / self.ratio } else { shifted * self.ratio }
     }
 }
 
-/// Whether a unit is a dash of any length, which says that there is none.
+/// Whether values in units `a` and `b` are the same numbers; `None` if one of the units is unknown.
+pub fn is_same_unit(a: &str, b: &str) -> Option<bool> {
+    if a.trim() == b.trim() {
+        return Some(true);
+    }
+    Some(Unit::parse(a)?.to(Unit::parse(b)?) == Some(Conversion::NONE))
+}
+
+/// Whether a unit is a dash of any kind, which stands for no unit.
 pub(crate) fn is_dash(text: &str) -> bool {
     matches!(text, "-" | "–" | "—" | "−")
 }
 
-/// A name of a column and the unit that stands in brackets after it: `time (d)`, `level [m]`.
+/// Splits a header into the column's name and the unit in brackets after it: `time (d)`, `level [m]`.
 pub(crate) fn split_header(header: &str) -> (&str, Option<&str>) {
     let header = header.trim();
     for (open, close) in [('(', ')'), ('[', ']')] {
@@ -321,7 +332,7 @@ impl Parser<'_> {
         named(name)
     }
 
-    /// The exponent after a term: 1 if there is none; `None` if it makes no sense.
+    /// The exponent after a term, 1 if there is none; `None` if it is not valid.
     fn exponent(&mut self) -> Option<i8> {
         let marked = self.take("**") || self.take("^");
         for (sign, power) in [("²", 2), ("³", 3)] {
@@ -340,7 +351,7 @@ impl Parser<'_> {
     }
 }
 
-/// `a b^exponent`, unless a dimension leaves its range or a temperature with a zero of its own is part of it.
+/// `a b^exponent`; `None` if an exponent overflows. Offsets do not occur: temperature scales are parsed on their own.
 fn combine(a: Unit, b: Unit, exponent: i8) -> Option<Unit> {
     let mut exponents = a.exponents;
     for (whole, part) in exponents.iter_mut().zip(b.exponents) {
@@ -349,15 +360,16 @@ fn combine(a: Unit, b: Unit, exponent: i8) -> Option<Unit> {
     Some(Unit { scale: a.scale * b.scale.powi(exponent.into()), offset: 0.0, exponents })
 }
 
+/// The unit of a name, with or without a prefix.
 fn named(name: &str) -> Option<Unit> {
     let known = |name: &str, table: &[(&[&str], f64, Exponents)]| {
         let entry = table.iter().find(|(names, ..)| names.contains(&name))?;
         Some(Unit { scale: entry.1, offset: 0.0, exponents: entry.2 })
     };
-    if COUNTED.contains(&name) {
+    if COUNTS.contains(&name) {
         return Some(Unit { scale: 1.0, offset: 0.0, exponents: NONE });
     }
-    known(name, &PLAIN).or_else(|| known(name, &PREFIXED)).or_else(|| {
+    known(name, &UNPREFIXED).or_else(|| known(name, &PREFIXED)).or_else(|| {
         PREFIXES.iter().find_map(|(prefix, factor)| {
             let unit = known(name.strip_prefix(prefix)?, &PREFIXED)?;
             Some(Unit { scale: unit.scale * factor, ..unit })
@@ -432,12 +444,4 @@ mod tests {
             let _ = split_header(&text);
         }
     }
-}
-
-/// Whether values of the units `a` and `b` are the same numbers; `None` if one of them is not known.
-pub fn is_same_unit(a: &str, b: &str) -> Option<bool> {
-    if a.trim() == b.trim() {
-        return Some(true);
-    }
-    Some(Unit::parse(a)?.to(Unit::parse(b)?) == Some(Conversion::NONE))
 }

@@ -242,7 +242,7 @@ fn trajectories_without_a_start_are_foreseen() {
     };
     let (checked, ran) = newton("train.gauss_newton.residual_limit=219");
     assert_eq!((checked.status.code(), ran.status.code()), (Some(2), Some(2)), "{}", stderr(&ran));
-    let key = "train.gauss_newton.residual_limit: found 219, and 220 residuals";
+    let key = "(train.gauss_newton.residual_limit): found 219, and 220 residuals";
     assert!(stderr(&checked).contains(key), "{}", stderr(&checked));
     assert!(stderr(&ran).contains("220 residuals"), "{}", stderr(&ran));
     let (checked, ran) = newton("train.gauss_newton.residual_limit=220");
@@ -487,8 +487,8 @@ fn engines_are_listed_with_those_that_the_build_is_without() {
 #[test]
 fn a_model_of_fields_is_not_for_states_without_space() {
     let said = complaints(&format!("{PIPELINE}\n[train]\nmodel = {{ kind = \"fno\" }}\n"), &[]);
-    let expected = "pairs.toml:19:9: train.model: found a model for fields in two dimensions, of at least two points each way, and a \
-                    dataset of states without space, expected one for it; choose another of `paramill list models`\n";
+    let expected = "pairs.toml:19:9 (train.model): found a model for fields in two dimensions, of at least two points each way, and a \
+                    dataset of states without space; expected one for it; choose another of `paramill list models`\n";
     assert!(said.contains(expected), "{said}");
 }
 
@@ -509,7 +509,7 @@ fn what_needs_libtorch_says_so_in_a_build_without() {
         let output = paramill(root.path(), arguments);
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        let (place, problem) = said.split_once(": train.model.kind: ").unwrap_or_else(|| panic!("{said}"));
+        let (place, problem) = said.split_once(" (train.model.kind): ").unwrap_or_else(|| panic!("{said}"));
         let place = place.strip_prefix(fields).unwrap().trim_start_matches(':');
         assert!(place.split(':').next().unwrap().parse::<usize>().unwrap() > line, "{said}");
         assert!(problem.contains("without libtorch") && problem.contains("`make build`"), "{said}");
@@ -524,6 +524,24 @@ fn what_needs_libtorch_says_so_in_a_build_without() {
         assert!(said.contains("was asked for, but this paramill was built without libtorch"), "{said}");
     }
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "only the pipeline file");
+}
+
+/// Where the tree is moved, the program finds the libtorch of the place that it was moved to.
+#[test]
+#[cfg_attr(not(feature = "torch"), ignore = "needs libtorch")]
+fn libtorch_is_found_where_the_tree_is_moved() {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = assert_cmd::cargo::cargo_bin("paramill");
+    let inside = program.strip_prefix(tree).expect("the target folder stands in the tree");
+    let root = tempfile::tempdir().unwrap();
+    let moved = root.path().join(inside);
+    fs::create_dir_all(moved.parent().unwrap()).unwrap();
+    fs::copy(&program, &moved).unwrap();
+    std::os::unix::fs::symlink(tree.join(".tools"), root.path().join(".tools")).unwrap();
+    let said = stdout(&Command::new("ldd").arg(&moved).output().unwrap());
+    let line = said.lines().find(|line| line.contains("libtorch_cpu.so")).unwrap_or_else(|| panic!("{said}"));
+    let place = line.split("=> ").nth(1).unwrap();
+    assert!(place.starts_with(root.path().to_str().unwrap()), "{line}");
 }
 
 /// No library that a machine might lack.

@@ -76,19 +76,8 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
     }
     let Checked { settings, archive, warnings, absent } = check_pipeline(path, arguments);
     let exit_code = if settings.is_empty() { 3 } else { 2 };
-    let lines = settings.iter().map(ToString::to_string).chain(archive.iter().map(ToString::to_string)).collect();
-    let of_archive = archive.iter().map(|problem| {
-        json!({
-            "file": problem.file,
-            "line": problem.line,
-            "column": problem.column.as_ref().map(|(number, _)| number),
-            "key": problem.setting,
-            "found": problem.found,
-            "expected": problem.expected,
-            "remedy": problem.remedy,
-        })
-    });
-    let problems = settings.iter().map(|problem| json!(problem)).chain(of_archive).collect();
+    let lines = settings.iter().chain(&archive).map(ToString::to_string).collect();
+    let problems = settings.iter().chain(&archive).map(|problem| json!(problem)).collect();
     let note = absent.map(|directory| format!("the archive {directory} is not here, and was not looked at"));
     let warnings = warnings.iter().map(ToString::to_string).collect();
     Finding { warnings, note, ..finding(exit_code, problems, lines) }

@@ -4,7 +4,7 @@ use super::arguments::Schema;
 use super::output::{print, table};
 use crate::atomic;
 use crate::pipeline::{Error, published};
-use crate::problems::nearest;
+use crate::problems::did_you_mean;
 
 pub fn schema(command: &Schema) -> Result<u8, Error> {
     let published = published();
@@ -29,10 +29,9 @@ pub fn schema(command: &Schema) -> Result<u8, Error> {
         }
         None => {
             let names: Vec<_> = published.iter().map(|schema| schema.name).collect();
-            let remedy = nearest(name, names.iter().copied())
-                .map_or("choose one of them".to_owned(), |name| format!("did you mean `{name}`?"));
+            let remedy = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| "choose one of them".to_owned());
             let expected = names.join(", ");
-            Err(Error::Usage(format!("found the schema name `{name}`, expected one of {expected}; {remedy}")))
+            Err(Error::Usage(format!("found the schema name `{name}`; expected one of {expected}; {remedy}")))
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::engine::ComputeError;
-use crate::problems::settings::Problem;
+use crate::problems::Problem;
 use crate::{checkpoint, dataset};
 
 /// Why there are no estimates, or no forecast.

@@ -37,5 +37,6 @@ pub use learned::support::Support;
 pub use run::run;
 pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Noise, PhysicsSettings, Settings};
 pub use table::evaluation::{Coverage, Evaluation};
+pub(crate) use table::output::repeated_column;
 pub use table::output::{Manifest, Outcome, read_rows, rows, verify};
 pub use table::row::{ParameterEstimate, Row, Status, statuses_in_words};

@@ -7,7 +7,7 @@ use super::functions;
 use super::functions::{BINARY, UNARY};
 use super::grammar::{Fault, Token, check, scan};
 use super::program::{Code, DEEPEST, Instruction};
-use crate::problems::settings::nearest;
+use crate::problems::{did_you_mean, one_of};
 
 /// How tightly operations hold their operands; `^` alone binds from right to left.
 const SUM: u8 = 1;
@@ -116,11 +116,9 @@ fn unknown(character: usize, name: &str, names: &[(&str, Instruction)]) -> Fault
         return Fault { character, found, expected: "`(`".to_owned(), remedy };
     }
     let known: Vec<&str> = names.iter().map(|name| name.0).collect();
-    let remedy = match nearest(name, &known) {
-        Some(nearest) => format!("did you mean `{nearest}`?"),
-        None => "name a state, a parameter or a constant".to_owned(),
-    };
-    Fault { character, found: format!("`{name}`"), expected: format!("one of {}", known.join(", ")), remedy }
+    let remedy = did_you_mean(name, known.iter().copied());
+    let remedy = remedy.unwrap_or_else(|| "name a state, a parameter or a constant".to_owned());
+    Fault { character, found: format!("`{name}`"), expected: one_of(&known), remedy }
 }
 
 #[cfg(test)]

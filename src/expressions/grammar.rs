@@ -11,7 +11,7 @@
 use super::functions;
 use super::functions::BINARY;
 use super::program::DEEPEST;
-use crate::problems::settings::nearest;
+use crate::problems::did_you_mean;
 
 /// Characters of an expression at most.
 const LONGEST: usize = 4000;
@@ -122,9 +122,9 @@ pub(crate) fn scan(text: &str) -> Result<Vec<(usize, Token)>, Fault> {
                     (_, false) => Token::Name(word),
                     (Some(function), true) => Token::Function(function),
                     (None, true) => {
-                        let remedy = match nearest(&word, &functions::names()) {
+                        let remedy = match did_you_mean(&word, functions::names()) {
                             _ if word == "log" => "`ln` is the natural logarithm, `log10` that of ten".to_owned(),
-                            Some(nearest) => format!("did you mean `{nearest}`?"),
+                            Some(remedy) => remedy,
                             None => "write `*` for products".to_owned(),
                         };
                         let expected = format!("one of the functions {}", functions::names().join(", "));

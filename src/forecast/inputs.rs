@@ -43,7 +43,7 @@ impl Signals {
     /// [`import::Error`] with every problem of the table, or of the arguments.
     pub fn read(path: &Path, known: &Known) -> Result<(Self, Vec<Problem>), import::Error> {
         let read_inputs::Signals { times, values, warnings } = known.read(path).map_err(|problems| {
-            let is_argument = |it: &Problem| it.kind == Kind::UnreadableFile || it.file.is_none();
+            let is_argument = |it: &Problem| it.kind == Kind::UnreadableFile || it.place.path().is_none();
             match problems.iter().all(is_argument) {
                 true => import::Error::Settings(problems),
                 false => import::Error::Data(problems),

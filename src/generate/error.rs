@@ -1,6 +1,6 @@
 //! Why nothing was generated.
 
-use crate::problems::settings::Problem;
+use crate::problems::Problem;
 
 use crate::schema::Split;
 use crate::{dataset, solve};

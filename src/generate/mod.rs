@@ -17,7 +17,7 @@ pub(crate) mod simulation;
 pub(crate) mod run;
 pub(crate) mod validate;
 
-pub use crate::problems::settings::Problem;
+pub use crate::problems::Problem;
 pub use crate::systems::Range;
 pub use error::Error;
 pub use observation::{Observation, PerChannel};

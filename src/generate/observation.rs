@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::problems::settings::Problems;
+use crate::problems::Problems;
 use crate::random::Stream;
 use crate::schema::Split;
 use crate::systems::System;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::environments::select;
 use super::observation::Observation;
 use super::samples::sample_count;
-use crate::problems::settings::Problem;
+use crate::problems::Problem;
 use crate::schema::Split;
 use crate::solve::{DOP853, DOPRI5, TSIT5, Tableau, Tolerance};
 use crate::systems::{Dynamics, Preset, Range, System, SystemSettings};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::environments::{partner, select};
 use super::samples::sample_count;
 use super::settings::{Environments, Settings, SplitSettings};
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::{Problem, Problems};
 use crate::schema::Split;
 use crate::solve::Tolerance;
 use crate::systems::{Dynamics, Parameter, Preset, Range, System};
@@ -24,8 +24,8 @@ impl Settings {
         let system = match self.find_system() {
             Ok(system) => system,
             Err(of_system) => {
-                problems.0.extend(of_system);
-                return problems.0;
+                problems.extend(of_system);
+                return problems.into_vec();
             }
         };
         if !system.inputs.is_empty() {
@@ -53,7 +53,7 @@ impl Settings {
         for (&split, settings) in &self.splits {
             self.check_split(&system, preset, split, settings, &mut problems);
         }
-        problems.0
+        problems.into_vec()
     }
 
     fn check_scalars(&self, problems: &mut Problems) {
@@ -178,7 +178,7 @@ impl Settings {
         if settings.limit == Some(0) {
             problems.add(format!("{key}.limit"), 0, "at least 1", "leave it out to keep every environment");
         }
-        let before = problems.0.len();
+        let before = problems.len();
         match (&settings.environments, preset) {
             (Environments::Explicit(list), _) => {
                 check_list(system, &format!("{key}.environments"), list, problems);
@@ -192,7 +192,7 @@ impl Settings {
             }
             _ => {}
         }
-        let are_known = problems.0.len() == before;
+        let are_known = problems.len() == before;
         if let Some(partner) = partner(split).filter(|_| are_known) {
             self.check_partner(system, preset, split, settings, partner, problems);
         }

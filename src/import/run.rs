@@ -28,7 +28,7 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
         return Err(Error::Interrupted { signal });
     }
     let mut loaded = loaded.map_err(|problems| {
-        let in_settings = problems.iter().all(|problem| problem.file.is_none());
+        let in_settings = problems.iter().all(|problem| problem.place.path().is_none());
         if in_settings { Error::Settings(problems) } else { Error::Data(problems) }
     })?;
     for warning in &loaded.warnings {

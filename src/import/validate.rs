@@ -1,11 +1,11 @@
-//! What can be wrong with the settings of an import before any file is opened.
+//! Checks the settings of an import before any file is opened.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
 use super::settings::events::Shape;
 use super::settings::table::{Layout, Table};
-use super::settings::{Role, Selection, Settings, Splits};
+use super::settings::{Role, Selection, Settings, SideTable, Splits};
 use super::tables::csv::Delimiter;
 use super::tables::files::{ids_in, is_pattern};
 use crate::dataset::RESERVED;
@@ -14,7 +14,7 @@ use crate::problems::{Kind, Problem, shown};
 use crate::units::Unit;
 
 impl Settings {
-    /// Every contradiction and impossible value in the settings themselves; opens no file.
+    /// Every impossible value and contradiction in the settings themselves; opens no file.
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut report = |key: String, found: String, expected: &str, remedy: &str| {
@@ -33,79 +33,83 @@ impl Settings {
             }
         }
 
-        files(&self.table, &mut report);
-        text("table", &self.table.delimiter, &self.table.decimal, &mut report);
+        table_files(&self.table, &mut report);
+        text_format("table", &self.table.delimiter, &self.table.decimal, &mut report);
         if let Some(side) = &self.side_table {
-            if is_pattern(&side.file) {
-                let remedy = "join the files into one";
-                report("side_table.file".into(), shown(&side.file), "the name of one file", remedy);
-            } else if !stays_inside(&side.file) {
-                let remedy = "put the folder into `import.directory`";
-                report("side_table.file".into(), shown(&side.file), "a path inside `import.directory`", remedy);
-            }
-            text("side_table", &side.delimiter, &side.decimal, &mut report);
+            side_table(side, &mut report);
         }
-        times(self, &mut report);
-        layout(&self.table, &mut report);
-
-        if self.states().next().is_none() {
-            let found = if self.channels.is_empty() { "none" } else { "none that is a state" };
-            report(
-                "channels".into(),
-                found.into(),
-                "at least one of `role = \"state\"`",
-                "add an `[[import.channels]]`",
-            );
-        }
-        for (index, channel) in self.channels.iter().enumerate() {
-            for (key, given) in [("between", channel.between.is_some()), ("extend", channel.extend)] {
-                if given && channel.role != Role::Input {
-                    let remedy = "set `role = \"input\"`, or remove it: states are never filled in";
-                    report(format!("channels[{index}].{key}"), "a value".into(), "none but for an input", remedy);
-                }
-            }
-            if let Some(stated) = &channel.column_unit {
-                conversion(format!("channels[{index}].column_unit"), stated, &channel.unit, &mut report);
-            }
-        }
+        times_and_comments(self, &mut report);
+        table_layout(&self.table, &mut report);
+        channels(self, &mut report);
         events(self, &mut report);
-        quantities(self, &mut report);
-        let mut columns = BTreeSet::new();
-        for (index, channel) in self.channels.iter().enumerate() {
-            if !columns.insert(channel.column.trim()) {
-                let found = format!("{} a second time", shown(&channel.column));
-                report(
-                    format!("channels[{index}].column"),
-                    found,
-                    "each column once",
-                    "remove one of the two channels",
-                );
-            }
-        }
-
-        for (index, parameter) in self.parameters.iter().enumerate() {
-            if let Err(fault) = Formula::parse(&parameter.expression) {
-                let found =
-                    format!("{} at character {} of {}", fault.found, fault.character, shown(&parameter.expression));
-                let remedy = format!("{}; a column whose name is not a plain word stands in braces", fault.remedy);
-                report(format!("parameters[{index}].expression"), found, &fault.expected, &remedy);
-            }
-        }
-        if self.side_table.is_none() && !self.parameters.is_empty() {
-            let remedy = "add `[import.side_table]`, or remove the parameters";
-            report("side_table".into(), "none".into(), "a side table to compute the parameters from", remedy);
-        }
-
+        names_and_units(self, &mut report);
+        repeated_columns(self, &mut report);
+        parameters(self, &mut report);
         splits(&self.splits, &mut report);
         problems
     }
 }
 
+fn side_table(side: &SideTable, report: &mut impl FnMut(String, String, &str, &str)) {
+    if is_pattern(&side.file) {
+        report("side_table.file".into(), shown(&side.file), "the name of one file", "join the files into one");
+    } else if !stays_inside(&side.file) {
+        let remedy = "put the folder into `import.directory`";
+        report("side_table.file".into(), shown(&side.file), "a path inside `import.directory`", remedy);
+    }
+    text_format("side_table", &side.delimiter, &side.decimal, report);
+}
+
+fn channels(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
+    if settings.states().next().is_none() {
+        let found = if settings.channels.is_empty() { "none" } else { "none that is a state" };
+        let expected = "at least one of `role = \"state\"`";
+        report("channels".into(), found.into(), expected, "add an `[[import.channels]]`");
+    }
+    for (index, channel) in settings.channels.iter().enumerate() {
+        for (key, given) in [("between", channel.between.is_some()), ("extend", channel.extend)] {
+            if given && channel.role != Role::Input {
+                let remedy = "set `role = \"input\"`, or remove it: states are never filled in";
+                report(format!("channels[{index}].{key}"), "a value".into(), "none but for an input", remedy);
+            }
+        }
+        if let Some(stated) = &channel.column_unit {
+            conversion(format!("channels[{index}].column_unit"), stated, &channel.unit, report);
+        }
+    }
+}
+
+fn repeated_columns(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
+    let mut columns = BTreeSet::new();
+    for (index, channel) in settings.channels.iter().enumerate() {
+        if !columns.insert(channel.column.trim()) {
+            let found = format!("{} a second time", shown(&channel.column));
+            let remedy = "remove one of the two channels";
+            report(format!("channels[{index}].column"), found, "each column once", remedy);
+        }
+    }
+}
+
+fn parameters(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
+    for (index, parameter) in settings.parameters.iter().enumerate() {
+        if let Err(fault) = Formula::parse(&parameter.expression) {
+            let found = format!("{} at character {} of {}", fault.found, fault.character, shown(&parameter.expression));
+            let remedy = format!("{}; a column whose name is not a plain word stands in braces", fault.remedy);
+            report(format!("parameters[{index}].expression"), found, &fault.expected, &remedy);
+        }
+    }
+    if settings.side_table.is_none() && !settings.parameters.is_empty() {
+        let remedy = "add `[import.side_table]`, or remove the parameters";
+        report("side_table".into(), "none".into(), "a side table to compute the parameters from", remedy);
+    }
+}
+
+/// Whether a path stays within its directory.
 fn stays_inside(file: &str) -> bool {
     !file.trim().is_empty() && Path::new(file).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-fn layout(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
+fn table_layout(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
     let long_only = [("channel", table.channel.is_some()), ("value", table.value.is_some())];
     for (key, given) in long_only {
         match (table.layout, given) {
@@ -121,7 +125,7 @@ fn layout(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
         }
     }
     if table.layout == Layout::Wide && !table.ignored_channels.is_empty() {
-        let remedy = "remove it: columns of a wide table that are no channel are ignored anyway";
+        let remedy = "remove it: other columns of a wide table are ignored anyway";
         report("table.ignored_channels".into(), "names of channels".into(), "none in a wide table", remedy);
     }
     let mut roles = BTreeSet::from([table.time.trim()]);
@@ -136,8 +140,8 @@ fn layout(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
     }
 }
 
-/// Files of the table, and the ids in their names.
-fn files(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
+/// The files of the table, and the ids in their names.
+fn table_files(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
     if table.file.0.is_empty() {
         report("table.file".into(), "none".into(), "at least one file", "name the files with the trajectories");
     }
@@ -162,8 +166,8 @@ fn files(table: &Table, report: &mut impl FnMut(String, String, &str, &str)) {
     }
 }
 
-/// How a file's text is cut into cells and numbers.
-fn text(key: &str, delimiter: &str, decimal: &str, report: &mut impl FnMut(String, String, &str, &str)) {
+/// The delimiter and the decimal mark of a file; `key` is its section.
+fn text_format(key: &str, delimiter: &str, decimal: &str, report: &mut impl FnMut(String, String, &str, &str)) {
     if Delimiter::parse(delimiter).is_none() {
         let expected = "one ASCII character that is no quote, letter, digit, `.`, `+` or `-`; or `whitespace`";
         let remedy = "write the character that separates cells";
@@ -173,12 +177,12 @@ fn text(key: &str, delimiter: &str, decimal: &str, report: &mut impl FnMut(Strin
         report(format!("{key}.decimal"), shown(decimal), "`.` or `,`", "write one of the two");
     } else if decimal == delimiter {
         let found = "a comma, which is the delimiter too";
-        let remedy = "correct the delimiter: such files mostly have `;`";
+        let remedy = "correct the delimiter: such files mostly use `;`";
         report(format!("{key}.decimal"), found.into(), "another character than the delimiter", remedy);
     }
 }
 
-fn times(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
+fn times_and_comments(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
     let table = &settings.table;
     if let Some(comment) = &table.comment {
         let is_mark = comment.len() == 1 && comment.bytes().all(|byte| byte.is_ascii_punctuation() && byte != b'"');
@@ -213,7 +217,7 @@ fn times(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str
     }
 }
 
-/// Whether values of the unit `from` become values of the unit `to`.
+/// Reports a unit `from` that cannot be converted into `to`.
 fn conversion(key: String, from: &str, to: &str, report: &mut impl FnMut(String, String, &str, &str)) {
     let known = |unit: &str| Unit::parse(unit);
     if from.trim() != to.trim() && known(from).and_then(|from| from.to(known(to)?)).is_none() {
@@ -231,7 +235,7 @@ fn events(settings: &Settings, report: &mut impl FnMut(String, String, &str, &st
         let only = |given: bool, wants: bool| (given != wants).then_some(if given { "a value" } else { "nothing" });
         if let Some(found) = only(event.column.is_some(), shape != Shape::Since) {
             let expected = "the column of the amounts for `cumulative` and `pulse`, and none for `since`";
-            say("column", found, expected, "name it, or remove it: `since` asks when, not how much");
+            say("column", found, expected, "name it, or remove it: `since` uses only the times of events");
         }
         if event.column.is_none() && event.column_unit.is_some() {
             say("column_unit", "a unit", "none without a column", "remove it");
@@ -262,7 +266,12 @@ fn events(settings: &Settings, report: &mut impl FnMut(String, String, &str, &st
                     ("time", event.time.is_some()),
                 ];
                 for (key, _) in of_file.iter().filter(|part| part.1) {
-                    say(key, "a value", "none without `file`", "remove it: rows of the table are read as it says");
+                    say(
+                        key,
+                        "a value",
+                        "none without `file`",
+                        "remove it: without `file`, rows are read as [import.table] says",
+                    );
                 }
             }
             Some(file) => {
@@ -289,7 +298,8 @@ fn events(settings: &Settings, report: &mut impl FnMut(String, String, &str, &st
     }
 }
 
-fn quantities(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
+/// Names and units of channels, events and parameters.
+fn names_and_units(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
     let channels = settings.channels.iter().map(|channel| (&channel.name, &channel.unit)).enumerate();
     let parameters = settings.parameters.iter().map(|parameter| (&parameter.name, &parameter.unit)).enumerate();
     let events = settings.events.iter().map(|event| (&event.name, &event.unit)).enumerate();
@@ -329,7 +339,7 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
         let Selection { fraction, last, .. } = selection;
         if selection.ways() > 1 {
             let found = "more than one of `trajectories`, `fraction` and `last`";
-            report(format!("splits.{key}"), found.into(), "one of them", "choose by id, by lot, or by time");
+            report(format!("splits.{key}"), found.into(), "one of them", "choose by id, at random, or by time");
         }
         if let Some(last) = last.filter(|last| !(*last > 0.0 && *last < 1.0)) {
             let remedy = "write the share to cut off, such as 0.25";
@@ -345,7 +355,7 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
                     "write the share to hold out, such as 0.2",
                 );
             }
-            if splits.seed.is_none() && !problems_already_named(&selections, key) {
+            if splits.seed.is_none() && !earlier_draws(&selections, key) {
                 report("splits.seed".into(), "none".into(), "a seed for the draws", "write any whole number");
             }
         }
@@ -355,7 +365,7 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
         report("splits.test.last".into(), "a second `last`".into(), "one: a trajectory has one end", remedy);
     }
     if splits.validation.is_empty() && !splits.estimates_all() {
-        let expected = "trajectories that choose the model: without them training cannot tell when it overfits";
+        let expected = "trajectories to select the model by: without them training cannot detect overfitting";
         let remedy = "name some under `trajectories`, or draw them with `fraction` and `import.splits.seed`";
         report("splits.validation".into(), "none".into(), expected, remedy);
     }
@@ -376,7 +386,7 @@ fn splits(splits: &Splits, report: &mut impl FnMut(String, String, &str, &str)) 
     }
 }
 
-/// Whether an earlier selection already draws by lot, so that the missing seed has been reported.
-fn problems_already_named(selections: &[(&str, &Selection)], key: &str) -> bool {
+/// Whether a selection before `key` draws at random too: then the missing seed has been reported.
+fn earlier_draws(selections: &[(&str, &Selection)], key: &str) -> bool {
     selections.iter().take_while(|(name, _)| *name != key).any(|(_, selection)| selection.fraction.is_some())
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::lines::Lines;
-use crate::problems::{Diagnostic, Place, nearest};
+use crate::problems::{Kind, Place, Problem, nearest};
 use crate::regular;
 
 /// Where a key and its value stand.
@@ -36,16 +36,10 @@ impl Document {
     ///
     /// # Errors
     /// The file cannot be read, is not UTF-8, or holds nothing. Syntax errors leave no tree either.
-    pub fn read(path: &Path) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
+    pub fn read(path: &Path) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
         let file = path.display().to_string();
         let whole = |found: String, expected: &str, remedy: String| {
-            vec![Diagnostic {
-                place: Place::File { file: file.clone() },
-                key: String::new(),
-                found,
-                expected: expected.to_owned(),
-                remedy,
-            }]
+            vec![Problem::new(Kind::Setting, found, expected, remedy).file(path)]
         };
         let expected = "a pipeline file (TOML)";
         if path.is_dir() {
@@ -67,13 +61,9 @@ impl Document {
         let text = std::str::from_utf8(&bytes).map_err(|error| {
             let start = error.valid_up_to();
             let before = String::from_utf8_lossy(&bytes[..start]);
-            vec![Diagnostic {
-                place: Lines::of(&before).position(&file, before.len()),
-                key: String::new(),
-                found: format!("the byte 0x{:02x}, which is not UTF-8", bytes[start]),
-                expected: "UTF-8 text".to_owned(),
-                remedy: "save the file as UTF-8".to_owned(),
-            }]
+            let found = format!("the byte 0x{:02x}, which is not UTF-8", bytes[start]);
+            let problem = Problem::new(Kind::InvalidText, found, "UTF-8 text", "save the file as UTF-8");
+            vec![problem.at(Lines::of(&before).position(&file, before.len()))]
         })?;
         let parsed = Document::parse(&file, text)?;
         if parsed.0.root.as_object().is_some_and(Map::is_empty) {
@@ -87,21 +77,20 @@ impl Document {
     ///
     /// # Errors
     /// Every syntax error.
-    pub fn parse(file: &str, text: &str) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
+    pub fn parse(file: &str, text: &str) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
         let (table, errors) = DeTable::parse_recoverable(text);
         let lines = Lines::of(text);
         if !errors.is_empty() {
-            let diagnostics = errors.iter().map(|error| Diagnostic {
-                place: lines.position(file, error.span().map_or(0, |span| span.start)),
-                key: String::new(),
-                found: format!("a syntax error ({})", one_line(error.message())),
-                expected: "TOML".to_owned(),
-                remedy: "correct the line; strings stand in quotation marks, as in name = \"value\"".to_owned(),
+            let problems = errors.iter().map(|error| {
+                let found = format!("a syntax error ({})", one_line(error.message()));
+                let remedy = "correct the line; strings stand in quotation marks, as in name = \"value\"";
+                let start = error.span().map_or(0, |span| span.start);
+                Problem::new(Kind::Setting, found, "TOML", remedy).at(lines.position(file, start))
             });
-            let mut diagnostics: Vec<_> = diagnostics.collect();
-            diagnostics.sort();
-            diagnostics.dedup();
-            return Err(diagnostics);
+            let mut problems: Vec<_> = problems.collect();
+            problems.sort();
+            problems.dedup();
+            return Err(problems);
         }
         let mut document =
             Document { file: file.to_owned(), root: Value::Null, said: BTreeMap::new(), refused: BTreeSet::new() };
@@ -116,13 +105,12 @@ impl Document {
     /// # Errors
     /// The argument has no `=`, its key is none, its value opens a string, list or table that it does not close, or
     /// the key leads through something that is not a table.
-    pub fn set(&mut self, index: usize, argument: &str) -> Result<Vec<Diagnostic>, Box<Diagnostic>> {
+    pub fn set(&mut self, index: usize, argument: &str) -> Result<Vec<Problem>, Box<Problem>> {
         let (typed, text) = argument.split_once('=').unwrap_or((argument, ""));
         let (typed, text) = (typed.trim(), text.trim());
-        let place = Place::Argument { index, key: typed.to_owned() };
+        let place = Place::Argument { index, flag: "--set", key: typed.to_owned() };
         let refuse = |found: String, expected: &str, remedy: String| {
-            let (key, expected) = (typed.to_owned(), expected.to_owned());
-            Box::new(Diagnostic { place: place.clone(), key, found, expected, remedy })
+            Box::new(Problem::new(Kind::Setting, found, expected, remedy).setting(typed).at(place.clone()))
         };
         if !argument.contains('=') {
             return Err(refuse("no value".into(), "KEY=VALUE", format!("write `--set {typed}=VALUE`")));
@@ -218,8 +206,14 @@ impl Document {
         }
     }
 
+    /// The problem of a setting, at the value that its key names.
+    pub fn placed(&self, problem: Problem) -> Problem {
+        let path = segments(&problem.key);
+        problem.setting(path.join(".")).at(self.value_place(&path))
+    }
+
     fn whole(&self) -> Place {
-        Place::File { file: self.file.clone() }
+        Place::file(&self.file)
     }
 
     fn nearest_said(&self, path: &[String]) -> Option<&Said> {
@@ -236,7 +230,7 @@ impl Document {
         path: &mut Vec<String>,
         table: &DeTable<'_>,
         locate: &mut dyn FnMut(Range<usize>) -> Place,
-        problems: &mut Vec<Diagnostic>,
+        problems: &mut Vec<Problem>,
     ) -> Value {
         let mut object = Map::new();
         for (key, value) in table {
@@ -255,7 +249,7 @@ impl Document {
         path: &mut Vec<String>,
         value: &DeValue<'_>,
         locate: &mut dyn FnMut(Range<usize>) -> Place,
-        problems: &mut Vec<Diagnostic>,
+        problems: &mut Vec<Problem>,
     ) -> Value {
         let (found, expected, remedy) = match value {
             DeValue::String(text) => return Value::String(text.clone().into_owned()),
@@ -284,19 +278,19 @@ impl Document {
                 (date.to_string(), "a string, a number, true or false, a list or a table", "put it in quotation marks")
             }
         };
-        problems.push(Diagnostic {
-            place: self.said.get(path).map_or_else(|| locate(0..0), |said| said.value.clone()),
-            key: path.join("."),
-            found,
-            expected: expected.to_owned(),
-            remedy: remedy.to_owned(),
-        });
+        let place = self.said.get(path).map_or_else(|| locate(0..0), |said| said.value.clone());
+        problems.push(Problem::new(Kind::Setting, found, expected, remedy).setting(path.join(".")).at(place));
         self.refused.insert(path.clone());
         Value::Null
     }
 }
 
-/// A value in words, as it stands in the "found" of a diagnostic.
+/// A dotted key, list positions in brackets or not, as a path.
+pub(crate) fn segments(key: &str) -> Vec<String> {
+    key.split(['.', '[', ']']).filter(|segment| !segment.is_empty()).map(str::to_owned).collect()
+}
+
+/// A value in words, as it stands in the "found" of a problem.
 pub fn describe(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),

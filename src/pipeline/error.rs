@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use super::stage::Stage;
 use crate::engine::ComputeError;
-use crate::problems::Diagnostic;
+use crate::problems::Problem;
 use crate::{checkpoint, dataset, estimate, generate, import, report, train};
 
 /// What stops a pipeline.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{}", listing(.0))]
-    Problems(Vec<Diagnostic>),
+    Problems(Vec<Problem>),
     #[error("{path}: {source}; check that the path is right and may be used")]
     Io { path: PathBuf, source: io::Error },
     #[error("{}: held by another run{}; wait for it, or stop it", path.display(), pid(*holder))]
@@ -230,8 +230,8 @@ impl From<checkpoint::Error> for Error {
     }
 }
 
-fn listing(problems: &[Diagnostic]) -> String {
-    problems.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("\n")
+fn listing(problems: &[Problem]) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
 }
 
 fn names(stages: &[Stage]) -> String {

@@ -1,6 +1,6 @@
-//! From a pipeline file to what it says should be there.
+//! Runs a pipeline file: reads and checks it, then makes what it asks for, stage by stage.
 //!
-//! A file becomes a [`Plan`] (every default filled in, every problem reported at once); the runner does the stages in
+//! A file becomes a [`Plan`], with every default filled in and every problem reported at once; the runner executes the stages in
 //! order and leaves out those whose products are up to date.
 //!
 //! ```text
@@ -13,26 +13,26 @@
 
 pub(crate) mod stage;
 pub(crate) mod error;
-pub(crate) mod lines;
 pub(crate) mod settings;
+pub(crate) mod name;
+pub(crate) mod lines;
 pub(crate) mod document;
 pub(crate) mod plan;
 pub(crate) mod check;
-pub(crate) mod system_file;
+pub(crate) mod load;
 pub(crate) mod fingerprint;
 pub(crate) mod record;
 pub(crate) mod executor;
-pub(crate) mod assemble;
-pub(crate) mod lock;
 pub(crate) mod decide;
+pub(crate) mod lock;
 pub(crate) mod runner;
-pub(crate) mod schemas;
+pub(crate) mod assemble;
 pub(crate) mod stages;
+pub(crate) mod schemas;
 
 pub use check::archive::{Checked, check};
-pub use decide::changes_since;
-
-pub use decide::{Action, Decision};
+pub use check::system_file::load_system;
+pub use decide::{Action, Decision, changes_since};
 pub use error::Error;
 pub use executor::{Context, Done, Executor, Product};
 pub use fingerprint::Ingredients;
@@ -44,4 +44,3 @@ pub use schemas::{Published, published};
 pub use settings::{ReportSettings, Settings};
 pub use stage::Stage;
 pub use stages::{Built, check_directory, directory_with_manifest, whole_tree};
-pub use system_file::load_system;

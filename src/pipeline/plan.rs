@@ -1,18 +1,13 @@
-//! A pipeline file, resolved: every default filled in, every problem found, every place named.
+//! A pipeline with every default filled in: what its stages are, what each is made from, and where products are written.
 
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::check::schema;
-use super::check::sections::{NAME_RULE, impossible_values, is_name};
-use super::document::{Document, whole_numbers};
+use super::document::Document;
 use super::settings::{ReportSettings, Settings};
 use super::stage::Stage;
-use super::system_file;
 use crate::estimate::Method;
-use crate::problems::{Diagnostic, Place};
 use crate::{estimate, generate, import, train};
 
 /// Where a run puts things; relative paths are relative to the current directory.
@@ -61,16 +56,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reads `file`, applies the `--set` arguments, and resolves it.
-    ///
-    /// # Errors
-    /// Every problem there is, in order of place.
-    pub fn load(file: &Path, arguments: &[String], locations: &Locations) -> Result<Self, Vec<Diagnostic>> {
-        let name = pipeline_name(file);
-        let (document, mut settings, problems) = read(file, arguments)?;
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+    /// The plan of a pipeline named `name` whose settings have no problem; `document` is the file that they were read from.
+    pub(super) fn resolve(
+        name: String,
+        document: Document,
+        mut settings: Settings,
+        locations: &Locations,
+    ) -> Option<Self> {
         if let Some(generate) = &mut settings.generate
             && let Ok(system) = generate.find_system()
         {
@@ -82,10 +74,10 @@ impl Plan {
         let (source, dataset) = match (settings.generate.clone(), settings.import.clone()) {
             (Some(generate), _) => (Source::Generate(Box::new(generate.clone())), generate.dataset),
             (None, Some(import)) => (Source::Import(Box::new(import.clone())), import.dataset),
-            (None, None) => return Err(missing_stages(&document)),
+            (None, None) => return None,
         };
         let workspace = locations.workspace.clone().unwrap_or_else(|| Path::new("runs").join(&name));
-        Ok(Plan {
+        Some(Plan {
             name,
             description: settings.description.clone(),
             seed: settings.seed,
@@ -187,120 +179,10 @@ impl Plan {
     }
 }
 
-static SCHEMA: LazyLock<(Value, jsonschema::Validator)> = LazyLock::new(|| {
-    let schema = schemars::schema_for!(Settings).to_value();
-    let validator = jsonschema::validator_for(&schema).expect("schemars writes valid schemas");
-    (schema, validator)
-});
-
-/// The settings in `file` after the `--set` arguments, and what is wrong with them though they can be read.
-///
-/// # Errors
-/// Every problem there is, in order of place, if there are settings that cannot be read.
-#[allow(clippy::type_complexity)]
-pub(crate) fn read(
-    file: &Path,
-    arguments: &[String],
-) -> Result<(Document, Settings, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let (mut document, mut problems) = Document::read(file)?;
-    problems.extend(system_file::embed(&mut document, file)?);
-    for (index, argument) in arguments.iter().enumerate() {
-        match document.set(index, argument) {
-            Ok(more) => problems.extend(more),
-            Err(problem) => problems.push(*problem),
-        }
-    }
-    problems.extend(system_file::embed(&mut document, file)?);
-    let (schema, validator) = &*SCHEMA;
-    problems.extend(schema::differences(&document, schema, validator));
-    problems.extend(missing_stages(&document));
-    if problems.is_empty() {
-        match serde_json::from_value::<Settings>(whole_numbers(document.root())) {
-            Ok(settings) => {
-                let mut problems = impossible_values(&document, &settings);
-                problems.extend(name_problem(file));
-                problems.sort();
-                problems.dedup();
-                return Ok((document, settings, problems));
-            }
-            Err(error) => problems.push(Diagnostic {
-                place: Place::File { file: document.file().to_owned() },
-                key: String::new(),
-                found: format!("a value that cannot be ({error})"),
-                expected: "what `paramill schema pipeline` says".to_owned(),
-                remedy: "correct the value".to_owned(),
-            }),
-        }
-    }
-    problems.extend(name_problem(file));
-    problems.sort();
-    problems.dedup();
-    Err(problems)
-}
-
-/// Sections that need one another, as far as the file's own top-level keys tell.
-fn missing_stages(document: &Document) -> Vec<Diagnostic> {
-    let has = |stage: Stage| document.root().get(stage.name()).is_some();
-    let mut problems = Vec::new();
-    let mut push = |path: &[String], found: String, expected: &str, remedy: &str| {
-        problems.push(Diagnostic {
-            place: document.key_place(path),
-            key: path.join("."),
-            found,
-            expected: expected.to_owned(),
-            remedy: remedy.to_owned(),
-        });
-    };
-    match (has(Stage::Generate), has(Stage::Import)) {
-        (false, false) => push(
-            &[],
-            "neither [generate] nor [import]".to_owned(),
-            "one of them: a pipeline begins with its dataset",
-            "add a [generate] section, or an [import] section for archives",
-        ),
-        (true, true) => push(
-            &["import".to_owned()],
-            "[import] beside [generate]".to_owned(),
-            "one of them: a pipeline has one dataset",
-            "remove one of the two sections",
-        ),
-        _ => {}
-    }
-    let needs = [(Stage::Map, Stage::Train), (Stage::Estimate, Stage::Map), (Stage::Report, Stage::Estimate)];
-    let method = document.root().pointer("/estimate/method").and_then(Value::as_str);
-    for (stage, needed) in needs {
-        let needs_none = stage == Stage::Estimate && method == Some("physics");
-        if has(stage) && !has(needed) && !needs_none {
-            push(
-                &[stage.name().to_owned()],
-                format!("[{stage}] without [{needed}]"),
-                &format!("[{needed}] before it"),
-                &format!("add [{needed}] (it may be empty: every key has a default), or remove [{stage}]"),
-            );
-        }
-    }
-    problems
-}
-
 /// `key = 0.000000001` as `key = 1e-9`.
 fn readable_number(line: &str) -> String {
     match line.split_once(" = ").and_then(|(key, value)| Some((key, value.parse::<f64>().ok()?))) {
         Some((key, value)) if value != 0.0 && value.abs() < 1e-3 => format!("{key} = {value:e}"),
         _ => line.to_owned(),
     }
-}
-
-fn pipeline_name(file: &Path) -> String {
-    file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-fn name_problem(file: &Path) -> Option<Diagnostic> {
-    let name = pipeline_name(file);
-    (!is_name(&name)).then(|| Diagnostic {
-        place: Place::File { file: file.display().to_string() },
-        key: String::new(),
-        found: format!("the name \"{name}\""),
-        expected: NAME_RULE.to_owned(),
-        remedy: "rename the file: the run's directory is named after it".to_owned(),
-    })
 }

@@ -1,13 +1,16 @@
 //! What is wrong with what a user gave: where, what was found, what was expected, and what to do.
 
-mod diagnostic;
-mod problem;
 mod words;
 mod names;
-pub mod settings;
+mod kind;
+mod place;
+mod problem;
+mod collector;
 
-pub use diagnostic::{Diagnostic, Place};
-pub(crate) use names::{nearest, suggestion};
-pub(crate) use problem::Problems;
-pub use problem::{Kind, LISTED, Problem};
-pub(crate) use words::{listing, many, shown};
+pub use collector::LISTED;
+pub(crate) use collector::Problems;
+pub use kind::Kind;
+pub(crate) use names::{did_you_mean, nearest, suggestion};
+pub use place::{Column, Place};
+pub use problem::Problem;
+pub(crate) use words::{form_of, listing, many, one_of, shown};

@@ -1,10 +1,26 @@
 //! Lists, counts and cells in words.
 
+/// `1 row`, `2 rows`, `0 entries`.
 pub(crate) fn many(count: u64, what: &str) -> String {
-    match (count, what.strip_suffix('y')) {
-        (1, _) => format!("1 {what}"),
-        (_, Some(stem)) => format!("{count} {stem}ies"),
-        _ => format!("{count} {what}s"),
+    format!("{count} {}", form_of(count, what))
+}
+
+/// The form of a noun that goes with a count: `row` or `rows`, `entry` or `entries`.
+pub(crate) fn form_of(count: u64, noun: &str) -> String {
+    match (count, noun.strip_suffix('y')) {
+        (1, _) => noun.to_owned(),
+        (_, Some(stem)) => format!("{stem}ies"),
+        _ => format!("{noun}s"),
+    }
+}
+
+/// All names: `a`, or `one of a, b or c`.
+pub(crate) fn one_of<S: AsRef<str>>(names: &[S]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.as_slice() {
+        [] => "none".to_owned(),
+        [name] => (*name).to_owned(),
+        [head @ .., last] => format!("one of {} or {last}", head.join(", ")),
     }
 }
 

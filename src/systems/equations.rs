@@ -19,7 +19,7 @@ use crate::expressions::Dual;
 use crate::expressions::compile;
 use crate::expressions::grammar::Fault;
 use crate::expressions::program::{Instruction, Program};
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::{Problem, Problems};
 
 /// A system of ordinary differential equations.
 ///
@@ -162,8 +162,8 @@ impl Equations {
         let mut problems = Problems::default();
         self.check(&mut problems);
         let program = self.compile(&mut problems);
-        if !problems.0.is_empty() {
-            return Err(problems.0);
+        if !problems.is_empty() {
+            return Err(problems.into_vec());
         }
         Ok(Arc::new(self.build(program)))
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::builtin;
 use super::equations::Equations;
 use super::system::System;
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::{Problem, Problems};
 
 /// Which system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,15 +27,14 @@ impl SystemSettings {
     /// The name is unknown, or the equations are wrong; keys begin with `system`.
     pub fn find(&self) -> Result<Arc<System>, Vec<Problem>> {
         match self {
-            SystemSettings::Equations(equations) => equations.system().map_err(|mut problems| {
-                problems.iter_mut().for_each(|problem| problem.key = format!("system.{}", problem.key));
-                problems
-            }),
+            SystemSettings::Equations(equations) => equations
+                .system()
+                .map_err(|problems| problems.into_iter().map(|problem| problem.within("system")).collect::<Vec<_>>()),
             SystemSettings::Named(name) => builtin::find(name).ok_or_else(|| {
                 let known: Vec<&str> = builtin::all().iter().map(|system| system.name.as_str()).collect();
                 let mut problems = Problems::default();
                 problems.unknown("system", name, "system", &known);
-                problems.0
+                problems.into_vec()
             }),
         }
     }

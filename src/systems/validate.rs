@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::equations::{Equations, ParameterBounds, Range, Values};
 use crate::dataset::RESERVED;
 use crate::expressions::functions;
-use crate::problems::settings::Problems;
+use crate::problems::Problems;
 
 /// States, parameters, constants or sets of environments at most.
 pub(crate) const MOST_NAMES: usize = 1000;

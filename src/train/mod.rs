@@ -31,7 +31,7 @@ use crate::dataset;
 use crate::dataset::{Dataset, Parent, Provenance};
 use crate::digest::sha256;
 use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, warn_of_cuda};
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::{Problem, Problems};
 use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Quantity, Split, algorithm};
 
@@ -301,7 +301,7 @@ pub(crate) fn weight_problems(weights: &BTreeMap<String, f64>, channels: &[&str]
         let remedy = "give 1 to a channel that counts like those without a weight, more to one that counts more";
         problems.require(sound, format!("weights.{name}"), weight, "a number from 1e-12 to 1e12", remedy);
     }
-    problems.0
+    problems.into_vec()
 }
 
 /// What tells one training from another: its settings, seed and data.

@@ -201,8 +201,8 @@ fn every_one_of_very_many_keys_has_its_place() {
     let keys: String = (0..3000).map(|i| format!("[section{i}]\nkey = \"é\"\n")).collect();
     let said = complaints(&format!("one = {{ \"é\" = 1, two = 2 }}\n{keys}"), &[]);
     assert_eq!(said.matches("found an unknown key").count(), 3001);
-    assert!(said.contains("pairs.toml:1:1: one: found an unknown key"), "{}", &said[..300]);
-    assert!(said.contains("pairs.toml:6000:2: section2999: found an unknown key"));
+    assert!(said.contains("pairs.toml:1:1 (one): found an unknown key"), "{}", &said[..300]);
+    assert!(said.contains("pairs.toml:6000:2 (section2999): found an unknown key"));
 }
 
 #[test]

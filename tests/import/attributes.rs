@@ -141,11 +141,11 @@ fn what_is_said_otherwise_is_refused_by_name() {
     let cases: Vec<(Say, &str)> = vec![
         (of_time("calendar", "noleap"), "the column \"time\" in the calendar \"noleap\", which is not read"),
         (of_level("_Unsigned", "true"), "the column \"level\" with `_Unsigned` = \"true\", which is not read"),
-        (of_level("scale_factor", "tenth"), "with a `scale_factor` that is no number"),
+        (of_level("scale_factor", "tenth"), "with a `scale_factor` that is not a number"),
         (Box::new(|_, level| numbers(level, "scale_factor", &[1.0, 2.0])), "with a `scale_factor` of 2 numbers"),
         (Box::new(|_, level| number(level, "scale_factor", 0.0)), "with a `scale_factor` of 0"),
         (Box::new(|_, level| numbers(level, "valid_range", &[1_i16])), "with a `valid_range` of 1 numbers"),
-        (Box::new(|_, level| number(level, "units", 7_i16)), "with a `units` that is no text"),
+        (Box::new(|_, level| number(level, "units", 7_i16)), "with a `units` that is not a text"),
         (of_level("units", "furlong"), "found the unit \"furlong\", which cannot be compared with \"m\""),
         (of_level("units", "s"), "found the unit \"s\"; expected one that can be converted into \"m\""),
         (

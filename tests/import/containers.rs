@@ -167,10 +167,10 @@ fn a_coordinate_tells_trajectories_apart() {
     }
 }
 
-/// Parts that nothing tells apart would run into one another.
+/// Parts that no column tells apart would be mixed up.
 #[test]
 fn a_mapping_names_what_tells_parts_apart() {
     let said = archive(|file| groups(file, &[("a", 2), ("b", 3)])).report();
-    let expected = "found parts that `group` tells apart; expected what tells them apart in [import.table]; set `environment = \"group\"`";
+    let expected = "found several parts, told apart by `group`; expected a column that tells them apart in [import.table]; set `environment = \"group\"`";
     assert!(said.contains(expected), "{said}");
 }

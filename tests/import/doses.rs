@@ -251,7 +251,7 @@ fn columns_that_change_what_rows_mean_are_named() {
     // An amount of which nothing is made.
     let undeclared = "ID,TIME,AMT,DV\n1,0,60,.\n1,1,0,5\n1,2,0,4\n";
     let found = warnings(&archive(undeclared, &settings.replace(", rows.EVID = 0", "")));
-    assert!(found[0].contains("`AMT`: found an amount that is given in 1 row taken as samples"), "{found:?}");
+    assert!(found[0].contains("`AMT`: found the amount of a dose in 1 row taken as samples"), "{found:?}");
     // In a file of the events' own, too.
     let of_file = BOLUS.replace("rows.EVID = 1", "file = 'doses.csv'");
     let apart =

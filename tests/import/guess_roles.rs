@@ -80,14 +80,14 @@ fn a_log_without_a_time_says_so() {
     }
 }
 
-/// Numbers with separators of thousands are no markers of missing values; bounds are, which is said.
+/// Numbers with thousands separators are no markers of missing values; bounds are, which is said.
 #[test]
 fn numbers_that_are_written_otherwise_are_not_missing() {
     let table = |cell: &str| {
         rows("time;level", |t| if t == 5 { format!("{t};{cell}\n") } else { format!("{t};{}.5\n", reading(t, 3)) })
     };
     let text = guess(&table("1,234.5"));
-    assert!(text.starts_with("# To be filled in") && text.contains("remove the separators of thousands"), "{text}");
+    assert!(text.starts_with("# To be filled in") && text.contains("remove the thousands separators"), "{text}");
     assert!(!text.contains("missing ="), "{text}");
     let (bounded, text) = settings(&table("<0.5"));
     assert_eq!(bounded.table.missing, ["<0.5"]);

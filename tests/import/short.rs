@@ -91,5 +91,5 @@ fn equal_rows_are_merged_by_their_number() {
     let twice = Archive::new().replace("a,1,0.3,1.5,0.4", "a,1,0.3,1.5,0.4\na,1,0.3,1.5,0.4\na,1,0.3,1.5,0.4");
     let found = twice.check();
     assert_eq!(found.len(), 2, "one a channel: {found:?}");
-    assert!(found.iter().all(|it| it.line == Some(4) && it.found.contains("after line 3")), "{found:?}");
+    assert!(found.iter().all(|it| it.place.line() == Some(4) && it.found.contains("after line 3")), "{found:?}");
 }

@@ -98,7 +98,7 @@ fn weights_of_unknown_channels_are_refused_with_all_problems() {
     let refused = *train(&settings, &dataset, &root.path().join("model")).map(|_| ()).unwrap_err();
     assert!(matches!(refused, Error::Weights(_)));
     let text = refused.to_string();
-    for part in ["train.weights.S11: found `S11`", "did you mean `S1`?", "train.weights.S2: found 0, expected a number"]
+    for part in ["train.weights.S11: found `S11`", "did you mean `S1`?", "train.weights.S2: found 0; expected a number"]
     {
         assert!(text.contains(part), "{part} in {text}");
     }

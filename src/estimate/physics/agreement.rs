@@ -1,7 +1,7 @@
 //! Checks that the states, inputs and parameters of equations are those of a dataset: by name, in the same units. Nothing is converted.
 
 use crate::dataset::Manifest;
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::{Problem, Problems};
 use crate::schema::Quantity;
 use crate::systems::{System, SystemSettings};
 use crate::units::is_same_unit;
@@ -84,7 +84,7 @@ impl Quantities {
                 compare_units(key, &parameter.name, &parameter.unit, &known.unit, &mut problems);
             }
         }
-        problems.0
+        problems.into_vec()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::estimate::error::Error;
 use crate::estimate::settings::{InitialState, PhysicsSettings, Settings};
 use crate::generate;
 use crate::generate::Observation;
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::{Problem, Problems};
 use crate::schema::{Grid, GridAxis, Quantity, Split, Trajectory};
 use crate::systems::{Dynamics, System};
 
@@ -56,7 +56,7 @@ impl PhysicsSettings {
             Ok(system) => {
                 let mut problems = Problems::default();
                 self.check_against(&system, &mut problems);
-                problems.0
+                problems.into_vec()
             }
         }
     }
@@ -102,13 +102,13 @@ impl Equations {
                 "the name of a system, or a file with its equations",
                 "add `system = \"...\"` to [estimate.physics]",
             );
-            return Err(Error::Physics(problems.0));
+            return Err(Error::Physics(problems.into_vec()));
         };
         let system = of_system.find().map_err(Error::Physics)?;
         let own = simulated.as_ref().filter(|simulated| &simulated.system == of_system);
         let preset = own.and_then(|own| own.find_preset(&system)).or(system.presets.first());
         settings.check_against(&system, &mut problems);
-        problems.0.extend(Quantities::from(manifest).disagreements(&system, of_system));
+        problems.extend(Quantities::from(manifest).disagreements(&system, of_system));
         let estimated = estimated(&system, settings, &manifest.parameters);
         let bounds = bounds(&system, &estimated, estimate, &mut problems);
         let grid = preset.and_then(|preset| preset.grid());
@@ -120,8 +120,8 @@ impl Equations {
                 "name equations on the grid of the dataset; built-in ones know their own grid alone",
             );
         }
-        let (Some(preset), true) = (preset, problems.0.is_empty()) else {
-            return Err(Error::Physics(problems.0));
+        let (Some(preset), true) = (preset, problems.is_empty()) else {
+            return Err(Error::Physics(problems.into_vec()));
         };
         let step = own.and_then(|own| own.inner_step).or(match &preset.dynamics {
             Dynamics::Stepper(stepper) => Some(stepper.step),

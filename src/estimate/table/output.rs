@@ -53,6 +53,9 @@ pub struct Manifest {
     pub files: Vec<FileEntry>,
 }
 
+/// The end of the names of the columns with Cramér-Rao bounds.
+const CRLB: &str = "crlb";
+
 /// The part of a manifest that every format version has.
 #[derive(Deserialize)]
 struct Header {
@@ -63,7 +66,7 @@ struct Header {
 impl Manifest {
     /// The end of the name of the columns with Cramér-Rao bounds.
     fn crlb(&self) -> &'static str {
-        if self.format.major < 3 { "bound" } else { "crlb" }
+        if self.format.major < 3 { "bound" } else { CRLB }
     }
 
     /// Reads the manifest of `directory`.
@@ -143,11 +146,10 @@ impl Output {
             splits: Vec::new(),
             files: Vec::new(),
         };
-        let schema = Arc::new(schema(&manifest));
-        let mut seen = BTreeSet::new();
-        if let Some(field) = schema.fields().iter().find(|field| !seen.insert(field.name())) {
-            return Err(Error::RepeatedColumn { column: field.name().clone() });
+        if let Some(column) = repeated_column(&manifest.parameters, &manifest.channels, manifest.context_dimension) {
+            return Err(Error::RepeatedColumn { column });
         }
+        let schema = Arc::new(schema(&manifest));
         let time_unit = of_dataset.time_unit.clone();
         Ok(Output { target: target.to_owned(), directory, manifest, schema, time_unit })
     }
@@ -209,7 +211,22 @@ fn noise_name(channel: &Quantity) -> String {
     format!("noise_{}", channel.name)
 }
 
+/// The column that a table of estimates of these `parameters` and `channels` would have twice, if any.
+pub(crate) fn repeated_column(
+    parameters: &[Quantity],
+    channels: &[Quantity],
+    context_dimension: usize,
+) -> Option<String> {
+    let schema = schema_of(parameters, channels, context_dimension, CRLB);
+    let mut seen = BTreeSet::new();
+    schema.fields().iter().find(|field| !seen.insert(field.name())).map(|field| field.name().clone())
+}
+
 pub(crate) fn schema(manifest: &Manifest) -> Schema {
+    schema_of(&manifest.parameters, &manifest.channels, manifest.context_dimension, manifest.crlb())
+}
+
+fn schema_of(parameters: &[Quantity], channels: &[Quantity], context_dimension: usize, crlb: &str) -> Schema {
     let number = |name: String, unit: &str| {
         Field::new(name, DataType::Float64, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
     };
@@ -218,14 +235,14 @@ pub(crate) fn schema(manifest: &Manifest) -> Schema {
         Field::new("status", DataType::Utf8, false),
         Field::new("reason", DataType::Utf8, false),
     ];
-    for Quantity { name, unit, .. } in &manifest.parameters {
+    for Quantity { name, unit, .. } in parameters {
         fields.push(number(name.clone(), unit));
-        let of_parameter = ["standard_error", "lower", "upper", manifest.crlb(), "true"];
+        let of_parameter = ["standard_error", "lower", "upper", crlb, "true"];
         fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
     }
-    fields.extend(correlation_names(&manifest.parameters).map(|name| number(name, "1")));
-    fields.extend(manifest.channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
-    fields.extend((0..manifest.context_dimension).map(|k| number(format!("context_{k}"), "1")));
+    fields.extend(correlation_names(parameters).map(|name| number(name, "1")));
+    fields.extend(channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
+    fields.extend((0..context_dimension).map(|k| number(format!("context_{k}"), "1")));
     fields.push(number("trajectory_rmse".to_owned(), ""));
     fields.push(number("trajectory_mape".to_owned(), "percent"));
     fields.push(number("test_mse".to_owned(), ""));

@@ -71,58 +71,57 @@ impl<'a> HeaderUnits<'a> {
 
     /// The conversion from the stated unit, else the named one, to `wanted`.
     fn compare(&mut self, named: &NameWithUnit<'_>, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
-        let NameWithUnit { column, name, unit: header, what, ref place } = *named;
-        let equal = |a: &str, b: &str| a.trim() == b.trim();
-        let conversion = |from: &str| Unit::parse(from)?.to(Unit::parse(wanted)?);
-        let Some(from) = stated.or(header) else { return Conversion::NONE };
-        if let (Some(stated), Some(header)) = (stated, header)
-            && let (Some(a), Some(b)) = (Unit::parse(stated), Unit::parse(header))
-            && a.to(b) != Some(Conversion::NONE)
-        {
-            let found = format!("the unit {} {place}", shown(header));
-            let expected = format!("{} as in {key}_unit or {key}.column_unit", shown(stated));
-            let remedy = format!("remove that setting, or correct the {what}");
-            let problem = Problem::new(Kind::Unit, found, expected, remedy);
-            self.problems.push(self.source.at_header(column, problem));
+        let Some(from) = stated.or(named.unit) else { return Conversion::NONE };
+        if let (Some(stated), Some(header)) = (stated, named.unit) {
+            self.compare_stated(named, key, stated, header);
         }
-        if let (Some(stated), Some(header)) = (stated, header)
-            && Unit::parse(header).is_none()
-            && !equal(stated, header)
-        {
-            let found = format!("the unit {}, which is not known", shown(header));
-            let remedy = format!("values are taken in {}, as the settings say", shown(stated));
-            let note = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
-            if !self.warnings.iter().any(|known| known.setting == note.setting && known.found == note.found) {
-                self.warnings.push(self.source.at_header(column, note));
-            }
+        if from.trim() == wanted.trim() {
+            return Conversion::NONE;
         }
-        match (Unit::parse(from), Unit::parse(wanted)) {
-            _ if equal(from, wanted) => Conversion::NONE,
-            (Some(_), Some(_)) => conversion(from)
-                .inspect(|conversion| {
-                    if (conversion.apply(0.0), conversion.apply(1.0)) != (0.0, 1.0) {
-                        let units = (name.to_owned(), from.trim().to_owned(), wanted.trim().to_owned());
-                        self.conversions.entry(units).or_default().insert(self.source.path.clone());
-                    }
-                })
-                .unwrap_or_else(|| {
-                    let expected = format!("one that can be converted into {}", shown(wanted));
-                    let remedy = format!("correct the unit under `{key}`, or name another column");
-                    let problem = Problem::new(Kind::Unit, format!("the unit {}", shown(from)), expected, remedy);
-                    self.problems.push(self.source.at_header(column, problem));
-                    Conversion::NONE
-                }),
-            _ => {
-                let found = format!("the unit {}, which cannot be compared with {}", shown(from), shown(wanted));
-                let setting = if key == "import.time_unit" { "time_column_unit" } else { "column_unit" };
-                let remedy = format!(
-                    "correct the one that is misspelt, or say what the values are in: `{setting} = {}` if they are to be taken as they are",
-                    shown(wanted)
-                );
-                let problem = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
-                self.problems.push(self.source.at_header(column, problem));
-                Conversion::NONE
+        let (Some(parsed), Some(target)) = (Unit::parse(from), Unit::parse(wanted)) else {
+            let found = format!("the unit {}, which cannot be compared with {}", shown(from), shown(wanted));
+            let setting = if key == "import.time_unit" { "time_column_unit" } else { "column_unit" };
+            let remedy = format!(
+                "correct the misspelt unit, or set `{setting} = {}` if the values need no conversion",
+                shown(wanted)
+            );
+            let problem = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
+            self.problems.push(self.source.at_header(named.column, problem));
+            return Conversion::NONE;
+        };
+        let Some(conversion) = parsed.to(target) else {
+            let expected = format!("one that can be converted into {}", shown(wanted));
+            let remedy = format!("correct the unit under `{key}`, or name another column");
+            let problem = Problem::new(Kind::Unit, format!("the unit {}", shown(from)), expected, remedy);
+            self.problems.push(self.source.at_header(named.column, problem));
+            return Conversion::NONE;
+        };
+        if (conversion.apply(0.0), conversion.apply(1.0)) != (0.0, 1.0) {
+            let units = (named.name.to_owned(), from.trim().to_owned(), wanted.trim().to_owned());
+            self.conversions.entry(units).or_default().insert(self.source.path.clone());
+        }
+        conversion
+    }
+
+    /// Reports a stated unit that contradicts the one in the header, and warns of a header whose unit is unknown.
+    fn compare_stated(&mut self, named: &NameWithUnit<'_>, key: &str, stated: &str, header: &str) {
+        match (Unit::parse(stated), Unit::parse(header)) {
+            (Some(a), Some(b)) if a.to(b) != Some(Conversion::NONE) => {
+                let found = format!("the unit {} {}", shown(header), named.place);
+                let expected = format!("{} as in {key}_unit or {key}.column_unit", shown(stated));
+                let remedy = format!("remove that setting, or correct the {}", named.what);
+                let problem = Problem::new(Kind::Unit, found, expected, remedy);
+                self.problems.push(self.source.at_header(named.column, problem));
             }
+            (_, None) if stated.trim() != header.trim() => {
+                let found = format!("the unit {}, which is not known", shown(header));
+                let remedy = format!("values are read as {}, as the settings say", shown(stated));
+                let note = Problem::new(Kind::Unit, found, "a known unit", remedy).setting(key);
+                if !self.warnings.iter().any(|known| known.key == note.key && known.found == note.found) {
+                    self.warnings.push(self.source.at_header(named.column, note));
+                }
+            }
+            _ => {}
         }
     }
 }

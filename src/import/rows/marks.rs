@@ -40,7 +40,12 @@ const EACH_DOSE: &str = "write a row for each dose";
 const EACH_DURATION: &str = "write a section of [[import.events]] for each duration";
 
 pub(crate) const MARKS: &[Mark] = &[
-    Mark { names: &["addl"], kind: MarkKind::Event, means: "doses to come after that of the row", remedy: EACH_DOSE },
+    Mark {
+        names: &["addl"],
+        kind: MarkKind::Event,
+        means: "additional doses after that of the row",
+        remedy: EACH_DOSE,
+    },
     Mark {
         names: &["ii"],
         kind: MarkKind::Event,
@@ -74,8 +79,8 @@ pub(crate) const MARKS: &[Mark] = &[
     Mark {
         names: &["cmt", "adm", "route"],
         kind: MarkKind::EventRoute,
-        means: "several ways in which doses are given",
-        remedy: "tell them apart by `rows` of a section of [[import.events]] for each",
+        means: "several routes of administration",
+        remedy: "write a section of [[import.events]] for each, told apart by `rows`",
     },
     Mark {
         names: &["cens", "censored", "blq", "bloq", "blqfl", "blqflag"],
@@ -86,7 +91,7 @@ pub(crate) const MARKS: &[Mark] = &[
     Mark {
         names: &["mdv"],
         kind: MarkKind::Sample,
-        means: "a mark of no measurement",
+        means: "a flag for a missing measurement",
         remedy: "leave such rows out by `rows` of [import.table]",
     },
     Mark {
@@ -98,14 +103,14 @@ pub(crate) const MARKS: &[Mark] = &[
     Mark {
         names: &["amt"],
         kind: MarkKind::Dose,
-        means: "an amount that is given",
-        remedy: "make an input of them by [[import.events]], or leave such rows out by `rows` of [import.table]",
+        means: "the amount of a dose",
+        remedy: "read them as an input with [[import.events]], or leave such rows out by `rows` of [import.table]",
     },
     Mark {
         names: &["evid"],
         kind: MarkKind::Reset,
         means: "a reset of the system (3, or 4 with a dose)",
-        remedy: "tell what follows a reset apart by a column of trajectories",
+        remedy: "give the rows after a reset an id of their own, in a column of trajectories",
     },
 ];
 

@@ -139,7 +139,7 @@ impl Series {
         let found = format!("time {later} after time {earlier} of {line} in {}{more}", rules.whose);
         let mut remedy = match rules.clock.reads_elapsed() {
             true => {
-                "correct the ids or sort the rows; where a clock passed midnight, write the date too, or hours that go on beyond 24"
+                "correct the ids or sort the rows; where a clock passed midnight, write the date too, or hours beyond 24"
             }
             false => "correct the ids or sort the rows, or set `import.table.disorder = \"sort\"`",
         }

@@ -45,8 +45,8 @@ impl UnreadColumns {
 pub(crate) fn warnings(filled: &BTreeSet<String>, files: &[SourceFile]) -> impl Iterator<Item = Problem> {
     filled.iter().map(|name| {
         let found = format!("parameters of rows in column {}", shown(name));
-        let remedy = "measurements are taken as they are, whatever scale, offset or noise these say: if the scale of an observable differs \
-                      between rows, tell them apart as channels";
+        let remedy = "measurements are used as they are, without these scales, offsets and noise: if the scale of an observable differs \
+                      between rows, make each a channel of its own";
         Problem::new(Kind::Petab, found, "none", remedy).file(&files[0].path)
     })
 }

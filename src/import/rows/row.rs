@@ -43,8 +43,8 @@ impl RowReader<'_> {
             let name = &self.header[column];
             let found = format!("an event row, {name} {}: a dose or the like", cell.shown());
             let remedy = format!(
-                "make an input of them with [[import.events]], or leave them out with `rows.{name} = 0` in [import.table]; what they say \
-                 of an environment can also be a parameter of [import.side_table]"
+                "read them as an input with [[import.events]], or leave them out with `rows.{name} = 0` in [import.table]; what is \
+                 constant in an environment can also be a parameter from [import.side_table]"
             );
             problems.push(self.at(column, Problem::new(Kind::EventRow, found, "rows of observations", remedy)));
         }
@@ -78,9 +78,9 @@ impl RowReader<'_> {
     pub fn time(&self, clock: &mut Clock, problems: &mut Problems) -> Option<Moment> {
         let (column, conversion) = self.columns.time?;
         let cell = self.row.cell(column);
-        let report = |flaw: CellError| {
-            let mut problem = flaw.problem(cell);
-            match flaw {
+        let report = |error: CellError| {
+            let mut problem = error.problem(cell);
+            match error {
                 CellError::Missing => {
                     problem.remedy = "fill it in or remove the row: a time is never missing".to_owned()
                 }
@@ -98,7 +98,7 @@ impl RowReader<'_> {
     fn value(&self, column: usize, conversion: Conversion, problems: &mut Problems) -> Option<f64> {
         let cell = self.row.cell(column);
         let value =
-            self.notation.value(cell).map_err(|flaw| problems.push(self.at(column, flaw.problem(cell)))).ok()?;
+            self.notation.value(cell).map_err(|error| problems.push(self.at(column, error.problem(cell)))).ok()?;
         let converted = conversion.apply(value);
         if converted.is_infinite() {
             problems.push(self.at(column, CellError::Infinite.problem(cell)));

@@ -1,4 +1,4 @@
-//! `[[import.events]]` of a pipeline: rows that are doses, feeds or switchings, as inputs.
+//! `[[import.events]]` of a pipeline: doses, feeds and switching events as inputs.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::forms::{Condition, Names};
 use crate::schema::{Between, Input, Quantity};
 
-/// An input made of events: rows of the table that meet `rows`, or all rows of a file of their own that do.
+/// An input made of events: the rows that meet `rows`, in the table or in a file of their own.
 ///
-/// Such rows are no samples, and the conditions of `[import.table]` do not concern them. Events of one time act together. A trajectory
-/// without any has the input all the same.
+/// These rows are not samples, and the conditions of `[import.table]` do not apply to them. Events at the same time act together. A
+/// trajectory without events has the input too.
 ///
 /// ```toml
 /// [[import.events]]
@@ -26,67 +26,67 @@ use crate::schema::{Between, Input, Quantity};
 pub struct EventInput {
     /// Name in the dataset.
     pub name: String,
-    /// Unit of the input in UDUNITS spelling: of an amount (`cumulative`), of an amount a time (`pulse`), of a time (`since`).
+    /// Unit of the input in UDUNITS spelling: of an amount (`cumulative`), an amount per time (`pulse`) or a time (`since`).
     pub unit: String,
-    /// One sentence for people.
+    /// Description in one sentence.
     #[serde(default)]
     pub description: String,
-    /// What the events make of the input.
+    /// The signal that the events make.
     pub shape: Shape,
     /// Column of the amounts, for `cumulative` and `pulse`.
     #[serde(default)]
     pub column: Option<String>,
-    /// Unit of the amounts in the file, where their header does not say it.
+    /// Unit of the amounts in the file, if the header does not say it.
     #[serde(default)]
     pub column_unit: Option<String>,
-    /// How long a `pulse` takes, in `import.time_unit`.
+    /// Duration of a `pulse`, in `import.time_unit`.
     #[serde(default)]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub duration: Option<f64>,
-    /// Value of `since` before a trajectory's first event, in `unit`. Without it states from before are refused.
+    /// Value of `since` before a trajectory's first event, in `unit`. Without it, states observed before that event are refused.
     #[serde(default)]
     pub before: Option<f64>,
-    /// What the cells of a row must be for it to be such an event.
+    /// Conditions on the rows that are events, by column.
     #[serde(default)]
     pub rows: BTreeMap<String, Condition>,
-    /// Path inside `directory` of a file of the events' own; without it they stand in the table.
+    /// Path within `directory` of a file with the events; without it, they are rows of the table.
     #[serde(default)]
     pub file: Option<String>,
-    /// What separates the cells of that file, if not that of the table.
+    /// What separates the cells of that file. Default: that of the table.
     #[serde(default)]
     pub delimiter: Option<String>,
-    /// Column, or columns, that identify the environment in that file, if not those of the table.
+    /// Column, or columns, that identify the environment in that file. Default: those of the table.
     #[serde(default)]
     pub environment: Names,
-    /// Column, or columns, that identify the trajectory in that file. Without it an event acts in every trajectory of its environment.
+    /// Column, or columns, that identify the trajectory in that file. Without it, an event acts in every trajectory of its environment.
     #[serde(default)]
     pub trajectory: Names,
-    /// Column of the times in that file, if not that of the table.
+    /// Column of the times in that file. Default: that of the table.
     #[serde(default)]
     pub time: Option<String>,
 }
 
-/// Which came first of a sample and an event of the very same time.
+/// Which came first of a sample and an event at exactly the same time.
 ///
 /// It matters where a pulse stands for an amount given at once: where its `duration` is at most a fiftieth of the time between the sample
-/// and the nearest other one of the record. Then a sample after the event sees the whole amount: the pulse ends at its time, where else it
-/// begins. Of a longer pulse nothing has acted at that time, whichever came first.
+/// and the nearest other sample of the record. A sample after such an event sees the whole amount: the pulse ends at that time instead of
+/// beginning there. A longer pulse has had no effect at that time, whichever came first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EqualTimes {
-    /// That whose row stands first in the file. Of two samples before and after an event, the first moves to where the pulse begins.
+    /// The one whose row comes first in the file. Of two samples around an event, the first moves to the beginning of the pulse.
     Rows,
-    /// The sample, which sees nothing of the event.
+    /// The sample, which sees no effect of the event.
     SampleFirst,
-    /// The event, of which the sample sees all.
+    /// The event, whose whole effect the sample sees.
     EventFirst,
 }
 
-/// What events make of an input.
+/// The signal that events make, as a function of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// The amount divided by `duration`, from the event on for that long; what overlaps adds up. An infusion.
+    /// The amount divided by `duration`, from the event until that much later; overlapping pulses add up. An infusion.
     Pulse,
     /// The sum of all amounts so far.
     Cumulative,
@@ -95,6 +95,7 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// The interpolation between samples of the signal.
     pub(crate) fn between(self) -> Between {
         match self {
             Shape::Pulse | Shape::Cumulative => Between::Hold,
@@ -104,6 +105,7 @@ impl Shape {
 }
 
 impl EventInput {
+    /// The input of the dataset.
     pub(crate) fn input(&self) -> Input {
         Input { quantity: Quantity::new(&self.name, &self.unit, &self.description), between: self.shape.between() }
     }

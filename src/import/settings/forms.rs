@@ -1,4 +1,4 @@
-//! Settings that can be written in more than one form.
+//! Settings that may be written in more than one form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -54,20 +54,23 @@ impl JsonSchema for Names {
     }
 }
 
-/// What a cell must be for its row to be kept: in TOML a value, a list of values, or `{ not = .. }` with either.
+/// A condition on a cell: in TOML a value, a list of values, or `{ not = .. }` with either.
 ///
-/// A value that is a number is met however the cell writes it.
+/// A number matches however the cell writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Condition {
-    /// One of these.
+    /// The cell is one of these.
     Is(Vec<String>),
-    /// None of these.
-    Not { not: Vec<String> },
+    /// The cell is none of these.
+    Not {
+        /// The values.
+        not: Vec<String>,
+    },
 }
 
 impl Condition {
-    /// The values that it names.
+    /// The values that the condition names.
     pub(crate) fn values(&self) -> &[String] {
         match self {
             Condition::Is(values) | Condition::Not { not: values } => values,
@@ -75,7 +78,7 @@ impl Condition {
     }
 }
 
-/// A string or a number, as its text.
+/// A string or a number, as text.
 struct Value(String);
 
 impl<'de> Deserialize<'de> for Value {
@@ -87,7 +90,7 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-/// A string, a number, or a list of them.
+/// A string, a number, or a list of these.
 struct Values(Vec<String>);
 
 impl<'de> Deserialize<'de> for Values {

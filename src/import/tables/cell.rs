@@ -1,4 +1,4 @@
-//! A cell of a table, and the number in it.
+//! Cells of a table, and the numbers in them.
 
 use std::borrow::Cow;
 
@@ -9,22 +9,22 @@ use crate::problems::{Kind, Problem};
 /// Usual spellings of a missing value, in lower case.
 const MISSING: [&str; 12] = ["", "nan", "na", "n/a", "#n/a", "null", "none", "nil", ".", "-", "?", "??"];
 
-/// Usual spellings of a value below or above what can be measured, in small letters alone.
+/// Usual spellings of a value below or above the measurable range, in lower-case letters only.
 const BEYOND: [&str; 13] =
     ["bql", "bloq", "blq", "lloq", "loq", "lod", "bdl", "bld", "nd", "nq", "aloq", "uloq", "belowlod"];
-/// What a bound begins with.
+/// Characters that begin a bound.
 const BOUNDS: [char; 4] = ['<', '>', '≤', '≥'];
-/// What separates thousands beside a point and a comma.
+/// Separators of thousands other than point and comma.
 const THOUSANDS: [char; 5] = [' ', '\'', '’', '\u{a0}', '\u{202f}'];
 
-/// What a source has in one column of one row.
+/// The content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cell<'a> {
     Missing,
     Number(f64),
-    /// Nanoseconds since the beginning of 1970 (UTC).
+    /// Nanoseconds since 1970 (UTC).
     Instant(i64),
-    /// Not empty, without blanks around it.
+    /// Not empty, trimmed.
     Text(&'a str),
 }
 
@@ -106,22 +106,22 @@ impl CellError {
             }
             CellError::Thousands(decimal) => {
                 let remedy = match decimal {
-                    Some(',') => "remove the separators of thousands from the file, and set `decimal = \",\"`",
+                    Some(',') => "remove the thousands separators from the file, and set `decimal = \",\"`",
                     Some(_) => {
-                        "remove the separators of thousands from the file; the decimal point is read by `decimal = \".\"`, the default"
+                        "remove the thousands separators from the file; the decimal point is read by `decimal = \".\"`, the default"
                     }
-                    None => "remove the separators of thousands from the file",
+                    None => "remove the thousands separators from the file",
                 };
-                (Kind::UnsupportedNumber, "a finite number without separators of thousands", remedy)
+                (Kind::UnsupportedNumber, "a finite number without thousands separators", remedy)
             }
             CellError::Censored => {
-                let remedy = "bounds of a value (censoring) are not read: add the spelling to `import.table.missing`, which leaves the value out as if \
-                              it had not been measured, or write a number for it into the file";
+                let remedy = "bounds (censored values) are not supported: add the spelling to `import.table.missing`, which treats the value as not \
+                              measured, or write a number in its place";
                 (Kind::NotANumber, number, remedy)
             }
             CellError::Text => {
                 let remedy =
-                    "correct the cell, or add its spelling to `import.table.missing` if it stands for no value";
+                    "correct the cell, or add its spelling to `import.table.missing` if it stands for a missing value";
                 (Kind::NotANumber, number, remedy)
             }
             CellError::UnreadableStamp => {
@@ -131,13 +131,12 @@ impl CellError {
                 (Kind::TimeStamp, expected, remedy)
             }
             CellError::UnreadableElapsed => {
-                let expected = "hours, minutes and seconds as `import.table.time_format` has them, the first beyond its usual end where need be";
+                let expected = "hours, minutes and seconds as `import.table.time_format` says; only the first may exceed its usual range";
                 (Kind::TimeStamp, expected, "correct the cell or the format")
             }
             CellError::NoDate => {
                 let expected = "a date, or an elapsed time of %H, %M and %S alone, in `import.table.time_format`";
-                let remedy = "a time of day is no time of a trajectory without its date: join the two in one column, and name the parts of the date in \
-                              the format too (%Y-%m-%d)";
+                let remedy = "a time of day needs its date: join the two in one column, and add the date to the format (%Y-%m-%d)";
                 (Kind::TimeStamp, expected, remedy)
             }
             CellError::NoZone => {
@@ -147,7 +146,7 @@ impl CellError {
             CellError::Ambiguous => {
                 let remedy = "clocks were changed around it: write it with its offset from UTC; if the logger keeps one offset all year, set \
                               `import.table.time_zone` to it, such as \"UTC\", or \"Etc/GMT-1\" for an hour ahead of UTC";
-                (Kind::TimeStamp, "a local time that came once", remedy)
+                (Kind::TimeStamp, "a local time that occurs once", remedy)
             }
             CellError::Distant => {
                 (Kind::TimeStamp, "a time from 1678 to 2261", "correct the cell, or write times as numbers")

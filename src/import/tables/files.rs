@@ -1,4 +1,4 @@
-//! Names and patterns of files to the files there are, and the ids that stand in their names.
+//! Finds the source files that names and patterns match, and the ids in their names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,16 +17,16 @@ const TRAJECTORY: &str = "{trajectory}";
 /// A file to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceFile {
-    /// Path inside the directory, with `/`.
+    /// Path within the directory, with `/`.
     pub name: String,
     pub path: PathBuf,
-    /// Ids that its name holds.
+    /// Ids taken from its name by the pattern.
     pub environment: Option<String>,
     pub trajectory: Option<String>,
 }
 
 impl SourceFile {
-    /// The file's name without the folders it is in and without its endings.
+    /// The name without folders and extensions.
     pub fn stem(&self) -> &str {
         let name = self.name.rsplit('/').next().unwrap_or(&self.name);
         let endings = [
@@ -40,7 +40,7 @@ impl SourceFile {
         if stem.is_empty() { name } else { stem }
     }
 
-    /// The file as what a dataset was made of, by its digest; reports one that could not be read.
+    /// The file as a parent of a dataset; `None` and a problem if its SHA-256 could not be computed.
     pub fn parent(&self, digest: io::Result<String>, problems: &mut Problems) -> Option<Parent> {
         let report = |error: io::Error| {
             let found = format!("a file that cannot be read: {error}");
@@ -51,23 +51,24 @@ impl SourceFile {
     }
 }
 
-/// Whether a name stands for the files that it fits.
+/// Whether a name is a pattern.
 pub(crate) fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?']) || name.contains(ENVIRONMENT) || name.contains(TRAJECTORY)
 }
 
-/// How often a pattern takes an environment's and a trajectory's id from the names of files.
+/// How often a pattern contains `{environment}` and `{trajectory}`.
 pub(crate) fn ids_in(name: &str) -> (usize, usize) {
     (name.matches(ENVIRONMENT).count(), name.matches(TRAJECTORY).count())
 }
 
-/// The files of `names` in `directory`: those of one pattern in the order of their names. `key` is the setting that names them.
+/// The files in `directory` that `names` name or match, each pattern's in the order of their names; reports names without a file, and files
+/// named twice. `key` is the setting that names them.
 pub(crate) fn find(directory: &Path, names: &Names, key: &str, problems: &mut Problems) -> Vec<SourceFile> {
     let mut files: Vec<SourceFile> = Vec::new();
     let mut met = BTreeMap::new();
     for name in &names.0 {
         let found = if is_pattern(name) {
-            fitting(directory, name)
+            matching(directory, name)
         } else {
             vec![SourceFile { name: name.clone(), path: directory.join(name), environment: None, trajectory: None }]
         };
@@ -96,13 +97,13 @@ pub(crate) fn find(directory: &Path, names: &Names, key: &str, problems: &mut Pr
     files
 }
 
-/// Files of the directory, as a remedy.
+/// A remedy that names the files of the directory, or the one that may have been meant.
 pub(crate) fn files_in(directory: &Path, wanted: &str) -> String {
     let files: Vec<String> = entries(directory).into_iter().map(|entry| entry.0).collect();
     suggestion(wanted, files.iter().map(String::as_str))
 }
 
-/// Names in a folder that are printable text, in order, and whether each is a folder.
+/// The printable names in a folder, in order, and whether each is a folder.
 fn entries(folder: &Path) -> Vec<(String, bool)> {
     let mut entries: Vec<(String, bool)> = fs::read_dir(folder)
         .into_iter()
@@ -117,16 +118,17 @@ fn entries(folder: &Path) -> Vec<(String, bool)> {
     entries
 }
 
-fn fitting(directory: &Path, pattern: &str) -> Vec<SourceFile> {
+/// The files whose paths match a pattern, in the order of their names.
+fn matching(directory: &Path, pattern: &str) -> Vec<SourceFile> {
     let root = SourceFile { name: String::new(), path: directory.to_owned(), environment: None, trajectory: None };
     let mut found = vec![root];
     let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     for (depth, part) in parts.iter().enumerate() {
         let wants_folder = depth + 1 < parts.len();
-        let pieces = pieces(part);
+        let tokens = tokens(part);
         let inside = |folder: SourceFile| {
             let below = entries(&folder.path).into_iter().filter(move |entry| entry.1 == wants_folder);
-            below.filter_map(|(entry, _)| extended(&folder, &pieces, &entry)).collect::<Vec<_>>()
+            below.filter_map(|(entry, _)| extended(&folder, &tokens, &entry)).collect::<Vec<_>>()
         };
         found = found.into_iter().flat_map(inside).collect();
     }
@@ -134,13 +136,14 @@ fn fitting(directory: &Path, pattern: &str) -> Vec<SourceFile> {
     found
 }
 
-fn extended(folder: &SourceFile, pieces: &[Piece], entry: &str) -> Option<SourceFile> {
+/// The file or folder `entry` of a folder, with its ids, if its name matches.
+fn extended(folder: &SourceFile, tokens: &[Token], entry: &str) -> Option<SourceFile> {
     let mut file = folder.clone();
-    if entry.starts_with('.') && !matches!(pieces.first(), Some(Piece::Text(text)) if text.starts_with('.')) {
+    if entry.starts_with('.') && !matches!(tokens.first(), Some(Token::Text(text)) if text.starts_with('.')) {
         return None;
     }
     let characters: Vec<char> = entry.chars().collect();
-    fits(pieces, &characters, &mut file).then(|| {
+    fits(tokens, &characters, &mut file).then(|| {
         file.name = if folder.name.is_empty() { entry.to_owned() } else { format!("{}/{entry}", folder.name) };
         file.path = folder.path.join(entry);
         file
@@ -148,59 +151,61 @@ fn extended(folder: &SourceFile, pieces: &[Piece], entry: &str) -> Option<Source
 }
 
 #[derive(Debug)]
-enum Piece {
+enum Token {
     Text(String),
+    /// `*`
     Any,
+    /// `?`
     One,
     Environment,
     Trajectory,
 }
 
-fn pieces(pattern: &str) -> Vec<Piece> {
-    let mut pieces = Vec::new();
+fn tokens(pattern: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
     let mut rest = pattern;
     while let Some(first) = rest.chars().next() {
-        let (piece, length) = match first {
-            '*' => (Piece::Any, 1),
-            '?' => (Piece::One, 1),
-            _ if rest.starts_with(ENVIRONMENT) => (Piece::Environment, ENVIRONMENT.len()),
-            _ if rest.starts_with(TRAJECTORY) => (Piece::Trajectory, TRAJECTORY.len()),
+        let (token, length) = match first {
+            '*' => (Token::Any, 1),
+            '?' => (Token::One, 1),
+            _ if rest.starts_with(ENVIRONMENT) => (Token::Environment, ENVIRONMENT.len()),
+            _ if rest.starts_with(TRAJECTORY) => (Token::Trajectory, TRAJECTORY.len()),
             first => {
-                match pieces.last_mut() {
-                    Some(Piece::Text(text)) => text.push(first),
-                    _ => pieces.push(Piece::Text(first.to_string())),
+                match tokens.last_mut() {
+                    Some(Token::Text(text)) => text.push(first),
+                    _ => tokens.push(Token::Text(first.to_string())),
                 }
                 rest = &rest[first.len_utf8()..];
                 continue;
             }
         };
-        pieces.push(piece);
+        tokens.push(token);
         rest = &rest[length..];
     }
-    pieces
+    tokens
 }
 
-/// Whether the pieces make up the name; an id takes as few characters as it can.
-fn fits(pieces: &[Piece], name: &[char], file: &mut SourceFile) -> bool {
-    let Some((piece, rest)) = pieces.split_first() else { return name.is_empty() };
-    let shortest = match piece {
-        Piece::Text(text) => {
+/// Whether the tokens match the whole name, whose ids become those of `file`; ids are as short as possible.
+fn fits(tokens: &[Token], name: &[char], file: &mut SourceFile) -> bool {
+    let Some((token, rest)) = tokens.split_first() else { return name.is_empty() };
+    let shortest = match token {
+        Token::Text(text) => {
             let length = text.chars().count();
             return name.len() >= length
                 && text.chars().eq(name[..length].iter().copied())
                 && fits(rest, &name[length..], file);
         }
-        Piece::One => return !name.is_empty() && fits(rest, &name[1..], file),
-        Piece::Any => 0,
-        Piece::Environment | Piece::Trajectory => 1,
+        Token::One => return !name.is_empty() && fits(rest, &name[1..], file),
+        Token::Any => 0,
+        Token::Environment | Token::Trajectory => 1,
     };
     (shortest..=name.len()).any(|length| {
         let fits = fits(rest, &name[length..], file);
         if fits {
             let id = || Some(name[..length].iter().collect());
-            match piece {
-                Piece::Environment => file.environment = id(),
-                Piece::Trajectory => file.trajectory = id(),
+            match token {
+                Token::Environment => file.environment = id(),
+                Token::Trajectory => file.trajectory = id(),
                 _ => {}
             }
         }

@@ -1,4 +1,4 @@
-//! Parquet files as tables: columns of numbers, texts and times; nested columns are left out.
+//! Parquet files as tables of numbers, texts and times. Nested columns are not read.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -29,14 +29,17 @@ use super::batch::{Batch, Batches, Column, EXACT, Failure, Refusal};
 use crate::dataset::Pages;
 use crate::dataset::parquet_store::caught;
 
-/// Values read at a time, of all columns, and rows at least and at most.
+/// Values of all columns in a batch, and the least and most rows of one.
 const VALUES: usize = 1 << 18;
 const FEWEST_ROWS: usize = 1 << 10;
 const MOST_ROWS: usize = 1 << 16;
 
 const DAY: i64 = 86_400_000_000_000;
 
-/// Opens a file; its columns are those of the simple types.
+/// Opens a file.
+///
+/// # Errors
+/// Why the file cannot be read as a table.
 pub(crate) fn open(path: &Path) -> Result<Batches, Refusal> {
     caught(|| try_open(path)).map_err(damaged)?
 }
@@ -58,7 +61,7 @@ fn try_open(path: &Path) -> Result<Batches, Refusal> {
     let mut readers: Vec<ParquetRecordBatchReader> = readers.collect::<Result<_, _>>().map_err(damaged)?;
     let batches = std::iter::from_fn(move || {
         let columns: Vec<Option<Result<Column, Failure>>> = readers.par_iter_mut().map(next).collect();
-        columns.iter().any(Option::is_some).then(|| whole(columns))
+        columns.iter().any(Option::is_some).then(|| batch_of(columns))
     });
     let kind = |i: usize| format!("of the type {}", fields[i].data_type());
     let unread = others.iter().map(|&i| (fields[i].name().trim().to_owned(), kind(i)));
@@ -66,7 +69,7 @@ fn try_open(path: &Path) -> Result<Batches, Refusal> {
     Ok(Batches { unread: unread.collect(), units, ..Batches::new(names, batches) })
 }
 
-/// Refuses a compression that is not read, by name.
+/// Refuses a file with a compression that is not supported.
 fn check_compression(metadata: &ParquetMetaData) -> Result<(), Refusal> {
     let is_read =
         |it: &Compression| matches!(it, Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_));
@@ -88,7 +91,7 @@ fn damaged(error: impl Display) -> Refusal {
     (format!("a Parquet file that cannot be read: {error}"), "check that the file was copied whole")
 }
 
-/// Reads one field, so many rows at a time.
+/// A reader of one field, in batches of `rows`.
 fn reader(
     file: &Arc<File>,
     metadata: &ArrowReaderMetadata,
@@ -103,7 +106,7 @@ fn reader(
     builder.with_projection(mask).with_batch_size(rows).build()
 }
 
-/// The next rows of a column; none, after an error or at its end.
+/// The next batch of a column; `None` at its end.
 fn next(reader: &mut ParquetRecordBatchReader) -> Option<Result<Column, Failure>> {
     let read = caught(|| {
         let batch = reader.next()?;
@@ -113,8 +116,11 @@ fn next(reader: &mut ParquetRecordBatchReader) -> Option<Result<Column, Failure>
     read.unwrap_or_else(|panic| Some(Err(panic)))
 }
 
-/// The columns side by side, which are of one length.
-fn whole(columns: Vec<Option<Result<Column, Failure>>>) -> Result<Batch, Failure> {
+/// The columns as one batch.
+///
+/// # Errors
+/// If their lengths differ.
+fn batch_of(columns: Vec<Option<Result<Column, Failure>>>) -> Result<Batch, Failure> {
     let unequal = || "columns of different lengths".to_owned();
     let columns = columns.into_iter().map(|column| column.unwrap_or_else(|| Err(unequal())));
     let columns = columns.collect::<Result<Vec<Column>, Failure>>()?;
@@ -122,7 +128,7 @@ fn whole(columns: Vec<Option<Result<Column, Failure>>>) -> Result<Batch, Failure
     if columns.iter().all(|column| column.len() == rows) { Ok(Batch(columns)) } else { Err(unequal()) }
 }
 
-/// Texts are read as views of the pages they stand in: a text that a dictionary repeats is held once. Numbers of a dictionary are numbers.
+/// Reads texts as views of their pages, so that a text repeated by a dictionary is in memory once, and numbers of a dictionary as numbers.
 fn with_views(metadata: ArrowReaderMetadata) -> Result<ArrowReaderMetadata, ParquetError> {
     let as_read = |field: &FieldRef| match field.data_type() {
         kind if is_text(kind) => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View)),
@@ -135,7 +141,7 @@ fn with_views(metadata: ArrowReaderMetadata) -> Result<ArrowReaderMetadata, Parq
     ArrowReaderMetadata::try_new(metadata.metadata().clone(), ArrowReaderOptions::new().with_schema(schema))
 }
 
-/// The unit that the metadata of a field state, or that its type is counted in.
+/// The unit in the metadata of a field, or that of its type.
 fn unit(field: &FieldRef) -> Option<String> {
     match field.data_type() {
         DataType::Duration(unit) => Some(unit_of_time(unit).to_owned()),
@@ -174,7 +180,7 @@ fn is_simple(kind: &DataType) -> bool {
 fn column_of(array: ArrayRef) -> Result<Column, Failure> {
     if let Some(values) = array.as_primitive_opt::<Float64Type>().filter(|values| values.null_count() == 0) {
         let values = values.values().clone();
-        // The memory is taken over where it is no one else's.
+        // Takes the memory over if nothing else uses it.
         drop(array);
         return Ok(Column::Numbers(values.into()));
     }
@@ -236,7 +242,7 @@ fn integers<T: ArrowPrimitiveType<Native: ToString>>(
     }
 }
 
-/// Nanoseconds since 1970.
+/// Times in nanoseconds since 1970; `nanoseconds` is the unit of the counts.
 fn instants<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     nanoseconds: i64,
@@ -250,7 +256,7 @@ fn instants<T: ArrowPrimitiveType>(
     array.as_primitive::<T>().iter().map(instant).collect()
 }
 
-/// Times without zone, as they would be written: their zone is for the settings to say.
+/// Times without a zone, as texts: the settings say the zone.
 fn local(instants: Vec<Option<i64>>) -> Column {
     let written = |instant: i64| {
         let timestamp = Timestamp::from_nanosecond(instant.into()).unwrap_or_default();

@@ -124,9 +124,11 @@ impl Source {
 
     /// Places a problem at the header.
     fn in_header(&self, problem: Problem) -> Problem {
-        let mut problem = problem.file(&self.path);
-        problem.line = self.header_line;
-        problem
+        let problem = problem.file(&self.path);
+        match self.header_line {
+            Some(line) => problem.line(line),
+            None => problem,
+        }
     }
 
     /// Position of a column, named with or without its unit or group; `None` and a problem if there is none, or more than one. `key` is the
@@ -177,9 +179,9 @@ impl Source {
     pub fn mixed_parts(&self) -> Option<Problem> {
         let Content::Columnar(batches) = &self.content else { return None };
         let first = batches.apart.first()?;
-        let found = format!("parts that {} tells apart", listing(&batches.apart));
+        let found = format!("several parts, told apart by {}", listing(&batches.apart));
         let remedy = format!("set `environment = {first:?}`, or `trajectory` where they are of one environment");
-        let problem = Problem::new(Kind::Setting, found, "what tells them apart in [import.table]", remedy);
+        let problem = Problem::new(Kind::Setting, found, "a column that tells them apart in [import.table]", remedy);
         Some(problem.file(&self.path).setting("import.table.environment"))
     }
 

@@ -128,7 +128,7 @@ fn unmatched(source: &Source, environments: &BTreeSet<&str>, lines: &BTreeMap<St
             problem.file(&source.path).line(*line)
         })
         .collect();
-    warnings.sort_by_key(|warning| warning.line);
+    warnings.sort_by_key(|warning| warning.place.line());
     if !without_row.is_empty() {
         let found = format!("no row of {}", listing(&without_row));
         let remedy = "their parameters are unknown; if they should not be, map a row under `import.side_table.rename`";

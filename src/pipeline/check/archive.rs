@@ -1,24 +1,22 @@
 //! Every problem of a pipeline that can be known before it runs: those of its settings, of its stages with one another, and of
 //! the archive that it imports.
 
-use crate::problems::Problem;
 use std::path::Path;
 
 use super::computable::uncomputable;
-use super::sections::segments;
+use super::read::{Read, read};
 use super::stages::{disagreements_with, trains};
 use super::starts::starts;
 use crate::import;
 use crate::pipeline::document::Document;
 use crate::pipeline::error::Error;
-use crate::pipeline::plan::read;
-use crate::problems::{Diagnostic, Place};
+use crate::problems::{Place, Problem};
 
 /// What a look at a pipeline found.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// Problems of the settings, each at its place in the pipeline file.
-    pub settings: Vec<Diagnostic>,
+    pub settings: Vec<Problem>,
     /// Problems of the archive, each at its place in a source file.
     pub archive: Vec<Problem>,
     /// What the import and the training would warn of.
@@ -29,7 +27,7 @@ pub struct Checked {
 
 /// Looks at the pipeline in `file` with the `--set` arguments, and through the archive that it imports. Writes nothing.
 pub fn check(file: &Path, arguments: &[String]) -> Checked {
-    let (document, settings, mut problems) = match read(file, arguments) {
+    let Read { document, settings, mut problems } = match read(file, arguments) {
         Ok(read) => read,
         Err(settings) => return Checked { settings, ..Checked::default() },
     };
@@ -41,14 +39,12 @@ pub fn check(file: &Path, arguments: &[String]) -> Checked {
                 Ok(survey) => {
                     let mut found = disagreements_with(&survey, &settings);
                     let of_starts = starts(&survey, &settings, &mut found);
-                    problems.extend(found.0.into_iter().map(|problem| {
-                        diagnostic(&document, problem.key, [problem.found, problem.expected, problem.remedy])
-                    }));
+                    problems.extend(found.into_vec().into_iter().map(|problem| document.placed(problem)));
                     checked.warnings = survey.warnings;
                     checked.warnings.extend(of_starts);
                 }
                 Err(found) => {
-                    let (in_files, in_settings) = found.into_iter().partition(|problem| problem.file.is_some());
+                    let (in_files, in_settings) = found.into_iter().partition(|problem| problem.place.path().is_some());
                     checked.archive = in_files;
                     problems.extend(placed(&document, in_settings));
                 }
@@ -67,13 +63,8 @@ pub(crate) fn error_of_import(document: &Document, error: import::Error) -> Erro
     match error {
         import::Error::Settings(problems) => Error::Problems(placed(document, problems)),
         import::Error::Data(problems) => {
-            let problems = problems.into_iter().map(|problem| match &problem.setting {
-                Some(key) if problem.file.is_none() => match document.value_place(&segments(key)) {
-                    Place::Position { file, line, .. } => {
-                        Problem { file: Some(file.into()), line: Some(line as u64), ..problem }
-                    }
-                    _ => problem,
-                },
+            let problems = problems.into_iter().map(|problem| match problem.place {
+                Place::Settings if !problem.key.is_empty() => document.placed(problem),
                 _ => problem,
             });
             import::Error::Data(problems.collect()).into()
@@ -82,15 +73,6 @@ pub(crate) fn error_of_import(document: &Document, error: import::Error) -> Erro
     }
 }
 
-fn placed(document: &Document, problems: Vec<Problem>) -> Vec<Diagnostic> {
-    let problems = problems.into_iter().map(|problem| {
-        let words = [problem.found, problem.expected, problem.remedy];
-        diagnostic(document, problem.setting.unwrap_or_default(), words)
-    });
-    problems.collect()
-}
-
-fn diagnostic(document: &Document, key: String, [found, expected, remedy]: [String; 3]) -> Diagnostic {
-    let path = segments(&key);
-    Diagnostic { place: document.value_place(&path), key: path.join("."), found, expected, remedy }
+fn placed(document: &Document, problems: Vec<Problem>) -> Vec<Problem> {
+    problems.into_iter().map(|problem| document.placed(problem)).collect()
 }

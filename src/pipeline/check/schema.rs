@@ -8,16 +8,15 @@ use jsonschema::{JsonType, ValidationError, Validator};
 use serde_json::Value;
 
 use crate::pipeline::document::{Document, describe};
-use crate::problems::Diagnostic;
-use crate::problems::nearest;
+use crate::problems::{Kind, Place, Problem, did_you_mean, nearest, one_of};
 
 /// Every difference between `document` and `schema`, in no particular order.
-pub fn differences(document: &Document, schema: &Value, validator: &Validator) -> Vec<Diagnostic> {
-    let mut explainer = Explainer { document, schema, diagnostics: Vec::new() };
+pub fn differences(document: &Document, schema: &Value, validator: &Validator) -> Vec<Problem> {
+    let mut explainer = Explainer { document, schema, problems: Vec::new() };
     for error in validator.iter_errors(document.root()) {
         explainer.explain(&error);
     }
-    explainer.diagnostics
+    explainer.problems
 }
 
 /// How TOML writes what a schema describes.
@@ -30,7 +29,7 @@ enum Shape {
 struct Explainer<'a> {
     document: &'a Document,
     schema: &'a Value,
-    diagnostics: Vec<Diagnostic>,
+    problems: Vec<Problem>,
 }
 
 impl Explainer<'_> {
@@ -101,8 +100,8 @@ impl Explainer<'_> {
                 let mut inner = path.clone();
                 inner.push(error.instance().as_str().unwrap_or_default().to_owned());
                 let options = allowed(error);
-                let expected = one_of(options.iter().map(describe_option));
-                let remedy = did_you_mean(inner.last().map_or("", String::as_str), &options)
+                let expected = one_of_options(&options);
+                let remedy = meant_option(inner.last().map_or("", String::as_str), &options)
                     .unwrap_or_else(|| "rename or remove it".to_owned());
                 self.push_key(&inner, "an unknown key".to_owned(), expected, remedy);
             }
@@ -111,23 +110,23 @@ impl Explainer<'_> {
     }
 
     fn push(&mut self, path: &[String], found: String, expected: String, remedy: String) {
-        let place = self.document.value_place(path);
-        self.diagnostics.push(Diagnostic { place, key: path.join("."), found, expected, remedy });
+        self.push_at(self.document.value_place(path), path, found, expected, remedy);
     }
 
     fn push_key(&mut self, path: &[String], found: String, expected: String, remedy: String) {
-        let place = self.document.key_place(path);
-        self.diagnostics.push(Diagnostic { place, key: path.join("."), found, expected, remedy });
+        self.push_at(self.document.key_place(path), path, found, expected, remedy);
+    }
+
+    fn push_at(&mut self, place: Place, path: &[String], found: String, expected: String, remedy: String) {
+        let problem = Problem::new(Kind::Setting, found, expected, remedy);
+        self.problems.push(problem.setting(path.join(".")).at(place));
     }
 
     fn unknown_key(&mut self, path: &[String], key: &str, known: &[String]) {
         let mut full = path.to_vec();
         full.push(key.to_owned());
-        let expected = one_of(known.iter().cloned());
-        let remedy = match nearest(key, known.iter().map(String::as_str)) {
-            Some(name) => format!("did you mean `{name}`?"),
-            None => "remove it".to_owned(),
-        };
+        let expected = if known.is_empty() { "no key".to_owned() } else { one_of(known) };
+        let remedy = did_you_mean(key, known.iter().map(String::as_str)).unwrap_or_else(|| "remove it".to_owned());
         self.push_key(&full, "an unknown key".to_owned(), expected, remedy);
     }
 
@@ -155,9 +154,9 @@ impl Explainer<'_> {
     fn not_an_option(&mut self, path: &[String], instance: &Value, options: &[Value]) {
         let remedy = instance
             .as_str()
-            .and_then(|word| did_you_mean(word, options))
+            .and_then(|word| meant_option(word, options))
             .unwrap_or_else(|| if options.len() == 1 { "write that" } else { "choose one of them" }.to_owned());
-        self.push(path, describe(instance), one_of(options.iter().map(describe_option)), remedy);
+        self.push(path, describe(instance), one_of_options(options), remedy);
     }
 
     /// None of several alternatives fits: says what the closest one lacks, or names them all.
@@ -259,17 +258,13 @@ fn describe_option(option: &Value) -> String {
     option.as_str().map_or_else(|| option.to_string(), |text| format!("\"{text}\""))
 }
 
-fn did_you_mean(word: &str, options: &[Value]) -> Option<String> {
-    nearest(word, options.iter().filter_map(Value::as_str)).map(|name| format!("did you mean \"{name}\"?"))
+fn one_of_options(options: &[Value]) -> String {
+    one_of(&options.iter().map(describe_option).collect::<Vec<_>>())
 }
 
-fn one_of(names: impl Iterator<Item = String>) -> String {
-    let names: Vec<_> = names.collect();
-    match names.as_slice() {
-        [] => "no key".to_owned(),
-        [name] => name.clone(),
-        [head @ .., last] => format!("one of {} or {last}", head.join(", ")),
-    }
+/// The option that is meant, as TOML writes it.
+fn meant_option(word: &str, options: &[Value]) -> Option<String> {
+    nearest(word, options.iter().filter_map(Value::as_str)).map(|name| format!("did you mean \"{name}\"?"))
 }
 
 fn types_of(kind: &TypeKind) -> Vec<JsonType> {

@@ -11,7 +11,7 @@ use crate::generate;
 use crate::import;
 use crate::import::Survey;
 use crate::pipeline::settings::Settings;
-use crate::problems::settings::{Problem, Problems};
+use crate::problems::{Problem, Problems, listing};
 use crate::schema::{Quantity, Split, StateShape};
 use crate::systems::{System, SystemSettings};
 use crate::train;
@@ -50,7 +50,7 @@ pub(crate) fn disagreements(settings: &Settings, is_said: &dyn Fn(&str) -> bool)
             dataset.suits_estimate(estimate, settings, &mut problems);
         }
     }
-    problems.0
+    problems.into_vec()
 }
 
 /// The same, of what only the archive itself tells.
@@ -64,7 +64,7 @@ pub(crate) fn disagreements_with(survey: &Survey, settings: &Settings) -> Proble
     if train.contexts == Contexts::Tied && !unknown.is_empty() {
         problems.add(
             "train.contexts",
-            format!("\"tied\", and unknown parameters of the environments {}", few(&unknown)),
+            format!("\"tied\", and unknown parameters of the environments {}", listing(&unknown)),
             "known parameters of every training environment",
             "give them in the side table, or write \"learned\"",
         );
@@ -142,7 +142,7 @@ impl Foreseen {
         }
         let channels: Vec<&str> = self.quantities.channels.iter().map(|it| it.name.as_str()).collect();
         let of_weights = train::weight_problems(&train.weights, &channels).into_iter();
-        problems.0.extend(of_weights.map(|it| Problem { key: format!("train.{}", it.key), ..it }));
+        problems.extend(of_weights.map(|problem| problem.within("train")));
         if let Some((found, expected)) = train.model.problem(&self.state, self.quantities.inputs.len()) {
             let remedy = "choose another of `paramill list models`";
             problems.add(
@@ -186,6 +186,8 @@ impl Foreseen {
             Method::Learned => {
                 let known: Vec<&str> = self.quantities.parameters.iter().map(|it| it.name.as_str()).collect();
                 known_bounds(estimate, &known, problems);
+                let d = settings.train.as_ref().and_then(|train| train.context_dimension).unwrap_or(known.len());
+                self.has_distinct_columns(&self.quantities.parameters, d, problems);
                 if let Some(named) = estimate.physics.as_ref().and_then(|physics| physics.system.as_ref())
                     && let Ok(system) = named.find()
                 {
@@ -204,18 +206,17 @@ impl Foreseen {
         };
         if physics.system.is_none() {
             let physics = PhysicsSettings { system: simulated.cloned(), ..physics.clone() };
-            problems.0.extend(physics.validate().into_iter().map(|problem| {
-                let key = if problem.key == "system" {
-                    "estimate.method".to_owned()
-                } else {
-                    format!("estimate.physics.{}", problem.key)
-                };
-                Problem { key, ..problem }
+            problems.extend(physics.validate().into_iter().map(|problem| match problem.key.as_str() {
+                "system" => problem.setting("estimate.method"),
+                _ => problem.within("estimate.physics"),
             }));
         }
         let estimated: Vec<&str> = system.parameters.iter().map(|it| it.name.as_str()).collect();
         let estimated: Vec<&str> = estimated.into_iter().filter(|name| !physics.fixed.contains_key(*name)).collect();
         known_bounds(estimate, &estimated, problems);
+        let quantities: Vec<Quantity> =
+            system.parameter_quantities().into_iter().filter(|it| estimated.contains(&it.name.as_str())).collect();
+        self.has_distinct_columns(&quantities, 0, problems);
         for parameter in system.parameters.iter().filter(|parameter| estimated.contains(&parameter.name.as_str())) {
             let Some(bounds) = estimate.bounds.get(&parameter.name) else { continue };
             let [min, max] = [bounds.min.unwrap_or(parameter.lower), bounds.max.unwrap_or(parameter.upper)];
@@ -233,10 +234,24 @@ impl Foreseen {
         }
     }
 
+    /// Whether every column of the table of estimates has a name of its own.
+    fn has_distinct_columns(&self, parameters: &[Quantity], context_dimension: usize, problems: &mut Problems) {
+        if let Some(column) = estimate::repeated_column(parameters, &self.quantities.channels, context_dimension) {
+            problems.add(
+                "estimate",
+                format!(
+                    "a parameter or channel that makes the column `{column}` of the table of estimates a second time"
+                ),
+                "names that make distinct columns",
+                "rename it",
+            );
+        }
+    }
+
     /// States, inputs and units of equations against those of the dataset.
     fn suits_system(&self, system: &System, named: &SystemSettings, problems: &mut Problems) {
         let disagreements = self.quantities.disagreements(system, named).into_iter();
-        problems.0.extend(disagreements.map(|it| Problem { key: format!("estimate.physics.{}", it.key), ..it }));
+        problems.extend(disagreements.map(|problem| problem.within("estimate.physics")));
     }
 }
 
@@ -331,15 +346,5 @@ fn enough_for_map(settings: &Settings, d: usize, known: usize, problems: &mut Pr
             format!("{} at least: as many as the {} map has terms", kind.terms(d), kind.name()),
             "add environments, or lower `train.context_dimension`",
         );
-    }
-}
-
-/// The first names, and how many more there are.
-pub(crate) fn few(names: &[&str]) -> String {
-    const SHOWN: usize = 8;
-    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(SHOWN) {
-        0 => shown,
-        rest => format!("{shown} and {rest} more"),
     }
 }

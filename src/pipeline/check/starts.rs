@@ -3,17 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use super::stages::{few, trains};
+use super::stages::trains;
 use crate::import::{Startless, Survey};
 use crate::pipeline::settings::Settings;
-use crate::problems::settings::Problems;
-use crate::problems::{Kind, Problem as Warning};
+use crate::problems::{Kind, Problem, Problems, listing};
 use crate::schema::Split;
 
 const EXPECTED: &str = "a sample with every channel observed, and another after it";
 
 /// Adds what training would refuse to `problems`; returns what it would warn of.
-pub(crate) fn starts(survey: &Survey, settings: &Settings, problems: &mut Problems) -> Vec<Warning> {
+pub(crate) fn starts(survey: &Survey, settings: &Settings, problems: &mut Problems) -> Vec<Problem> {
     let mut warnings = Vec::new();
     if trains(settings).is_none() {
         return warnings;
@@ -30,7 +29,7 @@ pub(crate) fn starts(survey: &Survey, settings: &Settings, problems: &mut Proble
                 format!(
                     "{} of {all} environments of the {split} split of whose trajectories none has a sample to start from: {}",
                     without.len(),
-                    few(&without)
+                    listing(&without)
                 ),
                 EXPECTED,
                 remedy(split, settings),
@@ -42,24 +41,16 @@ pub(crate) fn starts(survey: &Survey, settings: &Settings, problems: &mut Proble
     warnings
 }
 
-fn warning(split: Split, found: &BTreeMap<String, Startless>, settings: &Settings) -> Warning {
+fn warning(split: Split, found: &BTreeMap<String, Startless>, settings: &Settings) -> Problem {
     let names: Vec<String> =
         found.iter().map(|(name, it)| format!("{name} ({} of {})", it.trajectories, it.of)).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let count: usize = found.values().map(|it| it.trajectories).sum();
-    Warning {
-        kind: Kind::NoStart,
-        setting: Some("train".to_owned()),
-        file: None,
-        line: None,
-        column: None,
-        found: format!(
-            "{count} trajectories of the {split} split without a sample to start from, of the environments {}",
-            few(&names)
-        ),
-        expected: EXPECTED.to_owned(),
-        remedy: format!("training leaves them out; if it should not, {}", remedy(split, settings)),
-    }
+    let found = format!(
+        "{count} trajectories of the {split} split without a sample to start from, of the environments {}",
+        listing(&names)
+    );
+    let remedy = format!("training leaves them out; if it should not, {}", remedy(split, settings));
+    Problem::new(Kind::NoStart, found, EXPECTED, remedy).setting("train")
 }
 
 /// What to do about trajectories of `split` without a start.

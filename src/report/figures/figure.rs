@@ -1,5 +1,6 @@
 //! A picture with its words.
 
+use crate::problems::form_of;
 use crate::report::canvas::Canvas;
 
 /// A picture with its words.
@@ -28,6 +29,6 @@ impl Figure {
 
 /// `count` things in words: `1 environment`, `3 environments`.
 pub fn counted(count: usize, noun: &str) -> String {
-    let number = crate::report::number::count(count as u64);
-    if count == 1 { format!("{number} {noun}") } else { format!("{number} {noun}s") }
+    let count = count as u64;
+    format!("{} {}", crate::report::number::count(count), form_of(count, noun))
 }

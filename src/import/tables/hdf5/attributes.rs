@@ -197,7 +197,7 @@ impl Reader<'_> {
     /// The numbers of an attribute, rounded to single precision if the variable is.
     fn numbers(&self, name: &str) -> Result<Option<Vec<f64>>, String> {
         let Some(attribute) = self.attribute(name) else { return Ok(None) };
-        let unread = || format!("with a `{name}` that is no number");
+        let unread = || format!("with a `{name}` that is not a number");
         let kind = attribute.dtype().and_then(|kind| kind.to_descriptor()).map_err(|_| unread())?;
         let mut numbers = match kind {
             _ if attribute.size() > MOST_VALUES => {
@@ -218,7 +218,7 @@ impl Reader<'_> {
 
     fn text(&self, name: &str) -> Result<Option<String>, String> {
         let Some(attribute) = self.attribute(name) else { return Ok(None) };
-        let unread = || format!("with a `{name}` that is no text");
+        let unread = || format!("with a `{name}` that is not a text");
         if attribute.size() != 1 {
             return Err(unread());
         }

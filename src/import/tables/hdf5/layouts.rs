@@ -81,7 +81,7 @@ fn pde_bench(path: &Path, file: &File) -> Result<Tables, Refusal> {
         return Err(on_a_grid("tensor", &tensor));
     }
     if times.ndim() != 1 || times.size() < samples {
-        return Err((format!("{} times of {samples} samples", times.size()), EXPORT));
+        return Err((format!("{} times for {samples} samples", times.size()), EXPORT));
     }
     let mut columns = Columns::default();
     for name in ["environment", "trajectory"] {

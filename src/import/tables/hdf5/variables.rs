@@ -84,7 +84,7 @@ impl Columns {
     pub fn add(&mut self, path: &Path, name: &str, variable: Dataset, axes: Vec<Axis>) -> Result<(), Refusal> {
         check_claim(name, &variable)?;
         let Some(kind) = variable.dtype().and_then(|kind| kind.to_descriptor()).ok() else {
-            self.leave(name, "of a type of its own".to_owned());
+            self.leave(name, "of an unsupported type".to_owned());
             return Ok(());
         };
         let Attributes { unit, coding } = match &kind {

@@ -1,0 +1,107 @@
+//! Reads a pipeline file to settings, and finds every problem that the file alone has.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::schema;
+use super::sections::impossible_values;
+use super::system_file;
+use crate::pipeline::document::{Document, whole_numbers};
+use crate::pipeline::name::name_problem;
+use crate::pipeline::settings::Settings;
+use crate::pipeline::stage::Stage;
+use crate::problems::{Kind, Problem};
+
+static SCHEMA: LazyLock<(Value, jsonschema::Validator)> = LazyLock::new(|| {
+    let schema = schemars::schema_for!(Settings).to_value();
+    let validator = jsonschema::validator_for(&schema).expect("schemars writes valid schemas");
+    (schema, validator)
+});
+
+/// A pipeline file whose settings can be read.
+pub struct Read {
+    pub document: Document,
+    pub settings: Settings,
+    /// What is wrong with them all the same, in order of place.
+    pub problems: Vec<Problem>,
+}
+
+/// The settings in `file` after the `--set` arguments.
+///
+/// # Errors
+/// Every problem, in order of place, if the settings cannot be read.
+pub fn read(file: &Path, arguments: &[String]) -> Result<Read, Vec<Problem>> {
+    let (mut document, mut problems) = Document::read(file)?;
+    problems.extend(system_file::embed(&mut document, file)?);
+    for (index, argument) in arguments.iter().enumerate() {
+        match document.set(index, argument) {
+            Ok(more) => problems.extend(more),
+            Err(problem) => problems.push(*problem),
+        }
+    }
+    problems.extend(system_file::embed(&mut document, file)?);
+    let (schema, validator) = &*SCHEMA;
+    problems.extend(schema::differences(&document, schema, validator));
+    problems.extend(missing_stages(&document));
+    if problems.is_empty() {
+        match serde_json::from_value::<Settings>(whole_numbers(document.root())) {
+            Ok(settings) => {
+                let mut problems = impossible_values(&document, &settings);
+                problems.extend(name_problem(file));
+                problems.sort();
+                problems.dedup();
+                return Ok(Read { document, settings, problems });
+            }
+            Err(error) => {
+                let (found, expected) =
+                    (format!("an impossible value ({error})"), "what `paramill schema pipeline` says");
+                problems.push(Problem::new(Kind::Setting, found, expected, "correct the value").file(file));
+            }
+        }
+    }
+    problems.extend(name_problem(file));
+    problems.sort();
+    problems.dedup();
+    Err(problems)
+}
+
+/// Sections that need one another, as far as the file's own top-level keys tell.
+pub fn missing_stages(document: &Document) -> Vec<Problem> {
+    let has = |stage: Stage| document.root().get(stage.name()).is_some();
+    let mut problems = Vec::new();
+    let mut push = |path: &[String], found: String, expected: &str, remedy: &str| {
+        let problem = Problem::new(Kind::Setting, found, expected, remedy);
+        problems.push(problem.setting(path.join(".")).at(document.key_place(path)));
+    };
+    match (has(Stage::Generate), has(Stage::Import)) {
+        (false, false) => push(
+            &[],
+            "neither [generate] nor [import]".to_owned(),
+            "one of them: a pipeline begins with its dataset",
+            "add a [generate] section, or an [import] section for archives",
+        ),
+        (true, true) => push(
+            &["import".to_owned()],
+            "[import] beside [generate]".to_owned(),
+            "one of them: a pipeline has one dataset",
+            "remove one of the two sections",
+        ),
+        _ => {}
+    }
+    let needs = [(Stage::Map, Stage::Train), (Stage::Estimate, Stage::Map), (Stage::Report, Stage::Estimate)];
+    let method = document.root().pointer("/estimate/method").and_then(Value::as_str);
+    for (stage, needed) in needs {
+        let needs_none = stage == Stage::Estimate && method == Some("physics");
+        if has(stage) && !has(needed) && !needs_none {
+            push(
+                &[stage.name().to_owned()],
+                format!("[{stage}] without [{needed}]"),
+                &format!("[{needed}] before it"),
+                &format!("add [{needed}] (it may be empty: every key has a default), or remove [{stage}]"),
+            );
+        }
+    }
+    problems
+}
