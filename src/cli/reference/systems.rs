@@ -17,7 +17,7 @@ pub fn page() -> String {
          Explicit Runge-Kutta methods. Those with an error estimate integrate data to a tolerance (`generate.solver`); the others take fixed\n\
          steps from sample to sample, through which a model is trained (`train.solver`, `train.substeps`).\n\n",
     );
-    let rows: Vec<_> = solve::all().into_iter().map(|it| solver(it)).collect();
+    let rows: Vec<_> = solve::all().into_iter().map(solver).collect();
     text.push_str(&table(&["name", "order", "stages", "steps"], &rows));
     format!("{}\n", text.trim_end())
 }
