@@ -1,10 +1,12 @@
 //! One CoDA training step on Lotka-Volterra shapes (9 environments, 4 trajectories of 20 points, perceptron 2-64-64-64-2),
-//! and one Gauss-Newton iteration of 64 environments.
+//! one iteration of 64 contexts, and one Gauss-Newton step of all rules on the 1,368 residuals.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use paramill::engine::{Batch, Device, Engine, Native, Precision, Segment, Solver, Torch};
-use paramill::models::{Mlp, Model};
+use paramill::models::{AdaptedLayers, Mlp, Model};
 use paramill::random::Stream;
+use paramill::rules::Kind;
+use paramill::train::{Contexts, GaussNewton, LinearModel};
 
 fn batch(environments: usize, rows: usize) -> Batch {
     let mut stream = Stream::new(0, "bench", &[]);
@@ -43,5 +45,22 @@ fn benchmarks(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, benchmarks);
+/// Residuals and Jacobian stand ready: what is timed is the linear algebra.
+fn gauss_newton(criterion: &mut Criterion) {
+    let (model, settings) = (Mlp::new(2, 0, 4, 64), GaussNewton::default());
+    let engine = Native::<f64>::new(&model, Solver::Rk4.tableau(1));
+    let jacobian = engine.jacobian(&weights(9), &batch(9, 4));
+    for kind in Kind::ALL {
+        let rule = kind.build(model.layout(), AdaptedLayers::All, 2);
+        let mut trained = rule.initial_shared(weights(1), 0.1, &mut Stream::new(0, "shared", &[]));
+        trained.resize(trained.len() + 18, 0.1);
+        criterion.bench_function(&format!("gauss_newton/{kind:?}/lv"), |bencher| {
+            bencher.iter(|| {
+                LinearModel::new(rule.as_ref(), &settings, Contexts::Learned, &trained, jacobian.clone()).step(1.0)
+            });
+        });
+    }
+}
+
+criterion_group!(benches, benchmarks, gauss_newton);
 criterion_main!(benches);

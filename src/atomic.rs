@@ -1,8 +1,8 @@
-//! Files and directories that are complete or absent, whenever the process dies.
+//! Atomic writes: a file or directory is complete or absent, even if the process dies.
 //!
 //! Everything is written to a temporary sibling, synced, and renamed over its final name. An existing directory is
-//! exchanged with the new one in a single rename, so a reader finds the old one or the new one and never neither. Where a symbolic link
-//! stands, what it leads to is replaced, and the link stays.
+//! exchanged with the new one in a single rename, so a reader always finds the old one or the new one. A symbolic link stays, and its
+//! target is replaced.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-/// Prefix of temporary siblings; a leftover with this prefix is from a process that died.
+/// Prefix of temporary siblings; a leftover with this prefix is of a process that died.
 pub const TEMPORARY_PREFIX: &str = ".paramill-";
 
-/// What a library says of a file that it cannot write, in its first words: libhdf5 goes on with addresses.
+/// A library's error of writing, without the addresses that libhdf5 appends, and with a remedy.
 pub(crate) fn unwritten(error: impl std::fmt::Display) -> io::Error {
     let said = error.to_string();
     let said = said.split(": time = ").next().unwrap_or_default();
@@ -39,11 +39,11 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_directory(parent)
 }
 
-/// A directory under construction beside its final place; dropped without [`Directory::publish`] or [`Directory::keep`] it disappears.
+/// A directory under construction beside its final path; removed when dropped without [`Directory::publish`] or [`Directory::keep`].
 pub struct Directory {
     path: PathBuf,
     target: PathBuf,
-    /// Held while this process works on the directory: others may go on with it, or remove it, once it is dead.
+    /// Held while this process works on the directory; other processes may resume or remove an unlocked one.
     _lock: File,
     stays: bool,
 }
@@ -63,7 +63,7 @@ impl Directory {
                 .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
                 .tempdir_in(parent)?;
             let lock = File::open(temporary.path())?;
-            // Until it is locked it looks as if nobody worked on it.
+            // Before the lock is taken, another process may remove the directory as abandoned.
             let is_ours = !matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) && temporary.path().is_dir();
             if is_ours {
                 return Ok(Directory { path: temporary.keep(), target, _lock: lock, stays: false });
@@ -71,8 +71,7 @@ impl Directory {
         }
     }
 
-    /// Goes on with what an earlier process left of the directory that will become `target`, because it was killed or kept it; an empty
-    /// directory where there is nothing of the kind. What is in it may be half-written.
+    /// Resumes the unfinished directory that an earlier process left for `target`, or starts an empty one. Files in it may be half-written.
     ///
     /// # Errors
     /// If another process works on it, or the parent cannot be created or written to.
@@ -89,12 +88,12 @@ impl Directory {
         Ok(Directory { path, target, _lock: lock, stays: false })
     }
 
-    /// Where to write meanwhile.
+    /// The directory to write into.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Leaves everything as it is, for [`Directory::resume`].
+    /// Keeps the unfinished directory for [`Directory::resume`].
     pub fn keep(mut self) {
         self.stays = true;
     }
@@ -139,13 +138,13 @@ pub fn abandoned(directory: &Path) -> impl Iterator<Item = PathBuf> {
     left.filter(|path| File::open(path).is_ok_and(|directory| directory.try_lock().is_ok()))
 }
 
-/// `target`, or what a symbolic link there leads to.
+/// `target` with symbolic links resolved.
 fn followed(target: &Path) -> io::Result<PathBuf> {
     if !target.is_symlink() {
         return Ok(target.to_owned());
     }
     target.canonicalize().map_err(|error| {
-        let remedy = "remove it, or make what it leads to";
+        let remedy = "remove it, or create its target";
         io::Error::new(error.kind(), format!("a symbolic link that leads nowhere ({error}); {remedy}"))
     })
 }

@@ -1,4 +1,4 @@
-//! SHA-256 in lower-case hex: the identity of everything on disk.
+//! SHA-256 digests in lower-case hex, by which files are identified.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,15 +10,15 @@ use crate::regular;
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 20;
 
-/// Of bytes in memory.
+/// The digest of bytes in memory.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Of the content of a file, read block by block.
+/// The digest of a file's content, read block by block.
 ///
 /// # Errors
-/// If the file cannot be read, or is no regular one.
+/// If the file cannot be read or is not a regular file.
 pub fn sha256_of_file(path: &Path) -> io::Result<String> {
     let mut file = regular::open(path)?;
     let mut hasher = Sha256::new();

@@ -1,25 +1,25 @@
-//! Texts that others wrote, as a terminal may be given them: it would obey what they hold beside characters that are seen.
+//! Escapes control characters in foreign texts before they are printed, since a terminal would obey them.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a character is none to be seen: a control character, or a mark that turns the direction of the text beside it or ends a line.
+/// Whether a character is invisible: a control character, or a mark that changes the direction of text or ends a line.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// One line of text, what is hidden in it written out, as `\u{1b}`.
+/// One line of text with its invisible characters escaped, as `\u{1b}`.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden, |c, escaped| write!(escaped, "{}", c.escape_unicode()))
 }
 
-/// The same of lines of text, with their ends and tabs as they are.
+/// As [`printable`] for several lines: line ends and tabs stay as they are.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden_in_line, |c, escaped| write!(escaped, "{}", c.escape_unicode()))
 }
 
-/// The same as JSON and TOML write it in a string, as `\u001b`; between strings they have no such characters.
+/// As [`printable_lines`] for JSON and TOML, whose strings write `\u001b`.
 pub fn printable_strings(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden_in_line, |c, escaped| write!(escaped, "\\u{:04x}", u32::from(c)))
 }

@@ -1,27 +1,40 @@
-//! What a running stage tells the outside: progress events out, a request to stop in.
+//! Progress events of a running stage, and the request to stop it.
 //!
-//! Stages print nothing. They emit [`Event`]s to an [`Observer`] (the terminal, a log, nobody) and look at an
+//! Stages print nothing. They send [`Event`]s to an [`Observer`] (a terminal, a log, or [`Silent`]) and check an
 //! [`Interrupt`] between units of work.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// One thing that happened in a stage.
+/// A progress event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A stage, or a part of it, begins; `total` units of work are expected if known.
-    Begin { what: String, total: Option<u64>, unit: &'static str },
-    /// `done` units are behind us; `note` is a short reading such as the current loss.
-    Advance { done: u64, note: String },
-    /// A sentence worth keeping in the log.
+    /// A stage or a part of it begins.
+    Begin {
+        /// Name of the part.
+        what: String,
+        /// Units of work expected, if known.
+        total: Option<u64>,
+        /// Name of a unit of work, in the plural.
+        unit: &'static str,
+    },
+    /// Some of the work is done.
+    Advance {
+        /// Units of work done so far.
+        done: u64,
+        /// A short status such as the current loss.
+        note: String,
+    },
+    /// Information for the log.
     Note(String),
-    /// A sentence that the user should act on.
+    /// A warning that the user should act on.
     Warn(String),
-    /// The part begun last has ended.
+    /// The part that began last has ended.
     End,
 }
 
 /// Receives the events of a stage, possibly from several threads.
 pub trait Observer: Sync {
+    /// Receives one event.
     fn observe(&self, event: Event);
 }
 
@@ -37,6 +50,7 @@ impl Observer for Silent {
 pub struct Interrupt(AtomicI32);
 
 impl Interrupt {
+    /// No request.
     pub const fn new() -> Self {
         Interrupt(AtomicI32::new(0))
     }
@@ -52,14 +66,17 @@ impl Interrupt {
     }
 }
 
-/// What every stage is handed beside its settings.
+/// What every stage receives besides its settings.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
+    /// Where events go.
     pub observer: &'a dyn Observer,
+    /// Whether to stop.
     pub interrupt: &'a Interrupt,
 }
 
 impl Run<'_> {
+    /// Sends an event to the observer.
     pub fn emit(&self, event: Event) {
         self.observer.observe(event);
     }

@@ -1,6 +1,6 @@
-//! Random streams keyed by what they are for.
+//! Random streams keyed by seed, purpose and indices.
 //!
-//! A draw depends on (seed, purpose, indices) and on nothing else: not on threads, nor on how many other draws there are.
+//! A draw depends on this key alone, not on threads or on the number of other draws.
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -32,7 +32,7 @@ impl Stream {
         low + (high - low) * self.unit()
     }
 
-    /// Standard normal, by Box and Muller.
+    /// Standard normal, by the method of Box and Muller.
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()

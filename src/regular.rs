@@ -1,16 +1,16 @@
-//! Files that others made: only regular ones are opened. A named pipe would be waited for, and a device may have no end.
+//! Opens regular files only: reading a named pipe would block, and a device may have no end.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// What stands where a file was expected.
+/// Something other than a regular file, such as a device.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}; expected a regular file")]
 pub struct NotRegular(&'static str);
 
-/// What `path` leads to, links followed, if that is neither a file nor a folder nor nothing at all.
+/// The kind of special file at `path` (links followed): a pipe, device or socket; `None` for files, folders and missing paths.
 pub fn special(path: &Path) -> Option<&'static str> {
     let kind = fs::metadata(path).ok()?.file_type();
     if kind.is_fifo() {

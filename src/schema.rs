@@ -1,4 +1,4 @@
-//! Names, axes, units and format versions: what a dataset or a model *says*, without opening a file.
+//! The vocabulary of datasets and models: quantities, grids, splits, trajectories and the format version. No file is opened here.
 //!
 //! Symbols used throughout: `E` environments, `B` trajectories per environment, `T` samples of a trajectory,
 //! `C` channels, `U` inputs, `d_p` parameters, `d_xi` context dimensions, `P` weights of the dynamics model.
@@ -40,7 +40,9 @@ pub fn algorithm(stage: &str) -> u32 {
 /// a newer major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FormatVersion {
+    /// A change of it breaks older readers.
     pub major: u32,
+    /// A change of it adds what older readers ignore.
     pub minor: u32,
 }
 
@@ -94,6 +96,7 @@ fn dimensionless() -> String {
 }
 
 impl Quantity {
+    /// A quantity of these three texts.
     pub fn new(name: &str, unit: &str, description: &str) -> Self {
         Quantity { name: name.to_owned(), unit: unit.to_owned(), description: description.to_owned() }
     }
@@ -102,9 +105,10 @@ impl Quantity {
 /// An exogenous signal that is known and acts on the system: a current, the position of a valve, a dose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Input {
+    /// Name, unit and description.
     #[serde(flatten)]
     pub quantity: Quantity,
-    /// What it is between two samples.
+    /// How it behaves between two samples.
     #[serde(default)]
     pub between: Between,
 }
@@ -144,10 +148,11 @@ impl Between {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
+    /// One to three axes.
     pub axes: Vec<GridAxis>,
 }
 
-/// One axis of a [`Grid`]: points at `0, spacing, .., (count - 1) spacing`, and the next is the first again.
+/// One periodic axis of a [`Grid`]: points at `0, spacing, .., (count - 1) spacing`; the point after the last is the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GridAxis {
@@ -155,19 +160,23 @@ pub struct GridAxis {
     pub name: String,
     /// Unit in UDUNITS spelling.
     pub unit: String,
+    /// Number of points.
     pub count: usize,
+    /// Distance between neighbouring points, in `unit`.
     pub spacing: f64,
 }
 
 /// The shape of one sample's state: `[C]` of an ordinary differential equation, `[C, n_1, .., n_k]` of fields on a grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateShape {
+    /// Number of channels `C`.
     pub channels: usize,
     /// Points of each axis in space; empty where there is no space.
     pub space: Vec<usize>,
 }
 
 impl StateShape {
+    /// The shape for `channels` channels on `grid`.
     pub fn new(channels: usize, grid: Option<&Grid>) -> Self {
         let space = grid.map_or_else(Vec::new, |grid| grid.axes.iter().map(|axis| axis.count).collect());
         StateShape { channels, space }
@@ -183,7 +192,7 @@ impl StateShape {
         self.channels * self.points()
     }
 
-    /// One thing a channel `[C]` for each value of a state.
+    /// Repeats one item per channel `[C]` for each value of a state `[C n_1 .. n_k]`.
     pub fn of_values<T: Clone>(&self, of_channels: &[T]) -> Vec<T> {
         of_channels.iter().flat_map(|it| std::iter::repeat_n(it.clone(), self.points())).collect()
     }
@@ -213,6 +222,7 @@ pub enum Split {
 }
 
 impl Split {
+    /// Every split, in order.
     pub const ALL: [Split; 6] =
         [Split::Train, Split::Validation, Split::Test, Split::Adapt, Split::AdaptTest, Split::Grid];
 
@@ -228,7 +238,7 @@ impl Split {
         }
     }
 
-    /// Samples of a trajectory at least: what is only estimated may have too few, or none, for whoever estimates says so.
+    /// Least number of samples of a trajectory. Zero for splits that are only estimated: the estimator reports what has too few.
     pub fn fewest_samples(self) -> usize {
         match self {
             Split::Adapt | Split::Grid => 0,
@@ -261,14 +271,14 @@ pub struct Trajectory {
     pub inputs: Vec<f64>,
 }
 
-/// The first complete sample that another follows, of `samples` states one after the other, if there is one: a rollout starts there.
+/// Where a rollout starts: the first complete sample of `states [samples, ..]` that is not the last; `None` if there is none.
 pub(crate) fn start_of(states: &[f64], samples: usize) -> Option<usize> {
     let channels = states.len() / samples.max(1);
     let is_complete = |t: usize| !states[t * channels..(t + 1) * channels].iter().any(|value| value.is_nan());
     (0..samples.saturating_sub(1)).find(|&t| is_complete(t))
 }
 
-/// Observed values behind the start of `samples` states one after the other: a rollout is compared with them.
+/// Number of observed values after the start of a rollout in `states [samples, ..]`: those that it is compared with.
 pub(crate) fn compared(states: &[f64], samples: usize) -> usize {
     let behind = |start: usize| &states[(start + 1) * (states.len() / samples)..];
     start_of(states, samples).map_or(0, |start| behind(start).iter().filter(|value| !value.is_nan()).count())
@@ -280,6 +290,7 @@ impl Trajectory {
         self.times.len()
     }
 
+    /// Whether there is no sample.
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
@@ -306,18 +317,18 @@ impl Trajectory {
         &self.states[t * c..(t + 1) * c]
     }
 
-    /// Whether no cell of sample `t` is missing: a rollout can start there.
+    /// Whether sample `t` has no missing cell, so that a rollout can start there.
     pub fn is_complete(&self, t: usize) -> bool {
         !self.state(t).iter().any(|value| value.is_nan())
     }
 
-    /// The first complete sample that another follows, if there is one.
+    /// The first complete sample that is not the last, if there is one.
     pub fn start(&self) -> Option<usize> {
         start_of(&self.states, self.len())
     }
 
-    /// The trajectory without the samples before its first observed state, at which inputs alone are known: equations that say the state there
-    /// can follow them, a model cannot.
+    /// The trajectory without the samples before its first observed state. At those only inputs are known: equations with a given initial state
+    /// can use them, a model cannot.
     pub fn from_observed(mut self) -> Self {
         let is_observed = |&t: &usize| self.state(t).iter().any(|value| !value.is_nan());
         self.start_at((0..self.len()).find(is_observed).unwrap_or(0));
@@ -343,7 +354,7 @@ impl Trajectory {
         self.states.iter().filter(|value| value.is_nan()).count()
     }
 
-    /// Key that orders trajectories wherever order could matter.
+    /// Sort key of trajectories: (environment, trajectory).
     pub fn key(&self) -> (&str, &str) {
         (&self.environment, &self.trajectory)
     }

@@ -1,8 +1,8 @@
-//! `SHA256SUMS`: the digests of the files that say what a directory is: a manifest, a card, the header of a checkpoint.
+//! `SHA256SUMS`: digests of the files that describe a directory, such as a manifest, a card or the header of a checkpoint.
 //!
-//! A manifest holds the digests of the files that it lists, and this file that of the manifest: so no bit of a directory can change
-//! unnoticed. It is in the form of `sha256sum`, which can check it (`sha256sum --check SHA256SUMS`), one line a file in a fixed order.
-//! It is no signature: who means to change a directory can seal it anew, and readers check what it says all the same.
+//! A manifest holds the digests of its data files, and `SHA256SUMS` that of the manifest, so no bit of a directory can change unnoticed.
+//! The format is that of `sha256sum` (`sha256sum --check SHA256SUMS` checks it), one line per file in a fixed order. It is not a signature:
+//! anyone can seal a changed directory again, so readers check all contents anyway.
 
 use std::fs;
 use std::io;
@@ -16,13 +16,27 @@ pub const SUMS: &str = "SHA256SUMS";
 /// Bytes of a sealed file at most.
 const GREATEST_SIZE: u64 = 256 << 20;
 
-/// Why a seal says nothing.
+/// Why a seal cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The operating system refused.
     #[error("{path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// `SHA256SUMS` or a sealed file is not as expected.
     #[error("{path}: {found}; expected {expected}")]
-    Invalid { path: PathBuf, found: String, expected: String },
+    Invalid {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
 }
 
 /// The content of `SHA256SUMS` for files of these names and bytes.
@@ -30,7 +44,7 @@ pub fn text<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> String 
     files.into_iter().map(|(name, bytes)| line(&sha256(bytes), name)).collect()
 }
 
-/// Writes `SHA256SUMS` of the one file `name` with these bytes into `directory`, which nobody else sees yet.
+/// Writes `SHA256SUMS` for the one file `name` with these bytes into `directory`, which is not yet published.
 ///
 /// # Errors
 /// Any error of writing.
@@ -38,10 +52,10 @@ pub fn write(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     fs::write(directory.join(SUMS), text([(name, bytes)]))
 }
 
-/// Sealed files of `directory` that are not as they were recorded, and what is wrong with each, without a remedy.
+/// The sealed files of `directory` that differ from their record, with a sentence each (without remedy).
 ///
 /// # Errors
-/// If `SHA256SUMS` is missing, cannot be read or is not one of these `names`.
+/// If `SHA256SUMS` is missing, cannot be read, or does not list exactly `names`.
 pub fn problems(directory: &Path, names: &[&'static str]) -> Result<Vec<(&'static str, String)>, Error> {
     let recorded = recorded(directory, names)?;
     let problem = |(&name, expected): (&&'static str, String)| match read_bounded(&directory.join(name)) {
@@ -52,10 +66,10 @@ pub fn problems(directory: &Path, names: &[&'static str]) -> Result<Vec<(&'stati
     Ok(names.iter().zip(recorded).filter_map(problem).collect())
 }
 
-/// The bytes of the one sealed file `name` of `directory`, which are those that were written.
+/// Reads the one sealed file `name` of `directory` and checks its digest.
 ///
 /// # Errors
-/// As [`problems`], and if the file is not as it was recorded; `remedy` says what to do then.
+/// As [`problems`], and if the digest differs; `remedy` ends the message.
 pub fn read(directory: &Path, name: &'static str, remedy: &str) -> Result<Vec<u8>, Error> {
     let expected = recorded(directory, &[name]).map_err(|error| match error {
         Error::Invalid { path, found, expected } => {
@@ -75,10 +89,10 @@ pub fn read(directory: &Path, name: &'static str, remedy: &str) -> Result<Vec<u8
     }
 }
 
-/// The bytes of a file that should be small.
+/// Reads a file of at most 256 MiB.
 ///
 /// # Errors
-/// If it is no plain file, is large, or cannot be read.
+/// If it is not a regular file, is larger, or cannot be read.
 pub fn read_bounded(path: &Path) -> Result<Vec<u8>, Error> {
     let io_error = |source| Error::Io { path: path.to_owned(), source };
     let size = fs::metadata(path).map_err(io_error)?.len();
@@ -119,7 +133,7 @@ fn recorded(directory: &Path, names: &[&str]) -> Result<Vec<String>, Error> {
     Ok(recorded)
 }
 
-/// The digest of `bytes`, where it is not the expected one.
+/// The digest of `bytes`, if it differs from the expected one.
 fn other_digest(bytes: &[u8], expected: &str) -> Option<String> {
     Some(sha256(bytes)).filter(|found| found != expected)
 }

@@ -2,7 +2,7 @@
 
 use approx::assert_relative_eq;
 use paramill::engine::{
-    self, Batch, Compute, DeviceChoice, Engine, EngineChoice, Native, Precision, Segment, Solver, With,
+    self, Batch, Compute, DeviceChoice, Engine, EngineChoice, Native, Precision, Segment, Solver, Tangents, Wrt,
 };
 use paramill::models::{self, Mlp, Model};
 use paramill::random::Stream;
@@ -225,7 +225,7 @@ fn tangents_with_respect_to_initial_states_agree_with_finite_differences() {
         let basis = weights(layers, between.len(), 3, &mut stream);
         let contexts = [0.3, -0.8, 1.2, 0.1];
         let shared = engine.tangents(&basis, 2);
-        let (predictions, tangents) = shared.roll_out_with(With::ContextAndInitial, &contexts, &batch);
+        let (predictions, tangents) = shared.roll_out_wrt(Wrt::ContextAndInitial, &contexts, &batch);
         let (alone, of_context) = shared.roll_out(&contexts, &batch);
         assert!(difference(&predictions, &alone) < 1e-14);
         let behind: Vec<f64> = tangents.chunks(4).flat_map(|of_value| &of_value[..2]).copied().collect();
@@ -391,4 +391,43 @@ fn engines_agree_on_several_steps_between_samples() {
             }
         }
     }
+}
+
+#[test]
+fn tangents_of_weights_that_are_curved_in_the_context_agree_with_finite_differences() {
+    for_all(|engine, layers, between| {
+        let mut stream = Stream::new(11, "engine", &[]);
+        let batch = batch(&observed(&mut stream, between.len()), between, (0, 0));
+        let parts = weights(layers, between.len(), 3, &mut stream);
+        let size = parts.len() / 3;
+        // theta + sin(xi_1) v + xi_1 xi_2 w, and its tangents behind it.
+        let weights_at = |xi: &[f64]| -> Vec<f64> {
+            let rows = [[1.0, xi[0].sin(), xi[0] * xi[1]], [0.0, xi[0].cos(), xi[1]], [0.0, 0.0, xi[0]]];
+            let value = |row: &[f64; 3], p: usize| (0..3).map(|k| row[k] * parts[k * size + p]).sum();
+            rows.iter().flat_map(|row| (0..size).map(|p| value(row, p)).collect::<Vec<f64>>()).collect()
+        };
+        let decode = |contexts: &[f64]| -> Vec<f64> {
+            contexts.chunks(2).flat_map(|xi| weights_at(xi)[..size].to_vec()).collect()
+        };
+        let contexts = [0.3, -0.8, 1.2, 0.1];
+        let curved = engine::Linearised::new(engine, 2, weights_at);
+        let (predictions, tangents) = curved.roll_out_wrt(Wrt::ContextAndInitial, &contexts, &batch);
+        for (found, decoded) in predictions.iter().zip(engine.predict(&decode(&contexts), &batch)) {
+            assert_relative_eq!(found, &decoded, max_relative = 1e-12, epsilon = 1e-12);
+        }
+        let h = 1e-6;
+        for k in 0..4 {
+            let value = |sign: f64| {
+                let mut moved = contexts;
+                moved[k] += sign * h;
+                engine.predict(&decode(&moved), &batch)
+            };
+            let (up, down) = (value(1.0), value(-1.0));
+            let of_environment = batch.values_per_environment();
+            for i in (k / 2) * of_environment..(k / 2 + 1) * of_environment {
+                let difference = (up[i] - down[i]) / (2.0 * h);
+                assert_relative_eq!(difference, tangents[i * 4 + k % 2], epsilon = 1e-7, max_relative = 1e-6);
+            }
+        }
+    });
 }

@@ -3,8 +3,9 @@
 use approx::assert_relative_eq;
 use paramill::engine::{self, Batch, Device, Engine, Precision, Segment, Solver, Torch};
 use paramill::models::tensors::TensorModel;
-use paramill::models::{ConvNet, Fno, Model, Settings};
+use paramill::models::{AdaptedLayers, ConvNet, Fno, Model, Settings};
 use paramill::random::Stream;
+use paramill::rules;
 use paramill::schema::StateShape;
 use tch::{Kind, Tensor};
 
@@ -173,4 +174,29 @@ fn a_model_says_what_states_it_is_for() {
         let driven = of(model).problem(state, 2).map(|(found, _)| found);
         assert_eq!(driven.as_deref(), (state.space.len() == 2).then_some("2 inputs"), "{model}");
     }
+}
+
+/// A network of one layer has the state for features: what its rates are then is those of a state that is scaled and shifted.
+#[test]
+fn film_scales_and_shifts_channels() {
+    let model = ConvNet::new(&shape(), 1, 4, 3, 0.5);
+    let rule = rules::Kind::CaviaFilm.build(model.layout(), AdaptedLayers::All, 1);
+    let mut stream = Stream::new(9, "fields", &[]);
+    let shared = rule.initial_shared(model.initial_weights(&mut stream), 0.5, &mut stream);
+    let (size, xi) = (model.layout().size(), 0.7);
+    let mut weights = vec![0.0; size];
+    rule.decode(&shared, &[xi], &mut weights);
+    let rates = |weights: &[f64], state: Vec<f64>| -> Vec<f64> {
+        let state = Tensor::from_slice(&state).view([1, 1, -1]);
+        let rates = model.field(&Tensor::from_slice(weights).unsqueeze(0))(&state).view([-1]);
+        Vec::try_from(&rates).unwrap()
+    };
+    let points = shape().points();
+    let state: Vec<f64> = (0..shape().size()).map(|_| stream.normal()).collect();
+    let modulated = state.iter().enumerate().map(|(i, x)| {
+        let channel = size + i / points;
+        (1.0 + xi * shared[channel]) * x + xi * shared[channel + 2]
+    });
+    let expected = rates(&shared[..size], modulated.collect());
+    assert_relative_eq!(rates(&weights, state).as_slice(), expected.as_slice(), epsilon = 1e-12);
 }

@@ -113,10 +113,10 @@ fn python_reads_exports() {
         write(&directory, manifest.clone(), &splits);
         let dataset = Dataset::open(&directory).unwrap();
         let to = |format: ExportFormat| {
-            silently(|run| dataset::export(&dataset, format, &root.path().join(format.name()), run))
+            silently(|run| dataset::export(&dataset, format, &root.path().join(format.name), run))
         };
-        to(ExportFormat::NetCdf).unwrap();
-        match to(ExportFormat::PdeBench) {
+        to(ExportFormat::named("netcdf").unwrap()).unwrap();
+        match to(ExportFormat::named("pdebench").unwrap()) {
             Ok(()) => assert!(one_time_axis),
             Err(error) => {
                 let expected = if manifest.inputs.is_empty() { "expected one time axis" } else { "expected no inputs" };

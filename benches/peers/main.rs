@@ -172,7 +172,8 @@ impl<'a> Step<'a> {
         let weights = model.layout().size();
         let (engine, _) =
             COMPUTE.engine(&settings.model, &state, 0, settings.solver, settings.substeps, Precision::F32)?;
-        let descent = Descent { settings, engine: engine.as_ref(), rule: rule.as_ref(), weights, context_dimension: 2 };
+        let environments = self.environments.len();
+        let descent = Descent { settings, engine: engine.as_ref(), rule: rule.as_ref(), weights, environments };
         let mut times = Vec::with_capacity(STEPS);
         for _ in 0..STEPS {
             let start = Instant::now();

@@ -3,16 +3,18 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use super::error::{Error, io_error};
+use super::files::{LOG_FILE, MANIFEST_FILE, MAP_FILE, WEIGHTS_FILE, parse, pretty};
 use super::log::LogRecord;
 use super::manifest::Manifest;
 use super::map::ParameterMap;
 use super::tensors;
 use super::tensors::{Array, Arrays};
-use super::{Error, io_error, log, validate};
+use super::{log, validate};
 use crate::atomic;
 use crate::dataset::FileEntry;
 use crate::digest::sha256;
-use crate::engine::{Compute, ComputeError, Device, Engine};
+use crate::engine::{Compute, ComputeError, Device, Engine, Linearised, Tangents};
 use crate::models::Model;
 use crate::regular;
 use crate::rules::Rule;
@@ -20,13 +22,8 @@ use crate::schema::FormatVersion;
 use crate::seal;
 use crate::seal::SUMS;
 
-const MANIFEST_FILE: &str = "manifest.json";
-pub(crate) const WEIGHTS_FILE: &str = "weights.safetensors";
-pub(crate) const LOG_FILE: &str = "training-log.csv";
 /// What to do about a manifest that cannot be trusted.
-const REMEDY: &str = "restore the files, or make the model again by its stage train";
-/// Name of the map's file in a model directory.
-pub const MAP_FILE: &str = "map.json";
+const REMEDY: &str = "restore the files, or make the model again by forcing the stage `train`";
 
 /// A trained model with everything that its directory holds.
 pub struct StoredModel {
@@ -51,6 +48,16 @@ impl StoredModel {
     pub fn rule(&self) -> Box<dyn Rule> {
         let manifest = &self.manifest;
         manifest.rule.build(self.model().layout(), manifest.adapted_layers, manifest.context_dimension)
+    }
+
+    /// Rollouts by `engine` with tangents with respect to the context.
+    pub fn tangents<'a>(&'a self, engine: &'a dyn Engine) -> Box<dyn Tangents + 'a> {
+        let (rule, d) = (self.rule(), self.manifest.context_dimension);
+        let weights = self.model().layout().size();
+        if rule.is_affine() {
+            return engine.tangents(&rule.linearise(&self.shared, &vec![0.0; d], weights), d);
+        }
+        Box::new(Linearised::new(engine, d, move |context| rule.linearise(&self.shared, context, weights)))
     }
 
     /// The engine that its rollouts are computed with, and its device.
@@ -134,10 +141,10 @@ impl StoredModel {
         let mut arrays = tensors::from_bytes(&weights_path, &read_listed(directory, &manifest, WEIGHTS_FILE)?)?;
         let shape = [manifest.environments.len(), manifest.context_dimension];
         let contexts = tensors::take(&mut arrays, &weights_path, "contexts", &shape)?;
-        check_size(&manifest, &weights_path, &arrays)?;
         let log = log::from_bytes(&directory.join(LOG_FILE), &read_listed(directory, &manifest, LOG_FILE)?)?;
         let mut stored = StoredModel { manifest, shared: Vec::new(), contexts, log, map: None, content_hash };
         let rule = stored.rule();
+        check_size(rule.shared_size(), &weights_path, &arrays)?;
         let mut shared = vec![0.0; rule.shared_size()];
         for tensor in rule.tensors(stored.model().layout()) {
             let values = tensors::take(&mut arrays, &weights_path, &tensor.name, &tensor.shape)?;
@@ -205,18 +212,15 @@ fn check_header(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 /// Whether the file has as many weights as the manifest speaks of: before anything of a size that the manifest alone states is made.
-fn check_size(manifest: &Manifest, path: &Path, arrays: &Arrays) -> Result<(), Error> {
-    let size = manifest.model.build(&manifest.state_shape(), manifest.inputs.len()).layout().size();
-    let expected = size.checked_mul(1 + manifest.context_dimension);
+fn check_size(expected: usize, path: &Path, arrays: &Arrays) -> Result<(), Error> {
     let found: usize = arrays.values().map(|array| array.values.len()).sum();
-    if expected == Some(found) {
+    if expected == found {
         return Ok(());
     }
-    let expected = expected.map_or("more than can be counted".to_owned(), |expected| expected.to_string());
     Err(Error::Invalid {
         path: path.to_owned(),
         found: format!("{found} shared weights"),
-        expected: format!("{expected}, by `model` and `context_dimension` of {MANIFEST_FILE}; {REMEDY}"),
+        expected: format!("{expected}, by `model`, `rule` and `context_dimension` of {MANIFEST_FILE}; {REMEDY}"),
     })
 }
 
@@ -235,7 +239,7 @@ fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<
         return Err(invalid(
             found,
             format!(
-                "a file of {} bytes; restore it, or make it again by its stage: train, or map for map.json",
+                "a file of {} bytes; restore it, or make it again by forcing the stage `train` (map.json: `map`)",
                 entry.bytes
             ),
         ));
@@ -244,24 +248,10 @@ fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<
     let sha256 = sha256(&bytes);
     if sha256 != entry.sha256 {
         let expected = format!(
-            "sha256 {}; restore the file, or make it again by its stage: train, or map for map.json",
+            "sha256 {}; restore the file, or make it again by forcing the stage `train` (map.json: `map`)",
             entry.sha256
         );
         return Err(invalid(format!("sha256 {sha256}"), expected));
     }
     Ok(bytes)
-}
-
-pub(crate) fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(value).expect("plain data always serialise");
-    bytes.push(b'\n');
-    bytes
-}
-
-pub(crate) fn parse<T: serde::de::DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(bytes).map_err(|error| Error::Invalid {
-        path: path.to_owned(),
-        found: error.to_string(),
-        expected: "the JSON that paramill writes; restore the file".to_owned(),
-    })
 }

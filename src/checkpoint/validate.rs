@@ -13,10 +13,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Error;
+use super::error::Error;
+use super::files::{LOG_FILE, MAP_FILE, WEIGHTS_FILE, parse};
 use super::manifest::{ChannelScale, Manifest};
 use super::map::ParameterMap;
-use super::model::{LOG_FILE, MAP_FILE, WEIGHTS_FILE, parse};
 use crate::dataset::grid_problems;
 
 /// Characters of a value that are shown of it.
@@ -144,6 +144,9 @@ impl Manifest {
             && let Some((found, expected)) = self.model.problem(&self.state_shape(), self.inputs.len())
         {
             problems.push(format!("`model` is for {expected}; found {found}"));
+        }
+        if let Some((found, expected)) = self.rule.problem(self.adapted_layers) {
+            problems.push(format!("`adapted_layers` is {found}; expected {expected}"));
         }
         let files: Vec<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
         if files != [WEIGHTS_FILE, LOG_FILE] && files != [WEIGHTS_FILE, LOG_FILE, MAP_FILE] {

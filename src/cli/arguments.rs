@@ -526,7 +526,7 @@ impl ValueEnum for ExportFormat {
     }
 
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(clap::builder::PossibleValue::new(self.name()))
+        Some(clap::builder::PossibleValue::new(self.name))
     }
 }
 

@@ -1,12 +1,13 @@
 //! `paramill import`.
 
 use super::arguments::Import;
-use super::output::print_file;
+use super::output::{of_options, print_file};
 use crate::import;
 use crate::pipeline::Error;
 
+/// `paramill import --guess PATH`: prints a draft of the mapping of an archive.
 pub fn import(command: &Import) -> Result<u8, Error> {
-    let mapping = import::guess(&command.guess).map_err(import::Error::Data)?;
+    let mapping = import::draft(&command.guess).map_err(|problems| import::Error::Data(of_options(problems)))?;
     print_file(&mapping);
     Ok(0)
 }

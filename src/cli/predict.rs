@@ -6,92 +6,55 @@ use std::path::Path;
 use serde_json::json;
 
 use super::arguments::Predict;
-use super::output::{complain, print};
+use super::output::{complain, of_options, print};
 use crate::atomic;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
 use crate::estimate::{Method, Settings};
-use crate::forecast::inputs::{Signals, TooShort};
-use crate::forecast::model::{Forecast, KnownContext, Start};
-use crate::forecast::read_inputs::Known;
+use crate::forecast::{Forecast, InputTable, KnownContext, KnownInputs, Start, TooShort, TrainingSampling};
 use crate::pipeline::{Built, Error, Locations, Plan, Source, Stage, changes_since};
-use crate::schema::{Quantity, Split};
-use crate::{estimate, forecast};
+use crate::problems::{Kind, Problem};
+use crate::schema::Quantity;
+use crate::{estimate, forecast, import};
 
-/// One rollout is nothing for a GPU.
+/// A single rollout gains nothing on a GPU.
 const COMPUTE: Compute = Compute { device: DeviceChoice::Cpu, engine: EngineChoice::Auto };
-/// Samples of a forecast at most.
+/// Most samples of a forecast.
 const MOST_SAMPLES: f64 = 1e7;
-/// How far a step may be from those of the training before it is worth a warning.
+/// Ratios of the step to that of the training at which no warning is due.
 const USUAL: std::ops::RangeInclusive<f64> = 0.99..=1.01;
 
-/// That a signal is not known over all of the forecast, and what to do.
-fn in_words(TooShort { name, known: (first, last), wanted: (begin, end) }: &TooShort) -> String {
-    format!(
-        "--inputs: found values of {name} from time {first} to {last} and a forecast from {begin} to {end}; expected signals over all \
-         of it: add rows, shorten the forecast with --until, or say by --origin where the trajectory's time is 0"
-    )
-}
-
+/// `paramill predict`: forecasts an environment, or a system of given parameters, as CSV or JSON.
 pub fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
     let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
-    if plan.estimate.as_ref().is_some_and(|settings| settings.method == Method::Physics) {
-        let found = "the pipeline estimates by known equations and has no model";
-        return Err(Error::Usage(format!(
-            "predict: {found}; expected one that trains (estimate.method = \"learned\")"
-        )));
-    }
-    if !plan.model_directory().is_dir() {
-        let (model, pipeline) = (plan.model_directory(), command.pipeline.display());
-        let found = format!("{}: no model is there", model.display());
-        return Err(Error::Usage(format!("predict: {found}; run `paramill run {pipeline}` first")));
-    }
-    is_of_settings(&plan, command)?;
+    check_plan(&plan, command)?;
     if let Some(path) = &command.to {
-        refuse(path)?;
+        check_new(path)?;
     }
     let model = StoredModel::read(&plan.model_directory())?;
     let dataset = Dataset::open(&plan.dataset_directory)?;
     let channels = &model.manifest.channels;
     if model.manifest.grid.is_some() {
         return Err(Error::Usage(
-            "predict: the model is one of fields, which have no initial state in a line".to_owned(),
+            "predict: found a model of fields on a grid, whose initial state cannot be given as options".to_owned(),
         ));
     }
     let given = command.initial.as_deref().map(|text| values("--initial", text, channels)).transpose()?;
     let settings = plan.estimate.clone().unwrap_or_default();
     let (known, beginning) = begin(command, &settings, &dataset, &model, given)?;
-    if let Some(reason) = estimate::extrapolates(&model, &known.context, settings.extrapolation) {
-        warn_extrapolation(&reason);
-    }
     let (start, state) = (beginning.time(), beginning.state());
-    if let Some(reason) = estimate::states_extrapolate(&model.manifest, &[start], state, settings.extrapolation) {
+    let slack = settings.extrapolation;
+    if let Some(reason) = estimate::extrapolates(&model, &known.context, slack) {
         warn_extrapolation(&reason);
     }
-    let interval = usual_interval(&dataset)?;
-    let every = command.every.unwrap_or(interval.step);
-    if !USUAL.contains(&(every / interval.step)) {
-        complain(&format!(
-            "warning: the model was trained on steps of {}; with steps of {every} its rollout is another",
-            interval.step
-        ));
+    if let Some(reason) = estimate::states_extrapolate(&model.manifest, &[start], state, slack) {
+        warn_extrapolation(&reason);
     }
-    let until = command.until.unwrap_or(start + interval.length);
-    let steps = ((until - start) / every + 1e-9).floor();
-    if !(1.0..=MOST_SAMPLES).contains(&steps) {
-        let remedy = match steps < 1.0 {
-            true => "give a later time, or begin elsewhere with --initial and --from",
-            false => "give an earlier time, or longer steps with --every",
-        };
-        return Err(Error::Usage(format!(
-            "--until {until}: found {steps} steps of {every} from the start at {start}, expected from 1 to {MOST_SAMPLES}; {remedy}"
-        )));
-    }
-    let times: Vec<f64> = (0..=steps as u64).map(|step| start + step as f64 * every).collect();
-    let (times, inputs) = driven(command, &plan, &model, times)?;
-    if let Some(reason) = estimate::inputs_extrapolate(&model.manifest, &times, &inputs, settings.extrapolation) {
+    let times = times(command, start, TrainingSampling::read(&dataset)?)?;
+    let (times, inputs) = known_inputs(command, &plan, &model, times)?;
+    if let Some(reason) = estimate::inputs_extrapolate(&model.manifest, &times, &inputs, slack) {
         warn_extrapolation(&reason);
     }
     let forecast = forecast::forecast(COMPUTE, &model, &known, state, &times, &inputs)?;
@@ -112,33 +75,21 @@ pub fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// The inputs `[T, U]` of the model, and the times at which the forecast is to stop for them too.
-fn driven(command: &Predict, plan: &Plan, model: &StoredModel, times: Vec<f64>) -> Result<(Vec<f64>, Vec<f64>), Error> {
-    let inputs = &model.manifest.inputs;
-    let names = inputs.iter().map(|it| it.quantity.name.as_str()).collect::<Vec<_>>().join(",");
-    match (&command.inputs, inputs.is_empty()) {
-        (None, true) => Ok((times, Vec::new())),
-        (Some(path), false) => {
-            let archive = match &plan.source {
-                Source::Import(settings) => Some(settings.as_ref()),
-                Source::Generate(_) => None,
-            };
-            let (time_unit, origin) = (model.manifest.time_unit.as_str(), command.origin.as_deref());
-            let (signals, warnings) = Signals::read(path, &Known { inputs, time_unit, archive, origin })?;
-            warnings.iter().for_each(|warning| complain(&format!("warning: {warning}")));
-            let times = signals.with_bends(times);
-            let inputs = signals.at(&times).map_err(|it| Error::Usage(in_words(&it)))?;
-            Ok((times, inputs))
-        }
-        (None, false) => Err(Error::Usage(format!(
-            "predict: the model has the inputs {names}, whose future it cannot know; give --inputs FILE with the columns time,{names}"
-        ))),
-        (Some(_), true) => Err(Error::Usage("--inputs: the model has no inputs; leave it out".to_owned())),
+/// Refuses a plan without a learned model, and a model that was not made by the settings that the pipeline now has.
+fn check_plan(plan: &Plan, command: &Predict) -> Result<(), Error> {
+    if plan.estimate.as_ref().is_some_and(|settings| settings.method == Method::Physics) {
+        let found = "the pipeline estimates by known equations and has no model";
+        return Err(Error::Usage(format!(
+            "predict: {found}; expected one that trains (estimate.method = \"learned\")"
+        )));
     }
-}
-
-/// Refuses a model that was not made by the settings that the pipeline now has.
-fn is_of_settings(plan: &Plan, command: &Predict) -> Result<(), Error> {
+    if !plan.model_directory().is_dir() {
+        let (model, pipeline) = (plan.model_directory(), command.pipeline.display());
+        return Err(Error::Usage(format!(
+            "predict: {}: found no model; run `paramill run {pipeline}` first",
+            model.display()
+        )));
+    }
     let by_map = command.parameters.is_some();
     let used = |stage: &Stage| *stage < Stage::Map || *stage == Stage::Map && by_map;
     for stage in plan.stages().into_iter().filter(used) {
@@ -160,8 +111,8 @@ fn is_of_settings(plan: &Plan, command: &Predict) -> Result<(), Error> {
     Ok(())
 }
 
-/// A forecast replaces nothing.
-fn refuse(path: &Path) -> Result<(), Error> {
+/// Refuses a path at which something is, or in a directory that is not there: a forecast replaces nothing.
+fn check_new(path: &Path) -> Result<(), Error> {
     if path.symlink_metadata().is_ok() {
         return Err(Error::Usage(format!("--to {}: is there already; name a new file", path.display())));
     }
@@ -175,9 +126,84 @@ fn refuse(path: &Path) -> Result<(), Error> {
     }
 }
 
+/// The times of the forecast, from `start` in equal steps; warns of steps that the model was not trained on.
+fn times(command: &Predict, start: f64, training: TrainingSampling) -> Result<Vec<f64>, Error> {
+    let every = command.every.unwrap_or(training.step);
+    if !USUAL.contains(&(every / training.step)) {
+        complain(&format!(
+            "warning: the model was trained on steps of {}; with steps of {every} it makes other forecasts",
+            training.step
+        ));
+    }
+    let until = command.until.unwrap_or(start + training.length);
+    let steps = ((until - start) / every + 1e-9).floor();
+    if !(1.0..=MOST_SAMPLES).contains(&steps) {
+        let remedy = match steps < 1.0 {
+            true => "give a later time, or begin elsewhere with --initial and --from",
+            false => "give an earlier time, or longer steps with --every",
+        };
+        return Err(Error::Usage(format!(
+            "--until {until}: found {steps} steps of {every} from the start at {start}, expected from 1 to {MOST_SAMPLES}; {remedy}"
+        )));
+    }
+    Ok((0..=steps as u64).map(|step| start + step as f64 * every).collect())
+}
+
+/// The times of the forecast with those at which an input bends, and the inputs `[T, U]` at them.
+fn known_inputs(
+    command: &Predict,
+    plan: &Plan,
+    model: &StoredModel,
+    times: Vec<f64>,
+) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let inputs = &model.manifest.inputs;
+    let names = inputs.iter().map(|it| it.quantity.name.as_str()).collect::<Vec<_>>().join(",");
+    match (&command.inputs, inputs.is_empty()) {
+        (None, true) => Ok((times, Vec::new())),
+        (Some(path), false) => {
+            let archive = match &plan.source {
+                Source::Import(settings) => Some(settings.as_ref()),
+                Source::Generate(_) => None,
+            };
+            let (time_unit, origin) = (model.manifest.time_unit.as_str(), command.origin.as_deref());
+            let table = InputTable { inputs, time_unit, archive, origin };
+            let (known, warnings) = KnownInputs::read(path, &table).map_err(refused_table)?;
+            of_options(warnings).iter().for_each(|warning| complain(&format!("warning: {warning}")));
+            let times = known.with_bends(times);
+            let inputs = known.at(&times).map_err(|too_short| Error::Usage(in_words(&too_short)))?;
+            Ok((times, inputs))
+        }
+        (None, false) => Err(Error::Usage(format!(
+            "predict: found no values of the model's inputs {names} over the time of the forecast; give --inputs FILE with the columns \
+             time,{names}"
+        ))),
+        (Some(_), true) => Err(Error::Usage("--inputs: the model has no inputs; leave it out".to_owned())),
+    }
+}
+
+/// A table of inputs that cannot be used: a mistake in the arguments, or in the table.
+fn refused_table(problems: Vec<Problem>) -> Error {
+    let is_argument = |problem: &Problem| problem.kind == Kind::UnreadableFile || problem.place.path().is_none();
+    let refuse = match problems.iter().all(is_argument) {
+        true => import::Error::Settings,
+        false => import::Error::Data,
+    };
+    refuse(of_options(problems)).into()
+}
+
+/// That an input is not known over all of the forecast, and what to do.
+fn in_words(TooShort { name, known: (first, last), wanted: (begin, end) }: &TooShort) -> String {
+    format!(
+        "--inputs: found values of {name} from time {first} to {last} and a forecast from {begin} to {end}; expected values over all of \
+         it: add rows, shorten the forecast with --until, or give the time at which the trajectory's is 0 as --origin"
+    )
+}
+
 /// Where a forecast starts.
 enum Beginning {
+    /// At the state that the arguments give.
     Given { time: f64, state: Vec<f64> },
+    /// At the end of a trajectory.
     EndOf(Start),
 }
 
@@ -194,7 +220,7 @@ impl Beginning {
         }
     }
 
-    /// What it is, where the arguments do not say it.
+    /// The end of a trajectory in words; the arguments say the rest.
     fn in_words(&self) -> Option<String> {
         let Beginning::EndOf(Start { trajectory, is_fitted, .. }) = self else { return None };
         Some(match is_fitted {
@@ -213,7 +239,7 @@ impl Beginning {
     }
 }
 
-/// The context, and the start.
+/// The context to forecast with, and the start.
 fn begin(
     command: &Predict,
     settings: &Settings,
@@ -224,11 +250,11 @@ fn begin(
     let given = given.map(|state| Beginning::Given { time: command.from.unwrap_or(0.0), state });
     if let Some(text) = &command.parameters {
         if model.manifest.parameters.is_empty() {
-            let found = "the model knows no parameters, for its dataset has none";
-            return Err(Error::Usage(format!("--parameters: {found}; give --environment instead")));
+            let found = "a model without parameters, as its dataset has none";
+            return Err(Error::Usage(format!("--parameters: found {found}; give --environment instead")));
         }
         let parameters = values("--parameters", text, &model.manifest.parameters)?;
-        warn_of_parameters(model, &parameters);
+        forecast::parameters_extrapolate(model, &parameters).iter().for_each(|reason| warn_extrapolation(reason));
         let known = forecast::context_of_parameters(model, &parameters)?;
         let given = given
             .ok_or_else(|| Error::Usage("--parameters: also needs --initial, the state to start from".to_owned()))?;
@@ -250,35 +276,7 @@ fn begin(
 }
 
 fn warn_extrapolation(reason: &str) {
-    complain(&format!("warning: the model extrapolates, and the bands do not know by how much: {reason}"));
-}
-
-/// Warns of parameters beyond those of the training environments.
-fn warn_of_parameters(model: &StoredModel, parameters: &[f64]) {
-    for (k, (quantity, value)) in model.manifest.parameters.iter().zip(parameters).enumerate() {
-        let known = model.manifest.environments.iter().filter_map(|environment| environment.parameters[k]);
-        let (least, greatest) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
-        if !(least..=greatest).contains(value) && least <= greatest {
-            let name = &quantity.name;
-            warn_extrapolation(&format!(
-                "{name} is {value}; those of the training environments go from {least} to {greatest}"
-            ));
-        }
-    }
-}
-
-/// Sampling interval and length of a trajectory of the training split.
-struct Interval {
-    step: f64,
-    length: f64,
-}
-
-fn usual_interval(dataset: &Dataset) -> Result<Interval, Error> {
-    let first = dataset.read_rows(Split::Train, &[0])?.remove(0);
-    let mut steps: Vec<f64> = first.times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    steps.sort_by(f64::total_cmp);
-    let length = first.times.last().copied().unwrap_or(0.0) - first.times.first().copied().unwrap_or(0.0);
-    Ok(Interval { step: steps.get(steps.len() / 2).copied().unwrap_or(1.0), length })
+    complain(&format!("warning: the model extrapolates, which the bands do not take into account: {reason}"));
 }
 
 /// `NAME=VALUE,NAME=VALUE` in the order of `quantities`, each of them once.
@@ -291,12 +289,12 @@ fn values(option: &str, text: &str, quantities: &[Quantity]) -> Result<Vec<f64>,
     let mut values = vec![None; names.len()];
     for pair in text.split(',') {
         let (name, value) = pair.split_once('=').ok_or_else(|| wrong(format!("`{pair}`")))?;
-        let place = names.iter().position(|it| *it == name.trim());
-        let place = place.ok_or_else(|| wrong(format!("the name `{}`", name.trim())))?;
+        let position = names.iter().position(|it| *it == name.trim());
+        let position = position.ok_or_else(|| wrong(format!("the name `{}`", name.trim())))?;
         let value = value.trim().parse::<f64>().ok().filter(|value| value.is_finite());
-        let value = value.ok_or_else(|| wrong(format!("`{pair}`, which is no finite number")))?;
-        if values[place].replace(value).is_some() {
-            return Err(wrong(format!("`{}` twice", names[place])));
+        let value = value.ok_or_else(|| wrong(format!("`{pair}`, which is not a finite number")))?;
+        if values[position].replace(value).is_some() {
+            return Err(wrong(format!("`{}` twice", names[position])));
         }
     }
     let missing = names.iter().zip(&values).find(|(_, value)| value.is_none());
@@ -312,11 +310,11 @@ fn as_csv(forecast: &Forecast, channels: &[Quantity]) -> String {
         let _ = write!(text, ",{name},{name}_lower,{name}_upper");
     }
     text.push('\n');
-    let rows = forecast.states.chunks_exact(channels.len()).zip(forecast.halves.chunks_exact(channels.len()));
-    for (time, (state, halves)) in forecast.times.iter().zip(rows) {
+    let rows = forecast.states.chunks_exact(channels.len()).zip(forecast.half_widths.chunks_exact(channels.len()));
+    for (time, (state, half_widths)) in forecast.times.iter().zip(rows) {
         let _ = write!(text, "{time}");
-        for (value, half) in state.iter().zip(halves) {
-            let _ = write!(text, ",{value},{},{}", value - half, value + half);
+        for (value, half_width) in state.iter().zip(half_widths) {
+            let _ = write!(text, ",{value},{},{}", value - half_width, value + half_width);
         }
         text.push('\n');
     }
@@ -325,8 +323,8 @@ fn as_csv(forecast: &Forecast, channels: &[Quantity]) -> String {
 
 fn as_json(beginning: &Beginning, forecast: &Forecast, channels: &[Quantity]) -> serde_json::Value {
     let of = |c: usize, sign: f64| -> Vec<f64> {
-        let values = forecast.states.iter().zip(&forecast.halves).skip(c).step_by(channels.len());
-        values.map(|(value, half)| if sign == 0.0 { *value } else { value + sign * half }).collect()
+        let values = forecast.states.iter().zip(&forecast.half_widths).skip(c).step_by(channels.len());
+        values.map(|(value, half_width)| if sign == 0.0 { *value } else { value + sign * half_width }).collect()
     };
     let channels: serde_json::Map<String, serde_json::Value> = channels
         .iter()

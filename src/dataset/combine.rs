@@ -1,30 +1,30 @@
-//! Datasets made of others: several as one, and some environments of one. Trajectories are copied to the bit, so neither changes any.
+//! Merges datasets, and selects environments of one. Trajectories are copied bit by bit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::json;
 
-use super::check::{Population, parameters_problem};
-use super::copying::{Copying, batch_length};
+use super::copy_progress::{CopyProgress, batch_length};
 use super::error::Error;
 use super::manifest::{Manifest, Parent, Provenance};
 use super::reader::Dataset;
+use super::rules::{Population, parameters_problem};
 use super::writer::Writer;
 use crate::progress::Run;
 use crate::schema::{FormatVersion, Split};
 
-/// Problems named at most.
+/// Most problems that are listed.
 const MOST_PROBLEMS: usize = 20;
 
-/// Where the trajectories of a dataset to be come from: by split, then by (environment, trajectory), which is the order they are written in.
+/// The source of each trajectory of the new dataset, by split and (environment, trajectory), the order in which they are written.
 type Rows<'a> = BTreeMap<Split, BTreeMap<(String, String), (&'a Dataset, usize)>>;
 
-/// Writes all trajectories of `datasets` as one dataset, whatever order they are given in.
+/// Merges `datasets` into one at `directory`. Their order does not matter.
 ///
 /// # Errors
-/// Every way in which they do not fit together: other channels, inputs, parameters, grids or units of time, a trajectory in two of them, an environment
-/// with two sets of parameters; errors of reading and writing; and [`Error::Interrupted`].
+/// Every way in which they disagree: channels, inputs, parameters, grids or units of time; a trajectory in two of them; an environment with two
+/// sets of parameters; errors of reading and writing; and [`Error::Interrupted`].
 pub fn merge(datasets: &[Dataset], directory: &Path, run: &Run) -> Result<Manifest, Error> {
     let Some((first, others)) = datasets.split_first() else {
         return Err(Error::invalid(directory, "no dataset to merge", "two or more"));
@@ -38,7 +38,7 @@ pub fn merge(datasets: &[Dataset], directory: &Path, run: &Run) -> Result<Manife
             for (row, entry) in source.index(split)?.into_iter().enumerate() {
                 let place = format!("{here}: split `{split}`, environment `{}`", entry.environment);
                 let known = environments
-                    .entry((Population::of(split), entry.environment.clone()))
+                    .entry((Population::of_split(split), entry.environment.clone()))
                     .or_insert_with(|| (entry.parameters.clone(), source));
                 if let Some(problem) = parameters_problem(&known.0, &entry.parameters) {
                     problems.push(format!("{place}: {problem} in {}", known.1.directory().display()));
@@ -82,10 +82,10 @@ pub fn merge(datasets: &[Dataset], directory: &Path, run: &Run) -> Result<Manife
     copy(rows, manifest, directory, run)
 }
 
-/// Writes the environments of `dataset` with one of these `ids` (if `inside`) or with none of them (if not) as a dataset.
+/// Writes the environments of `dataset` that have one of these `ids` (`inside`), or all others (not `inside`), as a dataset at `directory`.
 ///
 /// # Errors
-/// Every id that no environment has; no environment left over; errors of reading and writing; and [`Error::Interrupted`].
+/// Every unknown id; if no environment is left; errors of reading and writing; and [`Error::Interrupted`].
 pub fn select(
     dataset: &Dataset,
     ids: &BTreeSet<String>,
@@ -118,7 +118,7 @@ pub fn select(
     copy(rows, Manifest { provenance, ..described(dataset.manifest(), directory) }, directory, run)
 }
 
-/// Whether what stands at `directory` is what [`select`] would write there.
+/// Whether the dataset at `directory` is what [`select`] would write there.
 pub fn is_selected(dataset: &Dataset, ids: &BTreeSet<String>, inside: bool, directory: &Path) -> bool {
     let wanted = || provenance_of_selection(dataset, ids, inside);
     Dataset::open(directory).is_ok_and(|found| found.manifest().provenance == wanted())
@@ -133,7 +133,7 @@ fn provenance_of_selection(dataset: &Dataset, ids: &BTreeSet<String>, inside: bo
     Provenance::new("split", configuration, dataset.manifest().provenance.seed, vec![parent(dataset)])
 }
 
-/// The description of `source`, for a dataset that will stand at `directory` and has its name.
+/// The manifest of `source` for a dataset at `directory`, which gives its name.
 fn described(source: &Manifest, directory: &Path) -> Manifest {
     let name = directory.file_name().map_or_else(|| source.name.clone(), |name| name.to_string_lossy().into_owned());
     Manifest {
@@ -154,7 +154,7 @@ fn join(texts: BTreeSet<&str>, between: &str) -> String {
     texts.into_iter().collect::<Vec<_>>().join(between)
 }
 
-/// What `other` has that cannot stand beside `first`.
+/// In what `other` disagrees with `first`.
 fn misfits(first: &Dataset, other: &Dataset) -> Vec<String> {
     let (of_first, of_other) = (first.manifest(), other.manifest());
     let keys = [
@@ -174,7 +174,7 @@ fn misfits(first: &Dataset, other: &Dataset) -> Vec<String> {
 
 fn copy(rows: Rows, manifest: Manifest, directory: &Path, run: &Run) -> Result<Manifest, Error> {
     let what = format!("write {}", manifest.name);
-    let mut progress = Copying::begin(run, what, rows.values().map(BTreeMap::len).sum());
+    let mut progress = CopyProgress::begin(run, what, rows.values().map(BTreeMap::len).sum());
     let mut writer = Writer::create(directory, manifest)?;
     for (split, rows) in rows {
         let rows: Vec<(&Dataset, usize)> = rows.into_values().collect();

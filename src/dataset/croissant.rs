@@ -1,4 +1,4 @@
-//! `croissant.json`: the dataset as Croissant 1.1 describes it, for tools that load a dataset from its description.
+//! `croissant.json`: the Croissant 1.1 description, from which tools load a dataset.
 //!
 //! Each Parquet file is a file object with its SHA-256; each split is a record set with a field a column. A split in several files is read
 //! through a file set that holds them. Lists have their shape: `-1` samples, then the points of the grid.
@@ -72,8 +72,7 @@ fn file_set(manifest: &Manifest, split: Split) -> Value {
     })
 }
 
-/// Loaders take no white space in an id: it becomes `_`, and the characters of a name that has some are told by their codes beside it, so
-/// that two names have two ids.
+/// Ids must have no white space: it becomes `_`, and the codes of such a name's characters are appended, so that ids stay distinct.
 fn field_id(split: Split, column: &str) -> String {
     if !column.contains(char::is_whitespace) {
         return format!("{split}/{column}");

@@ -1,4 +1,4 @@
-//! What differs between two datasets, whatever their files look like.
+//! Differences between the contents of two datasets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,61 +6,64 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::Error;
+use super::index::IndexEntry;
 use super::manifest::is_zero;
-use super::reader::{Dataset, IndexEntry};
+use super::reader::Dataset;
 use crate::schema::{Split, Trajectory};
 
-/// Trajectories compared at once.
+/// Trajectories compared at a time.
 const BATCH: usize = 256;
 
-/// What differs between the datasets `a` and `b`.
+/// The differences between datasets `a` and `b`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Difference {
-    /// How they are called and where they come from: key, and what either has.
+    /// Differences of name and provenance: key, value in `a`, value in `b`.
     pub provenance: Vec<(String, String, String)>,
-    /// What else they say of themselves.
+    /// Other differences of the manifests.
     pub manifest: Vec<(String, String, String)>,
-    /// What they hold, by split; only splits that differ.
+    /// Differences of contents, for each split that differs.
     pub splits: BTreeMap<Split, SplitDifference>,
 }
 
-/// What differs in one split.
+/// The differences in one split.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SplitDifference {
-    /// Trajectories, as `environment/trajectory`, that only one has.
+    /// Trajectories, as `environment/trajectory`, in `a` only.
     pub only_in_a: Vec<String>,
+    /// Trajectories in `b` only.
     pub only_in_b: Vec<String>,
-    /// Trajectories of both with other parameters, times, or number of samples.
+    /// Common trajectories whose parameters differ.
     pub parameters: Vec<String>,
+    /// Common trajectories whose times or number of samples differ.
     pub times: Vec<String>,
-    /// Trajectories of both with other inputs.
+    /// Common trajectories whose inputs differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
-    /// Trajectories of both with other states, and per channel the greatest difference of a value; absent where the
-    /// channels themselves differ.
+    /// Common trajectories whose states differ.
     pub states: Vec<String>,
+    /// Per channel `[C]` the greatest absolute difference of a state; empty if the channels themselves differ.
     pub greatest: Vec<f64>,
-    /// Cells that are missing in one of both and not in the other.
+    /// Cells that are missing in only one of the two.
     #[serde(skip_serializing_if = "is_zero")]
     pub missing: usize,
 }
 
 impl Difference {
-    /// Whether the datasets hold the same and say the same of it, wherever they come from.
+    /// Whether the datasets differ at most in name and provenance.
     pub fn is_of_provenance(&self) -> bool {
         self.manifest.is_empty() && self.splits.is_empty()
     }
 
-    /// Whether, besides, they come from the same.
+    /// Whether they do not differ at all.
     pub fn is_empty(&self) -> bool {
         self.is_of_provenance() && self.provenance.is_empty()
     }
 }
 
-/// Compares two datasets, trajectory by trajectory, in bounded memory but for their ids.
+/// Compares two datasets trajectory by trajectory; only their indices are held in memory.
 ///
 /// # Errors
-/// If one of them cannot be read or is not what its manifest states.
+/// If one of them cannot be read or does not match its manifest.
 pub fn diff(a: &Dataset, b: &Dataset) -> Result<Difference, Error> {
     let is_origin = |key: &str| ["name", "description"].contains(&key) || key.starts_with("provenance.");
     let (provenance, manifest) = manifests(a, b).into_iter().partition(|(key, ..)| is_origin(key));
@@ -175,7 +178,7 @@ fn trajectories(a: &Trajectory, b: &Trajectory, points: usize, difference: &mut 
     }
 }
 
-/// To the bit, which tells -0 from 0.
+/// Bitwise equality, which distinguishes -0 from 0.
 fn same(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }

@@ -1,4 +1,4 @@
-//! What goes wrong with a dataset on disk.
+//! Errors of datasets on disk.
 
 use std::path::{Path, PathBuf};
 
@@ -7,38 +7,104 @@ use crate::progress::Run;
 use crate::schema::{Split, Trajectory};
 use crate::seal;
 
-/// What goes wrong with a dataset on disk.
+/// An error of reading or writing a dataset.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
     #[error("{path}: {source}")]
-    Io { path: PathBuf, source: std::io::Error },
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
     /// The manifest is not the JSON of a dataset manifest.
     #[error("{path}:{line}:{column}: {found}; expected the manifest of a dataset")]
-    Json { path: PathBuf, line: usize, column: usize, found: String },
-    /// One thing in a file or directory is not as it must be.
+    Json {
+        /// The file or directory.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What was found.
+        found: String,
+    },
+    /// Something in a file or directory is invalid.
     #[error("{path}: {found}; expected {expected}")]
-    Invalid { path: PathBuf, found: String, expected: String },
-    /// Several things are not as they must be: a sentence each.
+    Invalid {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// Several things are invalid, a sentence each.
     #[error("{path}: {}", problems.join("; "))]
-    Problems { path: PathBuf, problems: Vec<String> },
-    /// The file was changed or damaged after the dataset was written.
+    Problems {
+        /// The file or directory.
+        path: PathBuf,
+        /// A sentence each.
+        problems: Vec<String>,
+    },
+    /// A file was changed or damaged after the dataset was written.
     #[error(
-        "{path}: SHA-256 is {found}; expected {expected} as the manifest states: restore the file, or make the dataset again with `--force generate` or `--force import`"
+        "{path}: SHA-256 is {found}; expected {expected} as the manifest states: restore the file, or make the dataset again by forcing the stage `generate` or `import`"
     )]
-    Digest { path: PathBuf, found: String, expected: String },
+    Digest {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
     /// A trajectory breaks a rule of the format.
     #[error("{path}: split `{split}`, environment `{environment}`, trajectory `{trajectory}`: {}", problems.join("; "))]
-    Trajectory { path: PathBuf, split: Split, environment: String, trajectory: String, problems: Vec<String> },
+    Trajectory {
+        /// The file or directory.
+        path: PathBuf,
+        /// The split.
+        split: Split,
+        /// Id of the environment.
+        environment: String,
+        /// Id of the trajectory.
+        trajectory: String,
+        /// A sentence each.
+        problems: Vec<String>,
+    },
     /// A signal asked to stop.
     #[error("interrupted by signal {signal}; nothing was written")]
-    Interrupted { signal: i32 },
+    Interrupted {
+        /// Its number (2 for SIGINT, 15 for SIGTERM).
+        signal: i32,
+    },
     /// The HDF5 library reports an error.
     #[error("{path}: HDF5: {source}")]
-    Hdf5 { path: PathBuf, source: hdf5_metno::Error },
+    Hdf5 {
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        source: hdf5_metno::Error,
+    },
     /// The Parquet library reports an error.
     #[error("{path}: Parquet: {source}")]
-    Parquet { path: PathBuf, source: parquet::errors::ParquetError },
+    Parquet {
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        source: parquet::errors::ParquetError,
+    },
+}
+
+impl From<seal::Error> for Error {
+    fn from(error: seal::Error) -> Self {
+        match error {
+            seal::Error::Io { path, source } => Error::Io { path, source },
+            seal::Error::Invalid { path, found, expected } => Error::Invalid { path, found, expected },
+        }
+    }
 }
 
 impl Error {
@@ -50,14 +116,7 @@ impl Error {
         move |source| Error::Hdf5 { path: path.to_owned(), source }
     }
 
-    pub(crate) fn of_seal(error: seal::Error) -> Error {
-        match error {
-            seal::Error::Io { path, source } => Error::Io { path, source },
-            seal::Error::Invalid { path, found, expected } => Error::Invalid { path, found, expected },
-        }
-    }
-
-    /// A file that a library cannot write.
+    /// An error of a library that cannot write a file.
     pub(crate) fn unwritten<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> Error {
         move |error| Error::io(path)(atomic::unwritten(error))
     }

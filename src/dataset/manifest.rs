@@ -7,47 +7,53 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
-use super::layout::{MANIFEST, RESERVED, data_file, path_problem, shards_of_first};
-use super::seal;
+use super::file_entry::{FileEntry, path_problem};
+use super::layout::{RESERVED, data_file, shards_of_first};
 use super::store::Store;
-use crate::digest::sha256;
 use crate::schema::{FormatVersion, Grid, GridAxis, Input, Quantity, Split, StateShape, TOOL, algorithm};
 
 /// The `kind` of a dataset's manifest.
 pub(crate) const KIND: &str = "dataset";
 
-/// What a dataset says of itself. Holds no date and no absolute path: the same inputs give the same bytes.
+/// The description of a dataset. It holds no date and no absolute path, so the same inputs give the same bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
+    /// Version of the format.
     pub format: FormatVersion,
     /// Always `dataset`.
     pub kind: String,
+    /// Name of the dataset.
     pub name: String,
     /// One sentence for the card.
     pub description: String,
     /// SPDX expression or `unknown`.
     pub license: String,
+    /// What made it.
     pub provenance: Provenance,
     /// Unit of all times.
     pub time_unit: String,
+    /// The observed quantities `[C]`.
     pub channels: Vec<Quantity>,
-    /// Where each channel is a field; absent where there is no space.
+    /// The grid on which each channel is a field; absent without space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<Grid>,
     /// Known signals that act on the system; absent where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
+    /// The parameters of environments `[d_p]`.
     pub parameters: Vec<Quantity>,
-    /// What an import did beside copying values; absent where it did nothing.
+    /// What an import did besides copying values; absent if it did nothing else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub import_report: Vec<Treatment>,
     /// Tolerance of the data themselves (the solver's `rtol`); absent where it is unknown, as for measurements.
     pub data_tolerance: Option<f64>,
+    /// Counts of each split.
     pub splits: BTreeMap<Split, SplitSummary>,
+    /// The data files.
     pub files: Vec<FileEntry>,
 }
 
-/// Something that an import did with what it read.
+/// Something that an import did with its input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Treatment {
     /// What was done: `rows_left_out`, `missing`, `converted`, `interpolated`, `events`, `input_samples`, `outside`, `dropped`, `merged`,
@@ -62,7 +68,7 @@ pub struct Treatment {
     pub text: String,
 }
 
-/// What made a directory.
+/// How a directory was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// `paramill` and its version.
@@ -74,8 +80,9 @@ pub struct Provenance {
     pub algorithm: u32,
     /// The effective settings of the stage, every default filled in.
     pub configuration: serde_json::Value,
+    /// Seed of random draws, if the stage draws.
     pub seed: Option<u64>,
-    /// What it was made from, by content.
+    /// Digests of its inputs.
     pub parents: Vec<Parent>,
 }
 
@@ -113,14 +120,17 @@ pub struct Parent {
 /// Counts of one split.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SplitSummary {
+    /// Number of environments.
     pub environments: usize,
+    /// Number of trajectories.
     pub trajectories: usize,
-    /// Samples over all trajectories.
+    /// Samples of all trajectories together.
     pub samples: usize,
-    /// Fewest and most samples of a trajectory.
+    /// Fewest samples of a trajectory.
     pub shortest: usize,
+    /// Most samples of a trajectory.
     pub longest: usize,
-    /// Missing cells over all trajectories.
+    /// Missing cells of all trajectories together.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missing: usize,
 }
@@ -129,16 +139,7 @@ pub(crate) fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// One data file of the directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FileEntry {
-    /// Relative, with `/`, inside the directory.
-    pub path: String,
-    pub bytes: u64,
-    pub sha256: String,
-}
-
-/// The part of a manifest that every format version has.
+/// The part of a manifest that all format versions share.
 #[derive(Deserialize)]
 struct Header {
     kind: String,
@@ -154,18 +155,6 @@ impl Manifest {
     /// Values of one sample: its state and its inputs.
     pub(crate) fn sample_size(&self) -> usize {
         self.state_shape().size() + self.inputs.len()
-    }
-
-    /// Reads and checks the manifest of the dataset in `directory`; also returns the SHA-256 of its bytes.
-    ///
-    /// # Errors
-    /// If it cannot be read, is not JSON of this form (with line and column), or breaks a rule (all that it breaks).
-    pub(crate) fn load(directory: &Path) -> Result<(Manifest, String), Error> {
-        let path = directory.join(MANIFEST);
-        let bytes = seal::read_manifest(directory)?;
-        let manifest = Manifest::parse(&path, &bytes)?;
-        Error::problems(&path, manifest.problems())?;
-        Ok((manifest, sha256(&bytes)))
     }
 
     /// Reads a manifest from the bytes of the file `path`, without checking what it says.
@@ -185,7 +174,7 @@ impl Manifest {
         })
     }
 
-    /// What the manifest says that cannot be so; a sentence each.
+    /// All problems of the manifest, a sentence each.
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = self.description_problems();
         if self.kind != KIND {
@@ -201,7 +190,7 @@ impl Manifest {
         problems
     }
 
-    /// What is wrong with the part that the maker of a dataset states: names, units, texts.
+    /// The problems of names, units and texts.
     pub(crate) fn description_problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.name.trim().is_empty() || self.name.chars().any(char::is_control) {
@@ -276,10 +265,10 @@ impl Manifest {
         }
     }
 
-    /// Files that each copy of a split consists of.
+    /// Number of files of each copy of a split.
     pub(crate) fn shards(&self, split: Split) -> usize {
         let stated = self.files.iter().find_map(|entry| shards_of_first(split, &entry.path));
-        // A manifest lists every file: more shards than files are a slip, which the missing ones bring to light.
+        // No more shards than listed files: a wrong count must not make a huge list of expected paths.
         stated.unwrap_or(1).min(self.files.len().max(1))
     }
 
@@ -295,10 +284,10 @@ impl Manifest {
     }
 }
 
-/// Points of a grid at most: a state of one channel then takes half a gigabyte.
+/// Most points of a grid: a state of one channel then takes half a gigabyte.
 const MOST_POINTS: usize = 1 << 26;
 
-/// What is wrong with a grid; a sentence each.
+/// The problems of a grid, a sentence each.
 pub(crate) fn grid_problems(grid: &Grid) -> Vec<String> {
     let mut problems = Vec::new();
     if !(1..=3).contains(&grid.axes.len()) {
@@ -320,7 +309,7 @@ pub(crate) fn grid_problems(grid: &Grid) -> Vec<String> {
 }
 
 impl SplitSummary {
-    /// Counts of the trajectories added one by one, in ascending key order.
+    /// Counts one more trajectory, in ascending key order.
     pub(crate) fn add(&mut self, new_environment: bool, samples: usize, missing: usize) {
         self.environments += usize::from(new_environment);
         self.trajectories += 1;

@@ -1,75 +1,45 @@
-//! Reads a dataset, and trusts nothing it reads: digests first, then shapes, then every trajectory.
+//! Reads a dataset and checks everything: first digests, then shapes, then every trajectory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::{Deserialize, Serialize};
-
-use super::check::{order_problem, trajectory_problems};
 use super::error::Error;
+use super::file_entry::file_problem;
 use super::hdf5_store::read::OpenSplit;
-use super::layout::{MANIFEST, file_problem};
-use super::manifest::{Manifest, SplitSummary};
+use super::index::{IndexEntry, index_problems};
+use super::layout::MANIFEST;
+use super::manifest::Manifest;
 use super::parquet_store;
+use super::rules::{order_problem, trajectory_problems};
 use super::store::Store;
 use crate::digest::sha256_of_file;
 use crate::schema::{Split, Trajectory};
 
-/// Trajectories that a look through a split reads at a time.
+/// Trajectories that [`Dataset::stream`] reads at a time.
 const READ_AHEAD: usize = 256;
 
 /// A stream of batches of trajectories; it ends after the first error.
 pub type Batches<'a> = Box<dyn Iterator<Item = Result<Vec<Trajectory>, Error>> + Send + 'a>;
-
-/// One trajectory as the index knows it, without its samples.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct IndexEntry {
-    /// Environment id.
-    pub environment: String,
-    /// Trajectory id.
-    pub trajectory: String,
-    /// The environment's parameters `[d_p]`, `None` where unknown.
-    pub parameters: Vec<Option<f64>>,
-    /// Number of samples `T`.
-    pub samples: usize,
-}
-
-impl IndexEntry {
-    /// The entry of a trajectory.
-    pub(crate) fn of(trajectory: &Trajectory) -> Self {
-        IndexEntry {
-            environment: trajectory.environment.clone(),
-            trajectory: trajectory.trajectory.clone(),
-            parameters: trajectory.parameters.clone(),
-            samples: trajectory.len(),
-        }
-    }
-
-    /// Key that orders trajectories, as [`Trajectory::key`].
-    pub fn key(&self) -> (&str, &str) {
-        (&self.environment, &self.trajectory)
-    }
-}
 
 /// An open dataset.
 pub struct Dataset {
     directory: PathBuf,
     manifest: Manifest,
     content_hash: String,
-    /// Files whose digest has been found right.
+    /// Files whose digest has been checked.
     sound: Mutex<BTreeSet<String>>,
-    /// The HDF5 copies that have been opened, each in its shards.
+    /// The opened HDF5 shards of each split.
     splits: Mutex<BTreeMap<Split, Arc<Vec<OpenSplit>>>>,
 }
 
 impl Dataset {
     /// Opens the dataset in `directory`: reads and checks its manifest and that its files are there with the right
-    /// sizes. What describes it must be as it was written, the card too: an edit is recorded with [`super::seal`].
+    /// sizes. Manifest, card and Croissant description must match the seal; [`seal`](crate::dataset::seal()) records an edited card.
     ///
     /// # Errors
-    /// Everything that is wrong with the manifest; or, where nothing is, everything that is wrong with the files.
+    /// All problems of the manifest; if it has none, all problems of the files.
     pub fn open(directory: &Path) -> Result<Self, Error> {
         let (manifest, content_hash) = Manifest::load(directory)?;
         let files = manifest.files.iter();
@@ -83,17 +53,17 @@ impl Dataset {
         })
     }
 
-    /// Where the dataset stands, as it was given to [`Dataset::open`].
+    /// The directory given to [`Dataset::open`].
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// What the dataset says of itself.
+    /// The manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// SHA-256 of the manifest, hex: the identity of everything in the dataset.
+    /// SHA-256 of the manifest, hex: identifies the whole dataset.
     pub fn content_hash(&self) -> &str {
         &self.content_hash
     }
@@ -101,7 +71,7 @@ impl Dataset {
     /// The trajectories of a split without their samples, in stored order; empty if the dataset has no such split.
     ///
     /// # Errors
-    /// If the split's HDF5 file cannot be read or is not what the manifest states.
+    /// If the split's HDF5 file cannot be read or does not match the manifest.
     pub fn index(&self, split: Split) -> Result<Vec<IndexEntry>, Error> {
         if !self.manifest.splits.contains_key(&split) {
             return Ok(Vec::new());
@@ -109,7 +79,7 @@ impl Dataset {
         Ok(self.open_split(split)?.iter().flat_map(|shard| shard.index.iter().cloned()).collect())
     }
 
-    /// The times of all trajectories of a split, where each has the same.
+    /// The common times of a split's trajectories; `None` if they differ.
     pub(crate) fn shared_times(&self, split: Split) -> Result<Option<Vec<f64>>, Error> {
         let shards = self.open_split(split)?;
         let mut times = shards.iter().map(|shard| shard.shared_times());
@@ -117,11 +87,10 @@ impl Dataset {
         Ok(first.filter(|first| times.all(|others| others == Some(first))).map(<[f64]>::to_vec))
     }
 
-    /// Reads the trajectories at these rows of a split, in the order asked for (random access; only they are held in
-    /// memory).
+    /// Reads the trajectories at these rows of a split, in the order given (random access).
     ///
     /// # Errors
-    /// If a row is not in the split, or the split's HDF5 file cannot be read or is not what the manifest states.
+    /// If a row is not in the split, or the split's HDF5 file cannot be read or does not match the manifest.
     pub fn read_rows(&self, split: Split, rows: &[usize]) -> Result<Vec<Trajectory>, Error> {
         let count = self.manifest.splits.get(&split).map_or(0, |summary| summary.trajectories);
         if let Some(row) = rows.iter().find(|row| **row >= count) {
@@ -146,13 +115,13 @@ impl Dataset {
             let shard = shard_of(run[0]);
             let start = run[0] - firsts[shard];
             let trajectories = shards[shard].read(start..start + run.len())?;
-            self.check(split, Store::Hdf5, &trajectories)?;
+            self.check_trajectories(split, Store::Hdf5, &trajectories)?;
             found.extend(run.iter().copied().zip(trajectories));
         }
         Ok(rows.iter().filter_map(|row| found.get(row).cloned()).collect())
     }
 
-    /// Streams a split in stored order, some trajectories at a time, from the copy that is read faster.
+    /// Streams a split in stored order from the Parquet copy, which is the faster to read.
     ///
     /// # Errors
     /// As [`Dataset::batches`].
@@ -163,8 +132,7 @@ impl Dataset {
     /// Streams a split in stored order, `batch` trajectories at a time; nothing if the dataset has no such split.
     ///
     /// # Errors
-    /// If `batch` is zero, or the file cannot be read or is not what the manifest states. An error met later is an
-    /// item of the stream.
+    /// If `batch` is zero, or the file cannot be read or does not match the manifest. A later error is an item of the stream.
     pub fn batches(&self, split: Split, store: Store, batch: usize) -> Result<Batches<'_>, Error> {
         if batch == 0 {
             return Err(Error::invalid(&self.directory, "batches of 0 trajectories were asked for", "1 or more"));
@@ -178,9 +146,9 @@ impl Dataset {
         let mut last: Option<(String, String)> = None;
         let mut examined = move |trajectories: &[Trajectory]| {
             self.check_order(split, store, &mut last, trajectories)?;
-            self.check(split, store, trajectories)
+            self.check_trajectories(split, store, trajectories)
         };
-        // What a shard leaves over begins the next batch.
+        // The rest of a shard begins the next batch.
         let mut pending: Vec<Trajectory> = Vec::new();
         let (mut seen, mut ended) = (0, false);
         Ok(Box::new(std::iter::from_fn(move || {
@@ -227,7 +195,7 @@ impl Dataset {
         Ok(Box::new(ranges.into_iter().map(move |(shard, rows)| shards[shard].read(rows))))
     }
 
-    /// The first shard is opened at once, each other one when the stream comes to it.
+    /// Opens the first shard at once and the others when the stream reaches them.
     fn parquet_batches(&self, split: Split, batch: usize) -> Result<Batches<'_>, Error> {
         let open = move |relative: &str| -> Result<Batches<'_>, Error> {
             let path = self.sound_file(relative)?;
@@ -241,7 +209,7 @@ impl Dataset {
         Ok(Box::new(open(&first)?.chain(later)))
     }
 
-    /// The whole split.
+    /// Reads the whole split.
     ///
     /// # Errors
     /// As [`Dataset::read_rows`].
@@ -254,11 +222,11 @@ impl Dataset {
         for shard in self.open_split(split)?.iter() {
             trajectories.extend(shard.read(0..shard.index.len())?);
         }
-        self.check(split, Store::Hdf5, &trajectories)?;
+        self.check_trajectories(split, Store::Hdf5, &trajectories)?;
         Ok(trajectories)
     }
 
-    fn check(&self, split: Split, store: Store, trajectories: &[Trajectory]) -> Result<(), Error> {
+    fn check_trajectories(&self, split: Split, store: Store, trajectories: &[Trajectory]) -> Result<(), Error> {
         let none_missing = self.manifest.splits.get(&split).is_some_and(|summary| summary.missing == 0);
         for trajectory in trajectories {
             let mut problems = trajectory_problems(trajectory, &self.manifest, split);
@@ -291,7 +259,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// The full path of a file of the manifest, after its digest has been checked (once a file).
+    /// The full path of a listed file; checks its digest once.
     fn sound_file(&self, relative: &str) -> Result<PathBuf, Error> {
         let path = self.directory.join(relative);
         let mut sound = lock(&self.sound);
@@ -310,7 +278,7 @@ impl Dataset {
         Ok(path)
     }
 
-    /// Where a copy of a split lies: its file, or the directory if it has several.
+    /// The path to report for a copy of a split: its file, or the directory if there are several.
     fn place(&self, split: Split, store: Store) -> PathBuf {
         match &self.manifest.data_files(split, store)[..] {
             [file] => self.directory.join(file),
@@ -332,40 +300,6 @@ impl Dataset {
         splits.insert(split, open.clone());
         Ok(open)
     }
-}
-
-/// What is wrong with the index of a split; a sentence each.
-pub(crate) fn index_problems<'a>(
-    index: impl Iterator<Item = &'a IndexEntry>,
-    manifest: &Manifest,
-    split: Split,
-) -> Vec<String> {
-    let mut problems = Vec::new();
-    let stated = manifest.splits.get(&split);
-    // The index knows samples, not their cells.
-    let mut counted = SplitSummary { missing: stated.map_or(0, |stated| stated.missing), ..SplitSummary::default() };
-    let mut previous: Option<&IndexEntry> = None;
-    for entry in index {
-        if let Some(problem) = order_problem(previous.map(IndexEntry::key), entry.key()) {
-            problems.push(format!("environment `{}`, trajectory `{}` {problem}", entry.environment, entry.trajectory));
-        }
-        counted.add(previous.is_none_or(|last| last.environment != entry.environment), entry.samples, 0);
-        previous = Some(entry);
-    }
-    problems.extend(stated.and_then(|stated| counts_problem(&counted, stated)));
-    problems
-}
-
-/// How the counts of a file differ from those of the manifest, if they do.
-pub(crate) fn counts_problem(counted: &SplitSummary, stated: &SplitSummary) -> Option<String> {
-    let say = |summary: &SplitSummary| {
-        let SplitSummary { environments, trajectories, samples, shortest, longest, missing } = summary;
-        let missing = if *missing == 0 { String::new() } else { format!(", {missing} missing cells") };
-        format!(
-            "{environments} environments, {trajectories} trajectories, {samples} samples, {shortest} to {longest} a trajectory{missing}"
-        )
-    };
-    (counted != stated).then(|| format!("holds {}; expected {} as the manifest states", say(counted), say(stated)))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,4 +1,4 @@
-//! What a dataset holds in figures: ranges of its channels, and how its parameters cover theirs.
+//! Statistics of a dataset: ranges of channels and inputs, coverage of parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,21 @@ use serde::Serialize;
 use super::error::Error;
 use super::reader::Dataset;
 use super::store::Store;
-use crate::schema::Split;
+use crate::schema::{Split, Trajectory};
 
 /// Trajectories held in memory at once.
 const BATCH: usize = 64;
 
-/// Least and greatest of some values, those that are missing left out; no numbers where there are none.
+/// Least and greatest of the values that are not missing; `None` if there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Range {
+pub struct ValueRange {
+    /// The least value.
     pub least: Option<f64>,
+    /// The greatest value.
     pub greatest: Option<f64>,
 }
 
-impl Range {
+impl ValueRange {
     fn add(&mut self, values: &[f64]) {
         for &value in values.iter().filter(|value| !value.is_nan()) {
             self.least = Some(self.least.map_or(value, |least| least.min(value)));
@@ -31,39 +33,55 @@ impl Range {
 /// The values of a parameter over the environments of a split.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Coverage {
+    /// Their range.
     #[serde(flatten)]
-    pub range: Range,
-    /// Different values.
+    pub range: ValueRange,
+    /// Number of distinct values.
     pub distinct: usize,
-    /// Environments where it is not known.
+    /// Number of environments where it is unknown.
     pub unknown: usize,
 }
 
-/// A split in figures.
+/// Statistics of a split.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SplitSurvey {
-    pub times: Range,
+    /// Range of the sample times.
+    pub times: ValueRange,
     /// One a channel, in the order of the manifest.
-    pub channels: Vec<Range>,
+    pub channels: Vec<ValueRange>,
     /// One an input, in the order of the manifest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub inputs: Vec<Range>,
+    pub inputs: Vec<ValueRange>,
     /// One a parameter, in the order of the manifest.
     pub parameters: Vec<Coverage>,
 }
 
-/// Reads all of `dataset`, a few trajectories at a time.
+/// The first trajectory of each of at most `most` environments, at equal distances in the dataset's first split.
 ///
 /// # Errors
-/// If it cannot be read or is not what its manifest states.
+/// If they cannot be read.
+pub fn first_trajectories(dataset: &Dataset, most: usize) -> Result<Vec<Trajectory>, Error> {
+    let Some(&split) = dataset.manifest().splits.keys().next() else { return Ok(Vec::new()) };
+    let mut firsts: Vec<(usize, String)> =
+        dataset.index(split)?.into_iter().map(|entry| entry.environment).enumerate().collect();
+    firsts.dedup_by(|(_, later), (_, earlier)| later == earlier);
+    let count = firsts.len().min(most);
+    let rows: Vec<usize> = (0..count).map(|i| firsts[i * firsts.len() / count].0).collect();
+    dataset.read_rows(split, &rows)
+}
+
+/// The statistics of all splits; reads a few trajectories at a time.
+///
+/// # Errors
+/// If it cannot be read or does not match its manifest.
 pub fn survey(dataset: &Dataset) -> Result<BTreeMap<Split, SplitSurvey>, Error> {
     let manifest = dataset.manifest();
     let shape = manifest.state_shape();
     let mut surveys = BTreeMap::new();
     for &split in manifest.splits.keys() {
         let mut survey = SplitSurvey {
-            channels: vec![Range::default(); manifest.channels.len()],
-            inputs: vec![Range::default(); manifest.inputs.len()],
+            channels: vec![ValueRange::default(); manifest.channels.len()],
+            inputs: vec![ValueRange::default(); manifest.inputs.len()],
             ..SplitSurvey::default()
         };
         let mut values = vec![BTreeSet::new(); manifest.parameters.len()];

@@ -1,4 +1,4 @@
-//! Checks everything a manifest states against the files.
+//! Checks the files of a dataset against its manifest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,26 +7,32 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
 use super::error::Error;
+use super::file_entry::listed_problem;
 use super::hdf5_store::read::OpenSplit;
-use super::layout::{CARD, CROISSANT, MANIFEST, listed_problem};
+use super::index::{counts_problem, index_problems};
+use super::layout::{CARD, CROISSANT, MANIFEST};
 use super::manifest::{Manifest, SplitSummary};
-use super::reader::{counts_problem, index_problems};
+use super::rules::{Population, order_problem, parameters_problem, trajectory_problems};
 use super::store::Store;
 use super::{parquet_store, seal};
 use crate::regular;
 use crate::schema::{Split, Trajectory};
 use crate::seal::SUMS;
 
-/// Files that describe the dataset, which its manifest does not list.
+/// Files besides those that the manifest lists.
 const DESCRIPTIONS: [&str; 4] = [MANIFEST, CARD, CROISSANT, SUMS];
 /// Trajectories compared at a time.
 const BATCH: usize = 64;
 
-/// Checks everything the manifest states against the files: digests, sizes, counts, shapes, both copies alike, no
-/// trajectory twice. Returns every problem found, a sentence each that names file and place; none if the dataset is
-/// sound.
+/// The files of a dataset whose size or digest is not what `manifest` states.
+pub fn damaged<'a>(directory: &Path, manifest: &'a Manifest) -> Vec<&'a str> {
+    let damaged = manifest.files.iter().filter(|file| listed_problem(directory, file).is_some());
+    damaged.map(|file| file.path.as_str()).collect()
+}
+
+/// Checks the files against the manifest: digests, sizes, counts and shapes, that both copies agree, and that no trajectory occurs
+/// twice. Returns all problems, a sentence each that names file and place.
 pub fn verify(directory: &Path) -> Vec<String> {
     let sealed = match seal::problems(directory) {
         Ok(problems) => problems,
@@ -55,17 +61,17 @@ pub fn verify(directory: &Path) -> Vec<String> {
         environments: BTreeMap::new(),
         places: BTreeMap::new(),
     };
-    verification.files();
-    verification.extra_files(directory, "");
+    verification.check_listed_files();
+    verification.check_extra_files(directory, "");
     for split in manifest.splits.keys() {
-        verification.split(*split);
+        verification.check_split(*split);
     }
-    verification.repeated();
+    verification.check_repeated();
     verification.problems
 }
 
-/// Parameters of an environment, and the split where they were met first.
-struct Known {
+/// The parameters of an environment, and the split where they were read first.
+struct KnownParameters {
     split: Split,
     parameters: Vec<Option<f64>>,
 }
@@ -81,10 +87,10 @@ struct Verification<'a> {
     directory: &'a Path,
     manifest: &'a Manifest,
     problems: Vec<String>,
-    /// Files with a wrong size or digest: their content is not looked at.
+    /// Files with a wrong size or digest; their content is not read.
     unsound: BTreeSet<String>,
-    environments: BTreeMap<(Population, String), Known>,
-    /// Where the same samples at the same times stand.
+    environments: BTreeMap<(Population, String), KnownParameters>,
+    /// Trajectories by the digest of their samples.
     places: BTreeMap<[u8; 32], Vec<(Split, String, String)>>,
 }
 
@@ -93,7 +99,7 @@ impl Verification<'_> {
         self.problems.push(format!("{}: {problem}", self.directory.join(relative).display()));
     }
 
-    fn files(&mut self) {
+    fn check_listed_files(&mut self) {
         for entry in &self.manifest.files {
             if let Some(problem) = listed_problem(self.directory, entry) {
                 self.problem(&entry.path, problem);
@@ -102,7 +108,7 @@ impl Verification<'_> {
         }
     }
 
-    fn extra_files(&mut self, folder: &Path, prefix: &str) {
+    fn check_extra_files(&mut self, folder: &Path, prefix: &str) {
         let mut entries = match fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>()) {
             Ok(entries) => entries,
             Err(error) => return self.problem(prefix, error),
@@ -112,14 +118,14 @@ impl Verification<'_> {
             let name = entry.file_name();
             let relative = format!("{prefix}{}", name.to_string_lossy());
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                self.extra_files(&entry.path(), &format!("{relative}/"));
+                self.check_extra_files(&entry.path(), &format!("{relative}/"));
             } else if !DESCRIPTIONS.contains(&relative.as_str()) && self.manifest.file(&relative).is_none() {
                 self.problem(&relative, "is not listed in the manifest; expected only listed files");
             }
         }
     }
 
-    fn split(&mut self, split: Split) {
+    fn check_split(&mut self, split: Split) {
         let [hdf5, parquet] = [Store::Hdf5, Store::Parquet].map(|store| self.manifest.data_files(split, store));
         let opened: Vec<Option<OpenSplit>> = hdf5.iter().map(|relative| self.open(split, relative)).collect();
         if opened.iter().all(Option::is_some) {
@@ -133,13 +139,13 @@ impl Verification<'_> {
         for ((open, hdf5), parquet) in opened.iter().zip(&hdf5).zip(&parquet) {
             let open = open.as_ref().map(|open| (open, hdf5.as_str()));
             let read =
-                if self.unsound.contains(parquet) { None } else { self.parquet(split, parquet, open, &mut seen) };
+                if self.unsound.contains(parquet) { None } else { self.check_parquet(split, parquet, open, &mut seen) };
             complete &= read.is_some();
             if let (None, Some((open, hdf5))) = (read, open) {
                 let rows = open.index.len();
                 for start in (0..rows).step_by(BATCH) {
-                    if let Some(trajectories) = self.hdf5(split, hdf5, open, start..(start + BATCH).min(rows)) {
-                        self.admit(split, parquet, &trajectories);
+                    if let Some(trajectories) = self.check_hdf5(split, hdf5, open, start..(start + BATCH).min(rows)) {
+                        self.remember(split, parquet, &trajectories);
                     }
                 }
             }
@@ -158,14 +164,20 @@ impl Verification<'_> {
         open.map_err(|error| self.problems.push(error.to_string())).ok()
     }
 
-    /// Reads rows of the HDF5 copy and checks each by itself.
-    fn hdf5(&mut self, split: Split, relative: &str, open: &OpenSplit, rows: Range<usize>) -> Option<Vec<Trajectory>> {
+    /// Reads rows of the HDF5 copy and checks each trajectory.
+    fn check_hdf5(
+        &mut self,
+        split: Split,
+        relative: &str,
+        open: &OpenSplit,
+        rows: Range<usize>,
+    ) -> Option<Vec<Trajectory>> {
         match open.padding_problems(rows.clone()).and_then(|problems| Ok((problems, open.read(rows)?))) {
             Ok((problems, trajectories)) => {
                 for problem in problems {
                     self.problem(relative, problem);
                 }
-                self.trajectories(split, relative, &trajectories);
+                self.check_trajectories(split, relative, &trajectories);
                 Some(trajectories)
             }
             Err(error) => {
@@ -175,9 +187,9 @@ impl Verification<'_> {
         }
     }
 
-    /// Reads a shard of the Parquet copy, checks it by itself and against that of the HDF5 copy; `None` if it could not be read
-    /// to its end.
-    fn parquet(
+    /// Reads a shard of the Parquet copy and checks it alone and against the HDF5 copy; `None` if it could not be read
+    /// completely.
+    fn check_parquet(
         &mut self,
         split: Split,
         relative: &str,
@@ -200,10 +212,10 @@ impl Verification<'_> {
                     return None;
                 }
             };
-            self.trajectories(split, relative, &trajectories);
+            self.check_trajectories(split, relative, &trajectories);
             if let Some((open, hdf5)) = open {
                 let rows = start.min(open.index.len())..(start + trajectories.len()).min(open.index.len());
-                for (ours, theirs) in self.hdf5(split, hdf5, open, rows).iter().flatten().zip(&trajectories) {
+                for (ours, theirs) in self.check_hdf5(split, hdf5, open, rows).iter().flatten().zip(&trajectories) {
                     for difference in differences(ours, theirs, self.manifest) {
                         let place = place(theirs);
                         self.problem(relative, format!("{place}: {difference}; expected the same as in the HDF5 copy"));
@@ -211,7 +223,7 @@ impl Verification<'_> {
                 }
             }
             start += trajectories.len();
-            self.admit(split, relative, &trajectories);
+            self.remember(split, relative, &trajectories);
             for trajectory in trajectories {
                 let previous = seen.last.as_ref();
                 if let Some(problem) = order_problem(previous.map(Trajectory::key), trajectory.key()) {
@@ -228,7 +240,7 @@ impl Verification<'_> {
         Some(())
     }
 
-    fn trajectories(&mut self, split: Split, relative: &str, trajectories: &[Trajectory]) {
+    fn check_trajectories(&mut self, split: Split, relative: &str, trajectories: &[Trajectory]) {
         for trajectory in trajectories {
             for problem in trajectory_problems(trajectory, self.manifest, split) {
                 self.problem(relative, format!("{}: {problem}", place(trajectory)));
@@ -236,8 +248,8 @@ impl Verification<'_> {
         }
     }
 
-    /// Remembers trajectories for the checks that look across splits.
-    fn admit(&mut self, split: Split, relative: &str, trajectories: &[Trajectory]) {
+    /// Records trajectories for the checks across splits.
+    fn remember(&mut self, split: Split, relative: &str, trajectories: &[Trajectory]) {
         for trajectory in trajectories {
             if !trajectory.is_empty() {
                 let mut hasher = Sha256::new();
@@ -247,11 +259,11 @@ impl Verification<'_> {
                 let place = (split, trajectory.environment.clone(), trajectory.trajectory.clone());
                 self.places.entry(hasher.finalize().into()).or_default().push(place);
             }
-            let environment = (Population::of(split), trajectory.environment.clone());
+            let environment = (Population::of_split(split), trajectory.environment.clone());
             let known = self
                 .environments
                 .entry(environment)
-                .or_insert_with(|| Known { split, parameters: trajectory.parameters.clone() });
+                .or_insert_with(|| KnownParameters { split, parameters: trajectory.parameters.clone() });
             if let Some(problem) = parameters_problem(&known.parameters, &trajectory.parameters) {
                 let problem = format!("{}: {problem} (split `{}`)", self::place(trajectory), known.split);
                 self.problem(relative, problem);
@@ -259,8 +271,8 @@ impl Verification<'_> {
         }
     }
 
-    /// The same samples in two splits: what is learned from one is then tested on itself.
-    fn repeated(&mut self) {
+    /// Reports trajectories that occur in two splits: a model would be tested on its training data.
+    fn check_repeated(&mut self) {
         for places in std::mem::take(&mut self.places).into_values() {
             let (first_split, environment, trajectory) = &places[0];
             for (split, other_environment, other_trajectory) in &places[1..] {
@@ -282,10 +294,10 @@ fn place(trajectory: &Trajectory) -> String {
     format!("environment `{}`, trajectory `{}`", trajectory.environment, trajectory.trajectory)
 }
 
-/// How the copy `found` of a trajectory differs from the copy `expected`.
+/// How the copy `found` of a trajectory differs from `expected`, a sentence each.
 fn differences(expected: &Trajectory, found: &Trajectory, manifest: &Manifest) -> Vec<String> {
     if expected.key() != found.key() {
-        return vec![format!("stands where {} should", place(expected))];
+        return vec![format!("stands in place of {}", place(expected))];
     }
     let mut differences = Vec::new();
     for ((parameter, expected), found) in manifest.parameters.iter().zip(&expected.parameters).zip(&found.parameters) {

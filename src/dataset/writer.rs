@@ -4,41 +4,41 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::check::{Population, order_problem, parameters_problem, trajectory_problems};
+use super::disk_space::require_space;
 use super::error::Error;
-use super::kept;
-use super::kept::{FinishedShard, Kept, Shards};
-use super::layout::{CARD, CROISSANT, MANIFEST, data_file, file_entry};
-use super::manifest::KIND;
-use super::manifest::{FileEntry, Manifest, SplitSummary};
-use super::reader::IndexEntry;
-use super::room::check_room;
+use super::file_entry::{FileEntry, file_entry};
+use super::index::IndexEntry;
+use super::layout::{CARD, CROISSANT, MANIFEST, data_file};
+use super::manifest::{KIND, Manifest, SplitSummary};
+use super::rules::{Population, order_problem, parameters_problem, trajectory_problems};
 use super::store::Store;
+use super::unfinished;
+use super::unfinished::{FinishedShard, Resumed, Shards};
 use super::{card, croissant, hdf5_store, parquet_store, seal};
 use crate::atomic::Directory;
 use crate::digest::sha256;
 use crate::schema::{FormatVersion, Split, Trajectory};
 
-/// Writes a dataset; it appears under its name only at [`Writer::finish`].
+/// Writes a dataset, which appears at its path only at [`Writer::finish`].
 ///
-/// The bytes depend on the manifest and the trajectories only. A large split is cut into shards of bounded size, whose
-/// trajectories are held in memory until the shard ends: its HDF5 file is built there, and its Parquet file says whether
-/// cells are missing. A trajectory that is longer than that is a shard of its own, written as it is given.
+/// The bytes depend on the manifest and the trajectories only. A large split is divided into shards of bounded size; the
+/// trajectories of a shard are held in memory until it is complete. A trajectory larger than a shard is written at once as a
+/// shard of its own.
 pub struct Writer {
     target: PathBuf,
     directory: Directory,
     manifest: Manifest,
-    /// SHA-256 of the manifest as it was given, where finished shards are recorded for a later writer.
+    /// SHA-256 of the initial manifest, if finished shards are recorded for a later writer.
     description: Option<String>,
     finished: Shards,
     open: Option<OpenSplit>,
-    /// Parameters of every environment so far that could come again in another split.
+    /// Parameters of the environments so far, to compare with those of later splits.
     environments: BTreeMap<(Population, String), Vec<Option<f64>>>,
 }
 
 /// Size at which a shard ends, counted in doubles (16 MiB).
 const SHARD_VALUES: usize = 1 << 21;
-/// What a trajectory takes beside its samples, in doubles: ids, parameters, and what holds them.
+/// Memory of a trajectory besides its samples, in doubles.
 const TRAJECTORY_VALUES: usize = 64;
 
 /// The split that is being written.
@@ -52,20 +52,18 @@ struct OpenSplit {
 }
 
 impl Writer {
-    /// Starts a dataset that will stand at `directory`, described by `manifest` (whose `splits` and `files` are filled
-    /// in by the writer, and whose `format` and `kind` are set to what this build writes).
+    /// Starts a dataset at `directory`, described by `manifest`; the writer fills in `splits`, `files`, `format` and `kind`.
     ///
     /// # Errors
-    /// If the quantities cannot be columns or collide (every problem), or the place cannot be written to.
+    /// If names or units are invalid or collide (every problem), or the directory cannot be written to.
     pub fn create(directory: &Path, manifest: Manifest) -> Result<Self, Error> {
         let manifest = prepared(manifest, directory)?;
         let place = Directory::create(directory).map_err(Error::io(directory))?;
         Writer::start(directory, place, manifest)
     }
 
-    /// Goes on with the dataset where an earlier writer was stopped that was given the same `manifest`: shards that it finished are kept. Of each
-    /// split there will be so many `trajectories`, of which those that are kept are not to be written again. Parameters of kept environments
-    /// are not compared with those of later splits.
+    /// Resumes a dataset that an earlier writer with the same `manifest` left unfinished; its finished shards are kept. `trajectories` is the final
+    /// number in each split; kept ones must not be written again. Parameters of kept environments are not compared with those of later splits.
     ///
     /// # Errors
     /// As [`Writer::create`], and if another process is writing this dataset.
@@ -73,11 +71,11 @@ impl Writer {
         directory: &Path,
         manifest: Manifest,
         trajectories: &BTreeMap<Split, usize>,
-    ) -> Result<(Self, Kept), Error> {
+    ) -> Result<(Self, Resumed), Error> {
         let manifest = prepared(manifest, directory)?;
         let description = sha256(&serde_json::to_vec(&manifest).map_err(|error| Error::io(directory)(error.into()))?);
         let place = Directory::resume(directory).map_err(Error::io(directory))?;
-        let (finished, kept) = kept::restore(place.path(), &description, trajectories)?;
+        let (finished, kept) = unfinished::restore(place.path(), &description, trajectories)?;
         let mut writer = Writer::start(directory, place, manifest)?;
         writer.open = finished.last_key_value().and_then(|(&split, shards)| {
             let FinishedShard { summary, last, .. } = shards.last()?.clone();
@@ -103,7 +101,7 @@ impl Writer {
         })
     }
 
-    /// Leaves finished shards where [`Writer::resume`] finds them, and says how many trajectories they hold. Where that is none, nothing is left.
+    /// Keeps finished shards for [`Writer::resume`] and returns the number of their trajectories; without any, nothing is left behind.
     pub fn keep(self) -> usize {
         let kept = self.finished.values().filter_map(|shards| Some(shards.last()?.summary.trajectories)).sum();
         if kept > 0 && self.description.is_some() {
@@ -124,7 +122,7 @@ impl Writer {
         if self.finished.contains_key(&split) && self.open.as_ref().is_none_or(|open| open.split != split) {
             problems.push("the split has ended; expected all trajectories of a split one after the other".to_owned());
         }
-        let population = Population::of(split);
+        let population = Population::of_split(split);
         let known = match previous.filter(|previous| previous.environment == trajectory.environment) {
             Some(previous) => Some(&previous.parameters),
             None => self.environments.get(&(population, trajectory.environment.clone())),
@@ -150,7 +148,7 @@ impl Writer {
         if let Some(open) = &mut self.open {
             let new_environment = open.last.as_ref().is_none_or(|last| last.environment != trajectory.environment);
             open.summary.add(new_environment, trajectory.len(), trajectory.missing());
-            open.last = Some(IndexEntry::of(trajectory));
+            open.last = Some(IndexEntry::new(trajectory));
             if !is_long {
                 open.values += values;
                 open.rows.push(trajectory.clone());
@@ -165,10 +163,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Completes both copies and what describes them, and puts the dataset in place, replacing what stood there.
+    /// Completes the dataset and moves it to its path, replacing what was there.
     ///
     /// # Errors
-    /// If no trajectory was written, or a file cannot be written; the place is then unchanged.
+    /// If no trajectory was written, or a file cannot be written; the path is then unchanged.
     pub fn finish(mut self) -> Result<Manifest, Error> {
         self.end_shard()?;
         if self.finished.is_empty() {
@@ -211,8 +209,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes both copies of a shard of these rows, the last of which are those that were given last; of a long one without a second copy
-    /// of it in memory.
+    /// Writes both copies of a shard of these rows; a single long trajectory is written without a second copy in memory.
     fn write_shard(&mut self, rows: &[Trajectory], is_long: bool) -> Result<(), Error> {
         let Some(open) = &self.open else { return Ok(()) };
         let Some(last) = open.last.clone() else { return Ok(()) };
@@ -231,7 +228,7 @@ impl Writer {
             let path = directory.join(&hdf5);
             if let ([row], true) = (rows, is_long) {
                 let wanted = row.len() * (manifest.sample_size() + 1) * size_of::<f64>();
-                check_room(directory, &path, wanted as u64)?;
+                require_space(directory, &path, wanted as u64)?;
                 hdf5_store::write_long(&path, manifest, split, row).map_err(Error::unwritten(&path))?;
                 return file_entry(directory, &hdf5);
             }
@@ -247,16 +244,16 @@ impl Writer {
             files: [table?, image?],
         };
         if self.description.is_some() {
-            kept::record(directory, open.split, shards.len(), &finished)?;
+            unfinished::record(directory, open.split, shards.len(), &finished)?;
         }
         shards.push(finished);
         Ok(())
     }
 
-    /// Gives the files of all shards their names, which say how many there are, and lists them in the manifest.
+    /// Gives the files of all shards their final names, which hold the number of shards, and lists them in the manifest.
     fn name_shards(&mut self) -> Result<(), Error> {
         if self.description.is_some() {
-            kept::forget(self.directory.path())?;
+            unfinished::forget(self.directory.path())?;
         }
         for (split, shards) in std::mem::take(&mut self.finished) {
             let count = shards.len();
@@ -274,7 +271,7 @@ impl Writer {
     }
 }
 
-/// The manifest that a writer begins with.
+/// The manifest at the start of writing.
 fn prepared(mut manifest: Manifest, directory: &Path) -> Result<Manifest, Error> {
     Error::problems(directory, manifest.description_problems())?;
     manifest.format = FormatVersion::DATASET;

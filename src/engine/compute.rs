@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Engine;
 use super::device::{Device, DeviceChoice};
 use super::devices::{BUILD_WITH_TORCH, DeviceError, WITHOUT_TORCH};
 use super::native::Native;
+use super::rollouts::Engine;
 use super::settings::{Precision, Solver};
 use super::torch::{self, HAS_TORCH, one_thread_each};
 use crate::models;
@@ -55,6 +55,11 @@ pub enum ComputeError {
     NoTorch,
     #[error("a model of fields is computed by libtorch, and {WITHOUT_TORCH}; {BUILD_WITH_TORCH}")]
     NoTorchForFields,
+    #[error(
+        "engine native was asked for, but the rule differentiates through adaptation, which takes the derivatives of \
+         libtorch; ask for the engine torch or auto"
+    )]
+    NoAutograd,
 }
 
 /// Whether this build computes the vector field of `model`: fields need libtorch.
@@ -63,6 +68,17 @@ pub fn computes(model: &models::Settings) -> bool {
 }
 
 impl Compute {
+    /// The same for a rule that differentiates through adaptation.
+    ///
+    /// # Errors
+    /// If an engine without second derivatives is asked for by name.
+    pub fn with_autograd(self) -> Result<Self, ComputeError> {
+        match self.engine {
+            EngineChoice::Native => Err(ComputeError::NoAutograd),
+            EngineChoice::Auto | EngineChoice::Torch => Ok(Compute { engine: EngineChoice::Torch, ..self }),
+        }
+    }
+
     /// Looks for what was asked for by name, before anything is computed.
     ///
     /// # Errors
@@ -134,5 +150,18 @@ impl fmt::Display for EngineChoice {
             EngineChoice::Native => "native",
             EngineChoice::Torch => "torch",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_differentiates_through_adaptation_is_computed_by_torch() {
+        let chosen = |engine| Compute { device: DeviceChoice::Cpu, engine }.with_autograd().map(|it| it.engine);
+        assert_eq!(chosen(EngineChoice::Auto), Ok(EngineChoice::Torch));
+        assert_eq!(chosen(EngineChoice::Torch), Ok(EngineChoice::Torch));
+        assert!(chosen(EngineChoice::Native).unwrap_err().to_string().contains("engine native was asked for"));
     }
 }

@@ -1,7 +1,7 @@
 //! What the engine on libtorch answers in a build without the feature `torch`: that it is not there.
 
-use super::Engine;
 use super::device::Device;
+use super::rollouts::Engine;
 use super::settings::Precision;
 use crate::models;
 use crate::schema::StateShape;

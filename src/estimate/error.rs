@@ -9,47 +9,64 @@ use crate::{checkpoint, dataset};
 /// Why there are no estimates, or no forecast.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The dataset cannot be read.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
+    /// The model cannot be read.
     #[error(transparent)]
     Checkpoint(#[from] checkpoint::Error),
+    /// The device or the engine cannot compute the model.
     #[error(transparent)]
     Compute(#[from] ComputeError),
+    /// The operating system refused.
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: std::io::Error },
+    /// A file or directory is not as it must be.
     #[error("{path}: found {found}; expected {expected}")]
     Invalid { path: PathBuf, found: String, expected: String },
+    /// There are fewer known environments than terms of the map.
     #[error(
         "the {kind} map has {expected} terms, but only {found} training environments have known parameters; \
          add environments, or lower train.context_dimension"
     )]
     TooFewForMap { kind: &'static str, expected: usize, found: usize },
+    /// The quantities of the dataset are not those of the model.
     #[error("{}: the dataset has {found}, but the model was trained on {expected}", .dataset.display())]
     OtherQuantities { dataset: PathBuf, found: String, expected: String },
+    /// The dataset has none of the splits to estimate.
     #[error("{}: found none of the splits that estimate.splits names ({expected}); generate one of them, or name the environments to estimate in import.splits.adapt ([\"*\"] for all)", .dataset.display())]
     NoSplit { dataset: PathBuf, expected: String },
+    /// Bounds of a parameter that the dataset does not have.
     #[error("estimate.bounds: found the parameter `{found}`; the dataset has {expected}")]
     UnknownParameter { found: String, expected: String },
+    /// Fitted trajectories of fields are not written.
     #[error("estimate.fitted: the dataset holds fields, whose fitted trajectories are not written; leave it out")]
     FittedFields,
+    /// Initial states of fields are not estimated.
     #[error(
         "estimate.initial_state = \"estimated\": the dataset holds fields, whose initial states have too many values; leave it out"
     )]
     EstimatedFields,
+    /// A forecast grows beyond all bounds.
     #[error(
         "the forecast is not finite from time {time} on; start nearer to the training data, or look less far ahead"
     )]
     DivergedForecast { time: f64 },
+    /// A lower bound above the upper one.
     #[error("estimate.bounds.{name}: found min {min} above max {max}; expected the smaller one as min")]
     ReversedBounds { name: String, min: f64, max: f64 },
+    /// Two columns of the table would have the same name.
     #[error(
-        "found the parameter or channel that makes the column `{column}`, which the table of estimates has already; rename it"
+        "found a parameter or channel with the column `{column}`, which the table of estimates already has; rename it"
     )]
     RepeatedColumn { column: String },
+    /// A forecast that was asked for cannot be made.
     #[error("found {found}; expected {expected}")]
     Unpredictable { found: String, expected: String },
+    /// Equations, settings and dataset disagree.
     #[error("{}", .0.iter().map(|problem| format!("estimate.physics.{problem}")).collect::<Vec<_>>().join("\n"))]
     Physics(Vec<Problem>),
-    #[error("interrupted; the estimates are made again from their beginning by the same command")]
+    /// A signal asked to stop.
+    #[error("interrupted; the same command makes the estimates from the beginning")]
     Interrupted { signal: i32 },
 }

@@ -9,10 +9,11 @@ use super::bounds::Bounds;
 use crate::schema::Split;
 use crate::systems::SystemSettings;
 
-/// The context-to-parameter map.
+/// The map from contexts to parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MapSettings {
+    /// Affine, quadratic, or whichever is better.
     pub kind: MapChoice,
 }
 
@@ -22,17 +23,19 @@ impl Default for MapSettings {
     }
 }
 
-/// Which map is fitted.
+/// The kind of map that is fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MapChoice {
-    /// Affine, unless the leave-one-out error of the quadratic map is smaller.
+    /// Affine, unless the quadratic map has a smaller leave-one-out error.
     Auto,
+    /// Affine.
     Affine,
+    /// Quadratic.
     Quadratic,
 }
 
-/// How parameters are estimated.
+/// The method by which parameters are estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
@@ -48,39 +51,39 @@ pub enum Method {
 pub struct Settings {
     /// By a trained model, or by known equations.
     pub method: Method,
-    /// Splits whose environments are estimated, those that the dataset has.
+    /// Splits whose environments are estimated, as far as the dataset has them.
     #[schemars(extend("uniqueItems" = true))]
     pub splits: Vec<Split>,
-    /// Gauss-Newton iterations at most, from one start. Work is limited by counts, never by the clock, so that what is given up is the same on
-    /// every machine; the equations of `method = "physics"` have `max_evaluations` beside it.
+    /// Most Gauss-Newton iterations from one start. Work is limited by counts, never by time, so that the same environments are given up on
+    /// every machine; the equations of `method = "physics"` are also limited by `max_evaluations`.
     #[schemars(range(min = 1))]
     pub iterations: usize,
     /// Relative decrease of the loss, and relative size of a step, below which an environment has converged.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub tolerance: f64,
-    /// Weight of the squared norm of the context beside the mean squared error.
+    /// Weight of the squared norm of the context, added to the mean squared error.
     #[schemars(range(min = 0))]
     pub context_penalty: f64,
-    /// Where the rollouts of trajectories start. Without it `observed` by a learned model and of fields, and `estimated` by known equations.
+    /// Where the rollouts of trajectories start. By default `observed` for a learned model and for fields, and `estimated` for known equations.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "InitialState")]
     pub initial_state: Option<InitialState>,
-    /// What the errors of measurement are like: a second fit then weighs every value by its noise, whose size in each channel the first one
-    /// shows. Where absent, all values weigh the same in the model's own units; known equations then take it as constant.
+    /// The kind of measurement noise: a second fit then weighs every value by its noise, whose size in each channel the residuals of the
+    /// first one show. If absent, all values weigh the same in the model's units; known equations then take the noise as constant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<Noise>,
-    /// What of a residual counts.
+    /// How residuals count.
     pub loss: Loss,
-    /// Bounds of parameters by name: an estimate beyond one is cut there, and its environment has the status `at_bound`.
+    /// Bounds of parameters by name: an estimate beyond a bound is cut there, and its environment has the status `at_bound`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<String, Bounds>,
-    /// How far a context, an input or an observed value may lie outside the range of those of the training, in widths of that range, before its
+    /// How far a context, an input or an observed value may lie outside its range in the training data, in widths of that range, before the
     /// environment has the status `outside_training_range`.
     #[schemars(range(min = 0))]
     pub extrapolation: f64,
-    /// Whether the fitted trajectories are written beside the observed ones, to `fitted_SPLIT.parquet`.
+    /// Whether fitted trajectories are written beside the observed ones, to `fitted_SPLIT.parquet`.
     pub fitted: bool,
-    /// The equations of `method = "physics"`, or of the Cramér-Rao bounds beside learned estimates.
+    /// The equations for `method = "physics"`, or for the Cramér-Rao bounds beside learned estimates.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "PhysicsSettings")]
     pub physics: Option<PhysicsSettings>,
@@ -105,30 +108,30 @@ impl Default for Settings {
     }
 }
 
-/// What the errors of measurement are like. Their size is estimated, a channel at a time.
+/// The kind of measurement noise. Its size is estimated for each channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Noise {
-    /// As large at every sample.
+    /// Of the same size at every sample.
     Constant,
-    /// A share of the value.
+    /// Proportional to the value.
     Proportional,
 }
 
-/// What of a residual counts in a fit.
+/// How residuals count in a fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
-    /// Its square.
+    /// By their squares.
     #[default]
     Squares,
-    /// Its square near zero, its size far from it: single wrong values pull little. The noise of a channel is then told from the median of
-    /// its residuals.
+    /// By their squares near zero and linearly far from it, so that single wrong values have little influence. The noise of a channel is then
+    /// estimated from the median of its residuals.
     Huber,
 }
 
 impl Settings {
-    /// Where the rollouts of trajectories start: what was set, or the usual of the method.
+    /// Where the rollouts of trajectories start: as set, or the default of the method.
     pub fn initial_state(&self) -> InitialState {
         self.initial_state.unwrap_or(match self.method {
             Method::Learned => InitialState::Observed,
@@ -137,39 +140,39 @@ impl Settings {
     }
 }
 
-/// Where the rollout of a support trajectory starts.
+/// Where the rollout of a trajectory starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InitialState {
-    /// At its first complete sample, as it was observed: right where the noise is small. By known equations at its first sample, of which
-    /// only what is missing is estimated.
+    /// At its first complete sample as it was observed, which suits small noise. By known equations at its first sample, of which only missing
+    /// values are estimated.
     #[default]
     Observed,
-    /// At a state that is estimated with the context, with the observed one as a prior; cells of the first sample may be missing. Not for fields.
-    /// By known equations without a prior: the first sample is a measurement like the others.
+    /// At a state that is estimated with the context, with the observed state as a prior; values of the first sample may be missing. Not for
+    /// fields. By known equations there is no prior: the first sample is a measurement like the others.
     Estimated,
 }
 
-/// Which equations are fitted, and how. `method = "physics"` reads it; so does `method = "learned"` where it names a system, for the
-/// Cramér-Rao bounds of its estimates.
+/// The equations that are fitted by `method = "physics"`, and how. With `method = "learned"` a system named here gives the Cramér-Rao bounds
+/// beside the estimates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PhysicsSettings {
-    /// Name of the system (`paramill list systems`), a table of equations, or in a pipeline file the path of a `.toml` file with
-    /// them. The one that the dataset was simulated with where absent.
+    /// Name of the system (`paramill list systems`), a table of equations, or in a pipeline file the path of a `.toml` file with them. If
+    /// absent, the system that the dataset was simulated with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<SystemSettings>,
-    /// Parameters of the system that are known, by name: they are not estimated.
+    /// Values of parameters that are known, by name, and not estimated.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<String, f64>,
-    /// Error of an adaptive step allowed relative to the state, and to the range of the data.
+    /// Allowed error of an integration step, relative to the state and to the range of the data.
     #[schemars(range(min = 1e-14, max = 0.1))]
     pub rtol: f64,
-    /// Steps after which a trajectory is given up.
+    /// Integration steps after which a trajectory is given up.
     #[schemars(range(min = 1))]
     pub max_steps: u64,
-    /// Evaluations of the vector field after which an environment is given up, over all its trajectories and starts; of an integrator of its
-    /// own, steps. They are counted, not timed: what is given up is the same on every machine.
+    /// Evaluations of the vector field after which an environment is given up, over all its trajectories and starts; steps, for a system with
+    /// an integrator of its own. Counts, unlike times, are the same on every machine.
     #[schemars(range(min = 1))]
     pub max_evaluations: u64,
 }

@@ -1,31 +1,31 @@
-//! Right-hand sides of a user's system: text to code.
+//! Expressions as text to code for a stack machine.
 //!
-//! The tokens are held against the grammar first; what passes is put in the order of a stack machine by precedence. Source: E. W. Dijkstra,
-//! Algol 60 translation, Mathematisch Centrum MR 34 (1961).
+//! The tokens are checked against the grammar first, then put into postfix order by precedence, with a stack of waiting operators
+//! ("shunting yard"). Source: E. W. Dijkstra, Algol 60 translation, Mathematisch Centrum MR 34 (1961).
 
 use super::functions;
 use super::functions::{BINARY, UNARY};
-use super::grammar::{Fault, Token, check, scan};
+use super::grammar::{Fault, Token, check_grammar, tokenize};
 use super::program::{Code, DEEPEST, Instruction};
 use crate::problems::{did_you_mean, one_of};
 
-/// How tightly operations hold their operands; `^` alone binds from right to left.
+/// Precedence of operations; `^` alone is right-associative.
 const SUM: u8 = 1;
 const PRODUCT: u8 = 2;
 const SIGN: u8 = 3;
 const POWER: u8 = 4;
 const FUNCTION: u8 = 5;
 
-/// An operation whose last operand is not yet read, and how tightly it binds; `None` is a bracket.
+/// An operation whose last operand is not yet read, with its precedence; `None` is an opening bracket.
 type Waiting = Option<(u8, Instruction)>;
 
-/// The instructions of `text` as they are written, where `name` gives that of a name, told its first character from 1.
+/// The instructions of `text` in postfix order; `name` gives that of a name and is told its position, in characters from 1.
 ///
 /// # Errors
 /// The first character that does not fit the grammar.
 pub(crate) fn parse(text: &str, mut name: impl FnMut(usize, String) -> Instruction) -> Result<Vec<Instruction>, Fault> {
-    let tokens = scan(text)?;
-    check(&tokens, text.chars().count() + 1)?;
+    let tokens = tokenize(text)?;
+    check_grammar(&tokens, text.chars().count() + 1)?;
     let mut instructions = Vec::with_capacity(tokens.len());
     let mut waiting: Vec<Waiting> = Vec::new();
     let mut follows_operand = false;
@@ -39,7 +39,7 @@ pub(crate) fn parse(text: &str, mut name: impl FnMut(usize, String) -> Instructi
             Token::Operator('+') if is_sign => {}
             Token::Operator('-') if is_sign => waiting.push(Some((SIGN, Instruction::Negate))),
             Token::Operator(operator) => {
-                let (binding, instruction, least) = match operator {
+                let (precedence, instruction, least) = match operator {
                     '+' => (SUM, Instruction::Add, SUM),
                     '-' => (SUM, Instruction::Subtract, SUM),
                     '*' => (PRODUCT, Instruction::Multiply, PRODUCT),
@@ -47,7 +47,7 @@ pub(crate) fn parse(text: &str, mut name: impl FnMut(usize, String) -> Instructi
                     _ => (POWER, Instruction::Power, FUNCTION),
                 };
                 release(&mut waiting, &mut instructions, least);
-                waiting.push(Some((binding, instruction)));
+                waiting.push(Some((precedence, instruction)));
             }
             Token::Open => waiting.push(None),
             Token::Comma => release(&mut waiting, &mut instructions, SUM),
@@ -61,56 +61,61 @@ pub(crate) fn parse(text: &str, mut name: impl FnMut(usize, String) -> Instructi
     Ok(instructions)
 }
 
+/// The instruction that calls a function.
 fn function(name: &str) -> Option<Instruction> {
     let unary = UNARY.iter().find(|it| it.0 == name).map(|it| Instruction::Unary(it.1));
     unary.or_else(|| BINARY.iter().find(|it| it.0 == name).map(|it| Instruction::Binary(it.1)))
 }
 
-/// Gives out the operations behind the innermost bracket, the last first, until one binds less tightly than `least`.
+/// Appends the waiting operations after the innermost bracket, last first, down to the precedence `least`.
 fn release(waiting: &mut Vec<Waiting>, instructions: &mut Vec<Instruction>, least: u8) {
-    while let Some(&Some((binding, instruction))) = waiting.last()
-        && binding >= least
+    while let Some(&Some((precedence, instruction))) = waiting.last()
+        && precedence >= least
     {
         instructions.push(instruction);
         waiting.pop();
     }
 }
 
-/// The code of `text`, where `names` gives the code of each name.
+/// The code of `text`, where `names` gives the instruction of each name.
 ///
 /// # Errors
-/// Every unknown name; else the first character that does not fit the grammar.
+/// Every unknown name; else the first character that does not fit the grammar, or that the expression is nested too deeply.
 pub(crate) fn compile(text: &str, names: &[(&str, Instruction)]) -> Result<Code, Vec<Fault>> {
-    let mut strangers = Vec::new();
+    let mut unknown_names = Vec::new();
     let instructions = parse(text, |character, name| match names.iter().find(|it| it.0 == name) {
         Some((_, instruction)) => *instruction,
         None => {
-            strangers.push(unknown(character, &name, names));
+            unknown_names.push(unknown_name(character, &name, names));
             Instruction::Number(f64::NAN)
         }
     });
     let code = Code::simplified(instructions.map_err(|fault| vec![fault])?);
-    match is_shallow(&code) {
-        _ if !strangers.is_empty() => Err(strangers),
+    match check_depth(&code) {
+        _ if !unknown_names.is_empty() => Err(unknown_names),
         Ok(()) => Ok(code),
         Err(fault) => Err(vec![fault]),
     }
 }
 
-/// Whether the stack of a program holds what `code` puts there.
-pub(crate) fn is_shallow(code: &Code) -> Result<(), Fault> {
+/// Checks that the values of `code` fit the stack of a program.
+///
+/// # Errors
+/// If they do not.
+pub(crate) fn check_depth(code: &Code) -> Result<(), Fault> {
     if code.depth() <= DEEPEST {
         return Ok(());
     }
     Err(Fault {
         character: 1,
         found: "an expression nested too deeply".to_owned(),
-        expected: format!("at most {DEEPEST} values that wait for their operators"),
+        expected: format!("at most {DEEPEST} values waiting for their operators"),
         remedy: "write long sums and products from left to right".to_owned(),
     })
 }
 
-fn unknown(character: usize, name: &str, names: &[(&str, Instruction)]) -> Fault {
+/// A name that is not known, or is that of a function without an argument.
+fn unknown_name(character: usize, name: &str, names: &[(&str, Instruction)]) -> Fault {
     if functions::names().contains(&name) {
         let (found, remedy) = (format!("`{name}` without an argument"), format!("write `{name}(...)`"));
         return Fault { character, found, expected: "`(`".to_owned(), remedy };

@@ -1,4 +1,4 @@
-//! Numbers that carry their derivatives along several directions: forward-mode differentiation.
+//! Dual numbers: values with their derivatives along several directions, for forward-mode differentiation.
 //!
 //! ```text
 //! x = (v, d [4]),    f(x) = (f(v), f'(v) d),    f(x, y) = (f(v, w), df/dv d + df/dw e)   with y = (w, e)
@@ -12,7 +12,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::functions::{Binary, Unary};
 
-/// Directions that a [`Dual`] carries.
+/// Number of directions of a [`Dual`].
 pub const LANES: usize = 4;
 
 /// A value and its derivatives along [`LANES`] directions.
@@ -24,7 +24,7 @@ pub struct Dual {
     pub tangent: [f64; LANES],
 }
 
-/// What a vector field computes with.
+/// The numbers that a vector field is written for: `f64`, or [`Dual`].
 pub(crate) trait Scalar:
     Copy
     + From<f64>
@@ -73,20 +73,20 @@ impl Scalar for f64 {
 }
 
 impl Dual {
-    /// `(value, slope d)`.
+    /// The chain rule for one operand: `(value, slope d)`.
     #[inline(always)]
     fn chain(self, value: f64, slope: f64) -> Self {
         Dual { value, tangent: self.tangent.map(|d| slope * d) }
     }
 
-    /// `(value, slopes_0 d + slopes_1 e)`.
+    /// The chain rule for two operands: `(value, slopes_0 d + slopes_1 e)`.
     #[inline(always)]
     fn chain_two(self, right: Self, value: f64, slopes: [f64; 2]) -> Self {
         let tangent = array::from_fn(|lane| slopes[0] * self.tangent[lane] + slopes[1] * right.tangent[lane]);
         Dual { value, tangent }
     }
 
-    /// Whether it is the same in all directions: its derivative then counts for nothing, even where a slope is infinite.
+    /// Whether its derivative is zero along all directions; then an infinite slope does not count.
     fn is_constant(&self) -> bool {
         self.tangent == [0.0; LANES]
     }
@@ -181,7 +181,7 @@ impl Scalar for Dual {
 
     fn powf(self, exponent: Self) -> Self {
         let value = self.value.powf(exponent.value);
-        // `a^2` with `a = 0` or below has a slope by `a`, but none by its exponent.
+        // `a^2` with `a <= 0` has a slope by `a`, but none by its exponent.
         let by_base = if self.is_constant() { 0.0 } else { exponent.value * self.value.powf(exponent.value - 1.0) };
         let by_exponent = if exponent.is_constant() { 0.0 } else { value * self.value.ln() };
         self.chain_two(exponent, value, [by_base, by_exponent])
@@ -215,7 +215,7 @@ mod tests {
     }
 
     /// Compares the derivatives along every direction with central differences.
-    fn check(what: &str, function: &dyn Fn(Dual, Dual) -> Dual, a: f64, b: f64) {
+    fn check_tangents(what: &str, function: &dyn Fn(Dual, Dual) -> Dual, a: f64, b: f64) {
         let (da, db) = ([1.0, 0.0, 0.3, -2.0], [0.0, 1.0, 0.7, 0.5]);
         let found = function(along(a, da), along(b, db));
         for lane in 0..LANES {
@@ -230,18 +230,18 @@ mod tests {
     #[test]
     fn every_operation_has_the_derivative_of_its_differences() {
         for (a, b) in [(0.7, 1.9), (0.31, -0.45), (0.9, 2.5)] {
-            check("+", &|a, b| a + b + 3.0, a, b);
-            check("-", &|a, b| a - b - 3.0, a, b);
-            check("*", &|a, b| a * b * 1.7, a, b);
-            check("/", &|a, b| a / b, a, b);
-            check("-x", &|a, b| -a * -b, a, b);
-            check("powi", &|a, b| a.powi(4) * b.powi(-3), a, b);
-            check("powf", &|a, b| a.powf(b), a, b);
+            check_tangents("+", &|a, b| a + b + 3.0, a, b);
+            check_tangents("-", &|a, b| a - b - 3.0, a, b);
+            check_tangents("*", &|a, b| a * b * 1.7, a, b);
+            check_tangents("/", &|a, b| a / b, a, b);
+            check_tangents("-x", &|a, b| -a * -b, a, b);
+            check_tangents("powi", &|a, b| a.powi(4) * b.powi(-3), a, b);
+            check_tangents("powf", &|a, b| a.powf(b), a, b);
             for (name, function) in UNARY {
-                check(name, &|a, b| (a * b * b * 0.1 + 0.4).unary(function), a, b);
+                check_tangents(name, &|a, b| (a * b * b * 0.1 + 0.4).unary(function), a, b);
             }
             for (name, function) in BINARY {
-                check(name, &|a, b| a.binary(b, function), a, b);
+                check_tangents(name, &|a, b| a.binary(b, function), a, b);
             }
         }
     }

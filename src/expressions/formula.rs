@@ -1,10 +1,10 @@
-//! Arithmetic over named values, such as columns of a table.
+//! Formulas over named values, such as the columns of a table.
 
-use super::compile::{is_shallow, parse};
+use super::compile::{check_depth, parse};
 use super::grammar::Fault;
 use super::program::{Code, Instruction, Program};
 
-/// An expression in names of its own choice and `pi`.
+/// An expression in any names, and in `pi`.
 #[derive(Debug)]
 pub(crate) struct Formula {
     program: Program,
@@ -15,11 +15,11 @@ impl Formula {
     /// Reads an expression of the [grammar](super::grammar).
     ///
     /// # Errors
-    /// The first character that does not fit the grammar.
+    /// The first character that does not fit the grammar, or that it is nested too deeply.
     pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
         let mut names: Vec<String> = Vec::new();
         let instructions = parse(text, |character, name| {
-            // In braces it is a name like any other.
+            // `{pi}` in braces is a name like any other.
             if name == "pi" && text.chars().nth(character - 1) != Some('{') {
                 return Instruction::Number(std::f64::consts::PI);
             }
@@ -30,11 +30,11 @@ impl Formula {
             }))
         })?;
         let code = Code::verbatim(instructions);
-        is_shallow(&code)?;
+        check_depth(&code)?;
         Ok(Formula { program: Program::new(vec![code]), names })
     }
 
-    /// The names in it, in order of first use.
+    /// Its names, in order of first use.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }

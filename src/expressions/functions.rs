@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unary {
     pub value: fn(f64) -> f64,
-    /// Its derivative; at a kink that of one side.
+    /// Its derivative; at a kink, a one-sided one.
     pub slope: fn(f64) -> f64,
 }
 
@@ -12,7 +12,7 @@ pub(crate) struct Unary {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Binary {
     pub value: fn(f64, f64) -> f64,
-    /// Its derivatives by both.
+    /// Its derivatives by both arguments; at a kink, one-sided ones.
     pub slopes: fn(f64, f64) -> [f64; 2],
 }
 
@@ -24,7 +24,7 @@ const fn binary(value: fn(f64, f64) -> f64, slopes: fn(f64, f64) -> [f64; 2]) ->
     Binary { value, slopes }
 }
 
-/// Functions of one argument.
+/// The functions of one argument, by name.
 pub(crate) const UNARY: [(&str, Unary); 15] = [
     ("abs", unary(f64::abs, f64::signum)),
     ("acos", unary(f64::acos, |x| -1.0 / (1.0 - x * x).sqrt())),
@@ -43,7 +43,7 @@ pub(crate) const UNARY: [(&str, Unary); 15] = [
     ("tanh", unary(f64::tanh, |x| 1.0 - x.tanh().powi(2))),
 ];
 
-/// Functions of two arguments.
+/// The functions of two arguments, by name.
 pub(crate) const BINARY: [(&str, Binary); 3] = [
     (
         "atan2",

@@ -1,4 +1,4 @@
-//! The grammar of expressions, and where a text leaves it.
+//! The grammar of expressions, and the first place at which a text does not fit it.
 //!
 //! ```text
 //! sum     = product { ("+" | "-") product }
@@ -13,23 +13,25 @@ use super::functions::BINARY;
 use super::program::DEEPEST;
 use crate::problems::did_you_mean;
 
-/// Characters of an expression at most.
+/// Most characters of an expression.
 const LONGEST: usize = 4000;
 
-/// Where an expression stops making sense.
+/// Why an expression is not one of the grammar, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// From 1.
+    /// Position of the first character that does not fit, from 1.
     pub character: usize,
     pub found: String,
     pub expected: String,
     pub remedy: String,
 }
 
+/// A number, name or sign of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Token {
     Number(f64),
     Name(String),
+    /// A function that is called.
     Function(&'static str),
     Operator(char),
     Open,
@@ -38,7 +40,8 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    pub(crate) fn shown(&self) -> String {
+    /// As messages show it.
+    fn shown(&self) -> String {
         match self {
             Token::Number(number) => format!("`{number}`"),
             Token::Name(name) => format!("`{name}`"),
@@ -50,13 +53,17 @@ impl Token {
         }
     }
 
+    /// Whether it may be the sign of an operand.
     pub(crate) fn is_sign(&self) -> bool {
         matches!(self, Token::Operator('+' | '-'))
     }
 }
 
-/// The tokens of `text`, each with its first character from 1.
-pub(crate) fn scan(text: &str) -> Result<Vec<(usize, Token)>, Fault> {
+/// The tokens of `text`, each with the position of its first character, from 1.
+///
+/// # Errors
+/// The first character that begins no token.
+pub(crate) fn tokenize(text: &str) -> Result<Vec<(usize, Token)>, Fault> {
     let text: Vec<char> = text.chars().collect();
     let fault = |start: usize, found: String, expected: &str, remedy: String| Fault {
         character: start + 1,
@@ -142,14 +149,17 @@ pub(crate) fn scan(text: &str) -> Result<Vec<(usize, Token)>, Fault> {
     Ok(tokens)
 }
 
-/// An opened bracket, and how many arguments are still to come in it.
+/// An open bracket, and how many more arguments have to follow in it.
 struct Opened {
     character: usize,
     more: usize,
 }
 
-/// Whether the tokens fit the grammar; `end` is the character behind them.
-pub(crate) fn check(tokens: &[(usize, Token)], end: usize) -> Result<(), Fault> {
+/// Checks that the tokens fit the grammar; `end` is the position after the last character.
+///
+/// # Errors
+/// The first token that does not fit, or what is missing at the end.
+pub(crate) fn check_grammar(tokens: &[(usize, Token)], end: usize) -> Result<(), Fault> {
     let mut opened: Vec<Opened> = Vec::new();
     let mut has_operand = false;
     for (position, (character, token)) in tokens.iter().enumerate() {
@@ -167,7 +177,7 @@ pub(crate) fn check(tokens: &[(usize, Token)], end: usize) -> Result<(), Fault> 
                     _ => 0,
                 };
                 if opened.len() == DEEPEST {
-                    return fault(&format!("at most {DEEPEST} brackets in one another"), "simplify the expression");
+                    return fault(&format!("at most {DEEPEST} nested brackets"), "simplify the expression");
                 }
                 opened.push(Opened { character: *character, more });
             }
@@ -190,7 +200,7 @@ pub(crate) fn check(tokens: &[(usize, Token)], end: usize) -> Result<(), Fault> 
                 _ => {
                     return fault(
                         "an operator or a bracket",
-                        "write decimals with a point, and as few arguments as it takes",
+                        "write decimals with a point, and no more arguments than the function takes",
                     );
                 }
             },

@@ -1,4 +1,4 @@
-//! Arithmetic that users write: from text to code for a stack machine, with derivatives by dual numbers.
+//! Arithmetic expressions of users: text to code for a stack machine, with derivatives by dual numbers.
 
 pub(crate) mod functions;
 pub(crate) mod dual;

@@ -1,24 +1,26 @@
-//! The right-hand sides of a user's system as code for a stack machine, for all states at once.
+//! Code for a stack machine, and programs of several expressions: the right-hand sides of a user's system, or a single formula.
 //!
-//! Evaluation allocates nothing, works in the order in which the expressions are written, and fuses no operations: it
-//! rounds as the same expressions in Rust do.
+//! Evaluation allocates nothing, works in the order in which the expressions are written, and fuses no operations: it rounds as the same
+//! expressions in Rust do.
 
 use super::dual::Scalar;
 use super::functions::{Binary, Unary};
 
-/// Values that wait for their operators at most.
+/// Most values on the stack.
 pub(crate) const DEEPEST: usize = 64;
 
-/// One instruction; it takes its operands from the top of the stack and leaves its result there.
+/// One instruction; it takes its operands off the stack and pushes its result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Instruction {
     Number(f64),
     Time,
     State(usize),
     Parameter(usize),
-    /// `u + du (t - t_0)`: value and slope of an input stand from this place on behind the parameters, and `t_0` behind all inputs.
+    /// An input `u + du (t - t_n)`, see `signals::Drive`.
     Input {
+        /// Position among the parameters of `u`, which `du` follows.
         place: u32,
+        /// Position of `t_n`.
         since: u32,
     },
     Add,
@@ -26,22 +28,22 @@ pub(crate) enum Instruction {
     Multiply,
     Divide,
     Power,
-    /// Multiplies the top by a state, which is what most right-hand sides do.
+    /// Multiplies the top of the stack by a state, the most frequent operation of right-hand sides.
     MultiplyState(usize),
     Negate,
     Square,
     Unary(Unary),
     Binary(Binary),
-    /// Moves the value to the derivative of a state.
+    /// Pops the derivative of a state.
     Derivative(usize),
 }
 
-/// An expression, and while it is being read a part of one, as code that leaves one value on the stack.
+/// The code of an expression or a part of one, which leaves one value on the stack.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Code(Vec<Instruction>);
 
 impl Instruction {
-    /// Values that it takes from the stack.
+    /// How many values it takes off the stack.
     fn operands(self) -> usize {
         match self {
             Instruction::Number(_)
@@ -60,12 +62,12 @@ impl Instruction {
 }
 
 impl Code {
-    /// The instructions of an expression as they are.
+    /// The instructions of an expression, unchanged.
     pub(crate) fn verbatim(instructions: Vec<Instruction>) -> Self {
         Code(instructions)
     }
 
-    /// The instructions of an expression, numbers computed at once and the frequent operations by instructions of their own.
+    /// The instructions of an expression, with constants folded and the most frequent operations replaced by instructions of their own.
     pub(crate) fn simplified(instructions: Vec<Instruction>) -> Self {
         let mut stack: Vec<Code> = Vec::new();
         for instruction in instructions {
@@ -83,17 +85,18 @@ impl Code {
         stack.pop().unwrap_or_default()
     }
 
+    /// Code of a single instruction.
     fn one(instruction: Instruction) -> Self {
         Code(vec![instruction])
     }
 
-    /// `operation` of `self`; done at once where that is a number.
+    /// `operation` applied to `self`, folded if that is a constant.
     fn unary(mut self, operation: Instruction) -> Self {
         self.0.push(operation);
         self.folded(2)
     }
 
-    /// `operation` of `self` and `right`; done at once where both are numbers.
+    /// `operation` applied to `self` and `right`, folded if both are constants.
     fn binary(mut self, right: Code, operation: Instruction) -> Self {
         match (operation, right.0.as_slice()) {
             (Instruction::Power, [Instruction::Number(2.0)]) => return self.unary(Instruction::Square),
@@ -108,7 +111,7 @@ impl Code {
         self.folded(3)
     }
 
-    /// The number instead of the code, where that is `length` instructions long and has only numbers.
+    /// The value of the code, if it has `length` instructions and all operands are constants; else the code.
     fn folded(self, length: usize) -> Self {
         let (operands, _) = self.0.split_at(self.0.len() - 1);
         let constant = operands.iter().all(|operand| matches!(operand, Instruction::Number(_)));
@@ -121,7 +124,7 @@ impl Code {
         Code::one(Instruction::Number(value[0]))
     }
 
-    /// How many values lie on the stack at most.
+    /// The greatest number of values on the stack.
     pub(crate) fn depth(&self) -> usize {
         let mut depth = 0_usize;
         let mut deepest = 0;
@@ -133,7 +136,7 @@ impl Code {
     }
 }
 
-/// `dy/dt = f(t, y; p)` of all states.
+/// Expressions that are evaluated together, such as the right-hand sides `f` of `dy/dt = f(t, y; p)`.
 #[derive(Debug)]
 pub(crate) struct Program {
     code: Vec<Instruction>,
@@ -155,7 +158,8 @@ impl Program {
         self.code.iter().any(|instruction| matches!(instruction, Instruction::Time))
     }
 
-    /// Writes `dy/dt [C]` at `parameters [d_p]`, followed by what [`Drive`](super::Drive) puts there, `time` and `state [C]` to `derivative`.
+    /// Writes `dy/dt [C]` to `derivative`, at `time`, `state [C]` and `parameters [d_p]`, which the inputs follow as
+    /// `signals::Drive` lays them out.
     pub(crate) fn derivative<S: Scalar>(&self, parameters: &[S], time: f64, state: &[S], derivative: &mut [S]) {
         let mut stack = [S::from(0.0); DEEPEST];
         let mut next = 0;

@@ -1,14 +1,12 @@
 //! Forecasts by a trained model, from a start and known inputs.
 
-pub(crate) mod read_inputs;
-pub(crate) mod inputs;
-pub(crate) mod model;
+mod input_columns;
+mod read_inputs;
+mod inputs;
+mod model;
+mod training;
 
-pub use model::Forecast;
-pub use model::KnownContext;
-pub use model::Start;
-pub use model::context_of_environment;
-pub use model::context_of_parameters;
-pub use model::forecast;
-pub use read_inputs::Known;
-pub use read_inputs::Signals;
+pub use inputs::{KnownInputs, TooShort};
+pub use model::{Forecast, KnownContext, Start, context_of_environment, context_of_parameters, forecast};
+pub use read_inputs::{InputSamples, InputTable};
+pub use training::{TrainingSampling, parameters_extrapolate};

@@ -1,22 +1,31 @@
-//! The environments of a split: which there are, their numbers, ids and parameters.
+//! The environments of a split: their numbers, ids and parameters.
 
 use std::collections::BTreeMap;
 
-use super::settings::{Environments, SplitSettings};
+use super::settings::{Environments, Settings, SplitSettings};
 use crate::schema::Split;
 use crate::systems::{EnvironmentSet, Parameter, Preset, Range, System};
 
 /// One environment to simulate.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Environment {
-    /// Its number in the whole set or list, whatever the limit: with the seed it decides what is drawn.
+    /// Its number in the whole set or list, before the limit: random draws are keyed by it.
     pub index: usize,
     pub id: String,
     /// `[d_p]`.
     pub parameters: Vec<f64>,
 }
 
-/// The environments of `split`, ascending; `None` for an unknown set or incomplete parameters, which validation reports.
+impl Settings {
+    /// Number of environments of `split`; `None` if it is absent or invalid.
+    pub fn environments(&self, split: Split) -> Option<usize> {
+        let system = self.find_system().ok()?;
+        select(&system, self.find_preset(&system)?, split, self.splits.get(&split)?)
+            .map(|environments| environments.len())
+    }
+}
+
+/// The environments of `split` in ascending order; `None` for an unknown set or incomplete parameters, which validation reports.
 pub(crate) fn select(
     system: &System,
     preset: &Preset,
@@ -60,7 +69,7 @@ fn group(split: Split) -> &'static str {
     }
 }
 
-/// The split whose environments `split` has to be among, if any.
+/// The split that must have all environments of `split`, if any.
 pub(crate) fn partner(split: Split) -> Option<Split> {
     match split {
         Split::Validation | Split::Test => Some(Split::Train),
@@ -89,8 +98,8 @@ fn point(ranges: &[Range], number: usize) -> Vec<f64> {
     parameters
 }
 
-/// The numbers of the points of a grid of this shape, last axis fastest, that are left when at most `limit` are kept:
-/// axes are lengthened in turn, from one point each, as long as the product allows.
+/// Thins a grid of this shape to at most `limit` points and returns their numbers (last axis fastest). Starting from one point each, axes
+/// grow in turn as long as the product stays within the limit.
 fn thin(shape: &[usize], limit: Option<usize>) -> Vec<usize> {
     let total: usize = shape.iter().product();
     let limit = limit.unwrap_or(total).min(total);

@@ -1,4 +1,4 @@
-//! Why nothing was generated.
+//! Errors of generation.
 
 use crate::problems::Problem;
 
@@ -8,32 +8,47 @@ use crate::{dataset, solve};
 /// Why a dataset was not generated.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The settings cannot be run.
+    /// The settings are invalid.
     #[error("the settings of generate cannot be run: {}", list(.0))]
     Invalid(Vec<Problem>),
     /// A trajectory could not be integrated.
     #[error("{split} {environment} trajectory {trajectory} (parameters {parameters:?}): {source}")]
     Integration {
+        /// The split.
         split: Split,
+        /// Id of the environment.
         environment: String,
+        /// Id of the trajectory.
         trajectory: String,
+        /// The environment's parameters `[d_p]`.
         parameters: Vec<f64>,
+        /// The cause.
         source: Box<solve::Error>,
     },
-    /// The dataset cannot be made again from its manifest.
+    /// The dataset cannot be regenerated from its manifest.
     #[error(
-        "dataset `{dataset}`: found {found}; expected one that `generate` of this version made, which alone can be made again"
+        "dataset `{dataset}`: found {found}; expected a dataset that `generate` of this version made; only such a one can be regenerated"
     )]
-    NotGenerated { dataset: String, found: String },
+    NotGenerated {
+        /// Name of the dataset.
+        dataset: String,
+        /// What was found.
+        found: String,
+    },
     /// The dataset could not be written.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
-    /// A signal asked to stop. The trajectories of finished shards are kept beside the place of the dataset, if there are any.
+    /// A signal asked to stop. Trajectories of finished shards are kept beside the dataset's path.
     #[error("interrupted by signal {signal}; {}", match kept {
         0 => "no dataset was written".to_owned(),
         kept => format!("{kept} trajectories are kept, and the same command goes on from there"),
     })]
-    Interrupted { signal: i32, kept: usize },
+    Interrupted {
+        /// Its number (2 for SIGINT, 15 for SIGTERM).
+        signal: i32,
+        /// Number of trajectories kept.
+        kept: usize,
+    },
 }
 
 pub(crate) fn list(problems: &[Problem]) -> String {

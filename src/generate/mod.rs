@@ -13,9 +13,9 @@ pub(crate) mod samples;
 pub(crate) mod settings;
 pub(crate) mod environments;
 pub(crate) mod error;
+pub(crate) mod validate;
 pub(crate) mod simulation;
 pub(crate) mod run;
-pub(crate) mod validate;
 
 pub use crate::problems::Problem;
 pub use crate::systems::Range;

@@ -75,7 +75,7 @@ pub enum PerChannel {
 }
 
 impl PerChannel {
-    fn of(&self, channel: &str) -> f64 {
+    fn get(&self, channel: &str) -> f64 {
         match self {
             PerChannel::Every(value) => *value,
             PerChannel::Each(values) => values.get(channel).copied().unwrap_or(0.0),
@@ -83,7 +83,7 @@ impl PerChannel {
     }
 }
 
-/// Which trajectory draws.
+/// The key of a trajectory's random draws.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
     pub seed: u64,
@@ -102,16 +102,16 @@ impl Key {
 impl Observation {
     /// Standard deviation of the noise of a channel: absolute, and as a share of the value.
     pub(crate) fn deviations(&self, channel: &str) -> (f64, f64) {
-        (self.noise.of(channel), self.relative_noise.of(channel))
+        (self.noise.get(channel), self.relative_noise.get(channel))
     }
 
-    /// When the samples of the grid `times [T]` are taken, ascending.
+    /// The true times `[T]` of the samples planned at `times [T]`, ascending.
     pub(crate) fn times(&self, key: Key, times: &[f64], time_step: f64) -> Vec<f64> {
         moved(times, self.irregular_times * time_step, key.stream("times"))
     }
 
-    /// Of `states [T, C]` (`[T, C, n_1, .., n_k]` on a grid) at `times [T]` what is recorded: times and states of the samples that
-    /// are not missing.
+    /// Recorded times and states of the samples that are not missing, from `states [T, C]` (`[T, C, n_1, .., n_k]` on a grid) at
+    /// `times [T]`.
     pub(crate) fn record(
         &self,
         key: Key,
@@ -125,10 +125,10 @@ impl Observation {
         let of_channels = channels.iter().map(|channel| self.deviations(channel));
         let deviations: Vec<(f64, f64)> =
             of_channels.flat_map(|of_channel| std::iter::repeat_n(of_channel, points)).collect();
-        // Of each cell: how probably it is missing, and whether anybody records it at all.
+        // Per cell: the probability that it is missing, and whether its channel is recorded.
         let of_channels = channels
             .iter()
-            .map(|&channel| (self.missing_cells.of(channel), self.dropped.iter().all(|dropped| dropped != channel)));
+            .map(|&channel| (self.missing_cells.get(channel), self.dropped.iter().all(|dropped| dropped != channel)));
         let cells: Vec<(f64, bool)> = of_channels.flat_map(|it| std::iter::repeat_n(it, points)).collect();
         let cells_go_missing = cells.iter().any(|(probability, _)| *probability > 0.0);
         let (mut missing, mut noise) = (key.stream("missing"), key.stream("noise"));
@@ -136,7 +136,7 @@ impl Observation {
         let recorded = moved(times, self.jitter * time_step, key.stream("jitter"));
         let (mut kept_times, mut kept_states) = (Vec::new(), Vec::new());
         for (sample, (time, state)) in recorded.iter().zip(states.chunks_exact(size)).enumerate() {
-            // Draws are made for every sample, so that those of one do not depend on what is missing.
+            // Every sample draws, so that its draws do not depend on which others are missing.
             let is_missing = missing.unit() < self.missing;
             let noisy = state.iter().zip(&deviations).map(|(value, (absolute, relative))| {
                 let draw = noise.normal();
@@ -163,8 +163,8 @@ impl Observation {
         (kept_times, kept_states)
     }
 
-    /// Adds everything wrong with it to `problems`.
-    pub(crate) fn check(&self, system: &System, problems: &mut Problems) {
+    /// Adds its problems.
+    pub(crate) fn add_problems(&self, system: &System, problems: &mut Problems) {
         let known: Vec<&str> = system.channels.iter().map(|channel| channel.name.as_str()).collect();
         let tables =
             [("noise", &self.noise), ("relative_noise", &self.relative_noise), ("missing_cells", &self.missing_cells)];
@@ -226,7 +226,7 @@ impl Observation {
     }
 }
 
-/// `times`, each but the first moved by up to `reach` to either side.
+/// `times`, each but the first shifted by up to `reach` in either direction.
 fn moved(times: &[f64], reach: f64, mut stream: Stream) -> Vec<f64> {
     let moved = times.iter().enumerate().map(|(sample, time)| {
         let by = stream.uniform(-reach, reach);

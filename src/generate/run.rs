@@ -6,21 +6,24 @@ use std::path::Path;
 
 use super::error::Error;
 use super::simulation::Simulation;
-use crate::dataset::{Kept, Manifest, Provenance, Writer};
+use crate::dataset::{Manifest, Provenance, Resumed, Writer};
 use crate::progress::{Event, Run};
 use crate::schema::{Split, Trajectory};
 
-/// Simulates what `settings` ask for and puts the dataset at `directory`. Where a run with the same settings was stopped or killed, its finished
-/// shards are kept, and only the rest is simulated.
+/// Simulates the dataset that `settings` describe and writes it to `directory`. Finished shards of an interrupted run with the same settings are
+/// kept, and only the rest is simulated.
 ///
 /// # Errors
-/// As [`simulate`], and errors of writing. `directory` is then as it was.
+/// As [`simulate`], and errors of writing. `directory` is then unchanged.
 pub fn run(settings: &Settings, seed: u64, directory: &Path, run: &Run) -> Result<Manifest, Error> {
     let simulation = Simulation::new(settings, seed)?;
     let (mut writer, kept) = Writer::resume(directory, simulation.manifest(), &simulation.counts())?;
-    let Kept { trajectories, discarded } = kept;
+    let Resumed { trajectories, discarded } = kept;
     if discarded {
-        run.emit(Event::Note(format!("{}: discarded what an unfinished run of other settings left", settings.dataset)));
+        run.emit(Event::Note(format!(
+            "{}: discarded the shards of an unfinished run with other settings",
+            settings.dataset
+        )));
     }
     let count: usize = trajectories.values().sum();
     if count > 0 {
@@ -33,7 +36,7 @@ pub fn run(settings: &Settings, seed: u64, directory: &Path, run: &Run) -> Resul
     }
 }
 
-/// Makes the dataset that `manifest` describes again, from what it says of itself alone, at `directory`.
+/// Regenerates a simulated dataset at `directory` from its manifest alone.
 ///
 /// # Errors
 /// [`Error::NotGenerated`] for a dataset that was not simulated, or whose manifest has no settings that this version knows; else as [`run`].
@@ -50,7 +53,7 @@ pub fn regenerate(manifest: &Manifest, directory: &Path, run: &Run) -> Result<Ma
     self::run(&settings, seed, directory, run)
 }
 
-/// Simulates what `settings` ask for and hands the trajectories to `sink`, split after split, in ascending order of their keys.
+/// Simulates the trajectories that `settings` describe and hands them to `sink`, split by split, in ascending order of their keys.
 ///
 /// # Errors
 /// [`Error::Invalid`] with everything that [`Settings::validate`] finds; else the first trajectory, in order, that cannot be

@@ -1,6 +1,6 @@
-//! When a trajectory is sampled.
+//! Sample times of a trajectory.
 
-/// How many of `0, dt, 2 dt, ..` lie before the horizon; a multiple of `dt` that is the horizon but for rounding does not.
+/// Number of times `0, dt, 2 dt, ..` before the horizon; a multiple of `dt` that equals the horizon up to rounding is not counted.
 pub(crate) fn sample_count(horizon: f64, time_step: f64) -> usize {
     (horizon / time_step - 1e-9).ceil() as usize
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::environments::select;
 use super::observation::Observation;
 use super::samples::sample_count;
 use crate::problems::Problem;
@@ -138,20 +137,13 @@ impl Settings {
         }
     }
 
-    /// How many environments `split` has; `None` without it, or where it says something impossible.
-    pub fn environments(&self, split: Split) -> Option<usize> {
-        let system = self.find_system().ok()?;
-        select(&system, self.find_preset(&system)?, split, self.splits.get(&split)?)
-            .map(|environments| environments.len())
-    }
-
-    /// Samples of a trajectory.
+    /// Number of samples of a trajectory.
     pub fn samples(&self, system: &System) -> usize {
         let (horizon, time_step) = (self.horizon.unwrap_or(system.horizon), self.time_step.unwrap_or(system.time_step));
         sample_count(horizon, time_step)
     }
 
-    /// The same settings with everything filled in that was left to `system` or to defaults.
+    /// The settings with all defaults filled in.
     pub fn resolved(&self, system: &System) -> Settings {
         let mut settings = Settings {
             preset: self.preset.clone().or_else(|| system.presets.first().map(|preset| preset.name.clone())),
@@ -171,7 +163,7 @@ impl Settings {
         settings
     }
 
-    /// What one adaptive integration may err and cost.
+    /// Tolerances and step limit of one adaptive integration.
     pub fn tolerance(&self) -> Tolerance {
         Tolerance {
             rtol: self.rtol.unwrap_or(1e-9),

@@ -1,4 +1,4 @@
-//! The trajectories of a dataset, simulated in blocks on all threads, while the block before is written on one of its own.
+//! Simulates the trajectories of a dataset in blocks on all threads, while a separate thread writes the previous block.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -21,28 +21,29 @@ use crate::solve;
 use crate::solve::{Adaptive, Work};
 use crate::systems::{Dynamics, Preset, Stepper, System, VectorField};
 
-/// Most trajectories of a block, and about as many values (8 MiB); two blocks are in memory.
+/// Most trajectories of a block, and about the most values (8 MiB); two blocks are in memory.
 const BLOCK: usize = 512;
 const BLOCK_VALUES: usize = 1 << 20;
 
 /// Takes the trajectories, in order.
-pub type Sink<'a> = dyn FnMut(Split, &Trajectory) -> Result<(), Error> + Send + 'a;
+pub(crate) type Sink<'a> = dyn FnMut(Split, &Trajectory) -> Result<(), Error> + Send + 'a;
 
-/// What all trajectories of a dataset have in common.
-pub struct Simulation {
-    /// With every default filled in.
+/// The simulation of a dataset: settings, system and environments.
+pub(crate) struct Simulation {
+    /// With all defaults filled in.
     settings: Settings,
     system: Arc<System>,
     preset: Preset,
     environments: BTreeMap<Split, Vec<Environment>>,
     times: Vec<f64>,
-    /// Values of a state.
+    /// Number of values of a state.
     size: usize,
     seed: u64,
 }
 
 impl Simulation {
-    pub fn new(settings: &Settings, seed: u64) -> Result<Self, Error> {
+    /// Validates `settings` and resolves defaults.
+    pub(crate) fn new(settings: &Settings, seed: u64) -> Result<Self, Error> {
         let problems = settings.validate();
         if !problems.is_empty() {
             return Err(Error::Invalid(problems));
@@ -61,8 +62,8 @@ impl Simulation {
         Ok(Simulation { settings, system, preset, environments, times, size, seed })
     }
 
-    /// Trajectories that there will be of each split.
-    pub fn counts(&self) -> BTreeMap<Split, usize> {
+    /// Number of trajectories of each split.
+    pub(crate) fn counts(&self) -> BTreeMap<Split, usize> {
         let count = |(&split, list): (&Split, &Vec<Environment>)| (split, list.len() * self.per_environment(split));
         self.environments.iter().map(count).collect()
     }
@@ -71,24 +72,24 @@ impl Simulation {
         self.settings.splits[&split].trajectories
     }
 
-    /// Hands all trajectories to `sink` but the first ones of each split that are `kept`.
-    pub fn run(&self, run: &Run, kept: &BTreeMap<Split, usize>, sink: &mut Sink) -> Result<(), Error> {
+    /// Simulates all trajectories but the first `kept` ones of each split and hands them to `sink`.
+    pub(crate) fn run(&self, run: &Run, kept: &BTreeMap<Split, usize>, sink: &mut Sink) -> Result<(), Error> {
         let what = format!("simulate {}", self.settings.dataset);
         let total = self.counts().values().sum::<usize>() as u64;
         run.emit(Event::Begin { what, total: Some(total), unit: "trajectories" });
         let mut write = |split: Split, block: Vec<Trajectory>| block.iter().try_for_each(|row| sink(split, row));
         let work = if rayon::current_num_threads() == 1 {
-            // Who gives one processor has no second one busy.
+            // With one thread, simulation and writing take turns.
             self.simulate(run, kept, &mut |split, block| write(split, block).map(|()| true))?
         } else {
             thread::scope(|scope| {
-                // The channel holds nothing: one block is written while the next one is simulated, and no third is in memory.
+                // The channel has no buffer, so at most two blocks are in memory: one being written, one being simulated.
                 let (blocks, incoming) = mpsc::sync_channel::<(Split, Vec<Trajectory>)>(0);
                 let writing =
                     scope.spawn(move || incoming.into_iter().try_for_each(|(split, block)| write(split, block)));
                 let simulated =
                     self.simulate(run, kept, &mut move |split, block| Ok(blocks.send((split, block)).is_ok()));
-                // What was written came before what is simulated now, and so did its errors.
+                // An error of writing concerns earlier trajectories than one of simulation, so it is reported first.
                 writing.join().unwrap_or_else(|panic| resume_unwind(panic))?;
                 simulated
             })?
@@ -105,7 +106,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Sends block after block, until nobody wants more of them.
+    /// Sends block after block, until the receiver is gone.
     fn simulate(
         &self,
         run: &Run,
@@ -138,7 +139,7 @@ impl Simulation {
                 for result in simulated {
                     let (trajectory, cost) = result?;
                     block.push(trajectory);
-                    work = add(work, cost);
+                    work += cost;
                 }
                 done += block.len();
                 if !send(split, block)? {
@@ -150,7 +151,7 @@ impl Simulation {
         Ok(work)
     }
 
-    /// The name of the method of integration, for people.
+    /// Name of the integration method in reports.
     fn method(&self) -> &'static str {
         match &self.preset.dynamics {
             Dynamics::Field(_) => self.settings.solver.unwrap_or_default().tableau().name,
@@ -220,7 +221,7 @@ impl Simulation {
         Ok((trajectory, work))
     }
 
-    /// Whether a channel is not among the dropped ones.
+    /// Whether a channel is not dropped.
     fn is_recorded(&self, channel: &str) -> bool {
         let dropped = self.settings.observation.iter().flat_map(|observation| &observation.dropped);
         dropped.into_iter().all(|dropped| dropped != channel)
@@ -238,7 +239,8 @@ impl Simulation {
         cells.filter_map(|(value, is_recorded)| is_recorded.then_some(value)).collect()
     }
 
-    pub fn manifest(&self) -> Manifest {
+    /// The manifest of the dataset, without splits and files.
+    pub(crate) fn manifest(&self) -> Manifest {
         let Settings { dataset, license, .. } = &self.settings;
         let tolerance = match &self.preset.dynamics {
             Dynamics::Field(_) => self.settings.tolerance().rtol,
@@ -274,7 +276,7 @@ impl Simulation {
     }
 }
 
-/// What integrates the trajectories of a thread.
+/// A thread's integrator.
 enum Integrator {
     Adaptive(VectorField, Box<Adaptive>),
     Fixed(&'static Stepper, f64),
@@ -301,13 +303,5 @@ impl Integrator {
                 (stepper.integrate)(parameters, initial, times, *step, states, interrupt)
             }
         }
-    }
-}
-
-fn add(a: Work, b: Work) -> Work {
-    Work {
-        accepted: a.accepted + b.accepted,
-        rejected: a.rejected + b.rejected,
-        evaluations: a.evaluations + b.evaluations,
     }
 }

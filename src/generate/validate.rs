@@ -1,4 +1,4 @@
-//! Checks of `[generate]` that a JSON schema cannot state.
+//! Checks of `[generate]` beyond its JSON schema.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::schema::Split;
 use crate::solve::Tolerance;
 use crate::systems::{Dynamics, Parameter, Preset, Range, System};
 
-/// The most environments in a set, trajectories of an environment, and samples of a trajectory: ids have five digits.
+/// Most environments of a set, trajectories of an environment and samples of a trajectory: ids have five digits.
 const MOST: usize = 100_000;
 
 /// The shortest inner step.
 const LEAST_STEP: f64 = 1e-7;
 
 impl Settings {
-    /// Everything wrong with the settings; empty if they can be run.
+    /// All problems of the settings; empty if they are valid.
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = Problems::default();
         self.check_scalars(&mut problems);
@@ -33,20 +33,20 @@ impl Settings {
             problems.add(
                 "system",
                 format!("`{}` with the inputs {}", system.name, names.join(", ")),
-                "a system that nothing drives from outside: no signal is known here",
+                "a system without inputs: `generate` has no signals to drive it with",
                 "fit it to a dataset that has them (`estimate.method = \"physics\"`), or write them as functions of `t`",
             );
         }
         self.check_times(&system, &mut problems);
         if let Some(observation) = &self.observation {
-            observation.check(&system, &mut problems);
+            observation.add_problems(&system, &mut problems);
         }
         let preset = self.find_preset(&system);
         if let (None, Some(name)) = (preset, &self.preset) {
             let known: Vec<&str> = system.presets.iter().map(|preset| preset.name.as_str()).collect();
             problems.unknown("preset", name, "preset of the system", &known);
         }
-        // Of an unknown preset it is not known how it moves; most of a system's move alike.
+        // For an unknown preset the first stands in: most presets of a system have the same kind of dynamics.
         if let Some(likely) = preset.or(system.presets.first()) {
             self.check_integration(&system, &likely.dynamics, &mut problems);
         }
@@ -76,7 +76,7 @@ impl Settings {
         );
     }
 
-    /// Settings of adaptive integration and of fixed steps, and that each stands only where it means something.
+    /// Checks the settings of integration, and that none is set that the dynamics do not use.
     fn check_integration(&self, system: &System, dynamics: &Dynamics, problems: &mut Problems) {
         let Tolerance { rtol, atol, max_steps } = self.tolerance();
         problems.require(
@@ -198,7 +198,7 @@ impl Settings {
         }
     }
 
-    /// A split of held-out trajectories is of use only where its environments are fitted in its partner.
+    /// Held-out trajectories are useful only if their environments are fitted in the partner split.
     fn check_partner(
         &self,
         system: &System,

@@ -1,10 +1,9 @@
-//! Why an import gave no dataset.
-
-use crate::problems::Problem;
+//! Why an import made no dataset.
 
 use crate::dataset;
+use crate::problems::Problem;
 
-/// Why an import gave no dataset.
+/// Why an import made no dataset.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The settings contradict themselves or the data; nothing was written.
@@ -15,12 +14,15 @@ pub enum Error {
     Data(Vec<Problem>),
     /// A signal asked to stop; nothing was written.
     #[error("interrupted by signal {signal}; nothing was written")]
-    Interrupted { signal: i32 },
+    Interrupted {
+        /// The signal's number.
+        signal: i32,
+    },
     /// The dataset could not be written.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
 }
 
-pub(crate) fn lines(problems: &[Problem]) -> String {
+fn lines(problems: &[Problem]) -> String {
     problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
 }

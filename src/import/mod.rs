@@ -1,7 +1,7 @@
-//! Archived measurements to a dataset: the door for data that were not simulated here.
+//! Import: archived measurements to a dataset.
 //!
-//! Tables, wide or long, in one file or many, with an optional side table of what is known of each environment. The result
-//! depends on the samples alone, not on the order of trajectories in the files, nor, with `disorder = "sort"`, on that of rows.
+//! An archive is one table or many, wide or long, with an optional side table of what is known of each environment. The dataset depends on
+//! the samples alone: not on the order of trajectories in the files, nor, with `disorder = "sort"`, on that of rows.
 
 pub(crate) mod settings;
 pub(crate) mod tables;
@@ -14,7 +14,7 @@ pub(crate) mod run;
 pub(crate) mod check;
 pub(crate) mod draft;
 
-pub use draft::guess;
+pub use draft::draft;
 
 pub use check::{Startless, Survey, check, survey};
 pub use error::Error;

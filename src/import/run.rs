@@ -1,19 +1,19 @@
-//! Writes what was read as a dataset.
+//! Imports an archive: reads it and writes the dataset.
 
-use super::rows::store;
-use super::settings::Settings;
-use crate::problems::many;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::error::Error;
 use super::load::{Loaded, load};
+use super::rows::store;
+use super::settings::Settings;
 use super::trajectories::samples::Samples;
 use crate::dataset::{Manifest, Provenance, Writer};
+use crate::problems::many;
 use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Trajectory};
 
-/// Reads the source files and writes the dataset at `directory`. `base` is what a relative `directory` of the settings starts from.
+/// Reads the source files and writes the dataset to `directory`. A relative `directory` of the settings starts from `base`.
 ///
 /// # Errors
 /// Every problem of the settings or of the data; a request to stop; an error of writing. Nothing is left behind then.
@@ -34,7 +34,7 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
     for warning in &loaded.warnings {
         run.emit(Event::Warn(warning.to_string()));
     }
-    let counts = &loaded.table.counts;
+    let counts = &loaded.trajectories.counts;
     run.emit(Event::Note(format!("{} read", many(counts.rows, "row"))));
     for treatment in counts.report(settings) {
         run.emit(Event::Note(treatment.text));
@@ -42,25 +42,25 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
     write(settings, &mut loaded, directory, run)
 }
 
-pub(crate) fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, run: &Run) -> Result<Manifest, Error> {
+fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, run: &Run) -> Result<Manifest, Error> {
     let total = loaded.assignment.values().map(|trajectories| trajectories.len() as u64).sum();
     run.emit(Event::Begin { what: format!("import {}", settings.dataset), total: Some(total), unit: "trajectories" });
     let mut writer = Writer::create(directory, manifest(settings, loaded))?;
     let unknown = vec![None; settings.parameters.len()];
     let mut done = 0;
-    for (split, pieces) in &loaded.assignment {
-        for &piece in pieces {
+    for (split, segments) in &loaded.assignment {
+        for &segment in segments {
             if let Some(signal) = run.interrupt.requested() {
                 return Err(Error::Interrupted { signal });
             }
-            let samples = loaded.table.samples(settings, piece);
+            let samples = loaded.trajectories.samples(settings, segment);
             let Samples { times, states, inputs, .. } =
                 samples.map_err(|error| Error::Data(vec![store::unusable_temporary_file(&error)]))?;
-            let environment = loaded.table.environment(piece);
+            let environment = loaded.trajectories.environment(segment);
             let trajectory = Trajectory {
                 parameters: loaded.parameters.get(environment).unwrap_or(&unknown).clone(),
                 environment: environment.to_owned(),
-                trajectory: loaded.table.id(piece).into_owned(),
+                trajectory: loaded.trajectories.id(segment).into_owned(),
                 times,
                 states,
                 inputs,
@@ -75,10 +75,10 @@ pub(crate) fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, 
     Ok(manifest)
 }
 
-pub(crate) fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
+fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
     let mut configuration = serde_json::to_value(settings).unwrap_or_default();
     if let Some(configuration) = configuration.as_object_mut() {
-        // A place on this machine; what was read from it is told by the parents' digests.
+        // A path on this machine; the parents' digests identify what was read.
         configuration.remove("directory");
     }
     Manifest {
@@ -91,7 +91,7 @@ pub(crate) fn manifest(settings: &Settings, loaded: &Loaded) -> Manifest {
         time_unit: settings.time_unit.clone(),
         channels: settings.state_quantities(),
         grid: None,
-        import_report: loaded.table.counts.report(settings),
+        import_report: loaded.trajectories.counts.report(settings),
         inputs: settings.inputs().collect(),
         parameters: settings.parameter_quantities(),
         data_tolerance: None,

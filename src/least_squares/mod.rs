@@ -1,5 +1,4 @@
 //! What fits by least squares share.
 
+pub(crate) mod damping;
 pub(crate) mod robust;
-
-pub use robust::*;

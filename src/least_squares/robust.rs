@@ -15,12 +15,12 @@
 //! Statistics (1981), section 7.6.
 
 /// `k`: the multiple of the standard deviation beyond which a residual counts linearly.
-pub const HUBER: f64 = 1.345;
+pub(crate) const HUBER: f64 = 1.345;
 /// Standard deviation of a Gaussian over the median of its absolute values.
 const STD_DEV_OVER_MEDIAN: f64 = 1.4826;
 
 /// The robust standard deviation `s` of residuals of the given absolute values; none of no residuals.
-pub fn std_dev(sizes: impl Iterator<Item = f64>) -> Option<f64> {
+pub(crate) fn std_dev(sizes: impl Iterator<Item = f64>) -> Option<f64> {
     let mut sizes: Vec<f64> = sizes.collect();
     let middle = sizes.len() / 2;
     if sizes.is_empty() {
@@ -31,13 +31,13 @@ pub fn std_dev(sizes: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// The weight `psi(x) / x` of a residual of the given absolute value, with `limit = k s`.
-pub fn weight(size: f64, limit: f64) -> f64 {
+pub(crate) fn weight(size: f64, limit: f64) -> f64 {
     if size > limit { limit / size } else { 1.0 }
 }
 
 /// The factor `v` of the covariance, of residuals of the given absolute values, with `limit = k s`: `|r|^2 / (n - m)` where none is beyond
 /// the limit. `degrees_of_freedom = n - m`.
-pub fn variance(sizes: impl Iterator<Item = f64>, limit: f64, degrees_of_freedom: f64) -> f64 {
+pub(crate) fn variance(sizes: impl Iterator<Item = f64>, limit: f64, degrees_of_freedom: f64) -> f64 {
     let (mut squares, mut within, mut count) = (0.0, 0.0, 0.0);
     for size in sizes {
         squares += size.min(limit).powi(2);

@@ -48,6 +48,16 @@ impl Layout {
         start..blocks.map(|block| block.range().end).max().unwrap_or(0)
     }
 
+    /// The block `name` of the first or last layer; of all layers, it is the first.
+    ///
+    /// # Panics
+    /// If that layer has no such block: every model has a `weight` and a `bias` in both.
+    pub fn block(&self, layer: AdaptedLayers, name: &str) -> &Block {
+        let of_layer = self.adapted(layer);
+        let found = self.blocks.iter().find(|block| of_layer.contains(&block.offset) && block.name.ends_with(name));
+        found.unwrap_or_else(|| panic!("no block `{name}` in that layer"))
+    }
+
     /// The weights that `adapted` names.
     pub fn adapted(&self, adapted: AdaptedLayers) -> Range<usize> {
         match adapted {
@@ -74,4 +84,15 @@ pub enum AdaptedLayers {
     All,
     First,
     Last,
+}
+
+impl AdaptedLayers {
+    /// As settings have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            AdaptedLayers::All => "all",
+            AdaptedLayers::First => "first",
+            AdaptedLayers::Last => "last",
+        }
+    }
 }

@@ -6,17 +6,30 @@
 //!
 //! `W` may be held at zero but for the rows of one layer ("first layer", "last layer" in the paper's table on locality).
 //!
-//! The shared values are `[theta_c, W_1, .., W_d]`, `W_k` being the k-th column of `W`: `S = (1 + d) P`.
+//! The shared values are `[theta_c, W_1, .., W_d]`, `W_k` being the k-th column of `W`: `S = (1 + d) P`. Their part of the Gauss-Newton
+//! kernel is `J_i . J_k + (xi_e . xi_f) J_i . S M J_k`, `S` the share of each row of `W` and `M` the adapted weights, for residuals `i` and
+//! `k` of the environments `e` and `f`: no product is longer than `P`.
 
 use std::ops::Range;
 
-use super::{Kind, Rule, SharedTensor};
+use super::rule::{GramProduct, Rule};
+use super::shared_tensor::SharedTensor;
 use crate::models::Layout;
 use crate::random::Stream;
 
+/// What the penalty on `W` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Locality {
+    None,
+    /// The sum of the norms of its rows.
+    RowNorms,
+    /// Its squared norm.
+    Squares,
+}
+
 /// CoDA with one of its penalties.
-pub struct Coda {
-    pub kind: Kind,
+pub(super) struct Coda {
+    pub locality: Locality,
     /// `P`.
     pub weights: usize,
     /// Rows of `W` that are not held at zero.
@@ -26,14 +39,9 @@ pub struct Coda {
 }
 
 impl Coda {
-    /// Where the row `W_row,:` stands in the shared values.
-    fn places(&self, row: usize) -> impl Iterator<Item = usize> + Clone + use<> {
-        let weights = self.weights;
-        (1..=self.context_dimension).map(move |k| k * weights + row)
-    }
-
     fn row_norm(&self, shared: &[f64], row: usize) -> f64 {
-        self.places(row).map(|i| shared[i] * shared[i]).sum::<f64>().sqrt()
+        let places = (1..=self.context_dimension).map(|k| k * self.weights + row);
+        places.map(|i| shared[i] * shared[i]).sum::<f64>().sqrt()
     }
 }
 
@@ -42,9 +50,13 @@ impl Rule for Coda {
         (1 + self.context_dimension) * self.weights
     }
 
-    fn initial_shared(&self, mut weights: Vec<f64>, deviation: f64, stream: &mut Stream) -> Vec<f64> {
+    fn context_size(&self) -> usize {
+        self.context_dimension
+    }
+
+    fn initial_shared(&self, mut weights: Vec<f64>, std_dev: f64, stream: &mut Stream) -> Vec<f64> {
         for _ in 0..self.context_dimension {
-            let value = |row: usize| if self.adapted.contains(&row) { deviation * stream.normal() } else { 0.0 };
+            let value = |row: usize| if self.adapted.contains(&row) { std_dev * stream.normal() } else { 0.0 };
             weights.extend((0..self.weights).map(value));
         }
         weights
@@ -59,7 +71,14 @@ impl Rule for Coda {
         }
     }
 
-    fn push(&self, shared: &[f64], context: &[f64], d_shared: &[f64], d_context: &[f64], d_weights: &mut [f64]) {
+    fn push_forward(
+        &self,
+        shared: &[f64],
+        context: &[f64],
+        d_shared: &[f64],
+        d_context: &[f64],
+        d_weights: &mut [f64],
+    ) {
         let (d_theta_c, d_columns) = d_shared.split_at(self.weights);
         d_weights.iter_mut().zip(d_theta_c).for_each(|(weight, d)| *weight += d);
         let columns = shared[self.weights..].chunks_exact(self.weights).zip(d_columns.chunks_exact(self.weights));
@@ -70,7 +89,14 @@ impl Rule for Coda {
         }
     }
 
-    fn chain(&self, shared: &[f64], context: &[f64], d_weights: &[f64], d_shared: &mut [f64], d_context: &mut [f64]) {
+    fn pull_back(
+        &self,
+        shared: &[f64],
+        context: &[f64],
+        d_weights: &[f64],
+        d_shared: &mut [f64],
+        d_context: &mut [f64],
+    ) {
         let columns = shared[self.weights..].chunks_exact(self.weights);
         let (d_theta_c, d_columns) = d_shared.split_at_mut(self.weights);
         d_theta_c.iter_mut().zip(d_weights).for_each(|(d, g)| *d += g);
@@ -85,50 +111,53 @@ impl Rule for Coda {
 
     fn penalty(&self, shared: &[f64]) -> f64 {
         let norms = self.adapted.clone().map(|row| self.row_norm(shared, row));
-        match self.kind {
-            Kind::Coda => 0.0,
-            Kind::CodaL2 => norms.map(|norm| norm * norm).sum(),
-            Kind::CodaL1 => norms.sum(),
+        match self.locality {
+            Locality::None => 0.0,
+            Locality::Squares => norms.map(|norm| norm * norm).sum(),
+            Locality::RowNorms => norms.sum(),
         }
     }
 
-    fn add_penalty_gradient(&self, shared: &[f64], lambda: f64, d_shared: &mut [f64]) {
-        // Where a row is zero, zero is among the subgradients of its norm.
-        for (row, hold) in self.hold(shared).into_iter().enumerate().filter(|(_, hold)| hold.is_finite()) {
-            self.places(row).for_each(|i| d_shared[i] += 2.0 * lambda * hold * shared[i]);
-        }
-    }
-
-    fn hold(&self, shared: &[f64]) -> Vec<f64> {
-        let hold = |row: usize| match self.kind {
-            Kind::Coda => 0.0,
-            Kind::CodaL2 => 1.0,
-            Kind::CodaL1 => 0.5 / self.row_norm(shared, row),
+    fn majorizer_weights(&self, shared: &[f64]) -> Vec<f64> {
+        let of_row = |row: usize| match self.locality {
+            _ if !self.adapted.contains(&row) => 0.0,
+            Locality::None => 0.0,
+            Locality::Squares => 1.0,
+            Locality::RowNorms => 0.5 / self.row_norm(shared, row),
         };
-        (0..self.weights).map(|row| if self.adapted.contains(&row) { hold(row) } else { 0.0 }).collect()
+        let of_rows: Vec<f64> = (0..self.weights).map(of_row).collect();
+        [vec![0.0; self.weights], of_rows.repeat(self.context_dimension)].concat()
     }
 
-    fn adapted(&self) -> Range<usize> {
-        self.adapted.clone()
+    fn is_affine(&self) -> bool {
+        true
     }
 
-    fn basis(&self, shared: &[f64]) -> Vec<f64> {
-        shared.to_vec()
+    fn gram_products(&self, contexts: &[f64], shares: &[f64]) -> Option<Vec<GramProduct>> {
+        let environments = contexts.len() / self.context_dimension;
+        let of_columns = &shares[self.weights..2 * self.weights];
+        Some(vec![
+            GramProduct {
+                weights: 0..self.weights,
+                shares: shares[..self.weights].to_vec(),
+                factors: vec![1.0; environments],
+            },
+            GramProduct {
+                weights: self.adapted.clone(),
+                shares: of_columns[self.adapted.clone()].to_vec(),
+                factors: contexts.to_vec(),
+            },
+        ])
     }
 
     fn tensors(&self, layout: &Layout) -> Vec<SharedTensor> {
         let d = self.context_dimension;
-        let theta_c = layout.blocks.iter().map(|block| SharedTensor {
-            name: format!("theta_c.{}", block.name),
-            shape: block.shape.clone(),
-            indices: block.range().collect(),
-        });
         let columns = layout.blocks.iter().map(|block| SharedTensor {
             name: format!("W.{}", block.name),
             shape: block.shape.iter().copied().chain([d]).collect(),
             indices: block.range().flat_map(|i| (1..=d).map(move |k| k * self.weights + i)).collect(),
         });
-        theta_c.chain(columns).collect()
+        SharedTensor::of_network("theta_c", layout).into_iter().chain(columns).collect()
     }
 }
 
@@ -136,69 +165,12 @@ impl Rule for Coda {
 mod tests {
     use super::*;
 
-    /// The gradient of `g . theta(shared, xi) + penalty` against central differences.
-    #[test]
-    fn gradients_agree_with_finite_differences() {
-        for kind in [Kind::CodaL1, Kind::CodaL2, Kind::Coda] {
-            for adapted in [0..5, 1..4] {
-                let rule = Coda { kind, weights: 5, adapted, context_dimension: 2 };
-                let mut stream = Stream::new(7, "coda", &[]);
-                let initial = (0..5).map(|_| stream.normal()).collect();
-                let shared = rule.initial_shared(initial, 0.1, &mut stream);
-                let context = vec![0.7, -1.3];
-                let g: Vec<f64> = (0..5).map(|_| stream.normal()).collect();
-                let value = |shared: &[f64], context: &[f64]| {
-                    let mut weights = vec![0.0; 5];
-                    rule.decode(shared, context, &mut weights);
-                    weights.iter().zip(&g).map(|(w, g)| w * g).sum::<f64>() + 0.3 * rule.penalty(shared)
-                };
-                let (mut d_shared, mut d_context) = (vec![0.0; shared.len()], vec![0.0; 2]);
-                rule.chain(&shared, &context, &g, &mut d_shared, &mut d_context);
-                rule.add_penalty_gradient(&shared, 0.3, &mut d_shared);
-                let h = 1e-6;
-                let free = |i: usize| i < 5 || rule.adapted.contains(&(i % 5));
-                for i in (0..shared.len()).filter(|&i| free(i)) {
-                    let (mut up, mut down) = (shared.clone(), shared.clone());
-                    up[i] += h;
-                    down[i] -= h;
-                    let difference = (value(&up, &context) - value(&down, &context)) / (2.0 * h);
-                    approx::assert_relative_eq!(difference, d_shared[i], epsilon = 1e-7, max_relative = 1e-6);
-                }
-                for k in 0..2 {
-                    let (mut up, mut down) = (context.clone(), context.clone());
-                    up[k] += h;
-                    down[k] -= h;
-                    let difference = (value(&shared, &up) - value(&shared, &down)) / (2.0 * h);
-                    approx::assert_relative_eq!(difference, d_context[k], epsilon = 1e-7, max_relative = 1e-6);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_parabola_touches_the_penalty_and_lies_above_it() {
-        let mut stream = Stream::new(8, "coda", &[]);
-        for kind in [Kind::CodaL1, Kind::CodaL2, Kind::Coda] {
-            let rule = Coda { kind, weights: 4, adapted: 1..4, context_dimension: 2 };
-            let at = rule.initial_shared(vec![0.0; 4], 1.0, &mut stream);
-            let hold = rule.hold(&at);
-            let parabola = |shared: &[f64]| {
-                let held = (1..4).map(|row| hold[row] * rule.row_norm(shared, row).powi(2)).sum::<f64>();
-                held + if kind == Kind::CodaL1 { rule.penalty(&at) / 2.0 } else { 0.0 }
-            };
-            approx::assert_relative_eq!(parabola(&at), rule.penalty(&at), max_relative = 1e-12);
-            for _ in 0..20 {
-                let other = rule.initial_shared(vec![0.0; 4], 1.0, &mut stream);
-                assert!(parabola(&other) >= rule.penalty(&other) * (1.0 - 1e-12), "{kind:?}");
-            }
-        }
-    }
-
     #[test]
     fn a_row_at_zero_has_no_gradient_and_is_held_there() {
-        let rule = Coda { kind: Kind::CodaL1, weights: 1, adapted: 0..1, context_dimension: 2 };
+        let coda = Coda { locality: Locality::RowNorms, weights: 1, adapted: 0..1, context_dimension: 2 };
         let mut gradient = vec![0.0; 3];
-        rule.add_penalty_gradient(&[1.0, 0.0, 0.0], 0.3, &mut gradient);
-        assert_eq!((gradient, rule.hold(&[1.0, 0.0, 0.0])), (vec![0.0; 3], vec![f64::INFINITY]));
+        coda.add_penalty_gradient(&[1.0, 0.0, 0.0], 0.3, &mut gradient);
+        assert_eq!(gradient, vec![0.0; 3]);
+        assert_eq!(coda.majorizer_weights(&[1.0, 0.0, 0.0]), vec![0.0, f64::INFINITY, f64::INFINITY]);
     }
 }

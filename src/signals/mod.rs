@@ -1,7 +1,7 @@
-//! Known signals that act on a system, between the samples at which they are given.
+//! Known signals that act on a system: their values between samples, and the straight pieces that integrators follow.
 
-pub(crate) mod piecewise;
-pub(crate) mod signal;
+mod signal;
+mod piecewise;
 
 pub use piecewise::Drive;
 pub(crate) use signal::Signal;

@@ -1,11 +1,11 @@
-//! Known inputs of a vector field, from sample to sample.
+//! Inputs of a vector field as straight lines between samples.
 //!
 //! ```text
 //! u(t) = u_n + du_n (t - t_n),    t in [t_n, t_{n+1}],    du_n = 0 for an input that is held
 //! ```
 //!
-//! `u [U]` inputs in their units, `t_n` times of samples. A field finds them behind its parameters `[d_p]`, as `2 U + 1` numbers:
-//! `u_n` and `du_n` of each input, then `t_n`. They jump or kink at samples, so that an integrator with error control starts anew there.
+//! `u [U]` inputs in their units, `t_n` sample times. A vector field reads them after its parameters `[d_p]`, as `2 U + 1` numbers: `u_n`
+//! and `du_n` of each input, then `t_n`. Inputs jump or kink at samples, so an integrator with error control restarts there.
 
 use std::ops::RangeInclusive;
 
@@ -23,13 +23,13 @@ pub struct Drive<'a> {
 }
 
 impl Drive<'_> {
-    /// Numbers behind the parameters.
+    /// How many numbers follow the parameters: `2 U + 1`, or none without inputs.
     pub fn size(&self) -> usize {
         if self.between.is_empty() { 0 } else { 2 * self.between.len() + 1 }
     }
 
-    /// The stretches of samples over which every input is one straight line, each from the last sample of the one before, and what
-    /// then stands behind the parameters. Samples over which all are held at the same values are one stretch.
+    /// The stretches of samples over which every input is one straight line, and the numbers that follow the parameters there. A stretch
+    /// begins at the last sample of the one before; samples over which all inputs keep their values are one stretch.
     pub fn stretches(&self) -> Vec<(RangeInclusive<usize>, Vec<f64>)> {
         let mut stretches: Vec<(RangeInclusive<usize>, Vec<f64>)> = Vec::new();
         let Some(end) = self.times.len().checked_sub(1) else { return stretches };
@@ -37,14 +37,14 @@ impl Drive<'_> {
             let last = (n + 1).min(end);
             let line = self.line(n, last);
             match stretches.last_mut() {
-                Some((samples, before)) if self.is_held(before, &line) => *samples = *samples.start()..=last,
+                Some((samples, before)) if self.continues(before, &line) => *samples = *samples.start()..=last,
                 _ => stretches.push((n..=last, line)),
             }
         }
         stretches
     }
 
-    /// What stands behind the parameters from sample `n` to the next.
+    /// The numbers that follow the parameters from sample `n` to the next.
     fn line(&self, n: usize, next: usize) -> Vec<f64> {
         let u = self.between.len();
         let dt = self.times[next] - self.times[n];
@@ -57,8 +57,8 @@ impl Drive<'_> {
         line
     }
 
-    /// Whether all inputs keep the values of the stretch `before`.
-    fn is_held(&self, before: &[f64], line: &[f64]) -> bool {
+    /// Whether all inputs stay constant at the values of the stretch `before`.
+    fn continues(&self, before: &[f64], line: &[f64]) -> bool {
         let mut pairs = before.chunks_exact(2).zip(line.chunks_exact(2)).take(self.between.len());
         pairs.all(|(before, line)| before == line && line[1] == 0.0)
     }

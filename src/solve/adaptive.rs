@@ -1,7 +1,7 @@
-//! Adaptive integration of one trajectory in plain memory.
+//! Adaptive integration of one trajectory.
 //!
 //! ```text
-//! dy/dt = f(t, y),  y(t_0) given,  y(t_1) .. y(t_{T-1}) wanted
+//! dy/dt = f(t, y),  y(t_0) given;  y(t_1) .. y(t_{T-1}) computed
 //! err   = | dt sum_i e_i k_i |,    |v| = sqrt(mean_c (v_c / (atol + rtol max(|y_c|, |y'_c|)))^2)
 //! dt'   = dt clamp(0.9 err^(-0.7/q) last^(0.4/q), 0.2, 10),    q = error_order + 1
 //! ```
@@ -17,25 +17,25 @@ use super::combination::{LONG, combine};
 use super::tableau::{Embedded, ErrorEstimate, Tableau};
 use crate::progress::Interrupt;
 
-/// What one integration may err and cost.
+/// Tolerances and step limit of one integration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// Error of a step allowed relative to the state; at least 1e-14.
+    /// Allowed error per step relative to the state; at least 1e-14.
     pub rtol: f64,
-    /// Error of a step allowed beside that, in the unit of the state; not negative.
+    /// Allowed absolute error per step, in the unit of the state; not negative.
     pub atol: f64,
-    /// Steps, accepted and rejected, after which the integration is given up.
+    /// Limit on steps, accepted and rejected together.
     pub max_steps: u64,
 }
 
-/// What one integration did cost.
+/// The cost of one integration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Steps taken.
     pub accepted: u64,
-    /// Steps tried and not taken.
+    /// Steps rejected.
     pub rejected: u64,
-    /// Evaluations of the field.
+    /// Evaluations of the vector field.
     pub evaluations: u64,
 }
 
@@ -47,47 +47,86 @@ impl std::ops::AddAssign for Work {
     }
 }
 
-/// Why an integration gave no trajectory.
+/// Why an integration failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// The method has fixed steps only.
     #[error("solver `{method}` has no error estimate; use one of dopri5, tsit5, dop853")]
-    NoErrorEstimate { method: &'static str },
-    /// The tolerance cannot be met by any step.
+    NoErrorEstimate {
+        /// Name of the method.
+        method: &'static str,
+    },
+    /// The tolerances are out of range.
     #[error("found rtol = {rtol:e} and atol = {atol:e}; expected rtol >= 1e-14 and atol >= 0, both finite")]
-    Tolerance { rtol: f64, atol: f64 },
-    /// The wanted times are not strictly increasing numbers.
+    Tolerance {
+        /// The relative tolerance.
+        rtol: f64,
+        /// The absolute tolerance.
+        atol: f64,
+    },
+    /// The sample times are not finite and strictly increasing.
     #[error("sample time {index} is {found}; expected a finite time after {before}")]
-    Times { index: usize, before: f64, found: f64 },
-    /// The field gives no number, however small the step.
+    Times {
+        /// Index of the sample.
+        index: usize,
+        /// The time before it.
+        before: f64,
+        /// What was found.
+        found: f64,
+    },
+    /// The derivative is not finite, however short the step.
     #[error(
         "the derivative is not finite near time {time}, state {}; check the parameters and the initial state",
         brief(.state)
     )]
-    NotFinite { time: f64, state: Vec<f64> },
-    /// No step that changes the time meets the tolerance.
+    NotFinite {
+        /// When.
+        time: f64,
+        /// The state there.
+        state: Vec<f64>,
+    },
+    /// Even the shortest step misses the tolerance.
     #[error(
         "the step shrank to {dt:e} at time {time}, state {}; the system is singular there (a quantity without bound, a root or quotient at \
-         zero), or so stiff that no step is short enough: narrow the bounds of the parameters, or start elsewhere",
+         zero), or too stiff: narrow the bounds of the parameters, or start elsewhere",
         brief(.state)
     )]
-    StepUnderflow { time: f64, state: Vec<f64>, dt: f64 },
-    /// The limit on steps is reached.
+    StepUnderflow {
+        /// When.
+        time: f64,
+        /// The state there.
+        state: Vec<f64>,
+        /// The last step tried.
+        dt: f64,
+    },
+    /// The limit on steps was reached.
     #[error(
         "{limit} steps led only to time {time} of {end}, state {}; where rates lie far apart (a stiff system) steps are as short as the \
          fastest asks for, whatever the tolerance: narrow the bounds of the parameters, or give what is fast by its equilibrium; else \
          shorten the time or raise `max_steps`",
         brief(.state)
     )]
-    TooManySteps { limit: u64, time: f64, end: f64, state: Vec<f64> },
+    TooManySteps {
+        /// The limit on steps.
+        limit: u64,
+        /// When.
+        time: f64,
+        /// The last sample time.
+        end: f64,
+        /// The state there.
+        state: Vec<f64>,
+    },
     /// A signal asked to stop.
     #[error("interrupted by signal {signal}")]
-    Interrupted { signal: i32 },
+    Interrupted {
+        /// Its number (2 for SIGINT, 15 for SIGTERM).
+        signal: i32,
+    },
 }
 
 impl Error {
-    /// The same error of a part of the state, which `part` takes out of it.
-    pub fn of_state(self, part: impl FnOnce(&[f64]) -> Vec<f64>) -> Error {
+    /// The same error, reporting only the part of the state that `part` selects.
+    pub fn with_partial_state(self, part: impl FnOnce(&[f64]) -> Vec<f64>) -> Error {
         match self {
             Error::NotFinite { time, state } => Error::NotFinite { time, state: part(&state) },
             Error::StepUnderflow { time, state, dt } => Error::StepUnderflow { time, state: part(&state), dt },
@@ -98,8 +137,10 @@ impl Error {
         }
     }
 
+    /// Turns a request to stop into an error.
+    ///
     /// # Errors
-    /// The request to stop, if there is one.
+    /// [`Error::Interrupted`] if a stop was requested.
     pub fn if_requested(interrupt: &Interrupt) -> Result<(), Error> {
         interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }))
     }
@@ -113,12 +154,12 @@ fn brief(state: &[f64]) -> String {
     }
 }
 
-/// A vector field in plain memory: `field(t, y, dy)` writes the derivative at `(t, y)` to `dy`.
+/// A vector field: `field(t, y, dy)` writes the derivative at `(t, y)` to `dy`.
 pub trait Field: FnMut(f64, &[f64], &mut [f64]) {}
 
 impl<F: FnMut(f64, &[f64], &mut [f64])> Field for F {}
 
-/// A step from `time` to `after`, which is `time + dt` but for rounding.
+/// A step from `time` to `after`, which is `time + dt` up to rounding.
 #[derive(Clone, Copy)]
 struct Step {
     time: f64,
@@ -130,7 +171,7 @@ const SAFETY: f64 = 0.9;
 const SHRINK: f64 = 0.2;
 const GROW: f64 = 10.0;
 
-/// An adaptive integrator with its memory, for states of one size; nothing is allocated while it runs.
+/// An adaptive integrator for states of one size, with its buffers; it allocates nothing while it runs.
 pub struct Adaptive {
     tableau: &'static Tableau,
     embedded: &'static Embedded,
@@ -172,14 +213,14 @@ impl Adaptive {
         })
     }
 
-    /// What the last integration did cost, whether or not it came to its end.
+    /// The cost of the last integration, even if it failed.
     pub fn work(&self) -> Work {
         self.work
     }
 
     /// Integrates from `initial [C]` at `times[0]` and writes the states at `times [T]` to `states [T, C]`.
     ///
-    /// After an error the contents of `states` mean nothing.
+    /// After an error the contents of `states` are unspecified.
     ///
     /// # Errors
     /// [`Error::Times`] if the times do not ascend; [`Error::NotFinite`], [`Error::StepUnderflow`] or
@@ -226,7 +267,7 @@ impl Adaptive {
             if self.work.accepted + self.work.rejected >= limit {
                 return Err(Error::TooManySteps { limit, time, end, state: self.state.clone() });
             }
-            // A last step that would leave a sliver takes the sliver along.
+            // Ends exactly at the end, without a tiny step after this one.
             let is_last = time + 1.01 * dt >= end;
             if is_last {
                 dt = end - time;

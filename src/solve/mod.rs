@@ -1,7 +1,7 @@
-//! Runge-Kutta solvers: one tableau serves plain arrays and tensors.
+//! Explicit Runge-Kutta solvers; the same tableaus serve arrays and tensors.
 //!
-//! [`step`] and [`step_at`] take one step of any explicit method on anything that is a [`State`], building every stage
-//! anew so that autograd can follow. [`Adaptive`] integrates one trajectory in plain memory to a tolerance, in place.
+//! [`step`] and [`step_at`] take one step of any method on any [`State`]; every stage is a new value, so autograd can follow.
+//! [`Adaptive`] integrates one trajectory in memory to a tolerance, in place.
 
 mod tableau;
 mod euler;

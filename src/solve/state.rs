@@ -1,9 +1,10 @@
-//! What a solver steps: plain arrays and tensors.
+//! The states that a solver can step: arrays and tensors.
 
-/// What a Runge-Kutta step needs from a state: `self + dt * sum_i c_i k_i`.
+/// A state that a Runge-Kutta step can advance: `self + dt * sum_i c_i k_i`.
 ///
-/// `Step` is `f64` for one trajectory in plain memory, and a tensor of one step per row for a batch.
+/// `Step` is `f64` for one trajectory, and a tensor with one step per row for a batch.
 pub trait State: Sized {
+    /// The length of a step.
     type Step;
 
     /// `self + dt * sum_i c_i k_i` for `terms = [(c_i, k_i)]`; terms with `c_i = 0` are not passed.

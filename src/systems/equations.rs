@@ -1,4 +1,4 @@
-//! A system that a user gives by its equations.
+//! A user's system, stated by its equations.
 //!
 //! ```text
 //! dy_i/dt = f_i(t, y, u(t); p),   y_i(0) uniform on [lower_i, upper_i),   i = 1 .. C
@@ -8,18 +8,12 @@
 //! constants, `t` and `pi`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
-use super::validate::MOST_NAMES;
-use crate::expressions::Dual;
-use crate::expressions::compile;
-use crate::expressions::grammar::Fault;
-use crate::expressions::program::{Instruction, Program};
-use crate::problems::{Problem, Problems};
+/// Most states, parameters, inputs or constants of a system.
+pub(crate) const MOST_NAMES: usize = 1000;
 
 /// A system of ordinary differential equations.
 ///
@@ -153,107 +147,6 @@ fn dimensionless() -> String {
     "1".to_owned()
 }
 
-impl Equations {
-    /// The system that these equations describe, compiled anew.
-    ///
-    /// # Errors
-    /// Everything wrong with the equations; keys begin inside their table, as in `states.0.derivative`.
-    pub fn system(&self) -> Result<Arc<System>, Vec<Problem>> {
-        let mut problems = Problems::default();
-        self.check(&mut problems);
-        let program = self.compile(&mut problems);
-        if !problems.is_empty() {
-            return Err(problems.into_vec());
-        }
-        Ok(Arc::new(self.build(program)))
-    }
-
-    fn compile(&self, problems: &mut Problems) -> Program {
-        let states = self.states.iter().enumerate();
-        let parameters = self.parameters.iter().enumerate();
-        let states = states.map(|(index, state)| (state.name.as_str(), Instruction::State(index)));
-        let parameters = parameters.map(|(index, it)| (it.name.as_str(), Instruction::Parameter(index)));
-        let behind = self.parameters.len();
-        let inputs = self.inputs.iter().enumerate().map(|(index, it)| {
-            let [place, since] = [behind + 2 * index, behind + 2 * self.inputs.len()].map(|at| at as u32);
-            (it.name.as_str(), Instruction::Input { place, since })
-        });
-        let constants = self.constants.iter().map(|(name, value)| (name.as_str(), Instruction::Number(*value)));
-        let numbers = [("t", Instruction::Time), ("pi", Instruction::Number(std::f64::consts::PI))];
-        let names: Vec<_> = states.chain(inputs).chain(parameters).chain(constants).chain(numbers).collect();
-        let mut code = Vec::new();
-        for (index, state) in self.states.iter().enumerate() {
-            match compile::compile(&state.derivative, &names) {
-                Ok(of_state) => code.push(of_state),
-                Err(faults) => {
-                    for Fault { character, found, expected, remedy } in faults {
-                        let found = format!("{found} at character {character} of \"{}\"", state.derivative);
-                        problems.add(format!("states.{index}.derivative"), found, expected, remedy);
-                    }
-                }
-            }
-        }
-        Program::new(code)
-    }
-
-    /// The system, of valid equations.
-    fn build(&self, program: Program) -> System {
-        let uses_time = program.uses_time();
-        let channels = self.states.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
-        let inputs = self.inputs.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
-        let parameters =
-            self.parameters.iter().map(|it| Parameter::new(&it.name, &it.unit, &it.description, [it.lower, it.upper]));
-        let environments = self.environments.iter().map(|(name, values)| {
-            let axes = self.parameters.iter().filter_map(|it| values.get(&it.name)).map(Values::axis);
-            EnvironmentSet::new(name, axes.collect::<Vec<_>>())
-        });
-        let bounds: Vec<[f64; 2]> = self.states.iter().map(|state| state.initial).collect();
-        let initial = move |uniform: &mut dyn FnMut() -> f64, state: &mut [f64]| {
-            for (value, [lower, upper]) in state.iter_mut().zip(&bounds) {
-                *value = lower + (upper - lower) * uniform();
-            }
-        };
-        let given =
-            self.states.iter().map(|state| Some(state.initial[0]).filter(|_| state.initial[0] == state.initial[1]));
-        let program = Arc::new(program);
-        let of_tangent = Arc::clone(&program);
-        let field = move |parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]| {
-            program.derivative(parameters, time, state, derivative);
-        };
-        let tangent = move |parameters: &[Dual], time: f64, state: &[Dual], derivative: &mut [Dual]| {
-            of_tangent.derivative(parameters, time, state, derivative);
-        };
-        let preset = Preset {
-            name: "uniform".to_owned(),
-            description: "Initial states uniform between the bounds of each state".to_owned(),
-            space: Vec::new(),
-            dynamics: Dynamics::Field(Arc::new(field)),
-            tangent: Some(Arc::new(tangent)),
-            initial: Arc::new(initial),
-            environments: environments.collect(),
-        };
-        let equations = self.states.iter().map(|state| format!("d{}/dt = {}", state.name, state.derivative));
-        let equations = equations.collect::<Vec<_>>().join(", ");
-        let description = match self.description.trim_end_matches('.') {
-            "" => equations,
-            description => format!("{description}, {equations}"),
-        };
-        System {
-            name: self.name.clone(),
-            description,
-            time_unit: self.time_unit.clone(),
-            channels: channels.collect(),
-            inputs: inputs.collect(),
-            parameters: parameters.collect(),
-            horizon: self.horizon,
-            time_step: self.time_step,
-            given: given.collect(),
-            uses_time,
-            presets: vec![preset],
-        }
-    }
-}
-
 impl Values {
     /// How many values there are.
     pub fn len(&self) -> usize {
@@ -266,13 +159,5 @@ impl Values {
     /// Whether there is no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    fn axis(&self) -> Axis {
-        match self {
-            Values::List(list) => Axis::values(list.as_slice()),
-            Values::Range(Range { from, count: 1, .. }) => Axis::values([*from]),
-            Values::Range(Range { from, to, count }) => Axis::Uniform { first: *from, last: *to, count: *count },
-        }
     }
 }

@@ -5,8 +5,8 @@
 //! inverse   x[i, j] = sum_pq X[p, q] exp(+2 pi i (p i + q j) / n)        neither is divided by n^2
 //! ```
 //!
-//! `n` points along each axis; real and imaginary parts apart, `[n, n]`, row-major. The spectrum stands transposed, `X[q, p]` in row `q`: a
-//! transform is then one pass over the rows, one transposition and a second pass.
+//! `n` points along each axis; real and imaginary parts are separate arrays `[n, n]`, row-major. The spectrum is stored transposed, `X[q, p]` in row
+//! `q`: a transform is then one pass over the rows, one transposition and a second pass.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use rustfft::{Fft, FftPlanner};
 
 pub(crate) type Complex = [f64; 2];
 
-/// A complex field `[n, n]` in two parts.
+/// A complex field `[n, n]` as real and imaginary part.
 #[derive(Clone)]
 pub(crate) struct Field {
     pub re: Vec<f64>,
@@ -29,7 +29,7 @@ impl Field {
     }
 }
 
-/// The transform of fields of one size, and its memory.
+/// The transform of fields of one size, with its buffers.
 pub(crate) struct Fourier {
     n: usize,
     of_rows: Arc<dyn Fft<f64>>,

@@ -1,9 +1,11 @@
-//! The systems that can be simulated: the built-in ones, one file each and one line in `ALL`, and those that a user gives by
-//! their [`Equations`].
+//! Dynamical systems: the built-in ones, one file each and one line in `builtin.rs`, and those that a user states as [`Equations`].
+//!
+//! A [`System`] owns all it is made of and is shared by [`Arc`](std::sync::Arc): a compiled one is freed with its last owner.
 
 pub(crate) mod system;
 pub(crate) mod equations;
 pub(crate) mod validate;
+pub(crate) mod compile;
 pub(crate) mod sensitivities;
 pub(crate) mod fourier;
 pub(crate) mod random_field;
@@ -15,16 +17,11 @@ pub(crate) mod lotka_volterra_4;
 pub(crate) mod navier_stokes;
 pub(crate) mod builtin;
 pub(crate) mod settings;
-
-pub use system::{
-    Axis, Channel, Dynamics, EnvironmentSet, InitialLaw, Integrate, Parameter, Preset, SpaceAxis, Stepper, System,
-    TangentField, VectorField,
-};
-
-pub use equations::{Equations, InputSignal, ParameterBounds, Range, StateEquation, Values};
-
-pub use sensitivities::{Sensitivities, Start};
-
 pub use builtin::{all, find};
-
+pub use equations::{Equations, InputSignal, ParameterBounds, Range, StateEquation, Values};
+pub use sensitivities::{Sensitivities, Start};
 pub use settings::SystemSettings;
+pub use system::{
+    Axis, Channel, Dynamics, EnvironmentSet, InitialDistribution, Integrate, Parameter, Preset, SpaceAxis, Stepper,
+    System, TangentField, VectorField,
+};

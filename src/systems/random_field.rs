@@ -13,7 +13,7 @@ use std::f64::consts::{SQRT_2, TAU};
 
 use super::fourier::{Field, Fourier};
 
-/// A law of fields.
+/// Parameters of the distribution.
 #[derive(Clone, Copy)]
 pub(crate) struct RandomField {
     /// Smoothness `alpha`.

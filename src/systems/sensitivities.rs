@@ -6,8 +6,8 @@
 //! ```
 //!
 //! `y [C]` state, `p [d_p]` parameters; along each of `k` directions parameters move by `P [d_p, k]` and the initial state
-//! by `Y [C, k]`, and then the state moves by `S = dy [C, k]`. State and sensitivities are integrated together, in the same
-//! steps, which the errors of both hold down alike: directions should be of a size that moves the state by about its own.
+//! by `Y [C, k]`, and the state then moves by `S = dy [C, k]`. State and sensitivities are integrated together with one step size, which
+//! the errors of both control: directions should have a size that moves the state by about its own magnitude.
 //! Source: M. Caracotsios, W. Stewart, Sensitivity analysis of initial value problems, Computers and Chemical Engineering 9
 //! (1985) 359-365; the products with the Jacobians by [`Dual`] numbers, [`LANES`] directions at a time.
 
@@ -20,7 +20,7 @@ use crate::solve::{Adaptive, Error, Tableau, Tolerance, Work};
 /// Values of a [`Dual`].
 const WIDTH: usize = 1 + LANES;
 
-/// Where a trajectory starts, and along which directions that moves.
+/// The start of a trajectory, and the directions along which it is differentiated.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
     /// `p [d_p]`.
@@ -33,7 +33,7 @@ pub struct Start<'a> {
     pub state_directions: &'a [f64],
 }
 
-/// An integrator of trajectories with their sensitivities along a number of directions, with its memory.
+/// An integrator of trajectories and their sensitivities along `k` directions, with its buffers.
 pub struct Sensitivities {
     field: TangentField,
     directions: usize,
@@ -62,7 +62,7 @@ impl Sensitivities {
         tableau: &'static Tableau,
         tolerance: Tolerance,
     ) -> Result<Self, Error> {
-        // Without any direction there is still the state.
+        // Without directions one group still carries the state.
         let size = directions.div_ceil(LANES).max(1) * channels * WIDTH;
         Ok(Sensitivities {
             field,
@@ -78,13 +78,13 @@ impl Sensitivities {
         })
     }
 
-    /// What the last trajectory did cost, whether or not it came to its end.
+    /// The cost of the last trajectory, even if it failed.
     pub fn work(&self) -> Work {
         self.work
     }
 
     /// Integrates from `start` at `times[0]`; writes the states at `times [T]` to `states [T, C]` and their derivatives to
-    /// `sensitivities [T, C, k]`. After an error their contents mean nothing.
+    /// `sensitivities [T, C, k]`. After an error their contents are unspecified.
     ///
     /// # Errors
     /// As [`Adaptive::integrate`].
@@ -121,9 +121,10 @@ impl Sensitivities {
         };
         let integrated = integrator.integrate(augmented, &self.initial, times, &mut self.states, interrupt);
         self.work = integrator.work();
-        // The state alone is what people know.
-        let work = integrated
-            .map_err(|error| error.of_state(|state| state.iter().step_by(WIDTH).take(c).copied().collect()))?;
+        // Reports the state without its derivatives.
+        let work = integrated.map_err(|error| {
+            error.with_partial_state(|state| state.iter().step_by(WIDTH).take(c).copied().collect())
+        })?;
         let rows = self.states.chunks_exact(size);
         for (sample, row) in rows.enumerate() {
             for channel in 0..c {
@@ -138,8 +139,8 @@ impl Sensitivities {
         Ok(work)
     }
 
-    /// As [`Sensitivities::integrate`] at the times of `drive`, under its inputs, one stretch of them after the other; `start` gives the
-    /// parameters alone.
+    /// As [`Sensitivities::integrate`] at the times and under the inputs of `drive`, stretch by stretch. `start.parameters` holds the parameters
+    /// without the inputs.
     ///
     /// # Errors
     /// As [`Sensitivities::integrate`].

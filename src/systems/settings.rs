@@ -1,4 +1,4 @@
-//! Which system a section of a pipeline names or describes.
+//! The `system` key of a pipeline's sections.
 
 use std::sync::Arc;
 

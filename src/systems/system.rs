@@ -1,4 +1,4 @@
-//! What a system is: quantities, parameters, vector field, presets and environments.
+//! A dynamical system: quantities, parameters, vector field, presets and sets of environments.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,59 +20,60 @@ pub struct System {
     pub time_unit: String,
     /// The quantities of the state `[C]`.
     pub channels: Vec<Channel>,
-    /// Known signals `[U]` that act on it; with any, a field's parameters are followed by what a [`Drive`] puts there.
+    /// Known input signals `[U]`; if there are any, the parameters passed to a field are followed by the inputs as a
+    /// [`Drive`](crate::signals::Drive) lays them out.
     pub inputs: Vec<Channel>,
-    /// What differs between environments `[d_p]`.
+    /// The parameters `[d_p]`, which differ between environments.
     pub parameters: Vec<Parameter>,
     /// Horizon `T` of a trajectory unless settings say otherwise; samples lie at `0, dt, .., T - dt`.
     pub horizon: f64,
     /// Sampling interval `dt` unless settings say otherwise.
     pub time_step: f64,
-    /// The entries of the state `[C]` that are known where the system starts; empty where none is.
+    /// Known initial values by channel `[C]`; empty if there are none.
     pub given: Vec<Option<f64>>,
-    /// Whether time itself stands in the equations: such a system starts at `t = 0`.
+    /// Whether the equations depend on time explicitly; such a system starts at `t = 0`.
     pub uses_time: bool,
     /// Variants of the benchmark; the first is the default.
     pub presets: Vec<Preset>,
 }
 
-/// How a state moves on.
+/// How a state evolves.
 #[derive(Clone)]
 pub enum Dynamics {
-    /// By a vector field, which is integrated adaptively to a tolerance.
+    /// By a vector field, integrated adaptively to a tolerance.
     Field(VectorField),
-    /// By an integrator of its own, whose steps are fixed.
+    /// By the system's own integrator with fixed steps.
     Stepper(&'static Stepper),
 }
 
 /// `field(p, t, y, dy)`: parameters `[d_p]`, time, state, derivative of the same shape to be written.
 pub type VectorField = Arc<dyn Fn(&[f64], f64, &[f64], &mut [f64]) + Send + Sync>;
 
-/// As [`VectorField`], with the derivatives of all along [`LANES`] directions.
+/// As [`VectorField`], on dual numbers that carry derivatives along [`LANES`](crate::expressions::LANES) directions.
 pub type TangentField = Arc<dyn Fn(&[Dual], f64, &[Dual], &mut [Dual]) + Send + Sync>;
 
 /// An integrator with a fixed step, of one system.
 pub struct Stepper {
-    /// The method, for people.
+    /// Name of the method in reports.
     pub name: &'static str,
-    /// Longest step unless settings say otherwise; each sampling interval is cut into equal ones.
+    /// Default of the longest step; each sampling interval is divided into equal steps.
     pub step: f64,
-    /// The error falls as the step to this power.
+    /// Order: the error falls with this power of the step.
     pub order: i32,
-    /// Relative error of a trajectory's last sample at `step` (root mean squares over the benchmark), measured by halving it.
+    /// Relative error (root mean square over the benchmark) of the last sample at `step`, measured by halving the step.
     pub error: f64,
     /// Integrates one trajectory.
     pub integrate: Integrate,
 }
 
 /// `integrate(p, y, times, step, states, interrupt)`: from the state `y` at `times[0]` with parameters `[d_p]` and steps of at most `step`,
-/// writes the states at `times [T]`; between steps it looks whether it is asked to stop.
+/// writes the states at `times [T]`; checks the interrupt between steps.
 pub type Integrate = fn(&[f64], &[f64], &[f64], f64, &mut [f64], &Interrupt) -> Result<Work, solve::Error>;
 
 /// `initial(uniform, y)`: writes an initial state drawn with `uniform`, which gives independent draws from `[0, 1)`.
-pub type InitialLaw = Arc<dyn Fn(&mut dyn FnMut() -> f64, &mut [f64]) + Send + Sync>;
+pub type InitialDistribution = Arc<dyn Fn(&mut dyn FnMut() -> f64, &mut [f64]) + Send + Sync>;
 
-/// One entry of the state, or one input.
+/// One channel of the state, or one input.
 #[derive(Clone, Debug)]
 pub struct Channel {
     /// The name used in files.
@@ -92,9 +93,9 @@ pub struct Parameter {
     pub unit: String,
     /// One sentence for people.
     pub description: String,
-    /// Smallest value that makes sense.
+    /// Least plausible value.
     pub lower: f64,
-    /// Largest value that makes sense.
+    /// Greatest plausible value.
     pub upper: f64,
 }
 
@@ -105,32 +106,32 @@ pub struct SpaceAxis {
     pub name: String,
     /// Unit in UDUNITS spelling.
     pub unit: String,
-    /// How many points.
+    /// Number of points.
     pub count: usize,
-    /// Distance of two neighbours.
+    /// Distance between neighbouring points.
     pub spacing: f64,
 }
 
-/// A variant of a benchmark: where and how trajectories start and move on, and which environments there are.
+/// A variant of a benchmark: distribution of initial states, dynamics, and sets of environments.
 #[derive(Clone)]
 pub struct Preset {
     /// The name used in settings.
     pub name: String,
     /// One sentence for people.
     pub description: String,
-    /// The grid on which channels are fields; empty where there is no space.
+    /// The axes of the grid on which channels are fields; empty without space.
     pub space: Vec<SpaceAxis>,
-    /// How a state moves on.
+    /// How a state evolves.
     pub dynamics: Dynamics,
-    /// The vector field with its derivatives; `None` where nobody has written it so.
+    /// The vector field on dual numbers; `None` if it is not implemented.
     pub tangent: Option<TangentField>,
     /// Draws an initial state.
-    pub initial: InitialLaw,
+    pub initial: InitialDistribution,
     /// Named sets of environments.
     pub environments: Vec<EnvironmentSet>,
 }
 
-/// The environments at all combinations of values of the parameters.
+/// The environments of all combinations of parameter values.
 #[derive(Clone, Debug)]
 pub struct EnvironmentSet {
     /// The name used in settings, such as `train`.

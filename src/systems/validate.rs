@@ -1,20 +1,18 @@
-//! Checks of a user's equations that a JSON schema cannot state, but for the expressions themselves.
+//! Checks of a user's equations beyond the JSON schema; expressions are checked where they are compiled.
 
 use std::collections::BTreeMap;
 
-use super::equations::{Equations, ParameterBounds, Range, Values};
+use super::equations::{Equations, MOST_NAMES, ParameterBounds, Range, Values};
 use crate::dataset::RESERVED;
 use crate::expressions::functions;
 use crate::problems::Problems;
 
-/// States, parameters, constants or sets of environments at most.
-pub(crate) const MOST_NAMES: usize = 1000;
-/// Values of a parameter in a set of environments, and environments of a set, at most.
+/// Most values of a parameter in a set of environments, and most environments of a set.
 const MOST_ENVIRONMENTS: usize = 100_000;
 
 impl Equations {
-    /// Adds everything wrong with names, numbers and sets of environments.
-    pub(crate) fn check(&self, problems: &mut Problems) {
+    /// Adds the problems of names, numbers and sets of environments.
+    pub(crate) fn add_problems(&self, problems: &mut Problems) {
         self.check_names(problems);
         self.check_numbers(problems);
         self.check_environments(problems);

@@ -22,7 +22,7 @@ use super::fourier::{Complex, Field, Fourier};
 use crate::progress::Interrupt;
 use crate::solve::{Error, Work};
 
-/// An integrator for one grid and force, with its memory; nothing is allocated while it runs.
+/// An integrator for one grid and force, with its buffers; it allocates nothing while it runs.
 pub(crate) struct Vorticity {
     n: usize,
     fourier: Fourier,
@@ -37,9 +37,9 @@ pub(crate) struct Vorticity {
     step_before: f64,
 }
 
-/// One of the wave vectors of which `k` or `-k` is kept in memory, for `W_-k` is the conjugate of `W_k`.
+/// One wave vector of each pair `k`, `-k`: `W_-k` is the conjugate of `W_k`.
 struct Mode {
-    /// Places of `k` and of `-k` in a spectrum.
+    /// Indices of `k` and of `-k` in a spectrum.
     place: usize,
     opposite: usize,
     /// `|2 pi k|^2`.
@@ -70,7 +70,7 @@ impl Vorticity {
         solver
     }
 
-    /// Starts from `vorticity [n, n]`, without its mean and the waves that are too short.
+    /// Sets the state to `vorticity [n, n]` without its mean and truncated modes.
     pub(crate) fn set(&mut self, vorticity: &[f64]) {
         self.field.re.copy_from_slice(vorticity);
         self.field.im.fill(0.0);
@@ -95,10 +95,10 @@ impl Vorticity {
         vorticity.copy_from_slice(&self.field.re);
     }
 
-    /// Moves on by `duration` at viscosity `nu`, in equal steps of at most `longest`; returns how many.
+    /// Advances by `duration` at viscosity `nu` in equal steps of at most `longest`; returns their number.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] where it is asked to stop.
+    /// [`Error::Interrupted`] if a stop was requested.
     pub(crate) fn advance(
         &mut self,
         duration: f64,
@@ -138,7 +138,7 @@ impl Vorticity {
         }
     }
 
-    /// Leaves the spectrum of `z^2` in the field.
+    /// Replaces the field by the spectrum of `z^2`.
     fn products(&mut self) {
         let Field { re, im } = &mut self.field;
         re.fill(0.0);
@@ -158,7 +158,7 @@ impl Vorticity {
     /// Writes the vorticities `[T, n, n]` at `times [T]` that follow `initial [n, n]`.
     ///
     /// # Errors
-    /// [`Error::NotFinite`] where the flow is too fast for the step; [`Error::Interrupted`].
+    /// [`Error::NotFinite`] if the step is too long for the flow; [`Error::Interrupted`].
     pub(crate) fn integrate(
         &mut self,
         nu: f64,

@@ -1,6 +1,6 @@
 //! One step of Adam on the penalised loss of a batch.
 //!
-//! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega(W)` over `z = (shared, xi)`, where the
+//! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega` over `z = (shared, xi)`, where the
 //! rule gives `theta_e [P]` from the shared values `[S]` and the contexts `xi_e [d]`, `e = 1..E`.
 
 use super::adam;
@@ -16,8 +16,8 @@ pub struct Descent<'a> {
     pub rule: &'a dyn Rule,
     /// `P`.
     pub weights: usize,
-    /// `d`.
-    pub context_dimension: usize,
+    /// `E`.
+    pub environments: usize,
 }
 
 /// What a step changes: `z` and Adam's running means, each `[S + E d]`.
@@ -46,11 +46,9 @@ impl Descent<'_> {
     /// The weights `[E, P]` of every environment.
     pub(crate) fn decode(&self, trained: &[f64]) -> Vec<f64> {
         let (shared, contexts) = trained.split_at(self.rule.shared_size());
-        let mut weights = vec![0.0; contexts.len() / self.context_dimension * self.weights];
-        for (context, weights) in
-            contexts.chunks_exact(self.context_dimension).zip(weights.chunks_exact_mut(self.weights))
-        {
-            self.rule.decode(shared, context, weights);
+        let (d, mut weights) = (self.rule.context_size(), vec![0.0; self.environments * self.weights]);
+        for (e, weights) in weights.chunks_exact_mut(self.weights).enumerate() {
+            self.rule.decode(shared, &contexts[e * d..(e + 1) * d], weights);
         }
         weights
     }
@@ -60,11 +58,11 @@ impl Descent<'_> {
         let (shared, contexts) = trained.split_at(self.rule.shared_size());
         let mut gradient = vec![0.0; trained.len()];
         let (d_shared, d_contexts) = gradient.split_at_mut(shared.len());
-        let d = self.context_dimension;
+        let d = self.rule.context_size();
         let learned = self.settings.contexts == Contexts::Learned;
-        let per_environment = d_weights.chunks_exact(self.weights);
-        for ((xi, d_xi), g) in contexts.chunks_exact(d).zip(d_contexts.chunks_exact_mut(d)).zip(per_environment) {
-            self.rule.chain(shared, xi, g, d_shared, d_xi);
+        for (e, g) in d_weights.chunks_exact(self.weights).enumerate() {
+            let (xi, d_xi) = (&contexts[e * d..(e + 1) * d], &mut d_contexts[e * d..(e + 1) * d]);
+            self.rule.pull_back(shared, xi, g, d_shared, d_xi);
             for (d, xi) in d_xi.iter_mut().zip(xi) {
                 *d = if learned { *d + 2.0 * self.settings.context_penalty * xi } else { 0.0 };
             }

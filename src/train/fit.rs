@@ -1,8 +1,8 @@
 //! The fit loop.
 
-use super::Error;
 use super::data::{SplitData, draw_restarts, restart_probability};
 use super::descent::{Descent, Moving};
+use super::error::Error;
 use super::settings::{Contexts, Schedule, Settings};
 use crate::checkpoint::{Best, LogRecord, StopReason, TrainingState, TrainingStore};
 use crate::engine;
@@ -58,8 +58,6 @@ pub struct Fit<'a> {
     pub rule: &'a dyn Rule,
     /// `E`.
     pub environments: usize,
-    /// `d`.
-    pub context_dimension: usize,
     pub train: &'a SplitData<'a>,
     pub validation: &'a SplitData<'a>,
     pub store: &'a TrainingStore,
@@ -128,7 +126,7 @@ impl Fit<'_> {
     }
 
     fn resume(&self, run: &Run) -> Result<TrainingState, Error> {
-        let size = self.rule.shared_size() + self.environments * self.context_dimension;
+        let size = self.rule.shared_size() + self.initial_contexts.len();
         let (state, broken) = self.store.load(size)?;
         for error in broken {
             run.emit(Event::Warn(format!("a checkpoint is not used: {error}")));
@@ -209,7 +207,7 @@ impl Fit<'_> {
             engine: self.engine,
             rule: self.rule,
             weights: self.model.layout().size(),
-            context_dimension: self.context_dimension,
+            environments: self.environments,
         }
     }
 

@@ -1,14 +1,15 @@
 //! Gauss-Newton in the space of the residuals (Levenberg-Marquardt): few residuals `n`, many weights.
 //!
-//! Minimises `|r|^2 + n lambda Omega(W) + n lambda_xi sum_e |xi_e|^2`, `r [n]` the residuals on whole training trajectories, by the
+//! Minimises `|r|^2 + n lambda Omega + n lambda_xi sum_e |xi_e|^2`, `r [n]` the residuals on whole training trajectories, by the
 //! steps of a [`LinearModel`]. Its damping follows the gain ratio, the decrease found over the decrease expected (Nielsen 1999).
 
-use super::Error;
+use super::error::Error;
 use super::fit::Fit;
 use super::linear_model::{LinearModel, Step};
 use super::settings::Contexts;
 use crate::checkpoint::TrainingState;
 use crate::engine::{Batch, sum_of_squares};
+use crate::least_squares::damping::Damping;
 
 /// Dampings that are tried in one step, each greater than the one before.
 const TRIALS: usize = 12;
@@ -29,31 +30,31 @@ impl Fit<'_> {
         }
         let jacobian = self.reference.jacobian(&self.decode(&state.trained), &batch);
         let model = LinearModel::new(self.rule, settings, self.settings.contexts, &state.trained, jacobian);
-        let (mut damping, mut growth) =
-            state.damping.unwrap_or_else(|| (settings.damping * model.mean_diagonal(), 2.0));
+        let mut damping = state.damping.map_or_else(
+            || Damping::new(settings.damping * model.mean_diagonal()),
+            |(value, growth)| Damping { value, growth },
+        );
         let before = model.squares() + self.penalties(&state.trained, found);
         for _ in 0..TRIALS {
-            if let Some(Step { trained, decrease }) = model.step(damping) {
+            if let Some(Step { trained, decrease }) = model.step(damping.value) {
                 let squares = self.squares(&trained, &batch);
                 let now = squares + self.penalties(&trained, found);
-                let gain = (before - now) / decrease.max(f64::MIN_POSITIVE);
                 if now < before {
-                    damping *= f64::max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0).powi(3));
+                    damping.accept(before - now, decrease);
                     state.trained = trained;
                     state.step += 1;
-                    state.damping = Some((damping, 2.0));
+                    state.damping = Some((damping.value, damping.growth));
                     state.window = (state.window.0 + squares / found as f64, state.window.1 + 1);
                     return Ok(true);
                 }
             }
-            damping *= growth;
-            growth *= 2.0;
+            damping.reject();
         }
-        state.damping = Some((damping, growth));
+        state.damping = Some((damping.value, damping.growth));
         Ok(false)
     }
 
-    /// `n lambda Omega(W) + n lambda_xi sum_e |xi_e|^2` for `n` residuals; tied contexts are penalised by nothing.
+    /// `n lambda Omega + n lambda_xi sum_e |xi_e|^2` for `n` residuals; tied contexts are penalised by nothing.
     fn penalties(&self, trained: &[f64], n: usize) -> f64 {
         let settings = &self.settings.gauss_newton;
         let (shared, contexts) = trained.split_at(self.rule.shared_size());

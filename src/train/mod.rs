@@ -1,10 +1,11 @@
 //! One fit loop that emits events.
 //!
-//! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega(W)` over the shared values and the
+//! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega` over the shared values and the
 //! contexts `xi_e`, which start at zero. Source: PROTOCOL of CoDA (Kirchmeyer et al., ICML 2022, section 3).
 //!
 //! The model that is kept is the one with the least mean squared error on whole trajectories of the validation split.
 
+mod error;
 mod adam;
 mod settings;
 mod data;
@@ -19,81 +20,23 @@ mod observed;
 mod scales;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(crate) use data::most_residuals;
 pub use descent::{Descent, Moving};
+pub use error::Error;
+#[doc(hidden)]
+pub use linear_model::{LinearModel, Step};
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
 use crate::checkpoint;
 use crate::checkpoint::{ChannelScale, Manifest, StoredModel, TrainingStore, TrainingSummary, Units};
-use crate::dataset;
 use crate::dataset::{Dataset, Parent, Provenance};
 use crate::digest::sha256;
-use crate::engine::{Compute, ComputeError, DeviceChoice, Precision, warn_of_cuda};
+use crate::engine::{Compute, DeviceChoice, Precision, warn_of_cuda};
 use crate::problems::{Problem, Problems};
 use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Quantity, Split, algorithm};
-
-/// Why a training ended without a model.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error(transparent)]
-    Dataset(#[from] dataset::Error),
-    #[error(transparent)]
-    Checkpoint(#[from] checkpoint::Error),
-    #[error(transparent)]
-    Compute(#[from] ComputeError),
-    #[error("{dataset}: found no {split} split; expected one to {purpose}")]
-    MissingSplit { dataset: PathBuf, split: Split, purpose: &'static str },
-    #[error("{dataset}: {split} split: found environments {found:?}; expected only those of the train split")]
-    UnknownEnvironments { dataset: PathBuf, split: Split, found: Vec<String> },
-    #[error("{dataset}: found no parameters to take the context dimension from; set train.context_dimension")]
-    NoContextDimension { dataset: PathBuf },
-    #[error(
-        "the loss at step {step} is not finite; {}; lower train.learning_rate or train.gradient_clip",
-        last_good(.checkpoint.as_deref())
-    )]
-    Diverged { step: u64, checkpoint: Option<PathBuf> },
-    #[error(
-        "after {steps} steps no look at the validation split was finite; train longer, lower train.learning_rate, or \
-         raise train.teacher_forcing.start"
-    )]
-    NothingGood { steps: u64 },
-    #[error(
-        "Gauss-Newton would have {found} residuals, and train.gauss_newton.residual_limit is {expected}: its cost grows \
-         with their cube; set train.gauss_newton.trajectories_per_environment to fit fewer, raise the limit, or set \
-         train.gauss_newton.steps = 0"
-    )]
-    TooManyResiduals { found: usize, expected: usize },
-    #[error(
-        "{dataset}: contexts are tied to parameters, but {found}; set train.contexts = \"learned\", or give the parameters"
-    )]
-    NotTied { dataset: PathBuf, found: String },
-    #[error(
-        "{dataset}: {quantity} has values so large that their standard deviation is not a finite number; \
-         correct the data, or give it in a larger unit"
-    )]
-    TooLarge { dataset: PathBuf, quantity: String },
-    #[error(
-        "{dataset}: {split} split: environments {found:?} have no trajectory to start in; expected one with a complete \
-         sample that another follows; give the missing cells, or leave these environments out"
-    )]
-    NoStart { dataset: PathBuf, split: Split, found: Vec<String> },
-    #[error("{dataset}: train.model is for {expected}; found {found}; choose another of `paramill list models`")]
-    UnsuitableModel { dataset: PathBuf, found: String, expected: &'static str },
-    #[error("{}", .0.iter().map(|problem| format!("train.{problem}")).collect::<Vec<_>>().join("\n"))]
-    Weights(Vec<Problem>),
-    #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
-    Interrupted { signal: i32, step: u64, checkpoint: PathBuf },
-}
-
-fn last_good(checkpoint: Option<&Path>) -> String {
-    checkpoint.map_or_else(
-        || "no checkpoint had been written before".to_owned(),
-        |checkpoint| format!("the last good checkpoint is {}", checkpoint.display()),
-    )
-}
 
 /// Trains on `dataset` and puts the model in place as `directory`.
 ///
@@ -185,12 +128,16 @@ pub fn run(
         return Err(Error::UnsuitableModel { dataset: dataset.directory().to_owned(), found, expected });
     }
     let model = settings.model.build(&state, inputs);
+    if let Some((found, expected)) = settings.rule.problem(settings.adapted_layers) {
+        return Err(Error::UnsuitableRule { found, expected });
+    }
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
+    let compute = if rule.needs_autograd() { compute.with_autograd()? } else { compute };
     let (engine, device) =
         compute.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, settings.precision)?;
     warn_of_cuda(run);
     let initial_contexts = match settings.contexts {
-        Contexts::Learned => vec![0.0; environments.len() * context_dimension],
+        Contexts::Learned => rule.initial_context().repeat(environments.len()),
         Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)
             .map_err(|found| Error::NotTied { dataset: dataset.directory().to_owned(), found })?,
     };
@@ -209,7 +156,6 @@ pub fn run(
         model: model.as_ref(),
         rule: rule.as_ref(),
         environments: environments.len(),
-        context_dimension,
         train: &train,
         validation: &validation,
         store: &store,

@@ -1,7 +1,7 @@
 //! What the channels of the training split are like, and how well the kept model follows each on the validation split.
 
-use super::Error;
 use super::data::SplitData;
+use super::error::Error;
 use crate::checkpoint::{ChannelScale, Motion, ObservedChannel};
 use crate::dataset;
 use crate::dataset::Dataset;

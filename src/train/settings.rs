@@ -14,7 +14,7 @@ use crate::{models, rules};
 pub struct Settings {
     /// How an environment's weights follow from the shared ones and its context.
     pub rule: rules::Kind,
-    /// Layers whose weights depend on the context.
+    /// Layers whose weights depend on the context, where the rule leaves that open; those of CAVIA do not.
     pub adapted_layers: models::AdaptedLayers,
     /// Dimensions of a context; as many as the dataset has parameters if absent.
     #[schemars(range(min = 1, max = rules::MOST_DIMENSIONS))]
@@ -22,7 +22,7 @@ pub struct Settings {
     /// Weight of the squared norm of the contexts in the loss.
     #[schemars(range(min = 0))]
     pub context_penalty: f64,
-    /// Weight of the rule's locality penalty in the loss; the rule `coda` has none.
+    /// Weight of the rule's locality penalty in the loss; the rule `coda` and those of CAVIA have none.
     #[schemars(range(min = 0))]
     pub locality_penalty: f64,
     pub model: models::Settings,

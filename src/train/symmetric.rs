@@ -65,14 +65,16 @@ impl Symmetric {
         })
     }
 
-    /// The value in row `i` of column `j`, which belongs to a block on or below the diagonal.
-    pub fn at(&self, i: usize, j: usize) -> f64 {
-        self.blocks[self.start_of_column(j / BLOCK) + i / BLOCK - j / BLOCK][(i % BLOCK, j % BLOCK)]
+    /// The block of these rows and columns, which [`Symmetric::new`] gave.
+    pub fn block(&self, rows: &Range<usize>, columns: &Range<usize>) -> MatRef<'_, f64> {
+        let (i, j) = (rows.start / BLOCK, columns.start / BLOCK);
+        self.blocks[self.start_of_column(j) + i - j].as_ref()
     }
 
     /// The mean of the diagonal.
     pub fn mean_diagonal(&self) -> f64 {
-        (0..self.size).map(|i| self.at(i, i)).sum::<f64>() / self.size as f64
+        let diagonal = |i: usize| self.blocks[self.start_of_column(i / BLOCK)][(i % BLOCK, i % BLOCK)];
+        (0..self.size).map(diagonal).sum::<f64>() / self.size as f64
     }
 
     /// The factor of this matrix, with `damping` added to its diagonal; none where that is not positive definite in the arithmetic.
@@ -157,9 +159,9 @@ mod tests {
         let matrix = || Symmetric::gram(rows, Some(&weights));
         let mean = (0..n).map(|i| dense[(i, i)]).sum::<f64>() / n as f64;
         approx::assert_relative_eq!(matrix().mean_diagonal(), mean, max_relative = 1e-12);
-        for (i, j) in [(0, 0), (BLOCK, 3), (n - 1, BLOCK + 2), (n - 1, n - 1)] {
-            approx::assert_relative_eq!(matrix().at(i, j), dense[(i, j)], max_relative = 1e-12, epsilon = 1e-12);
-        }
+        let (rows_of_last, columns) = (2 * BLOCK..n, BLOCK..2 * BLOCK);
+        let (matrix_of_all, last) = (matrix(), dense.get(rows_of_last.clone(), columns.clone()));
+        assert!((matrix_of_all.block(&rows_of_last, &columns) - last).norm_max() < 1e-12);
         let right = &dense * &wanted + &wanted * 0.5;
         let right: Vec<f64> = (0..n).map(|i| right[(i, 0)]).collect();
         let solved = matrix().factor(0.5).expect("a positive definite matrix").solve(&right);

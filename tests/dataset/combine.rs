@@ -25,7 +25,12 @@ fn select(source: &Dataset, ids: &BTreeSet<String>, inside: bool, place: &Path) 
 }
 
 pub fn export_csv(source: &Dataset, place: &Path) -> Result<(), Error> {
-    dataset::export(source, ExportFormat::Csv, place, &Run { observer: &Silent, interrupt: &Interrupt::new() })
+    dataset::export(
+        source,
+        ExportFormat::named("csv").unwrap(),
+        place,
+        &Run { observer: &Silent, interrupt: &Interrupt::new() },
+    )
 }
 
 fn open(root: &Path, name: &str) -> Dataset {

@@ -117,7 +117,8 @@ fn inputs_are_surveyed_described_and_exported() {
 
     let run = Run { observer: &Silent, interrupt: &Interrupt::new() };
     let place = root.path().join("pdebench");
-    let error = dataset::export(&dataset, ExportFormat::PdeBench, &place, &run).unwrap_err().to_string();
+    let error =
+        dataset::export(&dataset, ExportFormat::named("pdebench").unwrap(), &place, &run).unwrap_err().to_string();
     assert!(error.contains("the input `valve`; expected no inputs, for which the layout has no place"), "{error}");
     assert!(!place.exists());
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, Float64Array, ListArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use paramill::dataset::{Dataset, Manifest, Range, Store, Writer, diff, survey, verify};
+use paramill::dataset::{Dataset, Manifest, Store, ValueRange, Writer, diff, survey, verify};
 use paramill::schema::{Split, Trajectory};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -171,7 +171,7 @@ fn survey_difference_and_csv_know_missing_cells() {
 
     let of_y = survey(&b).unwrap()[&Split::Train].channels[1];
     let seen = || other.iter().flat_map(|row| row.states.iter().skip(1).step_by(2)).filter(|value| !value.is_nan());
-    let expected = Range { least: seen().copied().reduce(f64::min), greatest: seen().copied().reduce(f64::max) };
+    let expected = ValueRange { least: seen().copied().reduce(f64::min), greatest: seen().copied().reduce(f64::max) };
     assert_eq!(of_y, expected);
 
     super::combine::export_csv(&b, &place("csv")).unwrap();

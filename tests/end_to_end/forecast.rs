@@ -105,7 +105,10 @@ fn inputs_of_a_forecast_are_read_as_the_archive_is() {
     same("time,inflow\n111,0.3\n113,0.5\n115,0.5\n", &["--origin", "100"]);
 
     let error = plant.error(stamps, &[], 3);
-    for part in ["future.csv:2, column 1 `stamp`: found the time stamp \"2024-03-10T06:11:00\"; expected", "--origin"] {
+    for part in [
+        "future.csv:2, column 1 `stamp` (--origin): found the time stamp \"2024-03-10T06:11:00\"; expected",
+        "as origin",
+    ] {
         assert!(error.contains(part), "{error}");
     }
     let wrong = "time (kg),valve [m]\n11,0.3\n15,0.5\n";
@@ -144,7 +147,7 @@ fn inputs_of_a_forecast_are_read_as_the_archive_is() {
         (
             "time,inflow\n11,1\n15,1\n",
             &["--origin", "2024-03-10T06:00:00Z"],
-            "found \"11\" in the table and \"2024-03-10T06:00:00Z\" as --origin; expected both numbers or both time stamps",
+            "found \"11\" in the table and \"2024-03-10T06:00:00Z\" as origin; expected both numbers or both time stamps",
         ),
         ("", &[], "found an empty file; "),
     ] {

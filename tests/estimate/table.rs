@@ -158,9 +158,9 @@ fn a_forecast_is_the_rollout_and_its_band_is_that_of_its_context() {
     for i in 2..forecast.states.len() {
         let spread: f64 = ends.iter().map(|(up, down)| (0.5 * (up[i] - down[i])).powi(2)).sum();
         // Student's quantile for 36 degrees of freedom is 2.028; the arithmetic is in single precision.
-        assert_relative_eq!(forecast.halves[i], 2.028 * spread.sqrt(), max_relative = 0.05, epsilon = 1e-5);
+        assert_relative_eq!(forecast.half_widths[i], 2.028 * spread.sqrt(), max_relative = 0.05, epsilon = 1e-5);
     }
-    assert_eq!(&forecast.halves[..2], &[0.0, 0.0]);
+    assert_eq!(&forecast.half_widths[..2], &[0.0, 0.0]);
 }
 
 #[test]

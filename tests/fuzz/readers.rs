@@ -113,7 +113,7 @@ fn csv() -> Reader {
             }
         }
         import(&settings(table), &bytes, root.path());
-        let _ = import::guess(&root.path().join("file"));
+        let _ = import::draft(&root.path().join("file"));
     })
 }
 
@@ -191,7 +191,7 @@ fn imported(seeds: Vec<(Settings, Vec<u8>)>) -> Reader {
         let mut bytes = sound.clone();
         damage(&mut bytes, &[], random);
         import(settings, &bytes, root.path());
-        let _ = import::guess(&root.path().join("file"));
+        let _ = import::draft(&root.path().join("file"));
     })
 }
 

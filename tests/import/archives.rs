@@ -123,7 +123,7 @@ fn what_models_are_trained_on_is_imported() {
 #[test]
 fn guesses_of_the_archives_can_be_read() {
     let guessed = |name: &str, file: &str| -> Option<(Settings, Vec<Problem>)> {
-        let text = import::guess(&archive(name)?.join(file)).unwrap();
+        let text = import::draft(&archive(name)?.join(file)).unwrap();
         let document: toml::Table = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let settings: Settings = document["import"].clone().try_into().unwrap();
         assert_eq!(settings.validate(), [], "{text}");

@@ -183,7 +183,7 @@ fn a_guess_states_the_units_of_the_file() {
         variable_length(&put(file, "level", &[1.0, 3.0, 2.0, 5.0]), "units", "cm");
         fixed(&put(file, "flow", &[1_i16, 3, 2, 5]), "_Unsigned", "true");
     });
-    let text = import::guess(&archive.root.path().join("archive/tanks.h5")).unwrap();
+    let text = import::draft(&archive.root.path().join("archive/tanks.h5")).unwrap();
     assert!(text.contains("unit = \"cm\"    # as the file states it"), "{text}");
     assert!(text.contains("# not read: \"flow\" with `_Unsigned` = \"true\""), "{text}");
     let settings: Settings = toml::from_str::<toml::Table>(&text).unwrap()["import"].clone().try_into().unwrap();

@@ -48,7 +48,7 @@ fn groups_are_environments() {
         settings.table.trajectory = one("group.2");
     });
     assert_eq!(ids(&nested), ["a/1 [0.0, 10.0]", "a/2 [1.0, 11.0]", "b/1 [2.0, 12.0, 22.0]"]);
-    let text = import::guess(&nested.root.path().join("archive/tanks.h5")).unwrap();
+    let text = import::draft(&nested.root.path().join("archive/tanks.h5")).unwrap();
     assert!(text.contains("environment = \"group.1\"") && text.contains("trajectory = \"group.2\""), "{text}");
 
     let uneven = archive(|file| {

@@ -139,7 +139,7 @@ fn what_no_order_of_rows_says_must_be_said() {
     // Samples of one of two files, the dose in the other.
     let two = doses("id,t,level,amount,EVID\na,2,.,100,1\n", BOLUS).with("more.csv", &plain);
     let two = two.change(|settings| settings.table.file = Names(vec!["tanks.csv".into(), "more.csv".into()]));
-    assert!(two.check()[0].found.contains("the two stand in different files"), "{:?}", two.check());
+    assert!(two.check()[0].found.contains("the two are in different files"), "{:?}", two.check());
     assert_eq!(course(&two.change(say("event-first"))), after());
 }
 

@@ -264,7 +264,7 @@ fn a_petab_problem_is_imported_as_it_is_guessed() {
             "observableId\tsimulationConditionId\tmeasurement\ttime\nA\tc0\t1.5\t0\nA\tc0\t1.25\t1\nA\tc0\t1\t2\nA\tc0\t0.5\t3\n\
              B\tc0\t0\t1\nB\tc0\t1\t3\nA\tc1\t15\t0\nA\tc1\t10\t1\nB\tc1\t1\t1\n",
         );
-    let mapping = import::guess(&archive.root.path().join("archive/problem.yaml")).unwrap();
+    let mapping = import::draft(&archive.root.path().join("archive/problem.yaml")).unwrap();
     let document: toml::Table = toml::from_str(&mapping).unwrap();
     let archive = archive.change(|settings| {
         *settings = document["import"].clone().try_into().unwrap();
@@ -300,7 +300,7 @@ fn petab_problems_are_not_read_in_part() {
 
     let problem = |text: &str| {
         let archive = Archive::new().with("problem.yaml", text);
-        let refused = import::guess(&archive.root.path().join("archive/problem.yaml")).unwrap_err();
+        let refused = import::draft(&archive.root.path().join("archive/problem.yaml")).unwrap_err();
         refused[0].to_string().replace(&archive.root.path().display().to_string(), "[root]")
     };
     let refused = [
@@ -318,7 +318,7 @@ fn short_and_strange_files_are_guessed_or_named() {
     let guess = |content: &str| {
         let file = archive.root.path().join("archive/short.csv");
         fs::write(&file, content).unwrap();
-        import::guess(&file)
+        import::draft(&file)
     };
     let good = [
         "t,x\n0,1\n1,2\n",

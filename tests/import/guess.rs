@@ -10,14 +10,14 @@ use super::*;
 /// A guess of a file with this content.
 pub fn guess(content: &str) -> String {
     let archive = Archive::new().with("log.csv", content);
-    let text = import::guess(&archive.root.path().join("archive/log.csv")).unwrap();
+    let text = import::draft(&archive.root.path().join("archive/log.csv")).unwrap();
     text.replace(&archive.root.path().display().to_string(), "[root]")
 }
 
 /// The settings of a guess, which nothing is wrong with; and its text.
 pub fn settings(content: &str) -> (Settings, String) {
     let archive = Archive::new().with("log.csv", content);
-    let text = import::guess(&archive.root.path().join("archive/log.csv")).unwrap();
+    let text = import::draft(&archive.root.path().join("archive/log.csv")).unwrap();
     let document: toml::Table = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let settings: Settings = document["import"].clone().try_into().unwrap();
     assert_eq!(import::check(&settings, Path::new("")), [], "{text}");
@@ -244,7 +244,7 @@ fn rows_of_doses() {
 /// The trajectories of a guess, as text: there NaN equals NaN.
 fn read(table: &str) -> String {
     let archive = Archive::new().with("log.csv", table);
-    let text = import::guess(&archive.root.path().join("archive/log.csv")).unwrap();
+    let text = import::draft(&archive.root.path().join("archive/log.csv")).unwrap();
     let archive = archive
         .change(|all| *all = toml::from_str::<toml::Table>(&text).unwrap()["import"].clone().try_into().unwrap());
     format!("{:?}", archive.import().1)
@@ -360,7 +360,7 @@ fn headers_in_german_and_without_a_unit() {
 fn a_first_row_of_numbers_is_no_header() {
     let refused = |content: &str| {
         let archive = Archive::new().with("log.csv", content);
-        import::guess(&archive.root.path().join("archive/log.csv")).unwrap_err()[0].to_string()
+        import::draft(&archive.root.path().join("archive/log.csv")).unwrap_err()[0].to_string()
     };
     let rows = "0.0,1.5,2\n0.1,1.4,3\n0.2,1.2,5\n0.3,1.1,4\n";
     let said = refused(&format!("# time,x,y\n{rows}"));

@@ -10,7 +10,7 @@ fn of_folder(files: &[(&str, String)]) -> (Settings, String) {
     for (name, content) in files {
         archive = archive.with(&format!("logs/{name}"), content);
     }
-    let text = import::guess(&archive.root.path().join("archive/logs")).unwrap();
+    let text = import::draft(&archive.root.path().join("archive/logs")).unwrap();
     let settings: Settings = toml::from_str::<toml::Table>(&text).unwrap()["import"].clone().try_into().unwrap();
     assert_eq!(import::check(&settings, Path::new("")), [], "{text}");
     (settings, text)

@@ -1,6 +1,6 @@
 //! Tables of inputs for a time to come, read as the archive is.
 
-use paramill::forecast::{Known, Signals};
+use paramill::forecast::{InputSamples, InputTable};
 use paramill::schema::{Between, Input, Quantity};
 
 use super::*;
@@ -23,14 +23,15 @@ fn inputs() -> Vec<Input> {
     vec![input("valve", "1"), input("temperature", "K")]
 }
 
-fn read(table: &str, archive: &str, origin: Option<&str>) -> Result<Signals, String> {
+fn read(text: &str, archive: &str, origin: Option<&str>) -> Result<InputSamples, String> {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("future.csv");
-    fs::write(&path, table).unwrap();
+    fs::write(&path, text).unwrap();
     let archive: Settings = toml::from_str(archive).unwrap();
-    let known = Known { inputs: &inputs(), time_unit: "h", archive: Some(&archive), origin };
+    let inputs = inputs();
+    let table = InputTable { inputs: &inputs, time_unit: "h", archive: Some(&archive), origin };
     let shown = |problems: Vec<Problem>| problems.iter().map(|it| format!("{it}\n")).collect::<String>();
-    known.read(&path).map_err(|problems| shown(problems).replace(&format!("{}/", root.path().display()), ""))
+    table.read(&path).map_err(|problems| shown(problems).replace(&format!("{}/", root.path().display()), ""))
 }
 
 fn refused(table: &str, origin: Option<&str>, parts: &[&str]) {
@@ -70,7 +71,7 @@ fn time_stamps_count_from_an_origin() {
     assert_eq!(signals.times[0], 1_709_296_200.0 / 3600.0);
     let error = read(stamps, &since_1970, Some("2024-03-01T12:00:00Z")).unwrap_err();
     assert!(
-        error.contains("--origin: found \"2024-03-01T12:00:00Z\"; expected none: the dataset counts from"),
+        error.contains("origin: found \"2024-03-01T12:00:00Z\"; expected none: the dataset counts from"),
         "{error}"
     );
 }
@@ -113,7 +114,7 @@ fn what_is_wrong_with_a_table_is_told_with_its_place() {
         ],
     );
     refused("time;valve [%];T in\n2;5;1\n1;5;1\n", None, &["found the time 1 after 2; expected times that increase"]);
-    refused("time;valve [%];T in\n1;5;1\n", Some("soon"), &["--origin: found \"soon\"; expected a finite number"]);
+    refused("time;valve [%];T in\n1;5;1\n", Some("soon"), &["origin: found \"soon\"; expected a finite number"]);
     refused("time;valve [%];T in\n1;;1\n", None, &["column 2 `valve [%]`: found no value; "]);
     refused("time;valve [%];T in\n", None, &["found a header without rows"]);
 }

@@ -107,7 +107,7 @@ fn elapsed_times_are_hours_minutes_and_seconds() {
     let log = (0..12).fold("Time,level\n".to_owned(), |log, t| log + &format!("{}:30:00,{}\n", 20 + t, t * t % 7));
     let guess = {
         let archive = Archive::new().with("log.csv", log);
-        import::guess(&archive.root.path().join("archive/log.csv")).unwrap()
+        import::draft(&archive.root.path().join("archive/log.csv")).unwrap()
     };
     assert!(
         guess.contains("time_unit = \"h\"    # elapsed times are converted") && !guess.contains("time_zone"),

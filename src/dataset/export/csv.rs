@@ -1,29 +1,32 @@
-//! CSV: one row a sample (and point of the grid, where there is one). Numbers are the shortest that read back as the same double; an unknown
-//! parameter and a missing cell are empty.
+//! CSV: one row per sample (and grid point). Numbers are the shortest that read back as the same double; unknown parameters and missing
+//! cells are empty.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use super::split_writer::SplitWriter;
+use super::format::{ExportFormat, SplitWriter};
 use crate::dataset::error::Error;
 use crate::dataset::layout::{ENVIRONMENT, TIME, TRAJECTORY};
 use crate::dataset::manifest::Manifest;
-use crate::schema::Trajectory;
+use crate::dataset::reader::Dataset;
+use crate::schema::{Split, Trajectory};
 
-pub(crate) struct CsvFile<'a> {
+/// `csv`.
+pub(crate) const FORMAT: ExportFormat = ExportFormat { name: "csv", extension: "csv", is_hdf5: false, create };
+
+struct CsvFile<'a> {
     path: PathBuf,
     manifest: &'a Manifest,
     writer: csv::Writer<BufWriter<File>>,
 }
 
-impl<'a> CsvFile<'a> {
-    pub fn create(path: PathBuf, manifest: &'a Manifest) -> Result<Self, Error> {
-        let file = File::create(&path).map_err(Error::io(&path))?;
-        let mut writer = csv::Writer::from_writer(BufWriter::new(file));
-        writer.write_record(header(manifest)).map_err(|error| Error::io(&path)(error.into()))?;
-        Ok(CsvFile { path, manifest, writer })
-    }
+fn create<'a>(path: PathBuf, dataset: &'a Dataset, _: Split) -> Result<Box<dyn SplitWriter + 'a>, Error> {
+    let manifest = dataset.manifest();
+    let file = File::create(&path).map_err(Error::io(&path))?;
+    let mut writer = csv::Writer::from_writer(BufWriter::new(file));
+    writer.write_record(header(manifest)).map_err(|error| Error::io(&path)(error.into()))?;
+    Ok(Box::new(CsvFile { path, manifest, writer }))
 }
 
 impl SplitWriter for CsvFile<'_> {

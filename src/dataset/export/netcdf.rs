@@ -1,36 +1,37 @@
-//! HDF5 in the data model of netCDF-4, which netCDF4 and xarray open: the variables of the dataset's own HDF5 copy, in one file a split however
-//! large it is, and without what The Well adds (a state without space has no axis for its one point).
+//! netCDF-4 (HDF5), for netCDF4 and xarray: the variables of the dataset's HDF5 copy in one file per split, without the groups and the one-point
+//! axis of The Well's layout.
 
 use std::path::PathBuf;
 
 use hdf5_metno::plist::file_create::LinkCreationOrder;
 use hdf5_metno::{File, FileBuilder};
 
-use super::split_writer::SplitWriter;
+use super::format::{ExportFormat, SplitWriter};
 use crate::dataset::error::Error;
 use crate::dataset::hdf5_store::write::SplitVariables;
 use crate::dataset::reader::Dataset;
 use crate::schema::{Split, Trajectory};
 
-pub(crate) struct NetCdfFile {
+/// `netcdf`.
+pub(crate) const FORMAT: ExportFormat = ExportFormat { name: "netcdf", extension: "nc", is_hdf5: true, create };
+
+struct NetCdfFile {
     path: PathBuf,
     file: File,
     variables: SplitVariables,
 }
 
-impl NetCdfFile {
-    pub fn create(path: PathBuf, dataset: &Dataset, split: Split) -> Result<Self, Error> {
-        let (index, times) = (dataset.index(split)?, dataset.shared_times(split)?);
-        // Nobody else knows the file yet, and a child of the process would keep the lock for as long as it lives; netCDF-4 asks for links in
-        // the order of their creation.
-        let file = FileBuilder::new()
-            .with_fapl(|plist| plist.file_locking(false))
-            .with_fcpl(|plist| plist.link_creation_order(LinkCreationOrder::Indexed).obj_track_times(false))
-            .create(&path)
-            .map_err(Error::unwritten(&path))?;
-        let variables = SplitVariables::lay_out(&file, dataset.manifest(), split, &index, times.as_deref(), false);
-        Ok(NetCdfFile { variables: variables.map_err(Error::unwritten(&path))?, path, file })
-    }
+fn create<'a>(path: PathBuf, dataset: &'a Dataset, split: Split) -> Result<Box<dyn SplitWriter + 'a>, Error> {
+    let (index, times) = (dataset.index(split)?, dataset.shared_times(split)?);
+    // No other process uses the file yet, and a child process would inherit the lock; netCDF-4 asks for links in
+    // the order of their creation.
+    let file = FileBuilder::new()
+        .with_fapl(|plist| plist.file_locking(false))
+        .with_fcpl(|plist| plist.link_creation_order(LinkCreationOrder::Indexed).obj_track_times(false))
+        .create(&path)
+        .map_err(Error::unwritten(&path))?;
+    let variables = SplitVariables::lay_out(&file, dataset.manifest(), split, &index, times.as_deref(), false);
+    Ok(Box::new(NetCdfFile { variables: variables.map_err(Error::unwritten(&path))?, path, file }))
 }
 
 impl SplitWriter for NetCdfFile {

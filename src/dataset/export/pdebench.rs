@@ -19,20 +19,24 @@ use hdf5_metno::types::VarLenUnicode;
 use hdf5_metno::{File, FileBuilder, Location};
 use ndarray::{Array1, Array2};
 
-use super::split_writer::SplitWriter;
+use super::format::{ExportFormat, SplitWriter};
 use crate::dataset::error::Error;
 use crate::dataset::hdf5_store::attributes::{builder, string, text};
 use crate::dataset::hdf5_store::write::{chunk, write_rows};
+use crate::dataset::index::IndexEntry;
 use crate::dataset::layout::{ENVIRONMENT, TRAJECTORY};
 use crate::dataset::manifest::Manifest;
-use crate::dataset::reader::{Dataset, IndexEntry};
+use crate::dataset::reader::Dataset;
 use crate::schema::{Quantity, Split, StateShape, Trajectory};
 
 const AXES: [&str; 3] = ["x", "y", "z"];
 /// As in the dataset's own HDF5 copy.
 const DEFLATE: u8 = 4;
 
-pub(crate) struct PdeBenchFile {
+/// `pdebench`.
+pub(crate) const FORMAT: ExportFormat = ExportFormat { name: "pdebench", extension: "hdf5", is_hdf5: true, create };
+
+struct PdeBenchFile {
     path: PathBuf,
     file: File,
     tensor: hdf5_metno::Dataset,
@@ -41,28 +45,26 @@ pub(crate) struct PdeBenchFile {
     done: usize,
 }
 
-impl PdeBenchFile {
-    pub fn create(path: PathBuf, dataset: &Dataset, split: Split) -> Result<Self, Error> {
-        if let Some(input) = dataset.manifest().inputs.first() {
-            let found = format!("the input `{}`", input.quantity.name);
-            let expected = "no inputs, for which the layout has no place; export them as netcdf or csv";
-            return Err(Error::invalid(dataset.directory(), found, expected));
-        }
-        let index = dataset.index(split)?;
-        let Some(times) = dataset.shared_times(split)? else {
-            let found = format!("trajectories of split `{split}` with times of their own");
-            let expected = "one time axis, which is all that the layout has; export them as netcdf or csv";
-            return Err(Error::invalid(dataset.directory(), found, expected));
-        };
-        // Nobody else knows the file yet, and a child of the process would keep the lock for as long as it lives.
-        let file = FileBuilder::new()
-            .with_fapl(|plist| plist.file_locking(false))
-            .with_fcpl(|plist| plist.obj_track_times(false))
-            .create(&path);
-        let file = file.map_err(Error::unwritten(&path))?;
-        let tensor = lay_out(&file, dataset.manifest(), &index, times).map_err(Error::unwritten(&path))?;
-        Ok(PdeBenchFile { path, file, tensor, state: dataset.manifest().state_shape(), done: 0 })
+fn create<'a>(path: PathBuf, dataset: &'a Dataset, split: Split) -> Result<Box<dyn SplitWriter + 'a>, Error> {
+    if let Some(input) = dataset.manifest().inputs.first() {
+        let found = format!("the input `{}`", input.quantity.name);
+        let expected = "no inputs, for which the layout has no place; export them as netcdf or csv";
+        return Err(Error::invalid(dataset.directory(), found, expected));
     }
+    let index = dataset.index(split)?;
+    let Some(times) = dataset.shared_times(split)? else {
+        let found = format!("trajectories of split `{split}` with times of their own");
+        let expected = "one time axis, which is all that the layout has; export them as netcdf or csv";
+        return Err(Error::invalid(dataset.directory(), found, expected));
+    };
+    // No other process uses the file yet, and a child process would inherit the lock.
+    let file = FileBuilder::new()
+        .with_fapl(|plist| plist.file_locking(false))
+        .with_fcpl(|plist| plist.obj_track_times(false))
+        .create(&path);
+    let file = file.map_err(Error::unwritten(&path))?;
+    let tensor = lay_out(&file, dataset.manifest(), &index, times).map_err(Error::unwritten(&path))?;
+    Ok(Box::new(PdeBenchFile { path, file, tensor, state: dataset.manifest().state_shape(), done: 0 }))
 }
 
 impl SplitWriter for PdeBenchFile {

@@ -15,7 +15,7 @@
 //! the variables; without a grid a channel is then `[B, T, 1]`, on the one point of the axis `point`. If not, `sample` is a
 //! dimension scale `[T]` (int64), `time` is `[B, T]` (NaN after the end), and `sample_count` is `[B]` (int64).
 
-pub(crate) mod reach;
+pub(crate) mod external;
 pub(crate) mod texts;
 pub(crate) mod attributes;
 pub(crate) mod the_well;

@@ -1,4 +1,4 @@
-//! Reads a split from its HDF5 file: the index at once, the samples by hyperslabs.
+//! Reads a split from its HDF5 file: the index when opened, the samples by hyperslabs.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5_metno::{Dataset, File, Hyperslab, SliceOrIndex};
 use ndarray::IxDyn;
 
-use super::reach::reach_problems;
+use super::external::external_problems;
 use super::texts::Texts;
 use super::write::stored_length;
 use crate::dataset::error::Error;
+use crate::dataset::index::IndexEntry;
 use crate::dataset::layout::{ENVIRONMENT_ID, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
 use crate::dataset::manifest::Manifest;
-use crate::dataset::reader::IndexEntry;
 use crate::schema::{Split, StateShape, Trajectory};
 
-/// An open HDF5 file (one shard) of a split, whose structure has been checked against the manifest.
+/// An open HDF5 file (one shard) of a split, checked against the manifest.
 pub(crate) struct OpenSplit {
     path: PathBuf,
     /// The trajectories without their samples, in stored order.
@@ -32,7 +32,7 @@ pub(crate) struct OpenSplit {
     longest: usize,
 }
 
-/// Bytes that a stored byte can stand for at most: deflate's limit is 1032.
+/// Greatest compression ratio accepted: deflate's limit is 1032.
 const GREATEST_DEFLATION: u64 = 1040;
 
 enum Time {
@@ -43,15 +43,15 @@ enum Time {
 }
 
 impl OpenSplit {
-    /// Opens the file at `path` and reads its index. The manifest states the shape of a split that is one file; of several
-    /// shards each must agree in itself, and all together with the manifest, which `index_problems` checks.
+    /// Opens the file at `path` and reads its index. The shape of a single file is that of the manifest; several shards must
+    /// each be consistent, and `index_problems` checks them together against the manifest.
     ///
     /// # Errors
-    /// If the file refers to another file, or is not of the shape that the manifest states (every difference).
+    /// If the file refers to another file, or does not match the manifest (every difference).
     pub(crate) fn open(path: &Path, manifest: &Manifest, split: Split) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::hdf5(path))?;
         let variables = Variables { path, file: &file };
-        Error::problems(path, reach_problems(path, &file)?)?;
+        Error::problems(path, external_problems(path, &file)?)?;
 
         let summary = manifest.splits.get(&split).cloned().unwrap_or_default();
         let (rows, longest) = match manifest.shards(split) {
@@ -65,32 +65,32 @@ impl OpenSplit {
         let float = TypeDescriptor::Float(FloatSize::U8);
         let integer = TypeDescriptor::Integer(IntSize::U8);
         let mut problems = Vec::new();
-        variables.check(TRAJECTORY, &integer, &[rows], &mut problems);
+        variables.check_variable(TRAJECTORY, &integer, &[rows], &mut problems);
         for id in [ENVIRONMENT_ID, TRAJECTORY_ID] {
-            variables.check(id, &TypeDescriptor::VarLenUnicode, &[rows], &mut problems);
+            variables.check_variable(id, &TypeDescriptor::VarLenUnicode, &[rows], &mut problems);
         }
         for parameter in &manifest.parameters {
-            variables.check(&parameter.name, &float, &[rows], &mut problems);
+            variables.check_variable(&parameter.name, &float, &[rows], &mut problems);
         }
         let state = manifest.state_shape();
         let own_times = file.link_exists(SAMPLE);
         let space = if state.space.is_empty() && !own_times { vec![1] } else { state.space.clone() };
         let shape: Vec<usize> = [rows, longest].into_iter().chain(space.iter().copied()).collect();
         for channel in &manifest.channels {
-            variables.check(&channel.name, &float, &shape, &mut problems);
+            variables.check_variable(&channel.name, &float, &shape, &mut problems);
         }
         for input in &manifest.inputs {
-            variables.check(&input.quantity.name, &float, &[rows, longest], &mut problems);
+            variables.check_variable(&input.quantity.name, &float, &[rows, longest], &mut problems);
         }
         for axis in manifest.grid.iter().flat_map(|grid| &grid.axes) {
-            variables.check(&axis.name, &float, &[axis.count], &mut problems);
+            variables.check_variable(&axis.name, &float, &[axis.count], &mut problems);
         }
         if own_times {
-            variables.check(SAMPLE, &integer, &[longest], &mut problems);
-            variables.check(TIME, &float, &[rows, longest], &mut problems);
-            variables.check(SAMPLE_COUNT, &integer, &[rows], &mut problems);
+            variables.check_variable(SAMPLE, &integer, &[longest], &mut problems);
+            variables.check_variable(TIME, &float, &[rows, longest], &mut problems);
+            variables.check_variable(SAMPLE_COUNT, &integer, &[rows], &mut problems);
         } else {
-            variables.check(TIME, &float, &[longest], &mut problems);
+            variables.check_variable(TIME, &float, &[longest], &mut problems);
         }
         Error::problems(path, problems)?;
 
@@ -109,7 +109,7 @@ impl OpenSplit {
         Ok(OpenSplit { path: path.to_owned(), index, time, channels, inputs, state, space, longest })
     }
 
-    /// The times of every trajectory, where the file has them once.
+    /// The common times of all trajectories, if the file has them.
     pub(crate) fn shared_times(&self) -> Option<&[f64]> {
         match &self.time {
             Time::Shared(times) => Some(times),
@@ -117,7 +117,7 @@ impl OpenSplit {
         }
     }
 
-    /// The trajectories of these rows, as they stand in the file; the rows are within the index.
+    /// Reads the trajectories of these rows, which must be within the index.
     pub(crate) fn read(&self, rows: Range<usize>) -> Result<Vec<Trajectory>, Error> {
         let entries = &self.index[rows.clone()];
         let longest = stored_length(entries.iter().map(|entry| entry.samples).max().unwrap_or(0));
@@ -169,7 +169,7 @@ impl OpenSplit {
         Ok(values.into_raw_vec_and_offset().0)
     }
 
-    /// What stands after the ends of the trajectories of these rows where only NaN should; a sentence each.
+    /// Reports values other than NaN after the ends of these rows' trajectories, a sentence each.
     pub(crate) fn padding_problems(&self, rows: Range<usize>) -> Result<Vec<String>, Error> {
         let mut variables: Vec<(&Dataset, usize, Vec<f64>)> = Vec::new();
         for variable in &self.channels {
@@ -212,7 +212,7 @@ impl Variables<'_> {
         self.file.dataset(name).map_err(Error::hdf5(self.path))
     }
 
-    /// Length of the first dimension of a variable, if there is such a one.
+    /// Length of the first dimension of a variable, if it exists.
     fn length(&self, name: &str) -> Option<usize> {
         if !self.file.link_exists(name) {
             return None;
@@ -220,7 +220,7 @@ impl Variables<'_> {
         self.file.dataset(name).and_then(|variable| variable.get_shape()).ok()?.first().copied()
     }
 
-    fn check(&self, name: &str, kind: &TypeDescriptor, shape: &[usize], problems: &mut Vec<String>) {
+    fn check_variable(&self, name: &str, kind: &TypeDescriptor, shape: &[usize], problems: &mut Vec<String>) {
         if !self.file.link_exists(name) {
             problems.push(format!("variable `{name}` is missing; expected it as the manifest states"));
             return;

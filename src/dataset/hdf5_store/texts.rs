@@ -1,4 +1,4 @@
-//! Texts of variable length, read without libhdf5: it reserves whatever length an element claims, and walks a damaged heap without end.
+//! Reads variable-length texts without libhdf5, which allocates whatever length an element claims and loops forever on a damaged heap.
 //!
 //! ```text
 //! element    length u32, address of its heap u64 (0: no text), index u32
@@ -25,7 +25,7 @@ use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5t::{H5T_cdata_t, H5T_class_t, H5T_pers_t, H5Tclose, H5Tcreate, H5Tregister, H5Tunregister};
 use hdf5_metno_sys::h5z::{H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32, H5Z_FILTER_SHUFFLE, H5Z_filter_t};
 
-use super::reach::filters;
+use super::external::filters;
 
 const SIGNATURE: &[u8] = b"GCOL\x01\0\0\0";
 /// Bytes before the first object of a heap, and of an object's header.
@@ -34,9 +34,9 @@ const HEADER: usize = 16;
 const ELEMENT: usize = 16;
 /// Bytes of a checksum.
 const CHECKSUM: usize = 4;
-/// Bytes of a chunk, or of a heap, at most.
+/// Most bytes of a chunk or heap.
 const LARGEST: u64 = 1 << 26;
-/// Bytes of a text at most.
+/// Most bytes of a text.
 const LONGEST: usize = 1 << 24;
 
 /// Why texts cannot be read.
@@ -50,26 +50,26 @@ pub(crate) struct Texts {
     heap: Option<Heap>,
 }
 
-/// Where the elements stand.
+/// Where the elements are stored.
 enum Elements {
-    /// One after the other, from this place of the file on; nowhere if none was ever written.
+    /// Contiguously from this address; `None` if none was ever written.
     Contiguous(Option<u64>),
     Chunked {
         /// Elements of a chunk.
         length: usize,
         chunks: BTreeMap<usize, Chunk>,
-        /// In the order in which they were applied.
+        /// In the order of writing.
         filters: Vec<H5Z_filter_t>,
         decoded: Option<(usize, Vec<u8>)>,
     },
-    /// Here, those of an attribute.
+    /// In memory: those of an attribute.
     Read(Vec<u8>),
 }
 
 struct Chunk {
     address: u64,
     size: u64,
-    /// A bit for each filter that was not applied.
+    /// One bit per filter that was not applied.
     skipped: u32,
 }
 
@@ -79,7 +79,7 @@ struct Heap {
     objects: HashMap<u32, Range<usize>>,
 }
 
-/// Some texts, each of which may stand in several places.
+/// Texts without repetition, and which element has which.
 pub(crate) struct SomeTexts {
     pub texts: Vec<String>,
     /// The text of each element; `None` where there is none.
@@ -87,11 +87,11 @@ pub(crate) struct SomeTexts {
 }
 
 impl Texts {
-    /// Of a variable of variable-length texts in the file at `path`.
+    /// The texts of a variable in the file at `path`.
     ///
     /// # Errors
-    /// If they are laid out in a way that is not read here.
-    pub fn new(path: &Path, variable: &Dataset) -> Result<Self, Failure> {
+    /// If their storage layout is not supported.
+    pub(crate) fn new(path: &Path, variable: &Dataset) -> Result<Self, Failure> {
         let unreadable = |error: hdf5_metno::Error| error.to_string();
         let (file, bytes) = opened(path, &variable.file().map_err(unreadable)?)?;
         let elements = match (variable.layout(), variable.chunk().as_deref()) {
@@ -119,20 +119,20 @@ impl Texts {
         Ok(Texts { file, bytes, elements, heap: None })
     }
 
-    /// Of an attribute of variable-length texts, of an object of `of`, the file at `path`.
+    /// The texts of an attribute of an object in `of`, the file at `path`.
     ///
     /// # Errors
-    /// If they are laid out in a way that is not read here.
-    pub fn of_attribute(path: &Path, of: &hdf5_metno::File, attribute: &Attribute) -> Result<Self, Failure> {
+    /// If their storage layout is not supported.
+    pub(crate) fn of_attribute(path: &Path, of: &hdf5_metno::File, attribute: &Attribute) -> Result<Self, Failure> {
         let (file, bytes) = opened(path, of)?;
         Ok(Texts { file, bytes, elements: Elements::Read(elements_of(attribute)?), heap: None })
     }
 
-    /// The texts of these elements.
+    /// Reads the texts of these elements.
     ///
     /// # Errors
     /// If the file is damaged.
-    pub fn read(&mut self, range: Range<usize>) -> Result<SomeTexts, Failure> {
+    pub(crate) fn read(&mut self, range: Range<usize>) -> Result<SomeTexts, Failure> {
         let mut found: HashMap<[u8; ELEMENT], Option<usize>> = HashMap::new();
         let mut read = SomeTexts { texts: Vec::new(), places: Vec::with_capacity(range.len()) };
         for element in self.elements(range)? {
@@ -201,13 +201,13 @@ impl Texts {
         let object = heap.and_then(|heap| heap.bytes.get(heap.objects.get(&index)?.clone()));
         let object = object.filter(|object| object.len() == length as usize);
         let text = object.ok_or_else(|| format!("a text that its heap at byte {address} does not hold"))?;
-        // A text ends where a zero byte stands.
+        // A text ends at its first zero byte.
         let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
         str::from_utf8(text).map(|text| Some(text.to_owned())).map_err(|_| "bytes that are not UTF-8".to_owned())
     }
 }
 
-/// The file, and how many bytes it has, if addresses in it are as they are read here.
+/// The file and its size; refuses files with a user block or short addresses.
 fn opened(path: &Path, file: &hdf5_metno::File) -> Result<(File, u64), Failure> {
     let properties = file.fcpl().map_err(|error| error.to_string())?;
     let eight = SizeofInfo { sizeof_addr: Sizeof::Bytes8, sizeof_size: Sizeof::Bytes8 };
@@ -219,7 +219,7 @@ fn opened(path: &Path, file: &hdf5_metno::File) -> Result<(File, u64), Failure> 
     Ok((file, bytes))
 }
 
-/// The elements of an attribute as they are stored. libhdf5 hands them over only converted: by a conversion to bytes that leaves them as they are.
+/// The stored elements of an attribute. libhdf5 returns only converted values, so a conversion to bytes that changes nothing is registered.
 fn elements_of(attribute: &Attribute) -> Result<Vec<u8>, Failure> {
     let count = attribute.size();
     if (count as u64).saturating_mul(ELEMENT as u64) > LARGEST {
@@ -284,7 +284,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Bytes of a file that claims to have them.
+/// Reads `size` bytes at `address`, if the file has them.
 fn piece(file: &File, of_file: u64, address: u64, size: u64) -> Result<Vec<u8>, Failure> {
     let inside = address.checked_add(size).is_some_and(|end| end <= of_file);
     if !inside || size > LARGEST {
@@ -295,7 +295,7 @@ fn piece(file: &File, of_file: u64, address: u64, size: u64) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-/// The `length` bytes that filters made `bytes` of.
+/// Undoes the filters of a chunk of `length` bytes.
 fn unfiltered(bytes: Vec<u8>, filters: &[H5Z_filter_t], skipped: u32, length: usize) -> Result<Vec<u8>, Failure> {
     let applied = (0..).zip(filters).filter(|(position, _)| skipped.checked_shr(*position).unwrap_or(0) & 1 == 0);
     let applied: Vec<H5Z_filter_t> = applied.map(|(_, &filter)| filter).collect();
@@ -311,7 +311,7 @@ fn unfiltered(bytes: Vec<u8>, filters: &[H5Z_filter_t], skipped: u32, length: us
             read.map(|_| inflated).map_err(|error: io::Error| error.to_string())
         }
         H5Z_FILTER_SHUFFLE => {
-            // First bytes of all elements, then second bytes, ..; what is no whole element stands behind them.
+            // First bytes of all elements, then second bytes, ..; an incomplete element follows unchanged.
             let count = bytes.len() / ELEMENT;
             let mut elements = bytes.clone();
             for (i, element) in elements[..count * ELEMENT].chunks_exact_mut(ELEMENT).enumerate() {

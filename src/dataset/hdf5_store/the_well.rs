@@ -1,16 +1,15 @@
-//! The groups that make a file one of The Well's, beside the variables in the root group: every variable in them is a hard link to one
-//! there, so nothing is stored twice.
+//! The groups of The Well's layout. Their variables are hard links to those in the root group, so nothing is stored twice.
 //!
-//! | group | what it holds |
+//! | group | content |
 //! |---|---|
 //! | `dimensions` | `time` and the axes in space |
 //! | `t0_fields` | the channels `[B, T, n_1, .., n_k]` |
-//! | `t1_fields`, `t2_fields` | nothing: a dataset has no vector or tensor fields |
+//! | `t1_fields`, `t2_fields` | empty: a dataset has no vector or tensor fields |
 //! | `scalars` | the parameters `[B]`, and the inputs `[B, T]`, which vary in time |
 //! | `boundary_conditions` | a mask of both ends of each axis; all axes are periodic |
 //!
-//! The layout knows one time axis and at least one axis in space: files whose trajectories have times of their own have no such groups, and
-//! a state without space stands on the one point of an axis named [`POINT`].
+//! The layout requires one time axis and at least one axis in space: files whose trajectories have different times have no such groups,
+//! and a state without space has a one-point axis named [`POINT`].
 //!
 //! Source: R. Ohana et al., The Well, NeurIPS 2024 (datasets and benchmarks), and what its loader, `the_well` 1.2, reads. The Well's own files
 //! hold single precision; its loader takes double as well.
@@ -23,10 +22,6 @@ use super::attributes::{builder, string, text};
 use crate::dataset::layout::{POINT, TIME};
 use crate::dataset::manifest::Manifest;
 
-/// The groups.
-pub(crate) const GROUPS: [&str; 6] =
-    ["dimensions", "t0_fields", "t1_fields", "t2_fields", "scalars", "boundary_conditions"];
-
 /// Adds the groups to a file that has its variables, of `trajectories` rows at common times.
 pub(crate) fn add(file: &File, manifest: &Manifest, trajectories: usize) -> Result<()> {
     let axes: Vec<&str> = match &manifest.grid {
@@ -37,7 +32,7 @@ pub(crate) fn add(file: &File, manifest: &Manifest, trajectories: usize) -> Resu
     text(file, "grid_type", "cartesian")?;
     number(file, "n_spatial_dims", axes.len())?;
     number(file, "n_trajectories", trajectories)?;
-    // Parameters that are one number for the whole file; ours differ from row to row.
+    // Parameters that are constant in the file; ours differ from row to row.
     texts(file, "simulation_parameters", &[])?;
 
     let dimensions = group(file, "dimensions")?;
@@ -80,12 +75,12 @@ pub(crate) fn add(file: &File, manifest: &Manifest, trajectories: usize) -> Resu
     Ok(())
 }
 
-/// A group without the time at which it was made: the bytes of a file depend on what it holds alone.
+/// Creates a group without a creation time, so that bytes depend on contents alone.
 fn group(file: &File, name: &str) -> Result<Group> {
     file.create_group_builder().with_gcpl(|plist| plist.obj_track_times(false)).create(name)
 }
 
-/// Makes the variable `name` of the root group one of `group` too.
+/// Links the variable `name` of the root group into `group`.
 fn link(file: &File, group: &str, name: &str) -> Result<Dataset> {
     file.link_hard(&format!("/{name}"), &format!("{group}/{name}"))?;
     file.dataset(name)

@@ -1,6 +1,6 @@
-//! Writes a split as an HDF5 file image in memory; and, for exports, lays its variables out in any file.
+//! Writes a split as an HDF5 file image in memory; exports lay out the same variables in a file.
 //!
-//! The image is written to disk by `std::fs`: a full disk is then an error, where libhdf5 would abort the process.
+//! The image is written to disk by `std::fs`, so a full disk is an error; libhdf5 would abort the process.
 
 use std::ffi::{CString, c_char, c_int};
 use std::ops::Range;
@@ -16,25 +16,25 @@ use ndarray::{Array1, Array2, ArrayD, ArrayView1};
 
 use super::attributes::{FORMAT_ATTRIBUTE, builder, string, text};
 use super::the_well;
+use crate::dataset::index::IndexEntry;
 use crate::dataset::layout::{ENVIRONMENT_ID, POINT, SAMPLE, SAMPLE_COUNT, TIME, TRAJECTORY, TRAJECTORY_ID};
 use crate::dataset::manifest::Manifest;
-use crate::dataset::reader::IndexEntry;
 use crate::schema::{FormatVersion, Input, Quantity, Split, StateShape, Trajectory};
 
-/// Values of a chunk of a `[B, T]` variable, at most (128 KiB).
+/// Most values of a chunk of a `[B, T]` variable (128 KiB).
 const CHUNK_VALUES: usize = 1 << 14;
-/// Values written at a time, at most but for one chunk of samples (16 MiB).
+/// Most values written at a time (16 MiB), but at least one chunk of samples.
 const WRITTEN_VALUES: usize = 1 << 21;
-/// Deflate level: beyond it, noisy doubles only cost time.
+/// Deflate level; higher ones take longer and do not compress noisy doubles further.
 const DEFLATE: u8 = 4;
 
-// The high-level library is linked by hdf5-metno-sys (feature `hl`), which declares nothing of it.
+// The high-level library is linked by hdf5-metno-sys (feature `hl`), which does not declare these functions.
 unsafe extern "C" {
     fn H5DSset_scale(dataset: hid_t, name: *const c_char) -> c_int;
     fn H5DSattach_scale(dataset: hid_t, scale: hid_t, dimension: u32) -> c_int;
 }
 
-/// libhdf5 takes two open in-memory files of one name for the same file.
+/// Numbers images: libhdf5 takes two open in-memory files of the same name for one file.
 static IMAGES: AtomicU64 = AtomicU64::new(0);
 
 /// The bytes of the HDF5 file that holds `rows`, the trajectories of `split` in key order (at least one).
@@ -49,9 +49,9 @@ pub(crate) fn image(manifest: &Manifest, split: Split, rows: &[Trajectory]) -> R
     bytes_of(&file)
 }
 
-/// Writes the file at `path` that [`image`] would be of the `row` alone, which need not stand in memory a second time.
+/// Writes the file of the one trajectory `row` to `path`, the same as its [`image`], without a second copy in memory.
 pub(crate) fn write_long(path: &Path, manifest: &Manifest, split: Split, row: &Trajectory) -> Result<()> {
-    // Nobody else knows the file yet, and a child of the process would keep the lock for as long as it lives.
+    // No other process uses the file yet, and a child process would inherit the lock.
     let file = FileBuilder::new()
         .with_fapl(|plist| plist.file_locking(false))
         .with_fcpl(|plist| plist.link_creation_order(LinkCreationOrder::Indexed).obj_track_times(false))
@@ -60,12 +60,12 @@ pub(crate) fn write_long(path: &Path, manifest: &Manifest, split: Split, row: &T
     file.flush()
 }
 
-/// Writes all that the file of `rows` holds.
+/// Writes the whole content of the file of `rows`.
 fn fill(file: &File, manifest: &Manifest, split: Split, rows: &[Trajectory]) -> Result<()> {
     text(file, FORMAT_ATTRIBUTE, &FormatVersion::DATASET.to_string())?;
     let first = rows.first().map_or(&[][..], |row| &row.times);
     let shared = rows.iter().all(|row| same_bits(&row.times, first)).then_some(first).filter(|first| !first.is_empty());
-    let index: Vec<IndexEntry> = rows.iter().map(IndexEntry::of).collect();
+    let index: Vec<IndexEntry> = rows.iter().map(IndexEntry::new).collect();
     SplitVariables::lay_out(file, manifest, split, &index, shared, true)?.append(rows)?;
     if shared.is_some() {
         the_well::add(file, manifest, rows.len())?;
@@ -73,22 +73,22 @@ fn fill(file: &File, manifest: &Manifest, split: Split, rows: &[Trajectory]) -> 
     Ok(())
 }
 
-/// The variables of a split in a file: laid out at once, filled row after row.
+/// The variables of a split in a file: created at once, filled row by row.
 pub(crate) struct SplitVariables {
-    /// `[B, T]`, where trajectories have times of their own.
+    /// `[B, T]`, if trajectories have different times.
     times: Option<Dataset>,
     channels: Vec<Dataset>,
     /// `[B, T]` each.
     inputs: Vec<Dataset>,
     state: StateShape,
     longest: usize,
-    /// Rows that are filled.
+    /// Number of filled rows.
     filled: usize,
 }
 
 impl SplitVariables {
-    /// Makes all variables of the split whose trajectories are those of `index`, with the `shared` times if they have the same. A state without
-    /// space stands on the one point of an axis if `on_point`.
+    /// Creates all variables for the trajectories of `index`, with the common times `shared` if they have any. `on_point` adds a one-point axis
+    /// to a state without space.
     pub(crate) fn lay_out(
         file: &File,
         manifest: &Manifest,
@@ -166,7 +166,7 @@ impl SplitVariables {
         Ok(SplitVariables { times, channels, inputs, state, longest, filled: 0 })
     }
 
-    /// Fills the rows behind those that are filled.
+    /// Fills the next rows.
     pub(crate) fn append(&mut self, rows: &[Trajectory]) -> Result<()> {
         let place = self.filled..self.filled + rows.len();
         if let Some(variable) = &self.times {
@@ -191,7 +191,7 @@ impl SplitVariables {
         Ok(())
     }
 
-    /// Writes these rows of a variable, whole chunks of some samples at a time, of which `values` gives all values.
+    /// Writes these rows of a variable in whole chunks; `values` gives the values of a range of samples.
     fn write(&self, variable: &Dataset, rows: &Range<usize>, values: impl Fn(Range<usize>) -> Vec<f64>) -> Result<()> {
         let shape = variable.shape();
         let of_sample = rows.len() * shape[2..].iter().product::<usize>();
@@ -205,7 +205,7 @@ impl SplitVariables {
     }
 }
 
-/// Samples that a variable has room for where the longest trajectory has `longest`: no axis is empty.
+/// Length of the sample axis if the longest trajectory has `longest` samples: at least one.
 pub(crate) fn stored_length(longest: usize) -> usize {
     longest.max(1)
 }
@@ -240,7 +240,7 @@ fn same_bits(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }
 
-/// `[B, samples, n_1, .., n_k]`: channel `c`, and NaN (of one bit pattern) where a cell is missing and after the end of a trajectory.
+/// Channel `c` as `[B, samples, n_1, .., n_k]`, NaN (one bit pattern) in missing cells and after the end of a trajectory.
 fn padded_fields(rows: &[Trajectory], samples: Range<usize>, state: &StateShape, c: usize) -> Vec<f64> {
     let of_row = samples.len() * state.points();
     let mut values = vec![f64::NAN; rows.len() * of_row];
@@ -300,18 +300,18 @@ impl Scale {
         let label = CString::new(name).map_err(|error| Error::Internal(error.to_string()))?;
         // SAFETY: the dataset is open and the label is a NUL-terminated string; both outlive the call.
         let status = sync(|| unsafe { H5DSset_scale(dataset.id(), label.as_ptr()) });
-        check(status, "set a dimension scale")?;
+        require_success(status, "set a dimension scale")?;
         Ok(Scale { dataset })
     }
 
     fn attach(&self, variable: &Dataset, dimension: u32) -> Result<()> {
         // SAFETY: both datasets are open and outlive the call.
         let status = sync(|| unsafe { H5DSattach_scale(variable.id(), self.dataset.id(), dimension) });
-        check(status, "attach a dimension scale")
+        require_success(status, "attach a dimension scale")
     }
 }
 
-fn check(status: c_int, what: &str) -> Result<()> {
+fn require_success(status: c_int, what: &str) -> Result<()> {
     if status >= 0 { Ok(()) } else { Err(Error::Internal(format!("libhdf5 could not {what}"))) }
 }
 

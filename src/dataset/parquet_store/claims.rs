@@ -1,4 +1,4 @@
-//! What the pages of a Parquet file claim to hold, before any of them is decoded: a few bytes can stand for billions of values.
+//! Checks the value counts in page headers before decoding: a few bytes can claim billions of values.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::dataset::layout::TIME;
 use crate::dataset::manifest::Manifest;
 use crate::schema::Split;
 
-/// A sentence for each column whose pages claim more values than the manifest states or than the file can hold. Only the pages' headers
+/// The columns whose pages claim more values than the manifest states or than the file can hold, a sentence each. Only page headers
 /// are read.
 pub(crate) fn claim_problems(
     file: &File,

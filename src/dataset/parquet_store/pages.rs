@@ -1,4 +1,4 @@
-//! A Parquet file read at any place by any number of threads, the size that each page claims looked at before it is reserved.
+//! Reads a Parquet file from several threads; the size that a page claims is checked before it is allocated.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,37 +11,37 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
-/// Bytes that a byte can stand for at most: a block of zstd takes no less than 4 bytes for 128 KiB.
+/// Greatest compression ratio: a block of zstd takes at least 4 bytes for 128 KiB.
 pub(crate) const GREATEST_COMPRESSION: u64 = 1 << 15;
 
-/// The same of snappy: a copy of 64 bytes takes 3.
+/// Greatest ratio of snappy: a copy of 64 bytes takes 3.
 const GREATEST_OF_SNAPPY: u64 = 22;
 
-/// Bytes of a page at most; most writers end one after 1 MiB, some only with its row group.
+/// Most bytes of a page; most writers end a page after 1 MiB, some only with its row group.
 const LARGEST: u64 = 1 << 29;
 
 /// Bytes of a page's header read at a time.
 const BLOCK: usize = 1 << 9;
 
-/// Numbers of a page's header in Apache's `parquet.thrift`.
+/// Field numbers of a page's header in Apache's `parquet.thrift`.
 const UNCOMPRESSED_SIZE: i16 = 2;
 const COMPRESSED_SIZE: i16 = 3;
 
-/// A Parquet file, of which the pages are read.
+/// A Parquet file whose pages are read.
 #[derive(Clone)]
 pub(crate) struct Pages {
     file: Arc<File>,
     length: u64,
-    /// Bytes that a byte of a page can stand for at most.
+    /// Greatest compression ratio of a page.
     compression: u64,
 }
 
 impl Pages {
-    /// To read the column at this position among those of `metadata`, which are the file's.
+    /// To read the column at this index of the file with this `metadata`.
     ///
     /// # Errors
     /// If the file has no length.
-    pub fn of_column(file: Arc<File>, metadata: &ParquetMetaData, column: usize) -> io::Result<Self> {
+    pub(crate) fn for_column(file: Arc<File>, metadata: &ParquetMetaData, column: usize) -> io::Result<Self> {
         let of_snappy = |codec: Compression| matches!(codec, Compression::SNAPPY);
         let all = metadata.row_groups().iter().all(|group| of_snappy(group.column(column).compression()));
         Ok(Pages { compression: if all { GREATEST_OF_SNAPPY } else { GREATEST_COMPRESSION }, ..Pages::new(file)? })
@@ -51,12 +51,12 @@ impl Pages {
     ///
     /// # Errors
     /// If the file has no length.
-    pub fn new(file: Arc<File>) -> io::Result<Self> {
+    pub(crate) fn new(file: Arc<File>) -> io::Result<Self> {
         Ok(Pages { length: file.metadata()?.len(), file, compression: GREATEST_COMPRESSION })
     }
 
-    /// Refuses the page whose header begins with `bytes` at `offset` of the file if it cannot be of the size that it claims.
-    fn check(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+    /// Refuses a page whose header, `bytes` at `offset`, claims an impossible size.
+    fn check_page(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let [uncompressed, compressed] = sizes(bytes);
         let inside = self.length.saturating_sub(offset);
         let most = compressed.min(inside).saturating_mul(self.compression);
@@ -83,7 +83,7 @@ impl Length for Pages {
 impl ChunkReader for Pages {
     type T = Header;
 
-    /// What is read here is the header of a page: its values are read by [`Pages::get_bytes`].
+    /// Called for page headers; values are read by [`Pages::get_bytes`].
     fn get_read(&self, start: u64) -> Result<Header> {
         Ok(Header { pages: self.clone(), next: start, block: Vec::new(), at: 0, is_checked: false })
     }
@@ -115,7 +115,7 @@ impl Read for Header {
             let read = self.pages.file.read_at(&mut self.block, self.next)?;
             self.block.truncate(read);
             if !self.is_checked {
-                self.pages.check(&self.block, self.next)?;
+                self.pages.check_page(&self.block, self.next)?;
                 self.is_checked = true;
             }
             self.next += read as u64;
@@ -127,8 +127,8 @@ impl Read for Header {
     }
 }
 
-/// The greatest size of a page that its header claims, uncompressed and compressed: of the integers before all else in it, of Thrift's
-/// compact protocol. Writers put them first.
+/// The greatest uncompressed and compressed size that a page's header claims, in Thrift's compact protocol. Only the leading integer
+/// fields are read, where writers put the sizes.
 fn sizes(header: &[u8]) -> [u64; 2] {
     const INTEGER: u8 = 5;
     let mut bytes = header.iter().copied();
@@ -150,7 +150,7 @@ fn sizes(header: &[u8]) -> [u64; 2] {
     sizes
 }
 
-/// An integer of variable length, the sign in its lowest bit.
+/// A variable-length integer with its sign in the lowest bit.
 fn zigzag(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
     let mut value = 0_u64;
     for shift in (0..64).step_by(7) {

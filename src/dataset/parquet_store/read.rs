@@ -9,18 +9,18 @@ use arrow_array::types::Float64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 
-use super::caught::{caught, caught_each};
 use super::claims::claim_problems;
 use super::pages::Pages;
+use super::panics::{catch_panic, catch_panics};
 use super::schema::schema;
 use crate::dataset::error::Error;
 use crate::dataset::manifest::Manifest;
 use crate::schema::{Split, StateShape, Trajectory};
 
-/// The trajectories of the file at `path` as they stand there, `batch` at a time.
+/// Streams the trajectories of the file at `path` in stored order, `batch` at a time.
 ///
 /// # Errors
-/// If the file cannot be read or is not of the shape that the manifest states (every difference).
+/// If the file cannot be read or does not match the manifest (every difference).
 pub(crate) fn stream(
     path: &Path,
     manifest: &Manifest,
@@ -29,8 +29,8 @@ pub(crate) fn stream(
 ) -> Result<impl Iterator<Item = Result<Vec<Trajectory>, Error>> + Send + use<>, Error> {
     let name = path.to_owned();
     let damaged = move |found| Error::invalid(&name, found, "a Parquet file as it was written");
-    let batches = caught(|| open(path, manifest, split, batch)).map_err(&damaged)??;
-    Ok(caught_each(batches, damaged))
+    let batches = catch_panic(|| open(path, manifest, split, batch)).map_err(&damaged)??;
+    Ok(catch_panics(batches, damaged))
 }
 
 fn open(
@@ -163,7 +163,7 @@ fn unlike(role: &str, name: &str, samples: usize, times: usize) -> String {
     format!("{role} `{name}` has {samples} samples; expected {times}, as many as times")
 }
 
-/// The values of nested lists of exactly these lengths, one after the other, NaN for null; none if a list has another length.
+/// The values of nested lists of exactly these lengths, flattened, NaN for null; `None` if a list has another length.
 fn flat(mut array: ArrayRef, lengths: &[usize]) -> Option<Vec<f64>> {
     for length in lengths {
         let lists = array.as_list::<i32>();

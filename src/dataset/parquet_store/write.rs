@@ -21,7 +21,7 @@ use crate::dataset::layout::TIME;
 use crate::dataset::manifest::Manifest;
 use crate::schema::{FormatVersion, Split, Trajectory};
 
-/// Of Zstandard.
+/// Compression level of Zstandard.
 pub(crate) const LEVEL: i32 = 3;
 
 /// A row group is closed once it holds this many doubles (8 MiB before compression).
@@ -45,7 +45,7 @@ pub(crate) fn write(path: &Path, manifest: &Manifest, split: Split, rows: &[Traj
     Ok(())
 }
 
-/// `rows` in groups, each of which ends with the trajectory that fills it.
+/// Divides `rows` into row groups; each ends with the trajectory that fills it.
 fn row_groups(mut rows: &[Trajectory]) -> impl Iterator<Item = &[Trajectory]> {
     std::iter::from_fn(move || {
         let mut values = 0;
@@ -67,7 +67,7 @@ pub(crate) fn properties(schema: &Schema, split: Split) -> parquet::errors::Resu
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(LEVEL)?))
         .set_max_row_group_row_count(None)
         .set_key_value_metadata(Some(metadata));
-    // Channels are noise to a dictionary; times are often one grid, which a dictionary stores once.
+    // A dictionary stores common times once, but does not help channels.
     for field in schema.fields().iter().filter(|field| field.name() != TIME) {
         if matches!(field.data_type(), DataType::List(_)) {
             let mut path = vec![field.name().clone()];

@@ -22,7 +22,7 @@ use tangent::{Scratch, TangentRollout};
 use weights::{Shape, Weights};
 
 use super::batch::Batch;
-use super::{Engine, Jacobian, Tangents, With};
+use super::rollouts::{Engine, Jacobian, Tangents, Wrt};
 use crate::models::Mlp;
 use crate::solve::Tableau;
 
@@ -159,9 +159,9 @@ struct NativeTangents<'a, T> {
 }
 
 impl<T: Real + Default> Tangents for NativeTangents<'_, T> {
-    fn roll_out_with(&self, with: With, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
+    fn roll_out_wrt(&self, wrt: Wrt, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
         let d = self.basis.len() - 1;
-        let tangent_count = with.count(d, batch.channels);
+        let tangent_count = wrt.count(d, batch.channels);
         let mut predictions = vec![0.0; batch.targets.len()];
         let mut tangents = vec![0.0; batch.targets.len() * tangent_count];
         let size = batch.values_per_environment().max(1);

@@ -1,8 +1,8 @@
 //! The engine for the model that settings name.
 
 use super::rollout::Torch;
-use crate::engine::Engine;
 use crate::engine::device::Device;
+use crate::engine::rollouts::Engine;
 use crate::engine::settings::Precision;
 use crate::models;
 use crate::schema::StateShape;

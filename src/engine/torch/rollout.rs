@@ -8,8 +8,8 @@ use tch::{Kind, Tensor};
 use super::threads::one_thread_each;
 use crate::engine::batch::Batch;
 use crate::engine::device::Device;
+use crate::engine::rollouts::{Engine, Jacobian, Tangents, Wrt};
 use crate::engine::settings::Precision;
-use crate::engine::{Engine, Jacobian, Tangents, With};
 use crate::models::tensors::TensorModel;
 use crate::solve;
 use crate::solve::{State, Tableau};
@@ -217,9 +217,9 @@ struct TorchTangents<'a> {
 impl Tangents for TorchTangents<'_> {
     /// A value of the initial state is one more dimension of the context, whose basis vector is zero and whose tangent starts as the unit
     /// vector there.
-    fn roll_out_with(&self, with: With, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
+    fn roll_out_wrt(&self, wrt: Wrt, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
         let (e, b, l, c) = (batch.environments, batch.rows, batch.steps, batch.channels);
-        let (engine, count) = (self.engine, with.count(self.d, c));
+        let (engine, count) = (self.engine, wrt.count(self.d, c));
         let of_initial = (count - self.d) as i64;
         tch::no_grad(|| {
             let basis = engine.weights(&self.basis).constant_pad_nd([0, 0, 0, of_initial]);

@@ -27,10 +27,10 @@ use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
 use super::adaptation::Adaptation;
-use super::minimizer::{Point, Walk};
+use super::minimizer::{Iterate, Minimizer};
 use super::weights::Weights;
 use crate::checkpoint::{StoredModel, Units};
-use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, With};
+use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, Wrt};
 use crate::estimate::settings::{InitialState, Loss, Settings};
 use crate::estimate::table::row::Status;
 
@@ -55,16 +55,17 @@ pub struct Adapter<'a> {
     pub engine: Box<dyn Engine>,
     /// One step from sample to sample, where the model takes several: it finds where to start.
     coarse: Option<Box<dyn Engine>>,
-    /// `[1 + d, P]`.
-    basis: Vec<f64>,
+    model: &'a StoredModel,
     d: usize,
-    /// Where fits begin that found no minimum from zero `[n][d]`.
+    /// Where a fit begins `[d]`.
+    start: Vec<f64>,
+    /// Where fits begin that found no minimum from there `[n][d]`.
     starts: Vec<Vec<f64>>,
     units: Units,
     /// Values of a channel in a state.
     points: usize,
     /// The weight of each value of a state in the loss; empty where all weigh the same.
-    preferences: Vec<f64>,
+    channel_weights: Vec<f64>,
 }
 
 impl<'a> Adapter<'a> {
@@ -72,39 +73,43 @@ impl<'a> Adapter<'a> {
     ///
     /// # Errors
     /// If there is no such engine or device.
-    pub fn new(settings: &'a Settings, compute: Compute, model: &StoredModel) -> Result<Self, ComputeError> {
+    pub fn new(settings: &'a Settings, compute: Compute, model: &'a StoredModel) -> Result<Self, ComputeError> {
         Ok(Adapter {
             settings,
             engine: model.engine(compute)?.0,
             coarse: model.coarse_engine(compute)?,
-            basis: model.rule().basis(&model.shared),
+            model,
             d: model.manifest.context_dimension,
+            start: model.rule().initial_context(),
             starts: spread(&model.contexts, model.manifest.context_dimension),
             units: model.manifest.units(),
             points: model.manifest.state_shape().points(),
-            preferences: model.manifest.state_shape().of_values(&model.manifest.weights),
+            channel_weights: model.manifest.state_shape().of_values(&model.manifest.weights),
         })
     }
 
     /// Fits the context `[d]` of every environment. The result of an environment depends on no other one.
     pub fn adapt(&self, supports: &[Support]) -> Vec<Adaptation> {
         let together = self.engine.environments_per_batch();
-        let tangents = self.engine.tangents(&self.basis, self.d);
-        let coarse = self.coarse.as_ref().map(|coarse| coarse.tangents(&self.basis, self.d));
+        let tangents = self.model.tangents(self.engine.as_ref());
+        let coarse = self.coarse.as_ref().map(|coarse| self.model.tangents(coarse.as_ref()));
         let rough =
             Settings { tolerance: f64::max(self.settings.tolerance, COARSE_TOLERANCE), ..self.settings.clone() };
-        let with = match self.settings.initial_state() {
-            InitialState::Observed => With::Context,
-            InitialState::Estimated => With::ContextAndInitial,
+        let wrt = match self.settings.initial_state() {
+            InitialState::Observed => Wrt::Context,
+            InitialState::Estimated => Wrt::ContextAndInitial,
         };
         supports
             .par_chunks(together)
             .flat_map_iter(|supports| {
                 let batch = &padded_batch(&self.units, supports, together);
                 let (settings, even) = (self.settings, &Weights::even(batch, supports));
-                let (tangents, d, points, preferences) = (tangents.as_ref(), self.d, self.points, &self.preferences);
-                let weights = &even.preferring(preferences);
-                let chunk = Chunk { tangents, with, d, points, preferences, batch, supports, weights, settings };
+                let (tangents, d, points, channel_weights) =
+                    (tangents.as_ref(), self.d, self.points, &self.channel_weights);
+                let start = &self.start;
+                let weights = &even.with_channel_weights(channel_weights);
+                let chunk =
+                    Chunk { tangents, wrt, d, start, points, channel_weights, batch, supports, weights, settings };
                 let fitted = match &coarse {
                     None => chunk.fit(chunk.first_guess(), &vec![true; supports.len()]),
                     Some(coarse) => {
@@ -116,17 +121,17 @@ impl<'a> Adapter<'a> {
                 let by_noise =
                     settings.noise.map(|noise| Weights::of(noise, &self.units.state, batch, supports, &fitted));
                 if let Some(by_noise) = &by_noise {
-                    let weights = &by_noise.preferring(preferences);
+                    let weights = &by_noise.with_channel_weights(channel_weights);
                     fitted = Chunk { weights, ..chunk }.go_on(fitted);
                 }
                 if settings.loss == Loss::Huber {
                     for _ in 0..HUBER_ROUNDS {
                         let weights = by_noise.as_ref().unwrap_or(even).huber(batch, supports, &fitted);
-                        let weights = &weights.preferring(preferences);
+                        let weights = &weights.with_channel_weights(channel_weights);
                         fitted = Chunk { weights, ..chunk }.go_on(fitted);
                     }
                 }
-                if settings.loss == Loss::Huber || !preferences.is_empty() {
+                if settings.loss == Loss::Huber || !channel_weights.is_empty() {
                     chunk.spread(&mut fitted, by_noise.as_ref().unwrap_or(even), by_noise.is_some());
                 }
                 fitted
@@ -145,10 +150,11 @@ fn spread(contexts: &[f64], d: usize) -> Vec<Vec<f64>> {
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk<'a> {
     pub(crate) tangents: &'a dyn Tangents,
-    pub(crate) with: With,
+    pub(crate) wrt: Wrt,
     pub(crate) d: usize,
+    pub(crate) start: &'a [f64],
     pub(crate) points: usize,
-    pub(crate) preferences: &'a [f64],
+    pub(crate) channel_weights: &'a [f64],
     pub(crate) batch: &'a Batch,
     pub(crate) supports: &'a [Support],
     pub(crate) weights: &'a Weights,
@@ -158,17 +164,17 @@ pub(crate) struct Chunk<'a> {
 impl Chunk<'_> {
     /// Tangents of each value.
     fn tangent_count(&self) -> usize {
-        self.with.count(self.d, self.batch.channels)
+        self.wrt.count(self.d, self.batch.channels)
     }
 
-    /// Unknowns that a fit starts from, of each environment: context zero, and states as they were observed.
+    /// Unknowns that a fit starts from, of each environment: the context of one that nothing is known of, and states as they were observed.
     pub(crate) fn first_guess(&self) -> Vec<DVector<f64>> {
         let guess = |support: &Support| {
-            let states = match self.with {
-                With::Context => Vec::new(),
-                With::ContextAndInitial => support.initial_guess(),
+            let states = match self.wrt {
+                Wrt::Context => Vec::new(),
+                Wrt::ContextAndInitial => support.initial_guess(),
             };
-            DVector::from_iterator(self.d + states.len(), std::iter::repeat_n(0.0, self.d).chain(states))
+            DVector::from_iterator(self.d + states.len(), self.start.iter().copied().chain(states))
         };
         self.supports.iter().map(guess).collect()
     }
@@ -224,69 +230,75 @@ impl Chunk<'_> {
             context.copy_from_slice(&unknowns.as_slice()[..self.d]);
         }
         let mut unwanted = (0..self.supports.len()).filter(|&e| !wanted(e)).peekable();
-        if self.with == With::Context && unwanted.peek().is_none() {
-            return self.tangents.roll_out_with(self.with, &contexts, self.batch);
+        if self.wrt == Wrt::Context && unwanted.peek().is_none() {
+            return self.tangents.roll_out_wrt(self.wrt, &contexts, self.batch);
         }
         let mut batch = self.batch.clone();
         // Where environments are computed one by one, those that go on longest hold up no others.
         unwanted.for_each(|e| batch.blank(e));
-        if self.with == With::Context {
-            return self.tangents.roll_out_with(self.with, &contexts, &batch);
+        if self.wrt == Wrt::Context {
+            return self.tangents.roll_out_wrt(self.wrt, &contexts, &batch);
         }
         let of_environment = batch.rows * batch.channels;
         for (initial, unknowns) in batch.initial.chunks_exact_mut(of_environment).zip(unknowns) {
             let states = &unknowns.as_slice()[self.d..];
             initial[..states.len()].copy_from_slice(states);
         }
-        self.tangents.roll_out_with(self.with, &contexts, &batch)
+        self.tangents.roll_out_wrt(self.wrt, &contexts, &batch)
     }
 
     /// Fits from the unknowns `start` of each environment that is `wanted`; what is said of the others means nothing.
     fn fit(&self, start: Vec<DVector<f64>>, wanted: &[bool]) -> Vec<Adaptation> {
         let size = self.batch.values_per_environment();
         let (mut predictions, mut tangents) = self.roll_out(&start, |e| wanted[e]);
-        let mut walks: Vec<Walk> = start
+        let mut minimizers: Vec<Minimizer> = start
             .into_iter()
             .enumerate()
             .map(|(e, start)| {
-                let priors = self.supports[e].priors(self.with);
-                let point = self.point(e, start, &predictions, &tangents);
-                let mut walk = Walk::begin(point, self.d, self.supports[e].points(), priors, self.settings);
+                let priors = self.supports[e].priors(self.wrt);
+                let iterate = self.iterate(e, start, &predictions, &tangents);
+                let mut minimizer = Minimizer::begin(iterate, self.d, self.supports[e].points(), priors, self.settings);
                 if !wanted[e] {
-                    walk.end = Some((Status::NotConverged, String::new()));
+                    minimizer.end = Some((Status::NotConverged, String::new()));
                 }
-                walk
+                minimizer
             })
             .collect();
-        while walks.iter().any(|walk| walk.end.is_none()) {
-            let steps: Vec<Option<DVector<f64>>> =
-                walks.iter().map(|walk| if walk.end.is_none() { walk.step() } else { None }).collect();
-            let reached = |walk: &Walk, step: &Option<DVector<f64>>| match step {
-                Some(step) => &walk.best.unknowns + step,
-                None => walk.best.unknowns.clone(),
+        while minimizers.iter().any(|minimizer| minimizer.end.is_none()) {
+            let steps: Vec<Option<DVector<f64>>> = minimizers
+                .iter()
+                .map(|minimizer| if minimizer.end.is_none() { minimizer.step() } else { None })
+                .collect();
+            let reached = |minimizer: &Minimizer, step: &Option<DVector<f64>>| match step {
+                Some(step) => &minimizer.best.unknowns + step,
+                None => minimizer.best.unknowns.clone(),
             };
             let unknowns: Vec<DVector<f64>> =
-                walks.iter().zip(&steps).map(|(walk, step)| reached(walk, step)).collect();
+                minimizers.iter().zip(&steps).map(|(minimizer, step)| reached(minimizer, step)).collect();
             // A last step is so short that predictions follow their tangents: it needs no rollout.
-            for (e, (walk, step)) in walks.iter_mut().zip(&steps).enumerate() {
+            for (e, (minimizer, step)) in minimizers.iter_mut().zip(&steps).enumerate() {
                 let Some(step) = step else { continue };
-                if walk.is_last(step, self.settings) {
+                if minimizer.is_last(step, self.settings) {
                     self.follow_tangents(e, step, &mut predictions, &tangents);
-                    walk.finish_with(Some(self.point(e, unknowns[e].clone(), &predictions, &tangents)));
-                } else if walk.promise(step) <= self.settings.tolerance * walk.cost(&walk.best) {
-                    walk.finish_with(None);
+                    minimizer.finish_with(Some(self.iterate(e, unknowns[e].clone(), &predictions, &tangents)));
+                } else if minimizer.predicted_reduction(step)
+                    <= self.settings.tolerance * minimizer.cost(&minimizer.best)
+                {
+                    minimizer.finish_with(None);
                 }
             }
-            if walks.iter().all(|walk| walk.end.is_some()) {
+            if minimizers.iter().all(|minimizer| minimizer.end.is_some()) {
                 break;
             }
-            let (candidates, of_candidates) = self.roll_out(&unknowns, |e| walks[e].end.is_none());
-            for (e, (walk, (step, unknowns))) in walks.iter_mut().zip(steps.into_iter().zip(unknowns)).enumerate() {
-                if walk.end.is_some() {
+            let (candidates, of_candidates) = self.roll_out(&unknowns, |e| minimizers[e].end.is_none());
+            for (e, (minimizer, (step, unknowns))) in
+                minimizers.iter_mut().zip(steps.into_iter().zip(unknowns)).enumerate()
+            {
+                if minimizer.end.is_some() {
                     continue;
                 }
-                let candidate = self.point(e, unknowns, &candidates, &of_candidates);
-                if walk.advance(step, candidate, self.settings) {
+                let candidate = self.iterate(e, unknowns, &candidates, &of_candidates);
+                if minimizer.advance(step, candidate, self.settings) {
                     let range = e * size..(e + 1) * size;
                     predictions[range.clone()].copy_from_slice(&candidates[range]);
                     let count = self.tangent_count();
@@ -295,11 +307,13 @@ impl Chunk<'_> {
                 }
             }
         }
-        walks
+        minimizers
             .into_iter()
             .zip(self.supports)
             .enumerate()
-            .map(|(e, (walk, support))| self.adaptation(walk, support, &predictions[e * size..(e + 1) * size]))
+            .map(|(e, (minimizer, support))| {
+                self.adaptation(minimizer, support, &predictions[e * size..(e + 1) * size])
+            })
             .collect()
     }
 
@@ -319,7 +333,7 @@ impl Chunk<'_> {
     }
 
     /// Reduces the residuals and tangents of environment `e`.
-    pub(crate) fn point(&self, e: usize, unknowns: DVector<f64>, predictions: &[f64], tangents: &[f64]) -> Point {
+    pub(crate) fn iterate(&self, e: usize, unknowns: DVector<f64>, predictions: &[f64], tangents: &[f64]) -> Iterate {
         let (d, channels, size) = (self.d, self.batch.channels, self.batch.values_per_environment());
         let (of_row, tangent_count) = (self.batch.steps * channels, self.tangent_count());
         let mut squares = 0.0;
@@ -343,7 +357,7 @@ impl Chunk<'_> {
                 }
             }
         }
-        if self.with == With::ContextAndInitial {
+        if self.wrt == Wrt::ContextAndInitial {
             let observed = self.supports[e].trajectories.iter().flat_map(|it| &it.states[..channels]);
             for (place, observed) in observed.enumerate().filter(|(_, observed)| !observed.is_nan()) {
                 let (weight, residual) = (self.weights.first[e][place], unknowns[d + place] - observed);
@@ -354,16 +368,16 @@ impl Chunk<'_> {
         }
         let count = f64::max(self.supports[e].points() as f64, 1.0);
         normal.fill_upper_triangle_with_lower_triangle();
-        Point { unknowns, squares, gradient: gradient / count, normal: normal / count }
+        Iterate { unknowns, squares, gradient: gradient / count, normal: normal / count }
     }
 
-    fn adaptation(&self, walk: Walk, support: &Support, predictions: &[f64]) -> Adaptation {
+    fn adaptation(&self, minimizer: Minimizer, support: &Support, predictions: &[f64]) -> Adaptation {
         let channels = self.batch.channels;
         let of_row = self.batch.steps * channels;
-        let found = walk.finish();
-        let initial_states = support.trajectories.iter().enumerate().map(|(b, trajectory)| match self.with {
-            With::Context => trajectory.states[..channels].to_vec(),
-            With::ContextAndInitial => found.unknowns[self.d + b * channels..][..channels].to_vec(),
+        let found = minimizer.finish();
+        let initial_states = support.trajectories.iter().enumerate().map(|(b, trajectory)| match self.wrt {
+            Wrt::Context => trajectory.states[..channels].to_vec(),
+            Wrt::ContextAndInitial => found.unknowns[self.d + b * channels..][..channels].to_vec(),
         });
         let predictions = support.trajectories.iter().enumerate().map(|(b, trajectory)| {
             predictions[b * of_row..b * of_row + trajectory.len().saturating_sub(1) * channels].to_vec()

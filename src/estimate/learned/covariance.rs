@@ -26,7 +26,7 @@ impl Chunk<'_> {
         }
         let (predictions, tangents) = self.roll_out(&unknowns, |_| true);
         let variances = of_noise.variances(is_said, self.settings.loss, self.points, self.batch, self.supports, fitted);
-        let weights = &of_noise.preferring(self.preferences);
+        let weights = &of_noise.with_channel_weights(self.channel_weights);
         let squared = weights.with(&variances, |weight, variance| weight * weight * variance);
         let (slopes, noise) = (Chunk { weights, ..*self }, Chunk { weights: &squared, ..*self });
         for (e, (it, unknowns)) in fitted.iter_mut().zip(unknowns).enumerate() {
@@ -34,17 +34,17 @@ impl Chunk<'_> {
                 continue;
             }
             let count = self.supports[e].points() as f64;
-            let sum = |chunk: &Chunk| chunk.point(e, unknowns.clone(), &predictions, &tangents).normal * count;
+            let sum = |chunk: &Chunk| chunk.iterate(e, unknowns.clone(), &predictions, &tangents).normal * count;
             let (mut a, mut b) = (sum(&slopes), sum(&noise));
             // A prior is one more observation, whose noise is its deviation: `A` counts it in units of the noise of the others.
             let of_environment = e * self.batch.values_per_environment();
             let typical = squared.later[of_environment..].iter().take(self.batch.values_per_environment());
             let (sum, present) = typical.filter(|it| **it > 0.0).fold((0.0, 0.0), |(s, n), it| (s + it, n + 1.0));
-            for prior in self.supports[e].priors(self.with) {
+            for prior in self.supports[e].priors(self.wrt) {
                 let k = self.d + prior.place;
-                let weight = sum / present / prior.deviation.powi(2);
+                let weight = sum / present / prior.std_dev.powi(2);
                 a[(k, k)] += weight;
-                b[(k, k)] += weight * weight * prior.deviation.powi(2);
+                b[(k, k)] += weight * weight * prior.std_dev.powi(2);
             }
             if let Some(inverse) = a.cholesky().map(|factor| factor.inverse()) {
                 it.covariance = (&inverse * b * &inverse).view((0, 0), (self.d, self.d)).into_owned();

@@ -1,18 +1,14 @@
-//! One environment on its way to the least cost.
+//! Damped Gauss-Newton iterations of one environment.
 
 use nalgebra::{DMatrix, DVector};
 
 use crate::estimate::settings::{InitialState, Settings};
 use crate::estimate::table::row::Status;
+use crate::least_squares::damping::Damping;
 
-/// Damping at the start, relative to the diagonal.
-const INITIAL_DAMPING: f64 = 1e-3;
-/// Damping beyond which no step can help any more.
-const GREATEST_DAMPING: f64 = 1e12;
-
-/// What the observed values say at one point.
+/// The unknowns at one iteration, and the squared error there with its derivatives.
 #[derive(Clone)]
-pub struct Point {
+pub struct Iterate {
     /// Context, and initial states where they are unknown.
     pub unknowns: DVector<f64>,
     /// `|r|^2`.
@@ -29,30 +25,29 @@ pub struct Prior {
     /// Place among the initial values.
     pub place: usize,
     pub mean: f64,
-    pub deviation: f64,
+    pub std_dev: f64,
 }
 
-/// One environment on its way. Beside the observed values, `sum_k w_k (u_k - c_k)^2` holds its unknowns.
-pub struct Walk {
+/// Minimises the squared error of one environment, to which `sum_k w_k (u_k - c_k)^2` is added for its unknowns `u`.
+pub struct Minimizer {
     d: usize,
     /// `n`.
     points: usize,
     priors: Vec<Prior>,
-    /// `w`: the penalty of the contexts; `s^2 / (n deviation^2)` where there is a prior, with the noise `s` of the best point; else zero.
+    /// `w`: the penalty of the contexts; `s^2 / (n std_dev^2)` where there is a prior, with the noise `s` of the best iterate; else zero.
     weights: DVector<f64>,
     /// `c`.
     centres: DVector<f64>,
-    pub best: Point,
-    damping: f64,
-    /// Factor of the next increase of the damping.
-    growth: f64,
+    pub best: Iterate,
+    /// Relative to the diagonal.
+    damping: Damping,
     iterations: usize,
-    /// Length of the step that led here, if one did.
+    /// Length of the last step, if it was accepted.
     length: Option<f64>,
     pub end: Option<(Status, String)>,
 }
 
-/// Where a walk ended.
+/// The result of a minimizer.
 pub struct Found {
     /// NaN where the status says why.
     pub unknowns: Vec<f64>,
@@ -64,27 +59,26 @@ pub struct Found {
     pub iterations: usize,
 }
 
-impl Walk {
-    pub fn begin(start: Point, d: usize, points: usize, priors: Vec<Prior>, settings: &Settings) -> Self {
+impl Minimizer {
+    pub fn begin(start: Iterate, d: usize, points: usize, priors: Vec<Prior>, settings: &Settings) -> Self {
         let mut weights = DVector::zeros(start.unknowns.len());
         weights.rows_mut(0, d).fill(settings.context_penalty);
         let mut centres = DVector::zeros(start.unknowns.len());
         priors.iter().for_each(|prior| centres[d + prior.place] = prior.mean);
-        let mut walk = Walk {
+        let mut minimizer = Minimizer {
             d,
             points,
             priors,
             weights,
             centres,
             best: start,
-            damping: INITIAL_DAMPING,
-            growth: 2.0,
+            damping: Damping::default(),
             iterations: 0,
             length: None,
             end: None,
         };
-        walk.weigh_priors();
-        walk.end = if points == 0 {
+        minimizer.weigh_priors();
+        minimizer.end = if points == 0 {
             let reason = match settings.initial_state() {
                 InitialState::Observed => {
                     "no observed value follows a complete sample, which a rollout starts from; estimate.initial_state = \"estimated\" needs none, \
@@ -96,12 +90,12 @@ impl Walk {
         } else if points < d {
             let reason = format!("{points} observed values for {d} context dimensions");
             Some((Status::TooFewPoints, reason))
-        } else if walk.cost(&walk.best).is_infinite() {
+        } else if minimizer.cost(&minimizer.best).is_infinite() {
             Some((Status::Diverged, "the rollout with the context that the fit starts from is not finite".to_owned()))
         } else {
             None
         };
-        walk
+        minimizer
     }
 
     /// Observed values less the unknowns that they alone determine: an initial value that was observed brings as many as it takes.
@@ -117,21 +111,21 @@ impl Walk {
     fn weigh_priors(&mut self) {
         let noise = self.noise();
         for prior in &self.priors {
-            self.weights[self.d + prior.place] = noise / (self.points as f64 * prior.deviation * prior.deviation);
+            self.weights[self.d + prior.place] = noise / (self.points as f64 * prior.std_dev * prior.std_dev);
         }
     }
 
     /// `f(u)`; infinite where the rollout is not finite.
-    pub fn cost(&self, point: &Point) -> f64 {
-        let pulls = point.unknowns.iter().zip(&self.centres).zip(&self.weights);
+    pub fn cost(&self, iterate: &Iterate) -> f64 {
+        let pulls = iterate.unknowns.iter().zip(&self.centres).zip(&self.weights);
         let held: f64 = pulls.map(|((u, c), w)| w * (u - c) * (u - c)).sum();
-        let cost = point.squares / f64::max(self.points as f64, 1.0) + held;
+        let cost = iterate.squares / f64::max(self.points as f64, 1.0) + held;
         let finite =
-            cost.is_finite() && point.gradient.iter().chain(point.normal.iter()).all(|value| value.is_finite());
+            cost.is_finite() && iterate.gradient.iter().chain(iterate.normal.iter()).all(|value| value.is_finite());
         if finite { cost } else { f64::INFINITY }
     }
 
-    /// Half the gradient of `f` at the best point.
+    /// Half the gradient of `f` at the best iterate.
     fn gradient(&self) -> DVector<f64> {
         &self.best.gradient + self.weights.component_mul(&(&self.best.unknowns - &self.centres))
     }
@@ -142,13 +136,13 @@ impl Walk {
         let floor = matrix.diagonal().max() * 1e-12 + f64::MIN_POSITIVE;
         for k in 0..matrix.nrows() {
             let diagonal = matrix[(k, k)] + self.weights[k];
-            matrix[(k, k)] = diagonal + self.damping * diagonal.max(floor);
+            matrix[(k, k)] = diagonal + self.damping.value * diagonal.max(floor);
         }
         Some(-matrix.cholesky()?.solve(&self.gradient())).filter(|step| step.iter().all(|s| s.is_finite()))
     }
 
-    /// Decrease of the cost that the quadratic model promises: `-(2 g's + s'H s)`.
-    pub fn promise(&self, step: &DVector<f64>) -> f64 {
+    /// Decrease of the cost by the quadratic model: `-(2 g's + s'H s)`.
+    pub fn predicted_reduction(&self, step: &DVector<f64>) -> f64 {
         let curvature = (&self.best.normal * step + self.weights.component_mul(step)).dot(step);
         -(2.0 * self.gradient().dot(step) + curvature)
     }
@@ -162,7 +156,7 @@ impl Walk {
     }
 
     /// Ends at `last`, or where it is: no step is worth its rollout.
-    pub fn finish_with(&mut self, last: Option<Point>) {
+    pub fn finish_with(&mut self, last: Option<Iterate>) {
         self.iterations += 1;
         if let Some(last) = last {
             self.best = last;
@@ -171,27 +165,24 @@ impl Walk {
     }
 
     /// Takes the candidate or stays, and decides whether this was the end. True if the candidate was taken.
-    pub fn advance(&mut self, step: Option<DVector<f64>>, candidate: Point, settings: &Settings) -> bool {
+    pub fn advance(&mut self, step: Option<DVector<f64>>, candidate: Iterate, settings: &Settings) -> bool {
         self.iterations += 1;
         let Some(step) = step else {
             self.end = Some((Status::Unidentifiable, "the trajectories do not determine the context".to_owned()));
             return false;
         };
-        let promised = self.promise(&step);
+        let predicted = self.predicted_reduction(&step);
         let decrease = self.cost(&self.best) - self.cost(&candidate);
         let taken = decrease >= 0.0;
         self.length = taken.then(|| step.norm());
         if taken {
-            let gain = decrease / promised.max(f64::MIN_POSITIVE);
-            self.damping *= f64::max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0).powi(3));
-            self.growth = 2.0;
+            self.damping.accept(decrease, predicted);
             self.best = candidate;
             self.weigh_priors();
         } else {
-            self.damping *= self.growth;
-            self.growth *= 2.0;
+            self.damping.reject();
         }
-        if self.damping > GREATEST_DAMPING {
+        if self.damping.is_exhausted() {
             self.end = Some((Status::NotConverged, "no step decreases the error any more".to_owned()));
         } else if self.iterations >= settings.iterations {
             let reason = format!("stopped at the limit of {} iterations", settings.iterations);

@@ -2,7 +2,7 @@
 
 use super::minimizer::Prior;
 use crate::checkpoint::Units;
-use crate::engine::{Segment, With};
+use crate::engine::{Segment, Wrt};
 use crate::estimate::settings::InitialState;
 use crate::schema::Trajectory;
 
@@ -65,20 +65,20 @@ impl Support {
     }
 
     /// Priors of the initial values that are unknown and were not observed, by their place among the initial states `[B, C]`.
-    pub(crate) fn priors(&self, with: With) -> Vec<Prior> {
-        if with == With::Context {
+    pub(crate) fn priors(&self, wrt: Wrt) -> Vec<Prior> {
+        if wrt == Wrt::Context {
             return Vec::new();
         }
         let first = self.trajectories.iter().flat_map(|it| it.states[..it.channels()].iter().enumerate());
         let missing = first.enumerate().filter(|(_, (_, value))| value.is_nan());
         let prior = |(place, (c, _))| {
-            let (mean, deviation) = self.spread(c);
-            Prior { place, mean, deviation }
+            let (mean, std_dev) = self.spread(c);
+            Prior { place, mean, std_dev }
         };
         missing.map(prior).collect()
     }
 
-    /// Mean and deviation of the observed values of channel `c`; those of the model's own units where they do not show.
+    /// Mean and standard deviation of the observed values of channel `c`; those of the model's own units where they do not show.
     fn spread(&self, c: usize) -> (f64, f64) {
         let observed = || {
             let values = self.trajectories.iter().flat_map(|it| it.states.iter().skip(c).step_by(it.channels().max(1)));
@@ -89,7 +89,7 @@ impl Support {
             return (0.0, 1.0);
         }
         let mean = observed().sum::<f64>() / count;
-        let deviation = (observed().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
-        (mean, if deviation > f64::EPSILON * mean.abs() { deviation } else { 1.0 })
+        let std_dev = (observed().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+        (mean, if std_dev > f64::EPSILON * mean.abs() { std_dev } else { 1.0 })
     }
 }

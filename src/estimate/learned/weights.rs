@@ -108,10 +108,10 @@ impl Weights {
     }
 
     /// These times the weight of each value of a state; of none, they stay.
-    pub fn preferring(&self, preferences: &[f64]) -> Self {
-        let weigh = |weights: &Vec<f64>| match preferences {
+    pub fn with_channel_weights(&self, channel_weights: &[f64]) -> Self {
+        let weigh = |weights: &Vec<f64>| match channel_weights {
             [] => weights.clone(),
-            _ => weights.iter().zip(preferences.iter().cycle()).map(|(weight, by)| weight * by).collect(),
+            _ => weights.iter().zip(channel_weights.iter().cycle()).map(|(weight, by)| weight * by).collect(),
         };
         Weights { later: weigh(&self.later), first: self.first.iter().map(weigh).collect() }
     }

@@ -7,7 +7,7 @@ use crate::systems::{System, SystemSettings};
 use crate::units::is_same_unit;
 
 /// The quantities that a dataset has, or will have.
-pub struct Quantities {
+pub(crate) struct Quantities {
     /// Unit of time.
     pub time_unit: String,
     /// Measured states.

@@ -2,12 +2,12 @@
 
 use nalgebra::DVector;
 
-use super::damping::Damping;
 use super::experiment::Unknowns;
 use super::fitter::{End, Fitter, Iterate};
 use super::normal::Step;
 use super::pass::Pass;
 use crate::estimate::table::row::Status;
+use crate::least_squares::damping::Damping;
 
 /// The longest step of a parameter in its coordinate: a factor of `e`.
 const LONGEST: f64 = 1.0;
@@ -135,7 +135,7 @@ impl Fitter<'_> {
                 return (iterate, stopped(&halt.to_string()));
             }
             let active = self.experiment.active_bounds(&iterate.unknowns, &iterate.normal);
-            let damped = iterate.normal.step(damping.value(), &active).map(|step| bounded(step, &active));
+            let damped = iterate.normal.step(damping.value, &active).map(|step| bounded(step, &active));
             let Some(damped) = damped else {
                 damping.reject();
                 if damping.is_exhausted() {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `z` observed values, `n` of them, `m` unknowns, `J` derivatives of the weighted residuals `r` by forward sensitivities, `sigma` the noise
-//! of a channel, `lambda` the [damping](super::damping). A [rough pass](super::pass) at a loose tolerance comes first. Weights are the
+//! of a channel, `lambda` the [damping](crate::least_squares::damping). A [rough pass](super::pass) at a loose tolerance comes first. Weights are the
 //! reciprocal spread of each channel until the residuals show its noise. Bounds are met by projection: a parameter at an active bound is
 //! left out of the step. Covariance: `s^2 (J'J)^-1`, `s^2 = |r|^2 / (n - m)` (G. Seber, C. Wild, Nonlinear Regression, 1989, section 2.1).
 //! Under [Huber's loss](crate::least_squares::robust) residuals beyond `1.345 sigma` count linearly, `sigma` is estimated from the median of

@@ -8,7 +8,6 @@ pub(crate) mod coordinates;
 pub(crate) mod differences;
 pub(crate) mod normal;
 pub(crate) mod budget;
-pub(crate) mod damping;
 pub(crate) mod model;
 pub(crate) mod series;
 pub(crate) mod experiment;

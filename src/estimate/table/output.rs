@@ -1,4 +1,4 @@
-//! The estimates on disk: one Parquet row an environment, and a manifest.
+//! The estimates on disk: one Parquet row per environment, and a manifest.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -28,32 +28,40 @@ use crate::schema::{FormatVersion, Quantity, Split};
 use crate::{atomic, regular, seal};
 
 const MANIFEST_FILE: &str = "manifest.json";
-/// What to do about estimates that are not as they were written.
-const REMEDY: &str = "make them again with `--force estimate`";
+/// The remedy for damaged estimates.
+const REMEDY: &str = "make them again by forcing the stage `estimate`";
 
 /// `manifest.json` of a directory of estimates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
+    /// Version of the format.
     pub format: FormatVersion,
     /// Always `estimates`.
     pub kind: String,
+    /// What made the estimates, from which dataset and model.
     pub provenance: Provenance,
+    /// Channels of the dataset.
     pub channels: Vec<Quantity>,
+    /// Estimated parameters.
     pub parameters: Vec<Quantity>,
+    /// `d_xi`; 0 by known equations.
     pub context_dimension: usize,
+    /// Tolerance of the data themselves (the solver's `rtol`); absent where it is unknown, as for measurements.
     pub data_tolerance: Option<f64>,
     /// `affine` or `quadratic`; absent where there is no map.
     pub map: Option<String>,
-    /// What known equations give of the state where the system starts, in words; absent where they give nothing.
+    /// The initial values that known equations give, in words; absent where they give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
+    /// The figures of the estimation.
     pub evaluation: Evaluation,
     /// The estimated splits, one file each.
     pub splits: Vec<Split>,
+    /// Size and SHA-256 of every file beside the manifest.
     pub files: Vec<FileEntry>,
 }
 
-/// The end of the names of the columns with Cramér-Rao bounds.
+/// The suffix of the columns with Cramér-Rao bounds.
 const CRLB: &str = "crlb";
 
 /// The part of a manifest that every format version has.
@@ -64,12 +72,12 @@ struct Header {
 }
 
 impl Manifest {
-    /// The end of the name of the columns with Cramér-Rao bounds.
+    /// The suffix of the columns with Cramér-Rao bounds, in this version of the format.
     fn crlb(&self) -> &'static str {
         if self.format.major < 3 { "bound" } else { CRLB }
     }
 
-    /// Reads the manifest of `directory`.
+    /// Reads the manifest of `directory`; also returns the SHA-256 of its bytes, hex.
     ///
     /// # Errors
     /// If it is missing, not what its seal says, or not the manifest of estimates.
@@ -96,7 +104,7 @@ impl Manifest {
     }
 }
 
-/// A directory of estimates under construction.
+/// A directory of estimates that is being written.
 pub(crate) struct Output {
     target: PathBuf,
     directory: atomic::Directory,
@@ -105,7 +113,7 @@ pub(crate) struct Output {
     time_unit: String,
 }
 
-/// The file of one split.
+/// A writer of the file of one split.
 pub(crate) struct SplitWriter {
     split: Split,
     path: PathBuf,
@@ -114,7 +122,10 @@ pub(crate) struct SplitWriter {
 }
 
 impl Output {
-    /// Estimates of `parameters` of the environments of `dataset`, by `model` where there is one.
+    /// An output for estimates of `parameters` of the environments of `dataset`, by `model` if it is not by known equations.
+    ///
+    /// # Errors
+    /// If the directory cannot be created, or two columns would have the same name.
     pub fn create(
         target: &Path,
         dataset: &Dataset,
@@ -146,36 +157,39 @@ impl Output {
             splits: Vec::new(),
             files: Vec::new(),
         };
-        if let Some(column) = repeated_column(&manifest.parameters, &manifest.channels, manifest.context_dimension) {
+        if let Some(column) = repeated_column(parameters, &manifest.channels, manifest.context_dimension) {
             return Err(Error::RepeatedColumn { column });
         }
-        let schema = Arc::new(schema(&manifest));
+        let schema = Arc::new(schema(parameters, &manifest.channels, manifest.context_dimension));
         let time_unit = of_dataset.time_unit.clone();
         Ok(Output { target: target.to_owned(), directory, manifest, schema, time_unit })
     }
 
-    /// Says what the equations give of the state where the system starts.
+    /// States the initial values that the equations give.
     pub fn with_start(mut self, start: Option<String>) -> Self {
         self.manifest.start = start;
         self
     }
 
+    /// A writer of the rows of a split.
     pub fn split(&self, split: Split) -> Result<SplitWriter, Error> {
         let path = self.directory.path().join(format!("{split}.parquet"));
         Ok(SplitWriter { split, writer: create(&path, self.schema.clone())?, path, schema: self.schema.clone() })
     }
 
-    /// The file of the fitted trajectories of a split.
+    /// A writer of the fitted trajectories of a split.
     pub fn fitted(&self, split: Split) -> Result<FittedWriter, Error> {
         let path = self.directory.path().join(format!("fitted_{split}.parquet"));
         FittedWriter::create(path, &self.manifest.channels, &self.time_unit)
     }
 
+    /// Completes the file of a split.
     pub fn close(&mut self, writer: SplitWriter) -> Result<(), Error> {
         self.manifest.splits.push(writer.split);
         self.close_file(&writer.path, writer.writer)
     }
 
+    /// Completes the file of fitted trajectories of a split.
     pub fn close_fitted(&mut self, fitted: FittedWriter) -> Result<(), Error> {
         self.close_file(&fitted.path, fitted.writer)
     }
@@ -189,6 +203,7 @@ impl Output {
         Ok(())
     }
 
+    /// Writes the manifest and publishes the directory.
     pub fn finish(mut self, evaluation: Evaluation) -> Result<Outcome, Error> {
         self.manifest.evaluation = evaluation;
         let mut bytes = serde_json::to_vec_pretty(&self.manifest).expect("plain data always serialise");
@@ -201,7 +216,7 @@ impl Output {
     }
 }
 
-/// Names of the columns of correlations, pair by pair.
+/// Names of the columns of correlations, one per pair of parameters.
 fn correlation_names(parameters: &[Quantity]) -> impl Iterator<Item = String> {
     let pairs = (0..parameters.len()).flat_map(|j| (j + 1..parameters.len()).map(move |k| (j, k)));
     pairs.map(|(j, k)| format!("correlation_{}_{}", parameters[j].name, parameters[k].name))
@@ -211,22 +226,19 @@ fn noise_name(channel: &Quantity) -> String {
     format!("noise_{}", channel.name)
 }
 
-/// The column that a table of estimates of these `parameters` and `channels` would have twice, if any.
+/// A column that a table of estimates of these parameters and channels would have twice.
 pub(crate) fn repeated_column(
     parameters: &[Quantity],
     channels: &[Quantity],
     context_dimension: usize,
 ) -> Option<String> {
-    let schema = schema_of(parameters, channels, context_dimension, CRLB);
+    let schema = schema(parameters, channels, context_dimension);
     let mut seen = BTreeSet::new();
     schema.fields().iter().find(|field| !seen.insert(field.name())).map(|field| field.name().clone())
 }
 
-pub(crate) fn schema(manifest: &Manifest) -> Schema {
-    schema_of(&manifest.parameters, &manifest.channels, manifest.context_dimension, manifest.crlb())
-}
-
-fn schema_of(parameters: &[Quantity], channels: &[Quantity], context_dimension: usize, crlb: &str) -> Schema {
+/// The columns of a table of estimates in the current format.
+fn schema(parameters: &[Quantity], channels: &[Quantity], context_dimension: usize) -> Schema {
     let number = |name: String, unit: &str| {
         Field::new(name, DataType::Float64, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
     };
@@ -237,7 +249,7 @@ fn schema_of(parameters: &[Quantity], channels: &[Quantity], context_dimension: 
     ];
     for Quantity { name, unit, .. } in parameters {
         fields.push(number(name.clone(), unit));
-        let of_parameter = ["standard_error", "lower", "upper", crlb, "true"];
+        let of_parameter = ["standard_error", "lower", "upper", CRLB, "true"];
         fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
     }
     fields.extend(correlation_names(parameters).map(|name| number(name, "1")));
@@ -254,6 +266,7 @@ fn schema_of(parameters: &[Quantity], channels: &[Quantity], context_dimension: 
 }
 
 impl SplitWriter {
+    /// Writes rows; values that are not finite are null.
     pub fn write(&mut self, rows: &[Row]) -> Result<(), Error> {
         let number = |value: &dyn Fn(&Row) -> Option<f64>| -> ArrayRef {
             Arc::new(Float64Array::from_iter(rows.iter().map(|row| value(row).filter(|value| value.is_finite()))))
@@ -304,7 +317,7 @@ impl SplitWriter {
 /// Reads the rows of one split back, all at once.
 ///
 /// # Errors
-/// If the file is missing, changed since it was written, or lacks a column.
+/// If the file is missing, was changed since it was written, or lacks a column.
 pub fn read_rows(directory: &Path, manifest: &Manifest, split: Split) -> Result<Vec<Row>, Error> {
     rows(directory, manifest, split)?.collect()
 }
@@ -312,7 +325,7 @@ pub fn read_rows(directory: &Path, manifest: &Manifest, split: Split) -> Result<
 /// Streams the rows of one split back, in ascending order of the environments' ids.
 ///
 /// # Errors
-/// If the file is missing or changed since it was written. A row group that cannot be read is an item of the stream.
+/// If the file is missing, or was changed since it was written. The error of a row group that cannot be read is an item of the stream.
 pub fn rows<'a>(
     directory: &Path,
     manifest: &'a Manifest,
@@ -331,7 +344,7 @@ pub fn rows<'a>(
     }))
 }
 
-/// The path of the file `name`, whose bytes are those that the manifest lists.
+/// The path of the file `name`, if its size and SHA-256 are those in the manifest.
 fn check_digest(directory: &Path, manifest: &Manifest, name: &str) -> Result<PathBuf, Error> {
     let path = directory.join(name);
     let problem = match manifest.files.iter().find(|file| file.path == name) {
@@ -341,7 +354,7 @@ fn check_digest(directory: &Path, manifest: &Manifest, name: &str) -> Result<Pat
     problem.map_or(Ok(path.clone()), |problem| Err(invalid(&path, problem)))
 }
 
-/// Every way in which a directory of estimates is not what its manifest says.
+/// Every problem of a directory of estimates, one sentence each.
 pub fn verify(directory: &Path) -> Vec<String> {
     let manifest = match Manifest::read(directory) {
         Ok((manifest, _)) => manifest,
@@ -419,8 +432,9 @@ fn invalid(path: &Path, found: String) -> Error {
     Error::Invalid { path: path.to_owned(), found, expected: format!("estimates that paramill writes; {REMEDY}") }
 }
 
-/// What an estimation gave.
+/// The result of an estimation.
 pub struct Outcome {
+    /// The manifest that was written.
     pub manifest: Manifest,
     /// SHA-256 of the manifest, hex.
     pub content_hash: String,

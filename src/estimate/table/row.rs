@@ -1,4 +1,4 @@
-//! One row of the estimates: everything known of one environment.
+//! One row of the table of estimates: the estimates of one environment.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,26 @@ use super::errors::Mean;
 pub enum Status {
     /// Converged to a minimum.
     Ok,
-    /// Stopped at the iteration limit.
+    /// Stopped at a limit of iterations or evaluations, or at no minimum.
     NotConverged,
-    /// No step led to a finite rollout.
+    /// No rollout, or no squared error, was finite.
     Diverged,
     /// Fewer observed values than unknowns.
     TooFewPoints,
-    /// No observed value that a rollout leads to.
+    /// No observed value after the start of a rollout.
     NoData,
     /// The observed values do not determine the parameters.
     Unidentifiable,
-    /// Converged, and the estimate lies at or beyond a bound of a parameter, which is what the row gives.
+    /// Converged, but an estimate lies at or beyond a bound of its parameter; the row gives the bound.
     AtBound,
-    /// Converged, far from all training environments: the model extrapolates.
+    /// Converged, but far from all training environments: the model extrapolates.
     OutsideTrainingRange,
-    /// Converged, and what is left of the observed values is far more than their own noise, or than the model's error.
+    /// Converged, but with residuals far larger than the noise of the data, or than the model's error.
     Misfit,
 }
 
 impl Status {
+    /// Every status.
     pub const ALL: [Status; 9] = [
         Status::Ok,
         Status::NotConverged,
@@ -59,43 +60,46 @@ impl Status {
         }
     }
 
-    /// Whether the environment has no estimate to rely on. `at_bound`, `outside_training_range` and `misfit` are cautions: the fit converged.
+    /// Whether the environment has no reliable estimate. `at_bound`, `outside_training_range` and `misfit` are cautions: the fit converged.
     pub fn is_failure(self) -> bool {
         !matches!(self, Status::Ok | Status::AtBound | Status::OutsideTrainingRange | Status::Misfit)
     }
 }
 
-/// How many environments have each status, in words: `8 ok, 24 at_bound`.
+/// The number of environments of each status, in words: `8 ok, 24 at_bound`.
 pub fn statuses_in_words(statuses: &BTreeMap<Status, usize>) -> String {
     let counts: Vec<String> = statuses.iter().map(|(status, count)| format!("{count} {}", status.name())).collect();
     counts.join(", ")
 }
 
-/// One parameter of one environment.
+/// The estimate of one parameter of one environment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParameterEstimate {
-    /// Estimate; NaN where the status says why there is none. Of a status that counts as failed it is where the fit ended, and no more.
+    /// Estimate; NaN where there is none. If the status counts as failed it is only where the fit ended.
     pub value: f64,
-    /// Standard error: the Gauss-Newton covariance of the context carried through the map, and the map's own variance; NaN where the status
-    /// counts as failed.
+    /// Standard error by the Gauss-Newton covariance; for a learned model, that of the context carried through the map plus the map's own
+    /// variance. NaN if the status counts as failed.
     pub standard_error: f64,
-    /// Ends of the 95 % interval; NaN where the status counts as failed.
+    /// Lower end of the 95 % interval; NaN if the status counts as failed.
     pub lower: f64,
+    /// Upper end of the 95 % interval; NaN if the status counts as failed.
     pub upper: f64,
-    /// Least standard error that any unbiased estimator can have on these data (Cramér-Rao), where it is known.
+    /// Smallest standard error that an unbiased estimator can have on these data (Cramér-Rao), where it is known.
     pub crlb: Option<f64>,
     /// True value where the dataset knows it.
     pub truth: Option<f64>,
 }
 
-/// Everything known of one environment.
+/// The estimates of one environment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
+    /// Id of the environment.
     pub environment: String,
+    /// How the estimation ended.
     pub status: Status,
-    /// The status in words; of `ok` empty, or what to know of its intervals.
+    /// The reason of the status in words; for `ok` empty, or a note on the intervals.
     pub reason: String,
-    /// Fitted context `[d_xi]`.
+    /// Fitted context `[d_xi]`; empty by known equations.
     pub context: Vec<f64>,
     /// In the order of the dataset's parameters `[d_p]`.
     pub parameters: Vec<ParameterEstimate>,
@@ -109,18 +113,18 @@ pub struct Row {
     pub trajectory_mape: f64,
     /// Mean squared error on held-out trajectories of the same environment, where the dataset has them.
     pub test_mse: Option<f64>,
-    /// Observed values that entered the fit (first samples, which are initial states, do not count).
+    /// Number of observed values that entered the fit (without first samples that are initial states).
     pub points: usize,
     /// Degrees of freedom of the intervals: observed values less unknowns.
     pub degrees_of_freedom: f64,
+    /// Iterations of all fits of the environment.
     pub iterations: usize,
-    /// Whether the true parameters lie in the convex hull of the training environments'; `None` where unknown.
+    /// Whether the true parameters lie in the convex hull of those of the training environments; none where unknown.
     pub in_hull: Option<bool>,
 }
 
 impl Row {
-    /// Mean absolute percentage error (percent) over the parameters whose truth is known and not zero; none if an
-    /// estimate is missing.
+    /// Mean absolute percentage error (percent) over the parameters whose true value is known and not zero; none if an estimate is missing.
     pub fn parameter_mape(&self) -> Option<f64> {
         let known = self.parameters.iter().filter_map(|it| Some((it.value, it.truth.filter(|&truth| truth != 0.0)?)));
         let mut mean = Mean::default();
@@ -128,7 +132,7 @@ impl Row {
         mean.mean().filter(|mape| mape.is_finite())
     }
 
-    /// The Cramér-Rao bounds of the errors `[d_p]`.
+    /// Sets the Cramér-Rao bounds `[d_p]`.
     pub(crate) fn set_bounds(&mut self, bounds: Vec<Option<f64>>) {
         self.parameters.iter_mut().zip(bounds).for_each(|(parameter, bound)| parameter.crlb = bound);
     }

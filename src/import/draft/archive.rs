@@ -1,19 +1,22 @@
-//! The archive that a mapping is drafted for.
+//! How the tables of an archive are written, before anything is known of their columns.
 
 use std::path::PathBuf;
 
 use crate::import::tables::cell::{Cell, CellError, Notation};
 use crate::import::tables::csv::Delimiter;
 
-/// What is known of an archive before its columns are.
+/// The archive that a mapping is drafted for.
 pub(crate) struct Archive {
     pub(crate) directory: PathBuf,
+    /// Pattern of the files of a folder, whose names hold ids of environments.
     pub(crate) pattern: Option<String>,
+    /// The table of conditions of a PEtab problem.
     pub(crate) conditions: Option<String>,
     /// Columns that are not read, and what they are.
     pub(crate) unread: Vec<(String, String)>,
     pub(crate) delimiter: String,
     pub(crate) decimal_comma: bool,
+    /// Whether lines that begin with `#` are comments.
     pub(crate) comment: bool,
 }
 
@@ -37,7 +40,7 @@ impl Archive {
         Notation::new(if self.decimal_comma { "," } else { "." }, &[])
     }
 
-    /// Finds the delimiter that cuts the lines alike.
+    /// Finds the delimiter that cuts all of the first lines into equally many cells, and the decimal sign.
     pub(crate) fn sniff(&mut self, text: &str) {
         self.comment = text.lines().any(|line| line.starts_with('#'));
         let whole = text.rsplit_once('\n').map_or(text, |(whole, _)| whole);
@@ -53,7 +56,7 @@ impl Archive {
             };
             lines.iter().map(count).collect()
         };
-        // A comma is the last of the characters: in files of others it may be in numbers.
+        // A comma comes after the other characters: where they delimit, it may stand in numbers.
         for delimiter in ["\t", ";", "|", ",", "whitespace"] {
             let Some(parsed) = Delimiter::parse(delimiter) else { continue };
             let counts = counts(parsed);

@@ -1,19 +1,20 @@
-//! Which quantities drive a system from outside: told by their names, and by values that are kept for a while.
+//! Which quantities are inputs that drive a system: by their names, and by values that stay the same for a while.
 
-use super::names::{Named, named};
+use super::names::{InputHint, input_hint};
 use super::rows::Course;
 
-/// What a quantity is proposed as.
+/// The role that is proposed for a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Proposal {
+    /// A state of the system.
     State,
-    /// A state, with the input beside it in a comment, and why.
+    /// A state, with the input as a comment, and why.
     Perhaps(String),
     /// An input, and why.
     Input(String),
 }
 
-/// A proposal for each quantity, of its name and course. One at least stays a state.
+/// Proposes a role for each quantity, given its name and course; at least one stays a state.
 pub(crate) fn proposals(quantities: &[(&str, Course)]) -> Vec<Proposal> {
     let is_stepped = |course: &Course| course.is_stepped() || course.is_switched();
     let moves = quantities.iter().any(|(_, course)| !is_stepped(course) && course.changes > 0);
@@ -25,26 +26,28 @@ pub(crate) fn proposals(quantities: &[(&str, Course)]) -> Vec<Proposal> {
                 true => format!("keeps each of its {} values for a while", course.distinct),
                 false => format!("has only {} values", course.distinct),
             };
-            match (named(name), is_stepped(course)) {
-                (Named::Input, _) if moves => Proposal::Input("its name says that it is set from outside".to_owned()),
-                (Named::Input, _) => Proposal::Perhaps("its name says that it is set from outside".to_owned()),
-                (Named::PerhapsInput, true) if moves => {
+            match (input_hint(name), is_stepped(course)) {
+                (InputHint::Input, _) if moves => {
+                    Proposal::Input("its name says that it is set from outside".to_owned())
+                }
+                (InputHint::Input, _) => Proposal::Perhaps("its name says that it is set from outside".to_owned()),
+                (InputHint::PerhapsInput, true) if moves => {
                     Proposal::Input(format!("its name is one of signals from outside, and it {kept}"))
                 }
-                (Named::PerhapsInput, true) => {
+                (InputHint::PerhapsInput, true) => {
                     Proposal::Perhaps(format!("its name is one of signals from outside, and it {kept}"))
                 }
-                (Named::PerhapsInput, false) if course.is_seldom(most) => Proposal::Perhaps(
+                (InputHint::PerhapsInput, false) if course.is_seldom(most) => Proposal::Perhaps(
                     "its name is one of signals from outside, and it has few values, as a log of changes has"
                         .to_owned(),
                 ),
-                (Named::PerhapsInput, false) => Proposal::Perhaps(
+                (InputHint::PerhapsInput, false) => Proposal::Perhaps(
                     "its name is often one of signals from outside, but it varies as a state may".to_owned(),
                 ),
-                (Named::Other, true) if moves => {
+                (InputHint::None, true) if moves => {
                     Proposal::Perhaps(format!("it {kept}, as what is set from outside does"))
                 }
-                (Named::Other, false) if moves && course.is_seldom(most) => {
+                (InputHint::None, false) if moves && course.is_seldom(most) => {
                     Proposal::Perhaps("it has few values, as a log of changes has".to_owned())
                 }
                 _ => Proposal::State,

@@ -1,4 +1,4 @@
-//! What columns are, as a mapping.
+//! The roles of columns as a mapping: an `[import]` section with comments.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::archive::Archive;
 use super::doses::{Condition, Doses, Given};
 use super::inputs::{Proposal, proposals};
-use super::look::{Look, code};
+use super::profile::{Profile, code};
 use super::roles::Roles;
 use super::rows::Course;
 use super::stacked::Stacked;
@@ -16,22 +16,22 @@ use crate::import::tables::cell::{Cell, CellError, is_censored};
 use crate::import::tables::files::SourceFile;
 use crate::units::split_header;
 
-/// What is kept from training to choose the model.
+/// What is held out of training, to choose the model by.
 #[derive(Clone, Copy)]
 pub(crate) enum HeldOut {
     /// Some trajectories, where a column tells them apart; else ends.
     Trajectories,
     /// The end of each trajectory.
     Ends,
-    /// Nothing, and nothing trains.
+    /// Nothing, as nothing is trained.
     Nothing,
 }
 
-/// A channel to be.
+/// A quantity that becomes a channel.
 struct Quantity<'a> {
     column: &'a str,
     name: &'a str,
-    /// The column that names it, in a long table.
+    /// The column that names it, in a table with several quantities in one column; else empty.
     of: &'a str,
     unit: Option<&'a str>,
     /// Where the unit was found.
@@ -40,7 +40,7 @@ struct Quantity<'a> {
 }
 
 impl Quantity<'_> {
-    /// What a name is made of: a number alone says too little.
+    /// What its name is made from; a number alone would say too little.
     fn identifier(&self) -> Cow<'_, str> {
         match self.name.starts_with(|c: char| c.is_ascii_digit()) {
             true => format!("{}_{}", self.of, self.name).into(),
@@ -50,20 +50,42 @@ impl Quantity<'_> {
 }
 
 impl Archive {
-    /// The mapping with such splits. `extended` says whether inputs keep their first and last values.
+    /// The mapping with such splits; `extended` says whether inputs keep their first and last values beyond their samples.
     pub fn mapping(&self, file: &SourceFile, roles: &Roles<'_>, held_out: HeldOut, extended: bool) -> String {
-        let Roles { time, environment, trajectory, doses, stacked, wide, left, notes, .. } = roles;
+        let ids: Vec<&Profile> = roles.environment.iter().copied().chain(roles.trajectory).collect();
+        let times = Times::of(roles.time, &ids, &roles.rows);
+        let is_cut = times.split.as_ref().is_some_and(|split| split.is_sure && roles.doses.is_none());
         let mut text = Toml::default();
-        let of_folder = self.directory.file_name().and_then(|name| name.to_str()).filter(|_| self.pattern.is_some());
-        let dataset = identifier(of_folder.unwrap_or(file.stem())).replace('_', "-");
-        text.line("# A guess from the first rows: read every line before you run it.");
+        let folder = self.directory.file_name().and_then(|name| name.to_str()).filter(|_| self.pattern.is_some());
+        let dataset = identifier(folder.unwrap_or(file.stem())).replace('_', "-");
+        text.line("# A draft from the first rows: read every line before you run it.");
         text.line("[import]");
         text.pair("dataset", &dataset, "");
         text.pair("directory", &self.directory.display().to_string(), "");
-        let ids: Vec<&Look> = environment.iter().copied().chain(*trajectory).collect();
-        let times = Times::of(*time, &ids, &roles.rows);
         text.pair("time_unit", &times.unit, times.why);
+        self.table(&mut text, file, roles, &times, is_cut);
+        let quantities = quantities(roles);
+        let most = quantities.iter().map(|quantity| quantity.course.values).max().unwrap_or(0);
+        for (quantity, proposal) in quantities.iter().zip(proposals_of(&quantities)) {
+            text.channel(quantity, &proposal, most, extended);
+        }
+        if let Some(doses) = &roles.doses {
+            text.doses(doses, &times.unit);
+        }
+        if let Some(conditions) = &self.conditions {
+            text.line("\n# Not read of the PEtab problem: its model, its parameters, and what the observables' table says of formulas, noise and scale.");
+            text.line("\n[import.side_table]    # parameters follow from it: [[import.parameters]]");
+            text.pair("file", conditions, "");
+            text.pair("delimiter", "\t", "");
+            text.pair("key", "conditionId", "");
+        }
+        text.splits(roles, held_out, is_cut);
+        text.text
+    }
 
+    /// The section of the table.
+    fn table(&self, text: &mut Toml, file: &SourceFile, roles: &Roles<'_>, times: &Times, is_cut: bool) {
+        let Roles { time, environment, trajectory, doses, stacked, wide, left, notes, .. } = roles;
         text.line("\n[import.table]");
         text.pair(
             "file",
@@ -84,7 +106,7 @@ impl Archive {
             ([], Some(_)) => {}
             ([], None) => text.line("# environment = \"COLUMN\"    # without it the file is one environment"),
             (several, _) => {
-                let columns = list(several.iter().map(|look| &look.header));
+                let columns = list(several.iter().map(|profile| &profile.header));
                 text.line(&format!(
                     "environment = {columns}    # what has parameters of its own: each pair that occurs"
                 ));
@@ -109,7 +131,6 @@ impl Archive {
             );
             text.pair("origin", "first", "times count from the first sample of each trajectory");
         }
-        let is_cut = times.split.as_ref().is_some_and(|split| split.is_sure && doses.is_none());
         if let Some(Split { gap, why, .. }) = &times.split {
             match is_cut {
                 true => text.line(&format!("split_gap = {gap:?}    # each record between gaps is a trajectory: {why}")),
@@ -125,13 +146,13 @@ impl Archive {
             text.pair("value", &value.header, "");
         }
         let values = wide.iter().copied().chain(stacked.as_ref().map(|stacked| stacked.value));
-        // A number that is written otherwise is not missing: `paramill check` says what to do.
+        // A number in another notation is not missing: `paramill check` says what to do.
         let notation = self.notation();
         let is_number = |text: &str| {
             let number = notation.number(Cell::from_text(text));
             matches!(number, Err(CellError::Thousands(_) | CellError::DecimalComma | CellError::DecimalPoint))
         };
-        let strange = values.flat_map(|look| &look.strange);
+        let strange = values.flat_map(|profile| &profile.strange);
         let markers: BTreeSet<&String> = strange.filter(|text| !is_number(text)).collect();
         if markers.iter().any(|text| is_censored(text)) {
             text.line("# unsure: bounds of values (censoring) are not read; as `missing` they count as not measured, which is no bound");
@@ -150,64 +171,40 @@ impl Archive {
         for note in notes {
             text.line(&format!("# unsure: {note}"));
         }
-        for (look, why) in left {
-            text.line(&format!("# left out: {:?}{why}", look.header));
+        for (profile, why) in left {
+            text.line(&format!("# left out: {:?}{why}", profile.header));
         }
         for (name, what) in &self.unread {
             text.line(&format!("# not read: {name:?} {what}"));
         }
-
-        let quantities = quantities(roles);
-        let proposals = proposals(&quantities.iter().map(|it| (it.name, it.course)).collect::<Vec<_>>());
-        let most = quantities.iter().map(|quantity| quantity.course.values).max().unwrap_or(0);
-        for (quantity, proposal) in quantities.iter().zip(proposals) {
-            text.channel(quantity, &proposal, most, extended);
-        }
-        if let Some(doses) = doses {
-            text.doses(doses, &times.unit);
-        }
-
-        if let Some(conditions) = &self.conditions {
-            text.line("\n# Not read of the PEtab problem: its model, its parameters, and what the observables' table says of formulas, noise and scale.");
-            text.line("\n[import.side_table]    # parameters follow from it: [[import.parameters]]");
-            text.pair("file", conditions, "");
-            text.pair("delimiter", "\t", "");
-            text.pair("key", "conditionId", "");
-        }
-        text.line("\n[import.splits]");
-        let known = match environment.as_slice() {
-            [environment] => list(environment.values.iter().take(1)),
-            _ => "[\"ID\"]".to_owned(),
-        };
-        match held_out {
-            HeldOut::Nothing => {
-                text.line("adapt = [\"*\"]    # all, for an estimate by equations: there is too little to train on");
-            }
-            _ => text.line(&format!("adapt = []    # environments to estimate, such as {known}")),
-        }
-        match held_out {
-            HeldOut::Nothing => {}
-            HeldOut::Trajectories if trajectory.is_some() || is_cut => {
-                text.line("validation = { fraction = 0.2 }    # trajectories that choose the model\nseed = 0");
-            }
-            _ => text.line("validation = { last = 0.25 }    # the end of each trajectory chooses the model"),
-        }
-        text.text
     }
 }
 
-/// The channels, with what they do within trajectories.
+/// Whether the mapping has channels that are inputs.
+pub(crate) fn has_inputs(roles: &Roles<'_>) -> bool {
+    proposals_of(&quantities(roles)).iter().any(|proposal| matches!(proposal, Proposal::Input(_)))
+}
+
+fn proposals_of(quantities: &[Quantity<'_>]) -> Vec<Proposal> {
+    proposals(&quantities.iter().map(|quantity| (quantity.name, quantity.course)).collect::<Vec<_>>())
+}
+
+/// The quantities that become channels.
 fn quantities<'a>(roles: &'a Roles<'a>) -> Vec<Quantity<'a>> {
-    let ids: Vec<&Look> = roles.environment.iter().copied().chain(roles.trajectory).collect();
+    let ids: Vec<&Profile> = roles.environment.iter().copied().chain(roles.trajectory).collect();
     let Some(Stacked { channel, value, units }) = &roles.stacked else {
-        let of = |look: &&'a Look| Quantity {
-            column: &look.header,
-            name: &look.name,
+        let of = |profile: &&'a Profile| Quantity {
+            column: &profile.header,
+            name: &profile.name,
             of: "",
-            unit: look.unit.as_deref(),
-            whence: if split_header(&look.header).1.is_some() { "as in the header" } else { "as the file states it" }
-                .to_owned(),
-            course: Course::of(look, &ids, roles.rows.iter().copied()),
+            unit: profile.unit.as_deref(),
+            whence: if split_header(&profile.header).1.is_some() {
+                "as in the header"
+            } else {
+                "as the file states it"
+            }
+            .to_owned(),
+            course: Course::follow(profile, &ids, roles.rows.iter().copied()),
         };
         return roles.wide.iter().map(of).collect();
     };
@@ -223,9 +220,16 @@ fn quantities<'a>(roles: &'a Roles<'a>) -> Vec<Quantity<'a>> {
             (None, Some(unit)) => (Some(unit.as_str()), "as in its rows".to_owned()),
             (None, None) => (value.unit.as_deref(), "as in the header".to_owned()),
         };
-        Quantity { column: name, name: plain, of: &channel.name, unit, whence, course: Course::of(value, &ids, rows) }
+        Quantity {
+            column: name,
+            name: plain,
+            of: &channel.name,
+            unit,
+            whence,
+            course: Course::follow(value, &ids, rows),
+        }
     };
-    // What only rows of events name is no channel.
+    // A name that stands in rows of events alone is not a channel.
     let is_measured = |name: &&String| {
         let code = code(name);
         let stands = |mut rows: std::ops::Range<usize>, kept: bool| {
@@ -238,6 +242,7 @@ fn quantities<'a>(roles: &'a Roles<'a>) -> Vec<Quantity<'a>> {
 }
 
 impl Toml {
+    /// A section of a channel; `most` is the number of values of the quantity that has most.
     fn channel(&mut self, quantity: &Quantity<'_>, proposal: &Proposal, most: usize, extended: bool) {
         let name = self.name(&quantity.identifier());
         self.line("\n[[import.channels]]");
@@ -271,6 +276,29 @@ impl Toml {
         }
     }
 
+    /// The section of the splits.
+    fn splits(&mut self, roles: &Roles<'_>, held_out: HeldOut, is_cut: bool) {
+        self.line("\n[import.splits]");
+        let known = match roles.environment.as_slice() {
+            [environment] => list(environment.values.iter().take(1)),
+            _ => "[\"ID\"]".to_owned(),
+        };
+        match held_out {
+            HeldOut::Nothing => {
+                self.line("adapt = [\"*\"]    # all, for an estimate by equations: there is too little to train on");
+            }
+            _ => self.line(&format!("adapt = []    # environments to estimate, such as {known}")),
+        }
+        match held_out {
+            HeldOut::Nothing => {}
+            HeldOut::Trajectories if roles.trajectory.is_some() || is_cut => {
+                self.line("validation = { fraction = 0.2 }    # trajectories that choose the model\nseed = 0");
+            }
+            _ => self.line("validation = { last = 0.25 }    # the end of each trajectory chooses the model"),
+        }
+    }
+
+    /// A line of conditions on rows.
     fn condition(&mut self, condition: &Condition<'_>, why: &str) {
         let values: Vec<String> = condition.values.iter().map(|value| number(value)).collect();
         let values = match values.as_slice() {
@@ -282,6 +310,7 @@ impl Toml {
         self.line(&format!("rows.{}{not} = {values}{note}", key(&condition.column.header)));
     }
 
+    /// The sections of doses, or what is to be said where there are none.
     fn doses(&mut self, doses: &Doses<'_>, time_unit: &str) {
         if !doses.notes.is_empty() || doses.given.is_none() {
             self.line("");
@@ -303,6 +332,7 @@ impl Toml {
         }
     }
 
+    /// A section of doses, of one way of giving them if `route` says one.
     fn given(&mut self, given: &Given<'_>, route: Option<Condition<'_>>, time_unit: &str) {
         let unit = given.amount.unit.as_deref();
         let name = match &route {

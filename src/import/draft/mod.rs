@@ -1,17 +1,22 @@
-//! A first mapping of an archive: what its columns look like, as an `[import]` section to start from.
+//! A draft of the mapping of an archive: what its columns look like, as an `[import]` section to start from.
 
 mod names;
-mod look;
+mod profile;
 mod rows;
 mod doses;
 mod inputs;
-pub(crate) mod columns;
+mod unassigned;
 mod stacked;
+mod left_out;
 mod roles;
 mod times;
 mod toml;
-pub(crate) mod archive;
+mod archive;
 mod mapping;
-mod guess;
+mod petab;
+mod open;
+mod no_channel;
+mod attempts;
+mod section;
 
-pub use guess::guess;
+pub use section::draft;

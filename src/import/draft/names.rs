@@ -1,9 +1,10 @@
-//! Names that columns have in archives, in small letters without what stands between words.
+//! Names of columns as archives have them, in lower case and without separators between words.
 
 use std::borrow::Cow;
 
 use crate::import::rows::marks::bare_name;
 
+/// Columns of times.
 pub(crate) const TIMES: &[&str] = &[
     "time",
     "t",
@@ -23,11 +24,12 @@ pub(crate) const TIMES: &[&str] = &[
     "zeit",
 ];
 
+/// Columns of ids of what has parameters of its own.
 pub(crate) const ENVIRONMENTS: &[&str] = &[
     "environment",
     "env",
     "environmentid",
-    // Of groups in groups of HDF5 files, as import names them.
+    // Groups within groups of HDF5 files, as an import names them.
     "group1",
     "id",
     "subject",
@@ -75,6 +77,7 @@ pub(crate) const ENVIRONMENTS: &[&str] = &[
     "location",
 ];
 
+/// Columns of ids of trajectories.
 pub(crate) const TRAJECTORIES: &[&str] = &[
     "trajectory",
     "trajectoryid",
@@ -138,6 +141,7 @@ pub(crate) const CHANNELS: &[&str] = &[
     "key",
 ];
 
+/// Columns of values, in a table with several quantities in one column.
 pub(crate) const VALUES: &[&str] = &[
     "value",
     "values",
@@ -154,9 +158,10 @@ pub(crate) const VALUES: &[&str] = &[
     "lbstresn",
 ];
 
-/// Names of values that single quantities have as well.
+/// Those that a single quantity may also have.
 pub(crate) const VAGUE_VALUES: &[&str] = &["y", "count", "result", "amount"];
 
+/// Columns of units.
 pub(crate) const UNITS: &[&str] = &["unit", "units", "uom", "lbstresu"];
 
 /// Columns that number rows.
@@ -186,23 +191,24 @@ pub(crate) const ROW_NUMBERS: &[&str] = &[
     "point",
 ];
 
-/// Columns that say how far a row is to be trusted.
+/// Columns about the quality of a row.
 pub(crate) const FLAGS: &[&str] =
     &["quality", "status", "flag", "valid", "validity", "comment", "note", "notes", "remark"];
 
+/// Kind of a row: 0 for a measurement.
 pub(crate) const EVENT: &str = "evid";
-/// Amounts by the custom of NONMEM, whose every row of one is a dose.
+/// Amounts as NONMEM names them: every row with one is a dose.
 pub(crate) const AMOUNT: &str = "amt";
-/// Amounts that are those of doses if nothing is measured in their rows.
+/// Amounts, which are doses if nothing is measured in their rows.
 pub(crate) const AMOUNTS: &[&str] = &[AMOUNT, "amount", "dose", "doseamount", "dosage"];
-/// Words for amounts that are given at once, and for what is given over a time.
+/// Words for amounts given at once, and for what is given over a time.
 const GIVEN: &[&str] = &["dose", "bolus", "dosage", "amt"];
 const OVER_TIME: &[&str] = &["rate", "infusion", "level", "flow", "speed"];
-/// What else tables of doses say of them.
+/// Columns about doses.
 pub(crate) const OF_DOSES: &[&str] =
     &["cmt", "adm", "mdv", "rate", "ii", "addl", "ss", "cens", "limit", "blq", "dur", "duration", "tinf", "evid"];
 
-/// Words for what is set from outside, whatever it does.
+/// Words for what is set from outside, however it varies.
 const SET: &[&str] = &[
     "setpoint",
     "setpt",
@@ -217,7 +223,7 @@ const SET: &[&str] = &[
     "soll",
     "sollwert",
 ];
-/// Words for what is set from outside where it is changed in steps.
+/// Words for what is set from outside if it changes in steps.
 const ACTED: &[&str] = &[
     "valve",
     "pump",
@@ -264,10 +270,10 @@ const ACTED: &[&str] = &[
     "strom",
     "drehzahl",
 ];
-/// Words for what is measured, even of what is set.
+/// Words for a measurement, even of what is set.
 const MEASURED: &[&str] =
     &["measured", "actual", "feedback", "pv", "response", "reading", "temperature", "temp", "pressure"];
-/// Words for quantities, which systems are not named by.
+/// Words for quantities, by which no system is named.
 const QUANTITIES: &[&str] = &[
     "temperature",
     "temp",
@@ -302,18 +308,18 @@ const QUANTITIES: &[&str] = &[
     "predator",
 ];
 
-/// How sure a name says that a column is an input.
+/// What a name says of whether a column is an input.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Named {
-    /// It can be nothing else.
+pub(crate) enum InputHint {
+    /// It is one.
     Input,
-    /// It often is.
+    /// It often is one.
     PerhapsInput,
-    /// It says nothing of the kind.
-    Other,
+    /// Nothing.
+    None,
 }
 
-/// The words of a name, in small letters and without numbers behind them: `Valve1_pos`, `valvePos`.
+/// The words of a name, in lower case: `valve1` and `pos` of `Valve1_pos` or `valve1Pos`.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
@@ -330,6 +336,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
+/// Whether one of the words is one of `names`, apart from a number behind it.
 fn has(words: &[String], names: &[&str]) -> bool {
     words.iter().any(|word| names.contains(&word.as_str()) || names.contains(&without_number(word)))
 }
@@ -338,27 +345,28 @@ fn without_number(word: &str) -> &str {
     word.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
-pub(crate) fn named(name: &str) -> Named {
+/// What the words of `name` say of whether it is an input.
+pub(crate) fn input_hint(name: &str) -> InputHint {
     let words = words(name);
     let joined: Cow<'_, str> = bare_name(name).into();
     if has(&words, &["measured", "actual", "feedback", "pv", "response", "reading"]) {
-        Named::Other
+        InputHint::None
     } else if has(&words, SET) || SET.contains(&without_number(&joined)) {
-        Named::Input
+        InputHint::Input
     } else if has(&words, ACTED) && !has(&words, MEASURED) {
-        Named::PerhapsInput
+        InputHint::PerhapsInput
     } else {
-        Named::Other
+        InputHint::None
     }
 }
 
-/// Whether a name is that of an amount given at once.
+/// Whether a name is that of amounts given at once.
 pub(crate) fn is_dose(name: &str) -> bool {
     let words = words(name);
     has(&words, GIVEN) && !has(&words, OVER_TIME)
 }
 
-/// Whether a word of the name is a time.
+/// Whether a word of the name is one for times.
 pub(crate) fn speaks_of_time(name: &str) -> bool {
     has(&words(name), TIMES)
 }

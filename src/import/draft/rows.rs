@@ -1,37 +1,38 @@
-//! How the columns of a table hang together in its first rows.
+//! How the columns of a table depend on each other in its first rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::look::Look;
+use super::profile::Profile;
 
-pub(crate) fn key(columns: &[&Look], row: usize) -> Vec<u64> {
-    columns.iter().map(|look| look.codes[row]).collect()
+/// The cells of `columns` in a row, as their hashes.
+pub(crate) fn key(columns: &[&Profile], row: usize) -> Vec<u64> {
+    columns.iter().map(|profile| profile.codes[row]).collect()
 }
 
-/// How many rows are alike in all `columns` with one before them.
-pub(crate) fn repeated(columns: &[&Look], rows: &[usize]) -> usize {
+/// How many rows have the same cells in all `columns` as an earlier row.
+pub(crate) fn repeated(columns: &[&Profile], rows: &[usize]) -> usize {
     let mut seen = HashSet::new();
     rows.iter().filter(|&&row| !seen.insert(key(columns, row))).count()
 }
 
-/// Whether cells of `columns` tell that of `other`, where it is not empty.
-pub(crate) fn tell(columns: &[&Look], other: &Look, rows: &[usize]) -> bool {
+/// Whether the cells of `columns` determine that of `other`, where it is not empty.
+pub(crate) fn determine(columns: &[&Profile], other: &Profile, rows: &[usize]) -> bool {
     let mut told = HashMap::new();
     let mut filled = rows.iter().filter(|&&row| other.codes[row] != 0);
     filled.all(|&row| *told.entry(key(columns, row)).or_insert(other.codes[row]) == other.codes[row])
 }
 
-/// How many different cells a column has in the rows, empty ones aside; in all that were looked at, if these are all that were kept.
-pub(crate) fn distinct(look: &Look, rows: &[usize]) -> usize {
-    if rows.len() == look.codes.len() {
-        return look.values.len();
+/// How many different cells a column has in `rows`, empty ones aside; in all rows that were read, if `rows` are all that were kept.
+pub(crate) fn distinct(profile: &Profile, rows: &[usize]) -> usize {
+    if rows.len() == profile.codes.len() {
+        return profile.values.len();
     }
-    let codes: HashSet<u64> = rows.iter().map(|&row| look.codes[row]).filter(|&code| code != 0).collect();
+    let codes: HashSet<u64> = rows.iter().map(|&row| profile.codes[row]).filter(|&code| code != 0).collect();
     codes.len()
 }
 
-/// Mean sizes of the numbers of `value` by the cells of `by`, the smallest and the largest.
-pub(crate) fn sizes(value: &Look, by: &Look, rows: &[usize]) -> Option<(f64, f64)> {
+/// The smallest and the largest mean of `|value|` over the groups of rows with equal cells of `by`.
+pub(crate) fn sizes(value: &Profile, by: &Profile, rows: &[usize]) -> Option<(f64, f64)> {
     let mut sums: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     for &row in rows.iter().filter(|&&row| value.numbers_of_rows[row].is_finite()) {
         let (sum, count) = sums.entry(by.codes[row]).or_default();
@@ -42,25 +43,26 @@ pub(crate) fn sizes(value: &Look, by: &Look, rows: &[usize]) -> Option<(f64, f64
     (!sums.is_empty()).then(|| (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max)))
 }
 
-/// Different values of what is set in steps.
+/// Most different values of a quantity that is set in steps.
 const FEW: usize = 16;
 
-/// What the values of a quantity do within trajectories.
+/// How the values of a quantity change within trajectories.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Course {
+    /// Numbers, and different ones.
     pub values: usize,
     pub distinct: usize,
-    /// Pairs of a value and the next of the same trajectory, and those of two different values.
+    /// Pairs of successive values of one trajectory, and those of two different values.
     pub pairs: usize,
     pub changes: usize,
 }
 
 impl Course {
-    /// Of the cells of `look` in `rows`, where cells of `ids` tell trajectories apart.
-    pub fn of(look: &Look, ids: &[&Look], rows: impl Iterator<Item = usize>) -> Self {
+    /// Follows the cells of `profile` in `rows`, where the cells of `ids` tell trajectories apart.
+    pub fn follow(profile: &Profile, ids: &[&Profile], rows: impl Iterator<Item = usize>) -> Self {
         let (mut last, mut codes, mut course) = (HashMap::new(), HashSet::new(), Course::default());
-        for row in rows.filter(|&row| look.numbers_of_rows[row].is_finite()) {
-            let code = look.codes[row];
+        for row in rows.filter(|&row| profile.numbers_of_rows[row].is_finite()) {
+            let code = profile.codes[row];
             codes.insert(code);
             course.values += 1;
             if let Some(before) = last.insert(key(ids, row), code) {
@@ -71,7 +73,7 @@ impl Course {
         Course { distinct: codes.len(), ..course }
     }
 
-    /// Whether it changes, but keeps each of a few values for a while.
+    /// Whether it changes, but keeps each of its few values for a while.
     pub fn is_stepped(&self) -> bool {
         self.changes > 0
             && self.pairs >= 6
@@ -79,12 +81,12 @@ impl Course {
             && self.distinct <= FEW.max(self.values / 8)
     }
 
-    /// Whether few values are there, and much fewer than the `most` of another quantity: a log of changes.
+    /// Whether it has few values, far fewer than the `most` of another quantity: a log of changes.
     pub fn is_seldom(&self, most: usize) -> bool {
         3 * self.values <= most && self.distinct <= FEW
     }
 
-    /// Whether it only ever has one of very few values, however often they change.
+    /// Whether it has only two or three different values, however often they change.
     pub fn is_switched(&self) -> bool {
         self.changes > 0 && self.distinct <= 3 && self.values >= 12
     }

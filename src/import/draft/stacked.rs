@@ -1,45 +1,45 @@
-//! Tables with several quantities in one column, and another that names them.
+//! Tables with several quantities in one column of values, and another column that names them.
 
 use std::collections::BTreeMap;
 
-use super::columns::{Free, shown};
-use super::look::{Look, code};
 use super::names::{CHANNELS, FLAGS, VAGUE_VALUES, VALUES, is_quantity};
-use super::rows::{distinct, sizes, tell};
+use super::profile::{Profile, code};
+use super::rows::{determine, distinct, sizes};
+use super::unassigned::{Unassigned, first_cells};
 
-/// Channels of a long table at most; a column of more names is something else.
+/// Most channels of a long table; a column with more names is something else.
 const MOST_CHANNELS: usize = 64;
-/// How much larger the values of one group of rows are than those of another before the two are taken for different quantities.
+/// Ratio of the mean sizes of two groups of values above which they are taken for different quantities.
 const APART: f64 = 5.0;
 
-/// Several quantities in one column.
+/// The columns of a long table.
 pub(crate) struct Stacked<'a> {
-    pub channel: &'a Look,
-    pub value: &'a Look,
+    pub channel: &'a Profile,
+    pub value: &'a Profile,
     /// Units by the names of channels, where a column says them.
     pub units: BTreeMap<String, String>,
 }
 
-/// The columns that may name channels, from the likeliest.
+/// The columns that may name channels, likeliest first.
 pub(crate) fn names_of_channels<'a>(
-    free: &Free<'a>,
-    values: &[&Look],
+    free: &Unassigned<'a>,
+    values: &[&Profile],
     of_doses: bool,
     rows: &[usize],
-) -> Vec<&'a Look> {
-    let mut found: Vec<(usize, &Look)> = Vec::new();
-    for look in &free.0 {
-        let place = CHANNELS.iter().position(|name| look.is_called(&[name]));
-        let is_code = look.is_number() && look.is_whole() && look.strange.len() <= 1;
-        let is_name = !look.is_number() && look.stamps == 0 || is_code && (of_doses || !values.is_empty());
-        let count = distinct(look, rows);
+) -> Vec<&'a Profile> {
+    let mut found: Vec<(usize, &Profile)> = Vec::new();
+    for profile in &free.0 {
+        let place = CHANNELS.iter().position(|name| profile.is_called(&[name]));
+        let is_code = profile.is_number() && profile.is_whole() && profile.strange.len() <= 1;
+        let is_name = !profile.is_number() && profile.stamps == 0 || is_code && (of_doses || !values.is_empty());
+        let count = distinct(profile, rows);
         if let Some(place) = place
             && is_name
             && (1..=MOST_CHANNELS).contains(&count)
-            && look.values.len() <= MOST_CHANNELS
-            && !(look.is_number() && count < 2)
+            && profile.values.len() <= MOST_CHANNELS
+            && !(profile.is_number() && count < 2)
         {
-            found.push((place, look));
+            found.push((place, profile));
         }
     }
     found.sort_by_key(|it| it.0);
@@ -48,40 +48,44 @@ pub(crate) fn names_of_channels<'a>(
 
 /// The columns of a table with several quantities in one column, if it is one.
 pub(crate) fn stacked<'a>(
-    free: &mut Free<'a>,
-    environment: &[&'a Look],
-    trajectory: Option<&'a Look>,
+    free: &mut Unassigned<'a>,
+    environment: &[&'a Profile],
+    trajectory: Option<&'a Profile>,
     of_doses: bool,
     rows: &[usize],
     notes: &mut Vec<String>,
 ) -> Option<Stacked<'a>> {
-    let is_covariate = |look: &Look| !environment.is_empty() && tell(environment, look, rows);
-    let is_number = |look: &&Look| look.is_number() && distinct(look, rows) > 1;
-    let called: Vec<&Look> = free.0.iter().copied().filter(|look| look.is_called(VALUES) && is_number(look)).collect();
+    let is_covariate = |profile: &Profile| !environment.is_empty() && determine(environment, profile, rows);
+    let is_number = |profile: &&Profile| profile.is_number() && distinct(profile, rows) > 1;
+    let called: Vec<&Profile> =
+        free.0.iter().copied().filter(|profile| profile.is_called(VALUES) && is_number(profile)).collect();
     let mut candidates = names_of_channels(free, &called, of_doses, rows);
-    // `value` may also be called like a column of names, such as `measurement`.
-    candidates.retain(|look| !called.iter().any(|value| std::ptr::eq(*value, *look)));
-    if candidates.iter().any(|look| distinct(look, rows) > 1) {
-        candidates.retain(|look| distinct(look, rows) > 1);
+    // A column of values may have a name of these too, such as `measurement`.
+    candidates.retain(|profile| !called.iter().any(|value| std::ptr::eq(*value, *profile)));
+    if candidates.iter().any(|profile| distinct(profile, rows) > 1) {
+        candidates.retain(|profile| distinct(profile, rows) > 1);
     }
-    let is_candidate = |look: &Look| candidates.iter().any(|candidate| std::ptr::eq(*candidate, look));
-    let others: Vec<&Look> =
-        free.0.iter().copied().filter(|look| is_number(look) && !is_covariate(look) && !is_candidate(look)).collect();
+    let is_candidate = |profile: &Profile| candidates.iter().any(|candidate| std::ptr::eq(*candidate, profile));
+    let others: Vec<&Profile> = free
+        .0
+        .iter()
+        .copied()
+        .filter(|profile| is_number(profile) && !is_covariate(profile) && !is_candidate(profile))
+        .collect();
     let value = match (called.as_slice(), others.as_slice()) {
-        // One measurement among several may be called so.
+        // Such a name may be that of one measurement among several.
         ([value, ..], several) if several.len() > 1 && value.is_called(VAGUE_VALUES) => return None,
         ([value, ..], _) | ([], [value]) => *value,
         _ => return None,
     };
-    // What another column tells is the coarser of the two.
-    let finest: Vec<&Look> = candidates
+    // A column that another determines is the coarser of the two.
+    let finest: Vec<&Profile> = candidates
         .iter()
         .enumerate()
-        .filter(|(i, look)| {
-            !candidates
-                .iter()
-                .enumerate()
-                .any(|(j, other)| j != *i && tell(&[other], look, rows) && (j < *i || !tell(&[look], other, rows)))
+        .filter(|(i, profile)| {
+            !candidates.iter().enumerate().any(|(j, other)| {
+                j != *i && determine(&[other], profile, rows) && (j < *i || !determine(&[profile], other, rows))
+            })
         })
         .map(|it| *it.1)
         .collect();
@@ -94,39 +98,39 @@ pub(crate) fn stacked<'a>(
     Some(Stacked { channel, value, units: BTreeMap::new() })
 }
 
-/// A column whose name says nothing, but whose cells name quantities, or tell values of very different sizes apart.
+/// A column of channels whose name says nothing, but whose cells name quantities, or separate values of very different sizes.
 fn unlisted<'a>(
-    free: &Free<'a>,
-    value: &Look,
-    environment: &[&Look],
-    trajectory: Option<&Look>,
+    free: &Unassigned<'a>,
+    value: &Profile,
+    environment: &[&Profile],
+    trajectory: Option<&Profile>,
     numbers: usize,
     rows: &[usize],
     notes: &mut Vec<String>,
-) -> Option<&'a Look> {
-    let ids: Vec<&Look> = environment.iter().copied().chain(trajectory).collect();
-    let found = free.0.iter().copied().find(|look| {
-        let is_text = look.texts > 0 && !look.is_number() && (2..=MOST_CHANNELS).contains(&look.values.len());
-        let quantities = look.values.iter().filter(|name| is_quantity(name)).count();
-        let are_apart = sizes(value, look, rows).is_some_and(|(least, most)| most > APART * least);
+) -> Option<&'a Profile> {
+    let ids: Vec<&Profile> = environment.iter().copied().chain(trajectory).collect();
+    let found = free.0.iter().copied().find(|profile| {
+        let is_text = profile.texts > 0 && !profile.is_number() && (2..=MOST_CHANNELS).contains(&profile.values.len());
+        let quantities = profile.values.iter().filter(|name| is_quantity(name)).count();
+        let are_apart = sizes(value, profile, rows).is_some_and(|(least, most)| most > APART * least);
         is_text
             && numbers == 1
-            && !look.is_called(FLAGS)
-            && (ids.is_empty() || !tell(&ids, look, rows))
-            && (2 * quantities > look.values.len() || are_apart && look.changes >= look.values.len())
+            && !profile.is_called(FLAGS)
+            && (ids.is_empty() || !determine(&ids, profile, rows))
+            && (2 * quantities > profile.values.len() || are_apart && profile.changes >= profile.values.len())
     })?;
     notes.push(format!(
         "{:?} is taken to name what is measured, for its cells ({}) or the sizes of their values; if it tells systems apart, remove `layout`, \
          `channel` and `value`, and make it the `environment`",
         found.header,
-        shown(found)
+        first_cells(found)
     ));
     Some(found)
 }
 
-/// The unit of each channel, where a column says it and no channel has several.
-pub(crate) fn units(channel: &Look, unit: &Look, rows: &[usize]) -> BTreeMap<String, String> {
-    if !tell(&[channel], unit, rows) {
+/// The unit of each channel by the column `unit`; none if a channel has several.
+pub(crate) fn units(channel: &Profile, unit: &Profile, rows: &[usize]) -> BTreeMap<String, String> {
+    if !determine(&[channel], unit, rows) {
         return BTreeMap::new();
     }
     let of = |name: &String| {

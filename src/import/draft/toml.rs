@@ -6,25 +6,28 @@ use std::fmt::Write;
 use crate::dataset::RESERVED;
 use crate::units::{Unit, is_dash};
 
+/// Settings that are being written.
 #[derive(Default)]
 pub(crate) struct Toml {
     pub text: String,
-    /// Names of quantities so far.
+    /// Names of quantities that are taken.
     names: BTreeSet<String>,
 }
 
 impl Toml {
+    /// Adds a line.
     pub fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
 
+    /// Adds a key with a string, and a comment unless `note` is empty.
     pub fn pair(&mut self, key: &str, value: &str, note: &str) {
         let note = if note.is_empty() { String::new() } else { format!("    # {note}") };
         self.line(&format!("{key} = {}{note}", quoted(value)));
     }
 
-    /// A name for a quantity, that no other has.
+    /// A name for a quantity that no other has.
     pub fn name(&mut self, name: &str) -> String {
         let mut identifier = identifier(name);
         while RESERVED.contains(&identifier.as_str()) || !self.names.insert(identifier.clone()) {
@@ -33,6 +36,7 @@ impl Toml {
         identifier
     }
 
+    /// Adds a unit; `whence` says where it was found.
     pub fn unit(&mut self, unit: Option<&str>, whence: &str) {
         match unit {
             Some(unit) if is_dash(unit) => self.pair("unit", "1", whence),
@@ -43,7 +47,7 @@ impl Toml {
     }
 }
 
-/// A name in lower-case letters, digits and `_` that starts with a letter.
+/// The name in lower-case letters, digits and `_`, starting with a letter.
 pub(crate) fn identifier(name: &str) -> String {
     let mut identifier = String::new();
     for c in name.chars() {
@@ -61,16 +65,17 @@ pub(crate) fn identifier(name: &str) -> String {
     }
 }
 
-/// A string of TOML in one line: it may stand in a comment, or be a key.
+/// A TOML string on one line, so that it may stand in a comment or be a key.
 pub(crate) fn quoted(text: &str) -> String {
     let quoted = toml::Value::String(text.to_owned()).to_string();
     match quoted.contains('\n') {
-        // Strings of JSON are those of TOML, but for one character.
+        // JSON strings are TOML strings, except for one character.
         true => serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f"),
         false => quoted,
     }
 }
 
+/// An array of strings.
 pub(crate) fn list<'a>(items: impl Iterator<Item = &'a String>) -> String {
     let mut text = String::from("[");
     for (i, item) in items.enumerate() {

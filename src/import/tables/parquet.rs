@@ -27,7 +27,7 @@ use rayon::prelude::*;
 
 use super::batch::{Batch, Batches, Column, EXACT, Failure, Refusal};
 use crate::dataset::Pages;
-use crate::dataset::parquet_store::caught;
+use crate::dataset::parquet_store::catch_panic;
 
 /// Values of all columns in a batch, and the least and most rows of one.
 const VALUES: usize = 1 << 18;
@@ -41,7 +41,7 @@ const DAY: i64 = 86_400_000_000_000;
 /// # Errors
 /// Why the file cannot be read as a table.
 pub(crate) fn open(path: &Path) -> Result<Batches, Refusal> {
-    caught(|| try_open(path)).map_err(damaged)?
+    catch_panic(|| try_open(path)).map_err(damaged)?
 }
 
 fn try_open(path: &Path) -> Result<Batches, Refusal> {
@@ -101,14 +101,14 @@ fn reader(
     let columns = metadata.parquet_schema();
     let mask = ProjectionMask::roots(columns, [field]);
     let column = (0..columns.num_columns()).find(|&column| mask.leaf_included(column)).unwrap_or(0);
-    let pages = Pages::of_column(file.clone(), metadata.metadata(), column)?;
+    let pages = Pages::for_column(file.clone(), metadata.metadata(), column)?;
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata.clone());
     builder.with_projection(mask).with_batch_size(rows).build()
 }
 
 /// The next batch of a column; `None` at its end.
 fn next(reader: &mut ParquetRecordBatchReader) -> Option<Result<Column, Failure>> {
-    let read = caught(|| {
+    let read = catch_panic(|| {
         let batch = reader.next()?;
         let column = batch.map(|batch| batch.into_parts().1.pop());
         Some(column.map_err(|error| error.to_string()).and_then(|array| column_of(array.ok_or("no column")?)))

@@ -1,17 +1,19 @@
-//! Which came first, where a sample and an event of one record have the very same time `t`.
+//! Which came first, if a sample and an event of one record have the same time `t`.
 //!
-//! It matters where the event is an amount given at once, for which a brief pulse of duration `D` stands: its place says what the sample sees.
+//! It matters for an amount given at once, which is represented by a brief pulse of duration `D`: where the pulse lies decides what the
+//! sample sees of it.
 //!
 //! ```text
-//! the sample came first    the pulse in [t, t + D]    nothing
-//! the event came first     the pulse in [t - D, t]    all of it
+//! sample first    pulse in [t, t + D]    the sample sees nothing
+//! event first     pulse in [t - D, t]    the sample sees all of it
 //! ```
 //!
-//! A pulse is brief if `D <= d / 50`, where `d` is the time between `t` and the nearest other sample of the record: so it covers no other
-//! sample. Of a longer one, an infusion, nothing has acted at `t`, whichever came first; nor does anything jump with a cumulative amount, or
-//! the time since. Of samples before and after an event, those before move to `t - D`.
+//! A pulse is brief if `D <= d / 50`, where `d` is the time from `t` to the nearest other sample of the record; so it covers no other
+//! sample. Nothing of a longer pulse, an infusion, has acted at `t`, whichever came first; and cumulative amounts and times since the last
+//! event need no order. If some samples at `t` came before an event and some after, those before move to `t - D`.
 
 use super::event::Event;
+use super::tally::Tally;
 use crate::import::rows::merge::Series;
 use crate::import::rows::source_lines::SourceLine;
 use crate::import::settings::Settings;
@@ -20,70 +22,70 @@ use crate::import::settings::table::Disorder;
 use crate::import::tables::clock::{Clock, Moment};
 use crate::problems::{Kind, Problem, Problems, many};
 
-/// Share of the time to the nearest other sample that a brief pulse takes at most.
+/// Largest duration of a brief pulse, as a share of the time to the nearest other sample.
 const BRIEF: f64 = 1.0 / 50.0;
-/// The same of one that may have been meant for a brief one.
+/// The same of a pulse that may have been meant as a brief one.
 const DOUBTFUL: f64 = 0.5;
-/// What rounding may add to a share.
+/// Relative rounding error of a share.
 const ROUNDING: f64 = 1e-9;
 
-/// Samples at the time of an event, where it matters.
+/// Counts of samples at the time of an event whose order matters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ties {
-    /// Samples at the time of brief pulses, and those among them that were taken as after one.
+    /// Samples at the time of brief pulses, and those of them that were taken as after one.
     pub samples: u64,
     pub after: u64,
-    /// Those of which nothing says whether they came first, with the first of them in words.
-    pub unknown: Named,
-    /// Samples behind the event of a longer pulse of their time, which may have been meant for a brief one.
-    pub doubtful: Named,
+    /// Those whose order nothing tells.
+    pub unknown: Tally,
+    /// Samples in a row after the event of a longer pulse, which may have been meant as a brief one.
+    pub doubtful: Tally,
 }
 
 impl Ties {
-    /// Adds what another has counted.
-    pub fn add(&mut self, other: &Ties) {
-        self.samples += other.samples;
-        self.after += other.after;
-        self.unknown.add(&other.unknown);
-        self.doubtful.add(&other.doubtful);
+    /// Adds the counts of later records.
+    pub fn extend(&mut self, later: &Ties) {
+        self.samples += later.samples;
+        self.after += later.after;
+        self.unknown.extend(&later.unknown);
+        self.doubtful.extend(&later.doubtful);
     }
 
-    /// That the settings do not say which came first, where nothing else does.
+    /// The problem with samples whose order neither the rows nor the settings tell.
     pub fn problem(&self) -> Option<Problem> {
-        let Named { count, first } = &self.unknown;
+        let Tally { count, first } = &self.unknown;
         let found = format!("{} ({})", many(*count, "sample"), first.as_ref()?);
-        let found = format!("{found} at the very time of a brief pulse, and nothing that says which came first");
+        let found = format!("{found} at the time of a brief pulse, and nothing that tells which came first");
         let remedy = "write `at_equal_times = \"sample-first\"` or \"event-first\" in [import]";
-        let expected = "this setting where rows of one file, in the order of time, do not say it";
+        let expected = "this setting, unless rows of one file in the order of time tell it";
         Some(Problem::new(Kind::EqualTimes, found, expected, remedy).setting("import.at_equal_times"))
     }
 
-    /// Warns of samples that were taken as before a pulse whose row stands before theirs.
+    /// Warns of samples that were taken as before a pulse though its row comes first.
     pub fn warning(&self) -> Option<Problem> {
-        let Named { count, first } = &self.doubtful;
+        let Tally { count, first } = &self.doubtful;
         let found = format!("{} ({}) at which a pulse begins", many(*count, "sample"), first.as_ref()?);
-        let found = format!("{found} that comes first, and is too long to stand for an amount given at once");
-        let expected = "a duration of at most a fiftieth of the time to the nearest other sample, where the sample sees the whole amount";
-        let remedy = "nothing of it has acted at the sample, as is right for an infusion (`at_equal_times = \"sample-first\"` says so); \
+        let found = format!("{found} whose row comes first, and which is too long for an amount given at once");
+        let expected = "at most a fiftieth of the time to the nearest other sample as duration, if the sample is to see the whole amount";
+        let remedy = "nothing of it has acted at the sample, which is right for an infusion (say so by `at_equal_times = \"sample-first\"`); \
                       else shorten `duration`";
         Some(Problem::new(Kind::EqualTimes, found, expected, remedy).setting("import.at_equal_times"))
     }
 }
 
-/// A time of brief or longer pulses at which states were observed.
+/// A time of pulses at which states were observed too.
 struct Tie {
     moment: Moment,
-    /// Where the samples stand.
+    /// Where the rows of the samples stand.
     samples: Vec<SourceLine>,
     /// The nearest other times at which a state was observed, before and after.
     nearest: [Option<Moment>; 2],
 }
 
-/// One record, of one environment's one trajectory.
-pub(crate) struct Record<'a> {
+/// The samples and events of one record.
+pub(crate) struct Timeline<'a> {
     pub settings: &'a Settings,
     pub clock: &'a Clock,
-    /// Its first observed sample, from which times count.
+    /// Time of its first observed sample.
     pub first: Moment,
     /// Names it in problems.
     pub whose: &'a str,
@@ -93,9 +95,9 @@ pub(crate) struct Record<'a> {
     pub events: &'a mut [Vec<Event>],
 }
 
-impl Record<'_> {
-    /// SourceLines pulses before or behind the samples of their time.
-    pub fn settle(mut self, counts: &mut Ties, problems: &mut Problems) {
+impl Timeline<'_> {
+    /// Puts brief pulses before or after the samples of their time.
+    pub fn order_equal_times(mut self, counts: &mut Ties, problems: &mut Problems) {
         let mut is_in_order = None;
         for tie in self.ties() {
             let apart = |other: Moment| (self.time(other) - self.time(tie.moment)).abs();
@@ -111,24 +113,22 @@ impl Record<'_> {
                         && tie.samples.iter().any(|&it| self.precedes((index, k), it, is_in_order) == Ok(true))
                 };
                 if longer.iter().any(precedes) {
-                    counts
-                        .doubtful
-                        .count(|| format!("first at time {} of {}", self.clock.shown(tie.moment), self.whose));
+                    counts.doubtful.add(|| format!("first at time {} of {}", self.clock.shown(tie.moment), self.whose));
                 }
                 continue;
             }
-            match self.order(&tie, &brief, is_in_order) {
-                Ok(behind) => self.place(&tie, &brief, &behind, counts, problems),
+            match self.pulses_before(&tie, &brief, is_in_order) {
+                Ok(before) => self.move_pulses(&tie, &brief, &before, counts, problems),
                 Err(why) => {
                     counts.samples += 1;
                     let time = self.clock.shown(tie.moment);
-                    counts.unknown.count(|| format!("first at time {time} of {}: {why}", self.whose));
+                    counts.unknown.add(|| format!("first at time {time} of {}: {why}", self.whose));
                 }
             }
         }
     }
 
-    /// The times of pulses at which a state was observed, in order.
+    /// The times of pulses at which a state was observed, ascending.
     fn ties(&self) -> Vec<Tie> {
         let is_pulse = |input: usize| self.settings.events[input].shape == Shape::Pulse;
         let pulses =
@@ -164,13 +164,13 @@ impl Record<'_> {
         ties
     }
 
-    /// The times and places of rows with an observed state.
+    /// Times and places of the rows with an observed state.
     fn observed(&self) -> impl Iterator<Item = (Moment, SourceLine)> {
         let (parts, states) = (self.rows.len(), self.settings.states().count());
         self.rows.iter().enumerate().flat_map(move |(part, series)| series.observed(part, parts, states))
     }
 
-    /// In the dataset's unit.
+    /// The time in the dataset's unit.
     fn time(&self, moment: Moment) -> f64 {
         self.clock.time(moment, self.first)
     }
@@ -179,7 +179,7 @@ impl Record<'_> {
         self.settings.events[input].duration.unwrap_or(1.0)
     }
 
-    /// The input and number of each pulse of a time.
+    /// The input and position of each pulse at a time.
     fn pulses(&self, moment: Moment) -> Vec<(usize, usize)> {
         let mut pulses = Vec::new();
         for (input, events) in self.events.iter().enumerate() {
@@ -196,7 +196,7 @@ impl Record<'_> {
     /// Whether an event came before a sample of its time.
     ///
     /// # Errors
-    /// Why nothing says so.
+    /// Why that cannot be told.
     fn precedes(
         &self,
         (input, k): (usize, usize),
@@ -210,23 +210,23 @@ impl Record<'_> {
             Some(EqualTimes::EventFirst) => return Ok(true),
             Some(EqualTimes::Rows) | None => {}
         }
-        let place = event.place.ok_or("the events stand in a file of their own")?;
+        let place = event.line.ok_or("the events are in a file of their own")?;
         if place.file() != sample.file() {
-            return Err("the two stand in different files");
+            return Err("the two are in different files");
         }
         if said.is_none() && self.settings.table.disorder == Disorder::Sort {
             return Err("the order of rows means nothing where `disorder = \"sort\"`");
         }
         if said.is_none() && !is_in_order {
-            return Err("its rows of samples and events do not stand in the order of time");
+            return Err("its rows of samples and events are not in the order of time");
         }
         Ok(place < sample)
     }
 
-    /// Whether samples and events of each file stand in the order of time.
+    /// Whether the rows of samples and events of each file are in the order of time.
     fn is_in_order(&self) -> bool {
         let mut events: Vec<(SourceLine, Moment)> =
-            self.events.iter().flatten().filter_map(|event| Some((event.place?, event.moment))).collect();
+            self.events.iter().flatten().filter_map(|event| Some((event.line?, event.moment))).collect();
         events.sort_unstable();
         let follows = |earlier: (SourceLine, Moment), later: (SourceLine, Moment)| {
             earlier.0.file() != later.0.file() || earlier.1 <= later.1
@@ -241,32 +241,40 @@ impl Record<'_> {
     }
 
     /// How many of the `brief` pulses came before each sample of a tie.
-    fn order(&self, tie: &Tie, brief: &[(usize, usize)], is_in_order: bool) -> Result<Vec<usize>, &'static str> {
-        let behind = |&sample: &SourceLine| {
+    ///
+    /// # Errors
+    /// Why that cannot be told.
+    fn pulses_before(
+        &self,
+        tie: &Tie,
+        brief: &[(usize, usize)],
+        is_in_order: bool,
+    ) -> Result<Vec<usize>, &'static str> {
+        let before = |&sample: &SourceLine| {
             let precedes = |&pulse: &(usize, usize)| self.precedes(pulse, sample, is_in_order);
-            let before: Result<Vec<bool>, _> = brief.iter().map(precedes).collect();
-            Ok(before?.into_iter().filter(|&before| before).count())
+            let precede: Result<Vec<bool>, _> = brief.iter().map(precedes).collect();
+            Ok(precede?.into_iter().filter(|&precedes| precedes).count())
         };
-        tie.samples.iter().map(behind).collect()
+        tie.samples.iter().map(before).collect()
     }
 
-    /// SourceLines the `brief` pulses of a tie so that each sample sees those that came before it; `behind` says how many these are.
-    fn place(
+    /// Moves the `brief` pulses of a tie so that each sample sees those that came before it: `before[i]` of them for sample `i`.
+    fn move_pulses(
         &mut self,
         tie: &Tie,
         brief: &[(usize, usize)],
-        behind: &[usize],
+        before: &[usize],
         counts: &mut Ties,
         problems: &mut Problems,
     ) {
-        let most = behind.iter().copied().max().unwrap_or(0);
-        let is_split = behind.iter().any(|&count| count < most);
+        let most = before.iter().copied().max().unwrap_or(0);
+        let is_split = before.iter().any(|&count| count < most);
         counts.samples += 1 + u64::from(is_split);
         if most == 0 {
             return;
         }
         counts.after += 1;
-        if behind.iter().any(|&count| 0 < count && count < most) {
+        if before.iter().any(|&count| 0 < count && count < most) {
             let found =
                 format!("samples between several events at time {} of {}", self.clock.shown(tie.moment), self.whose);
             let expected = "samples at the time of an event before it or after it";
@@ -274,10 +282,10 @@ impl Record<'_> {
             problems.push(Problem::new(Kind::EqualTimes, found, expected, remedy).setting("import.at_equal_times"));
             return;
         }
-        let last = tie.samples.iter().zip(behind).find(|(_, count)| **count == most).map(|(&place, _)| place);
+        let last = tie.samples.iter().zip(before).find(|(_, count)| **count == most).map(|(&place, _)| place);
         let mut start = tie.moment;
         for &(input, k) in brief {
-            // Either all of these samples or none stand behind it.
+            // A pulse came before all of these samples or before none.
             if last.is_none_or(|last| self.precedes((input, k), last, true) != Ok(true)) {
                 continue;
             }
@@ -285,34 +293,14 @@ impl Record<'_> {
             self.events[input][k].begins = self.time(begins);
             start = start.min(begins);
         }
-        let before: Vec<SourceLine> =
-            tie.samples.iter().zip(behind).filter(|(_, count)| **count == 0).map(|(&place, _)| place).collect();
+        let first: Vec<SourceLine> =
+            tie.samples.iter().zip(before).filter(|(_, count)| **count == 0).map(|(&place, _)| place).collect();
         for series in self.rows.iter_mut().filter(|_| is_split) {
             for (moment, place) in series.moments.iter_mut().zip(series.lines.iter()) {
-                if *moment == tie.moment && before.contains(&place) {
+                if *moment == tie.moment && first.contains(&place) {
                     *moment = start;
                 }
             }
         }
-    }
-}
-
-/// A count, and in words the first that was counted.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Named {
-    pub count: u64,
-    pub first: Option<String>,
-}
-
-impl Named {
-    pub fn count(&mut self, first: impl FnOnce() -> String) {
-        self.count += 1;
-        self.first.get_or_insert_with(first);
-    }
-
-    /// Adds what another has counted later.
-    pub fn add(&mut self, other: &Named) {
-        self.count += other.count;
-        self.first = self.first.take().or_else(|| other.first.clone());
     }
 }

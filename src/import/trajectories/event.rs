@@ -3,29 +3,29 @@
 use crate::import::rows::source_lines::SourceLine;
 use crate::import::tables::clock::Moment;
 
-/// An event that acts in a trajectory, at a time in the dataset's unit.
+/// An event of one input in one trajectory; times are in the dataset's unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub time: f64,
     pub amount: f64,
-    /// Equal rows that it stands for.
+    /// How many equal rows it stands for.
     pub copies: u64,
     pub moment: Moment,
-    /// Where its row stands, if that is a file of the table.
-    pub place: Option<SourceLine>,
-    /// Where its pulse begins: at its time, or before it where the pulse ends there.
+    /// Where its row stands, if in a file of the table.
+    pub line: Option<SourceLine>,
+    /// When its pulse begins: at its time, or earlier if the pulse ends there.
     pub begins: f64,
 }
 
 impl Event {
-    /// Where its pulse of some duration ends.
-    pub(crate) fn ends(&self, duration: f64) -> f64 {
+    /// When its pulse of this duration ends.
+    pub fn ends(&self, duration: f64) -> f64 {
         if self.begins < self.time { self.time } else { self.time + duration }
     }
 }
 
-/// Events in the order in which they begin to act; equal ones are one of all their amounts.
-pub(crate) fn together(mut events: Vec<Event>) -> Vec<Event> {
+/// Events in the order in which their pulses begin; equal events become one with the sum of their amounts.
+pub(crate) fn merged(mut events: Vec<Event>) -> Vec<Event> {
     events.sort_by(|a, b| a.begins.total_cmp(&b.begins).then(a.amount.total_cmp(&b.amount)));
     let equal = events.chunk_by(|a, b| a.begins == b.begins && a.time == b.time && a.amount == b.amount);
     let sum = |all: &[Event]| Event {

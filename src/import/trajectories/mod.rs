@@ -1,12 +1,17 @@
-//! Samples and events of a record to trajectories, and trajectories to splits.
+//! Samples and events of records to trajectories, and trajectories to splits.
 
-pub(crate) mod event;
-pub(crate) mod equal_times;
-pub(crate) mod report;
-pub(crate) mod events;
+mod tally;
+mod event;
+mod equal_times;
+mod report;
+mod event_store;
+mod event_files;
+mod event_inputs;
 pub(crate) mod samples;
-pub(crate) mod resample;
-pub(crate) mod split_records;
+mod resample;
+mod record_reader;
+mod segment;
+mod split_records;
 pub(crate) mod read;
 pub(crate) mod side_table;
 pub(crate) mod splits;

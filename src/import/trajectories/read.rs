@@ -1,4 +1,4 @@
-//! The tables of samples, wide or long, to trajectories in the order of their ids and of time.
+//! The tables of samples, wide or long, to trajectories in the order of their ids.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -6,10 +6,13 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use super::events::{EventFiles, Events};
+use super::event_files::EventFiles;
+use super::event_store::EventStore;
+use super::record_reader::RecordReader;
 use super::report::Counts;
 use super::samples::Samples;
-use super::split_records::{Piece, Tracks};
+use super::segment::Segment;
+use super::split_records::split_records;
 use crate::dataset::Parent;
 use crate::digest::sha256_of_file;
 use crate::import::rows::bulk::BulkReader;
@@ -32,49 +35,47 @@ use crate::problems::shown;
 use crate::problems::{Kind, Problem, Problems};
 use crate::progress::Interrupt;
 
-/// Every trajectory of the tables.
+/// The trajectories of the tables. Their samples are read from the store when they are asked for.
 pub(crate) struct Trajectories {
-    pub pieces: Vec<Piece>,
-    /// The files they stand in.
+    pub segments: Vec<Segment>,
+    /// The files of the tables.
     pub files: Vec<SourceFile>,
     pub parents: Vec<Parent>,
-    /// Whether a request to stop came before the last row.
-    pub stopped: bool,
     pub counts: Counts,
     /// What the user should know though nothing is wrong.
     pub warnings: Vec<Problem>,
     store: Store,
-    events: Events,
+    events: EventStore,
     clock: Clock,
-    /// The track that was read last.
+    /// The record that was read last, and its samples.
     last: Option<(usize, Samples)>,
 }
 
 impl Trajectories {
     /// The id of the environment of a trajectory.
-    pub fn environment(&self, piece: usize) -> &str {
-        self.store.records[self.pieces[piece].track].environment()
+    pub fn environment(&self, segment: usize) -> &str {
+        self.store.records[self.segments[segment].record].environment()
     }
 
     /// The id of a trajectory.
-    pub fn id(&self, piece: usize) -> Cow<'_, str> {
-        let piece = &self.pieces[piece];
-        piece.id(&self.store.records[piece.track])
+    pub fn id(&self, segment: usize) -> Cow<'_, str> {
+        let segment = &self.segments[segment];
+        segment.id(&self.store.records[segment.record])
     }
 
-    /// The trajectories of one environment after the other.
+    /// The positions of the trajectories of each environment.
     pub fn environments(&self) -> Vec<Range<usize>> {
-        let environment = |piece: &Piece| self.store.records[piece.track].environment();
+        let environment = |segment: &Segment| self.store.records[segment.record].environment();
         let mut end = 0;
-        let of_one = |pieces: &[Piece]| {
+        let of_one = |segments: &[Segment]| {
             let start = end;
-            end += pieces.len();
+            end += segments.len();
             start..end
         };
-        self.pieces.chunk_by(|a, b| environment(a) == environment(b)).map(of_one).collect()
+        self.segments.chunk_by(|a, b| environment(a) == environment(b)).map(of_one).collect()
     }
 
-    /// Gives the memory of all samples back; their ids and counts stay.
+    /// Frees the memory of all samples; ids and counts stay.
     pub fn forget_samples(&mut self) {
         self.store.forget_rows();
     }
@@ -83,28 +84,28 @@ impl Trajectories {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn samples(&mut self, settings: &Settings, piece: usize) -> io::Result<Samples> {
-        let Piece { track, samples, .. } = &self.pieces[piece];
-        let last = self.last.take().filter(|last| last.0 == *track);
+    pub fn samples(&mut self, settings: &Settings, segment: usize) -> io::Result<Samples> {
+        let Segment { record, samples, .. } = &self.segments[segment];
+        let last = self.last.take().filter(|last| last.0 == *record);
         let all = match last {
             Some((_, all)) => all,
             None => {
-                let tracks = Tracks { settings, files: &self.files, clock: &self.clock, events: &self.events };
-                // What could be said of it has been said when it was made.
+                let reader = RecordReader { settings, files: &self.files, clock: &self.clock, events: &self.events };
+                // Counts and problems were reported when the record was split.
                 let (mut counts, mut problems) = (Counts::new(settings), Problems::default());
-                tracks.gather(&self.store, *track, "", &mut counts, &mut problems)?
+                reader.samples(&self.store, *record, "", &mut counts, &mut problems)?
             }
         };
         if *samples == (0..all.times.len()) {
-            return Ok(all); // a long one does not stand in memory twice
+            return Ok(all); // no second copy of a long record
         }
         let part = all.part(samples.clone());
-        self.last = Some((*track, all));
+        self.last = Some((*record, all));
         Ok(part)
     }
 }
 
-/// Reads the tables; `None` where a file or a column is lacking.
+/// Reads the tables; `None` if a file or a column is missing, or there are no rows.
 pub(crate) fn read(
     settings: &Settings,
     directory: &Path,
@@ -115,24 +116,7 @@ pub(crate) fn read(
     let syntax = Syntax::parse(&table.delimiter, table.comment.as_deref())?;
     let files = files::find(directory, &table.file, "import.table.file", problems);
     let notation = Notation::new(&table.decimal, &table.missing);
-    let channels = settings.sampled().count();
-    let (parts, width) = match table.layout {
-        Layout::Wide => (1, channels),
-        Layout::Long => (channels, 1),
-    };
-    let mut reading = Reading {
-        settings,
-        notation: &notation,
-        clock: Clock::new(settings),
-        names: ChannelNames::new(settings),
-        store: Store::new(parts, width),
-        events: Events::new(settings),
-        state: Vec::new(),
-        counts: Counts::new(settings),
-        filled: BTreeSet::new(),
-        unmet: UnmetValues::new(&table.rows),
-        unread: UnreadMarks::default(),
-    };
+    let mut reading = Reading::new(settings, &notation);
     let (mut complete, mut finished) = (!files.is_empty(), true);
     let (mut parents, mut warnings) = (Vec::new(), Vec::new());
     for (index, file) in files.iter().enumerate() {
@@ -154,26 +138,22 @@ pub(crate) fn read(
         }
     }
     let Reading { mut clock, names, mut store, mut events, mut counts, filled, unmet, unread, .. } = reading;
-    store.add_environments(events.tracks());
+    store.add_environments(events.records());
     let event_files = EventFiles { settings, directory, interrupt };
     match event_files.read(&mut events, &mut clock, &mut counts, &mut warnings, problems) {
         Some(files) => parents.extend(files),
         None => complete = false,
     }
     store.finish(problems);
-    events.check(problems);
+    events.report_failure(problems);
     let lacks_rows = store.records.is_empty();
-    if complete && finished && lacks_rows && problems.is_empty() {
-        let problem =
-            Problem::new(Kind::NoRows, "no row that `rows` keeps", "at least one row", "widen the conditions");
-        problems.push(problem.setting("import.table.rows"));
-    }
     if complete && finished {
-        for (index, _) in counts.events.iter().enumerate().filter(|(_, count)| **count == 0) {
-            let remedy = "correct the conditions, or remove the section where there are no events";
-            let problem = Problem::new(Kind::NoRows, "no row that is such an event", "at least one row", remedy);
-            problems.push(problem.setting(format!("import.events[{index}].rows")));
+        if lacks_rows && problems.is_empty() {
+            let found = "no row that `rows` keeps";
+            let problem = Problem::new(Kind::NoRows, found, "at least one row", "widen the conditions");
+            problems.push(problem.setting("import.table.rows"));
         }
+        problems.extend(inputs_without_events(&counts));
     }
     if !complete || lacks_rows {
         return None;
@@ -181,55 +161,89 @@ pub(crate) fn read(
     if table.layout == Layout::Long && !names.all_seen(settings, &files[0], problems) {
         return None;
     }
-    if clock.lacks_unit() {
-        let what = if clock.reads_stamps() { "time stamps" } else { "elapsed times" };
-        let found = format!("{what}, and the unit {}", shown(&settings.time_unit));
-        let problem =
-            Problem::new(Kind::Setting, found, "a unit of time, such as `s` or `d`", "write the unit to count in");
-        problems.push(problem.setting("import.time_unit"));
+    if let Some(problem) = missing_unit(&clock, settings) {
+        problems.push(problem);
         return None;
     }
-    let tracks = Tracks { settings, files: &files, clock: &clock, events: &events };
-    let pieces = tracks.pieces(&store, &mut counts, problems);
+    let reader = RecordReader { settings, files: &files, clock: &clock, events: &events };
+    let segments = split_records(&reader, &store, &mut counts, problems);
     problems.extend(counts.ties.problem());
     warnings.extend(unmet.warnings("import.table.rows", &table.rows));
     warnings.extend(unread.warnings());
     warnings.extend(events.warnings(settings));
     warnings.extend(counts.ties.warning());
-    warnings.extend(counts.set_back());
+    warnings.extend(counts.clock_warning());
     warnings.extend(events.unmatched(&store));
     store.forget_ids();
     warnings.extend(petab::warnings(&filled, &files));
-    if let Some(short) = clock.short() {
+    warnings.extend(clock.short().map(|short| {
         let remedy = "it is read as hours and minutes; if it is not, set `import.table.time_format = \"%M:%S\"`";
         let problem = Problem::new(Kind::TimeStamp, shown(short), "hours, minutes and seconds", remedy);
-        warnings.push(problem.file(&files[0].path).setting("import.table.time"));
-    }
-    let stopped = !finished;
-    Some(Trajectories { pieces, files, parents, stopped, counts, warnings, store, events, clock, last: None })
+        problem.file(&files[0].path).setting("import.table.time")
+    }));
+    Some(Trajectories { segments, files, parents, counts, warnings, store, events, clock, last: None })
 }
 
-/// All that outlasts one file.
+/// The problems with inputs that no row is an event of.
+fn inputs_without_events(counts: &Counts) -> impl Iterator<Item = Problem> {
+    counts.events.iter().enumerate().filter(|(_, count)| **count == 0).map(|(index, _)| {
+        let remedy = "correct the conditions, or remove the section where there are no events";
+        let problem = Problem::new(Kind::NoRows, "no row that is such an event", "at least one row", remedy);
+        problem.setting(format!("import.events[{index}].rows"))
+    })
+}
+
+/// The problem with times that have to be converted to a unit that is not one of time.
+fn missing_unit(clock: &Clock, settings: &Settings) -> Option<Problem> {
+    let what = if clock.reads_stamps() { "time stamps" } else { "elapsed times" };
+    let found = format!("{what}, and the unit {}", shown(&settings.time_unit));
+    let problem =
+        Problem::new(Kind::Setting, found, "a unit of time, such as `s` or `d`", "write the unit to count in");
+    clock.lacks_unit().then(|| problem.setting("import.time_unit"))
+}
+
+/// What is kept from one file to the next.
 struct Reading<'a> {
     settings: &'a Settings,
     notation: &'a Notation,
     clock: Clock,
     names: ChannelNames,
     store: Store,
-    events: Events,
-    /// Scratch.
+    events: EventStore,
+    /// The state of the row that is being read.
     state: Vec<f64>,
     counts: Counts,
-    /// Columns of a PEtab problem that are not read and that rows fill in.
+    /// Columns of a PEtab problem that are not read, but filled in by rows.
     filled: BTreeSet<String>,
-    /// Values of the table's conditions that no row has.
+    /// Values in the table's conditions that no row has.
     unmet: UnmetValues,
     /// Columns that change what rows mean and are not read.
     unread: UnreadMarks,
 }
 
-impl Reading<'_> {
-    /// Reads the rows of one file; false if a request to stop cut it short.
+impl<'a> Reading<'a> {
+    fn new(settings: &'a Settings, notation: &'a Notation) -> Self {
+        let channels = settings.sampled().count();
+        let (parts, width) = match settings.table.layout {
+            Layout::Wide => (1, channels),
+            Layout::Long => (channels, 1),
+        };
+        Reading {
+            settings,
+            notation,
+            clock: Clock::new(settings),
+            names: ChannelNames::new(settings),
+            store: Store::new(parts, width),
+            events: EventStore::new(settings),
+            state: Vec::new(),
+            counts: Counts::new(settings),
+            filled: BTreeSet::new(),
+            unmet: UnmetValues::new(&settings.table.rows),
+            unread: UnreadMarks::default(),
+        }
+    }
+
+    /// Reads the rows of one file, in bulk where it can; false if a request to stop came.
     fn file(
         &mut self,
         index: usize,
@@ -243,20 +257,22 @@ impl Reading<'_> {
         source.rows_in_bulk(interrupt, problems, |row, problems| {
             let reader = RowReader { file, header: &header, row, columns, notation: self.notation };
             let Reading { clock, notation, names, store, .. } = self;
-            let plain = BulkReader { clock, notation, names, store, file: index }.take(&reader);
-            self.counts.rows += plain.max(1) as u64;
-            if plain == 0 {
+            let bulk = BulkReader { clock, notation, names, store, file: index }.take(&reader);
+            self.counts.rows += bulk.max(1) as u64;
+            if bulk == 0 {
                 self.row(index, &reader, problems);
             }
-            plain.max(1)
+            bulk.max(1)
         })
     }
 
-    /// Reads a row of whatever kind.
+    /// Reads one row.
     fn row(&mut self, file: usize, reader: &RowReader<'_>, problems: &mut Problems) {
         let columns = reader.columns;
         self.unmet.see(reader.row, columns.conditions.iter().map(|condition| condition.0), self.notation);
-        if !columns.of_resets.is_empty() && (self.store.find_row(reader, None).is_some() || self.events.knows(reader)) {
+        if !columns.of_resets.is_empty()
+            && (self.store.find_row(reader, None).is_some() || self.events.has_event(reader))
+        {
             self.unread.reset(reader, &columns.of_resets);
         }
         if self.events.take(self.settings, reader, file, &mut self.clock, &mut self.counts, problems) {
@@ -289,10 +305,10 @@ impl Reading<'_> {
         };
         let is_observed = self.state.iter().any(|value| !value.is_nan());
         self.unread.sample(reader, &columns.of_samples, is_observed);
-        let Some(track) = self.store.record(reader, problems) else { return };
+        let Some(record) = self.store.record(reader, problems) else { return };
         match time {
-            Some(time) if usable => self.store.push(track, channel.unwrap_or(0), time, &self.state, place),
-            _ => self.store.records[track].broken = true,
+            Some(time) if usable => self.store.push(record, channel.unwrap_or(0), time, &self.state, place),
+            _ => self.store.records[record].broken = true,
         }
     }
 }

@@ -1,6 +1,7 @@
-//! What an import did beside copying numbers.
+//! What an import changed, counted.
 
-use super::equal_times::{Named, Ties};
+use super::equal_times::Ties;
+use super::tally::Tally;
 use crate::dataset::Treatment;
 use crate::import::rows::header_units::ConvertedColumns;
 use crate::import::rows::merge::Changes;
@@ -18,21 +19,21 @@ pub(crate) struct Counts {
     pub observed: Vec<u64>,
     pub missing: Vec<u64>,
     pub changes: Changes,
-    /// Values of one channel and time that differ and were merged.
-    pub differing: Named,
-    /// Trajectories in which values were merged over an hour that the clock seems to have shown twice.
-    pub set_back: Named,
-    /// SourceLines at which a trajectory was cut, and single samples that were left over.
+    /// Times at which a channel has different values that were merged.
+    pub differing: Tally,
+    /// Trajectories in which values were merged over an hour that the clock apparently showed twice.
+    pub set_back: Tally,
+    /// Places at which a trajectory was cut, and single samples left over by cuts.
     pub cuts: u64,
     pub single: u64,
-    /// Samples beyond the observed states, left out, and those within without any, kept for their inputs.
+    /// Samples beyond the observed states, which are left out; and those within them without a state, which are kept for their inputs.
     pub outside: u64,
     pub driven: u64,
-    /// Values of each input among the channels that were not sampled at the time of a sample.
+    /// Values of each input among the channels that were interpolated to the time of a sample.
     pub interpolated: Vec<u64>,
-    /// Rows that are events of each input that these make.
+    /// Rows that are events of each input made of events.
     pub events: Vec<u64>,
-    /// Events of each such input before or after the observed states of their trajectory, which act on nothing.
+    /// Events of each such input that lie before or after the observed states of their trajectory, and have no effect.
     pub idle: Vec<u64>,
     /// Samples at the time of an event.
     pub ties: Ties,
@@ -43,6 +44,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
+    /// Zero counts for the channels and inputs of `settings`.
     pub fn new(settings: &Settings) -> Self {
         let channels = settings.states().count();
         let interpolated = vec![0; settings.driving().count()];
@@ -51,7 +53,7 @@ impl Counts {
         Counts { observed, missing, interpolated, events, idle, ..Counts::default() }
     }
 
-    /// Adds one trajectory's states `[T, C]`; where it is driven, a sample may have none.
+    /// Adds the states `[T, C]` of one trajectory; a sample of a driven one may have none.
     pub fn add_states(&mut self, states: &[f64], is_driven: bool) {
         for state in states.chunks_exact(self.observed.len().max(1)) {
             if is_driven && state.iter().all(|value| value.is_nan()) {
@@ -64,8 +66,8 @@ impl Counts {
         }
     }
 
-    /// Adds what another has counted.
-    pub fn add(&mut self, other: &Counts) {
+    /// Adds the counts of later records.
+    pub fn extend(&mut self, later: &Counts) {
         let Counts {
             rows,
             unselected,
@@ -84,7 +86,7 @@ impl Counts {
             differing,
             set_back,
             conversions: _,
-        } = other;
+        } = later;
         let of_channels = [
             (&mut self.observed, observed),
             (&mut self.missing, missing),
@@ -95,10 +97,10 @@ impl Counts {
         for (sum, count) in of_channels.into_iter().flat_map(|(sums, counts)| sums.iter_mut().zip(counts)) {
             *sum += count;
         }
-        self.ties.add(ties);
+        self.ties.extend(ties);
         self.led += led;
-        self.differing.add(differing);
-        self.set_back.add(set_back);
+        self.differing.extend(differing);
+        self.set_back.extend(set_back);
         self.outside += outside;
         self.driven += driven;
         self.rows += rows;
@@ -108,9 +110,9 @@ impl Counts {
         self.single += single;
     }
 
-    /// Warns of rows that were merged because a clock was set back.
-    pub fn set_back(&self) -> Option<Problem> {
-        let Named { count, first } = &self.set_back;
+    /// Warns of rows that were merged, probably because a clock was set back.
+    pub fn clock_warning(&self) -> Option<Problem> {
+        let Tally { count, first } = &self.set_back;
         let more = if *count > 1 {
             format!(", and the like in {} more", many(*count - 1, "trajectory"))
         } else {
@@ -122,7 +124,7 @@ impl Counts {
         Some(Problem::new(Kind::DuplicateTime, found, expected, remedy).setting("import.table.duplicates"))
     }
 
-    /// What was done, and how often.
+    /// What was changed, and how often.
     pub fn report(&self, settings: &Settings) -> Vec<Treatment> {
         let mut report = Vec::new();
         let mut say = |done: &str, of: Option<&str>, count: u64, what: &str, became: &str| {
@@ -161,7 +163,7 @@ impl Counts {
         say("outside", None, self.outside, "sample", beyond);
         say("dropped", None, self.changes.emptied, "sample", "without any observed cell dropped");
         let mut merged = "merged with another of the same channel and time".to_owned();
-        if let Named { count, first: Some(first) } = &self.differing {
+        if let Tally { count, first: Some(first) } = &self.differing {
             merged += &format!(", which differ at {}, first at {first}", many(*count, "place"));
         }
         say("merged", None, self.changes.merged, "value", &merged);

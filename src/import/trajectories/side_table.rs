@@ -17,17 +17,17 @@ use crate::problems::{Kind, Problem, Problems};
 use crate::problems::{listing, shown};
 use crate::progress::Interrupt;
 
-/// The known parameters of every environment that the side table has.
-pub(crate) struct Known {
-    /// `[d_p]` by environment, in the order of the settings; `None` where unknown.
+/// The parameters of the environments, as far as the side table has them.
+pub(crate) struct KnownParameters {
+    /// `[d_p]` of each environment, in the order of the settings; `None` where unknown.
     pub parameters: BTreeMap<String, Vec<Option<f64>>>,
     pub parent: Parent,
     /// What the user should know though nothing is wrong.
     pub warnings: Vec<Problem>,
 }
 
-/// Reads the side table; `environments` are those of the main table, `None` if it could not be read. `None` if a request to stop cut it
-/// short.
+/// Reads the side table; `environments` are those of the main table, `None` if that could not be read. `None` if a request to stop came, or
+/// the table cannot be read.
 pub(crate) fn read(
     settings: &Settings,
     side: &SideTable,
@@ -35,7 +35,7 @@ pub(crate) fn read(
     environments: Option<&BTreeSet<&str>>,
     interrupt: &Interrupt,
     problems: &mut Problems,
-) -> Option<Known> {
+) -> Option<KnownParameters> {
     let syntax = Syntax::parse(&side.delimiter, None)?;
     let file =
         SourceFile { name: side.file.clone(), path: directory.join(&side.file), environment: None, trajectory: None };
@@ -87,6 +87,22 @@ pub(crate) fn read(
     if !finished {
         return None;
     }
+    problems.extend(mistaken_renames(side, &source, &keys, environments));
+    let mut warnings =
+        environments.map_or_else(Vec::new, |environments| unmatched_warnings(&source, environments, &lines));
+    warnings.extend(unmet.warnings("import.side_table.rows", &side.rows));
+    let parent = file.parent(sha256_of_file(&file.path), problems)?;
+    Some(KnownParameters { parameters, parent, warnings })
+}
+
+/// The problems with renamed keys that the side table does not have, and new names that are no environments of the table.
+fn mistaken_renames(
+    side: &SideTable,
+    source: &Source,
+    keys: &BTreeSet<String>,
+    environments: Option<&BTreeSet<&str>>,
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
     for (name, environment) in &side.rename {
         let at = |problem: Problem| problem.setting(format!("import.side_table.rename.{name}"));
         if !keys.contains(name) {
@@ -104,14 +120,15 @@ pub(crate) fn read(
             problems.push(at(Problem::new(Kind::UnknownEnvironment, found, "an environment of the table", remedy)));
         }
     }
-    let mut warnings = environments.map_or_else(Vec::new, |environments| unmatched(&source, environments, &lines));
-    warnings.extend(unmet.warnings("import.side_table.rows", &side.rows));
-    let parent = file.parent(sha256_of_file(&file.path), problems)?;
-    Some(Known { parameters, parent, warnings })
+    problems
 }
 
-/// Rows without environment, and environments without row.
-fn unmatched(source: &Source, environments: &BTreeSet<&str>, lines: &BTreeMap<String, (u64, String)>) -> Vec<Problem> {
+/// Warns of rows without an environment, and of environments without a row.
+fn unmatched_warnings(
+    source: &Source,
+    environments: &BTreeSet<&str>,
+    lines: &BTreeMap<String, (u64, String)>,
+) -> Vec<Problem> {
     let without_row: Vec<&str> =
         environments.iter().copied().filter(|environment| !lines.contains_key(*environment)).collect();
     let unused = lines.iter().filter(|(environment, _)| !environments.contains(environment.as_str()));
@@ -138,16 +155,18 @@ fn unmatched(source: &Source, environments: &BTreeSet<&str>, lines: &BTreeMap<St
     warnings
 }
 
+/// The cells of one row.
 struct Cells<'a> {
     notation: &'a Notation,
     path: &'a Path,
     header: &'a [String],
     row: &'a Row<'a>,
+    /// Columns by the names that formulas use.
     positions: &'a BTreeMap<&'a str, Option<usize>>,
 }
 
 impl Cells<'_> {
-    /// Values of the parameters; `None` where an input is marked as unknown or was reported.
+    /// The values of the parameters; `None` where a cell is marked as unknown, or has a problem.
     fn parameters(&self, formulas: &[Option<Formula>], problems: &mut Problems) -> Vec<Option<f64>> {
         let mut values = BTreeMap::new();
         for (&name, &position) in self.positions {
@@ -172,6 +191,7 @@ impl Cells<'_> {
             .collect()
     }
 
+    /// The number in a column; `None` if it is marked as unknown, or has a problem.
     fn value(&self, column: usize, problems: &mut Problems) -> Option<f64> {
         let cell = self.row.cell(column);
         match self.notation.value(cell) {

@@ -1,19 +1,19 @@
-//! Which trajectories go to which split.
+//! Assigns trajectories to splits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use super::read::Trajectories;
-use super::split_records::LAST;
+use super::segment::END_SUFFIX;
 use crate::import::settings::{Selection, Settings, Splits};
 use crate::problems::{Kind, Problem, Problems, listing, shown, suggestion};
 use crate::random::Stream;
 use crate::schema::Split;
 
-/// The trajectories of each split, by their positions, in ascending order.
+/// The positions of the trajectories of each split, ascending.
 pub(crate) type Assignment = BTreeMap<Split, Vec<usize>>;
 
-/// Assigns every trajectory; those that have too few samples to train are left out, with a warning.
+/// Assigns every trajectory to a split; those with too few samples to train on are left out, with a warning.
 pub(crate) fn assign(
     settings: &Settings,
     table: &Trajectories,
@@ -46,7 +46,7 @@ pub(crate) fn assign(
     let mut chooser = Chooser { splits, table, cut, is_whole, assignment: Assignment::new(), problems };
     if !all {
         let held_out = [(Split::Validation, &splits.validation), (Split::Test, &splits.test)];
-        let (training, short) = chooser.long_enough(training);
+        let (training, short) = chooser.by_length(training);
         if training.is_empty() && !short.is_empty() {
             let found = chooser.too_short(&short, "nothing is left to train on: give them more samples");
             chooser.problems.push(found);
@@ -60,7 +60,7 @@ pub(crate) fn assign(
     let new: Vec<Vec<usize>> = new.into_iter().map(Iterator::collect).collect();
     if chooser.is_whole
         && !new.is_empty()
-        && !new.iter().flatten().any(|&piece| chooser.is_long_enough(piece, Split::Train))
+        && !new.iter().flatten().any(|&segment| chooser.is_long_enough(segment, Split::Train))
     {
         let short: Vec<usize> = new.iter().flatten().copied().collect();
         warnings.push(chooser.too_short(&short, "no environment can be estimated: give them more samples"));
@@ -78,20 +78,20 @@ pub(crate) fn assign(
     chooser.assignment
 }
 
-/// Trajectories named in one line.
+/// Most trajectories that a problem names.
 const NAMED: usize = 12;
 
-/// Reports samples that stand in two splits: what is learned from one would be judged on itself.
-pub(crate) fn check_repeated(assignment: &Assignment, table: &Trajectories, problems: &mut Problems) {
+/// Reports trajectories whose samples are in two splits: a model would be judged on what it was trained on.
+pub(crate) fn report_repeated(assignment: &Assignment, table: &Trajectories, problems: &mut Problems) {
     if assignment.len() < 2 {
         return;
     }
     let mut places: HashMap<[u8; 32], (Split, usize)> = HashMap::new();
-    for (&split, pieces) in assignment {
-        for &position in pieces {
-            let piece = &table.pieces[position];
-            let Some(place) = piece.first else { continue };
-            let first = *places.entry(piece.digest).or_insert((split, position));
+    for (&split, segments) in assignment {
+        for &position in segments {
+            let segment = &table.segments[position];
+            let Some(place) = segment.first else { continue };
+            let first = *places.entry(segment.digest).or_insert((split, position));
             if first.0 != split {
                 let found = format!(
                     "the samples of trajectory {} of environment {} in `{}` again as trajectory {} of environment {} in `{split}`",
@@ -109,27 +109,29 @@ pub(crate) fn check_repeated(assignment: &Assignment, table: &Trajectories, prob
     }
 }
 
+/// Distributes the trajectories of environments among splits.
 struct Chooser<'a> {
     splits: &'a Splits,
     table: &'a Trajectories,
-    /// The setting by which trajectories are cut.
+    /// The setting by which records are cut.
     cut: Option<&'static str>,
-    /// Whether no row was left out because of a problem: what follows from one is not reported.
+    /// Whether no row was left out because of a problem; else trajectories that are too short are not reported.
     is_whole: bool,
     assignment: Assignment,
     problems: &'a mut Problems,
 }
 
 impl Chooser<'_> {
-    fn is_long_enough(&self, piece: usize, split: Split) -> bool {
-        !self.is_whole || self.table.pieces[piece].samples.len() >= split.fewest_samples()
+    fn is_long_enough(&self, segment: usize, split: Split) -> bool {
+        !self.is_whole || self.table.segments[segment].samples.len() >= split.fewest_samples()
     }
 
-    /// The trajectories of each environment that can train, and those that cannot.
-    fn long_enough(&self, environments: Vec<Range<usize>>) -> (Vec<Vec<usize>>, Vec<usize>) {
+    /// The trajectories of each environment that are long enough to train on, and all that are not.
+    fn by_length(&self, environments: Vec<Range<usize>>) -> (Vec<Vec<usize>>, Vec<usize>) {
         let mut short = Vec::new();
         let mut long = |of_one: Range<usize>| {
-            let (long, rest): (Vec<_>, Vec<_>) = of_one.partition(|&piece| self.is_long_enough(piece, Split::Train));
+            let (long, rest): (Vec<_>, Vec<_>) =
+                of_one.partition(|&segment| self.is_long_enough(segment, Split::Train));
             short.extend(rest);
             long
         };
@@ -137,13 +139,13 @@ impl Chooser<'_> {
         (all, short)
     }
 
-    /// Says of trajectories that they have too few samples, and what to do.
+    /// The problem with trajectories of too few samples.
     fn too_short(&self, short: &[usize], remedy: &str) -> Problem {
-        let name = |&piece: &usize| format!("{} of {}", self.table.id(piece), self.table.environment(piece));
+        let name = |&segment: &usize| format!("{} of {}", self.table.id(segment), self.table.environment(segment));
         let more = if short.len() > NAMED { ", .." } else { "" };
         let names = listing(&short.iter().take(NAMED).map(name).collect::<Vec<_>>()) + more;
         let found = match short {
-            [one] if self.table.pieces[*one].samples.is_empty() => format!("no sample of trajectory {names}"),
+            [one] if self.table.segments[*one].samples.is_empty() => format!("no sample of trajectory {names}"),
             [_] => format!("a single sample of trajectory {names}"),
             _ => format!("{} trajectories of one sample or none: {names}", short.len()),
         };
@@ -152,24 +154,24 @@ impl Chooser<'_> {
             None => remedy.to_owned(),
         };
         let problem = Problem::new(Kind::ShortTrajectory, found, "at least two samples", remedy);
-        match short.first().and_then(|&piece| self.table.pieces[piece].first) {
+        match short.first().and_then(|&segment| self.table.segments[segment].first) {
             Some(place) => problem.file(&self.table.files[place.file()].path).line(place.line()),
             None => problem.setting("import.splits"),
         }
     }
 
-    /// Puts the trajectories of `environments` into the splits that hold some out, and what is left into `rest`.
+    /// Holds some trajectories of each of `environments` out, and puts the others into `rest`.
     fn choose(&mut self, environments: &[Vec<usize>], rest: Split, held_out: &[(Split, &Selection)]) {
         if environments.is_empty() {
             return;
         }
-        let mistaken = self.check_ids(environments, held_out);
+        let mistaken = self.report_ids(environments, held_out);
         let mut exhausted = Vec::new();
         for trajectories in environments {
             let mut left = trajectories.clone();
             for &(split, selection) in held_out {
                 let chosen = self.chosen(split, selection, &left, trajectories.len());
-                left.retain(|piece| chosen.binary_search(piece).is_err());
+                left.retain(|segment| chosen.binary_search(segment).is_err());
                 if !chosen.is_empty() {
                     self.assignment.entry(split).or_default().extend(chosen);
                 }
@@ -210,12 +212,12 @@ impl Chooser<'_> {
         }
     }
 
-    /// Reports ids that match nothing, and ids in two selections; returns the splits that have some.
-    fn check_ids(&mut self, environments: &[Vec<usize>], held_out: &[(Split, &Selection)]) -> BTreeSet<Split> {
+    /// Reports ids that match no trajectory, and ids in two selections; returns the splits with such ids.
+    fn report_ids(&mut self, environments: &[Vec<usize>], held_out: &[(Split, &Selection)]) -> BTreeSet<Split> {
         let mut mistaken = BTreeSet::new();
         let mut owner: BTreeMap<&str, Split> = BTreeMap::new();
         let table = self.table;
-        let all = || environments.iter().flatten().map(|&piece| (table.environment(piece), table.id(piece)));
+        let all = || environments.iter().flatten().map(|&segment| (table.environment(segment), table.id(segment)));
         for &(split, selection) in held_out {
             for (index, id) in selection.trajectories.iter().enumerate() {
                 let key = format!("import.splits.{split}.trajectories[{index}]");
@@ -227,8 +229,8 @@ impl Chooser<'_> {
                 } else if !all().any(|(environment, trajectory)| is_named(id, environment, &trajectory)) {
                     let found = format!("no trajectory {} in the environments concerned", shown(id));
                     let expected = "the id of a trajectory, as `TRAJECTORY` or `ENVIRONMENT/TRAJECTORY`";
-                    let plain: BTreeSet<_> = all().map(|(_, trajectory)| trajectory).collect();
-                    let remedy = suggestion(id, plain.iter().map(AsRef::as_ref));
+                    let ids: BTreeSet<_> = all().map(|(_, trajectory)| trajectory).collect();
+                    let remedy = suggestion(id, ids.iter().map(AsRef::as_ref));
                     let problem = Problem::new(Kind::UnknownTrajectory, found, expected, remedy);
                     self.problems.push(problem.setting(key));
                     mistaken.insert(split);
@@ -238,16 +240,16 @@ impl Chooser<'_> {
         mistaken
     }
 
-    /// Trajectories of one environment for one split, in order, out of those `left` of its `count`.
+    /// The trajectories of one environment for one split, ascending, out of those `left` of its `count`.
     fn chosen(&self, split: Split, selection: &Selection, left: &[usize], count: usize) -> Vec<usize> {
         let Chooser { splits, table, .. } = self;
-        let able = left.iter().copied().filter(|&piece| self.is_long_enough(piece, split));
+        let able = left.iter().copied().filter(|&segment| self.is_long_enough(segment, split));
         if selection.last.is_some() {
-            return able.filter(|&piece| table.id(piece).ends_with(LAST)).collect();
+            return able.filter(|&segment| table.id(segment).ends_with(END_SUFFIX)).collect();
         }
         let Some(fraction) = selection.fraction else {
-            let named = |&piece: &usize| {
-                let (environment, trajectory) = (table.environment(piece), table.id(piece));
+            let named = |&segment: &usize| {
+                let (environment, trajectory) = (table.environment(segment), table.id(segment));
                 selection.trajectories.iter().any(|id| is_named(id, environment, &trajectory))
             };
             return able.filter(named).collect();
@@ -255,20 +257,22 @@ impl Chooser<'_> {
         let seed = splits.seed.unwrap_or_default();
         let wanted = ((fraction * count as f64) as usize).max(1).min(left.len().saturating_sub(1));
         let mut drawn: Vec<(f64, usize)> =
-            able.map(|piece| (lot(seed, split, table.environment(piece), &table.id(piece)), piece)).collect();
+            able.map(|segment| (draw(seed, split, table.environment(segment), &table.id(segment)), segment)).collect();
         drawn.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let mut chosen: Vec<usize> = drawn.into_iter().take(wanted).map(|(_, piece)| piece).collect();
+        let mut chosen: Vec<usize> = drawn.into_iter().take(wanted).map(|(_, segment)| segment).collect();
         chosen.sort_unstable();
         chosen
     }
 }
 
+/// Whether `id`, a trajectory's or `ENVIRONMENT/TRAJECTORY`, is that of a trajectory.
 fn is_named(id: &str, environment: &str, trajectory: &str) -> bool {
     let rest = id.strip_prefix(environment).and_then(|rest| rest.strip_prefix('/'));
     id == trajectory || rest == Some(trajectory)
 }
 
-/// A trajectory's lot depends on itself alone, so adding environments or trajectories later leaves the others' as they are.
-fn lot(seed: u64, split: Split, environment: &str, trajectory: &str) -> f64 {
+/// A random number for a trajectory. It is keyed by the trajectory's ids, so environments and trajectories that are added later do not
+/// change those of the others.
+fn draw(seed: u64, split: Split, environment: &str, trajectory: &str) -> f64 {
     Stream::new(seed, &format!("{:?}", (split.name(), environment, trajectory)), &[]).unit()
 }

@@ -7,7 +7,7 @@ use hdf5_metno::File;
 use super::generic;
 use super::layouts::known_layout;
 use super::variables::{COPY, Table, Tables};
-use crate::dataset::hdf5_reach_problems;
+use crate::dataset::hdf5_external_problems;
 use crate::import::tables::batch::{Batches, Refusal};
 
 /// Offsets at which a file may begin: a user block may precede it, as in files of MATLAB.
@@ -28,7 +28,7 @@ pub(crate) fn open(path: &Path) -> Result<Batches, Refusal> {
         (format!("an HDF5 file that cannot be read: {error}"), "check that the file was copied whole")
     };
     let file = File::open(path).map_err(damaged)?;
-    let reaching = hdf5_reach_problems(path, &file)
+    let reaching = hdf5_external_problems(path, &file)
         .map_err(|error| (error.to_string(), "check that the file was copied whole"))?;
     if !reaching.is_empty() {
         return Err((reaching.join("; "), COPY));

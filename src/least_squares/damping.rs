@@ -1,34 +1,36 @@
 //! The damping of Levenberg-Marquardt steps, by the gain ratio.
 //!
 //! ```text
-//! (J'J + lambda diag(J'J)) s = -J'r,     rho = (f(u) - f(u + s)) / predicted reduction
+//! (J'J + lambda D) s = -J'r,     rho = (f(u) - f(u + s)) / predicted reduction,     D = diag(J'J), or 1
 //! accepted:  lambda <- lambda max(1/3, 1 - (2 rho - 1)^3),  nu <- 2          rejected:  lambda <- nu lambda,  nu <- 2 nu
 //! ```
 //!
 //! Source: H. B. Nielsen, Damping parameter in Marquardt's method, report IMM-REP-1999-05, Technical University of Denmark (1999).
 
-/// Damping of the first step, relative to the diagonal.
+/// Damping of the first step where it is relative to the diagonal.
 const INITIAL: f64 = 1e-3;
-/// Damping beyond which no step helps any more.
+/// Such a damping beyond which no step helps any more.
 const GREATEST: f64 = 1e12;
 
 /// The damping `lambda` of the next step, and the factor `nu` by which a rejected step raises it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Damping {
-    value: f64,
-    growth: f64,
+    /// `lambda`.
+    pub value: f64,
+    /// `nu`.
+    pub growth: f64,
 }
 
 impl Default for Damping {
     fn default() -> Self {
-        Damping { value: INITIAL, growth: 2.0 }
+        Damping::new(INITIAL)
     }
 }
 
 impl Damping {
-    /// `lambda`.
-    pub fn value(&self) -> f64 {
-        self.value
+    /// A first step with the damping `value`.
+    pub fn new(value: f64) -> Self {
+        Damping { value, growth: 2.0 }
     }
 
     /// Adapts to an accepted step that reduced the objective by `reduction`, where its quadratic model predicted `predicted`.
@@ -44,7 +46,7 @@ impl Damping {
         self.growth *= 2.0;
     }
 
-    /// Whether the damping is too large for any step to help.
+    /// Whether a damping relative to the diagonal is too large for any step to help.
     pub fn is_exhausted(&self) -> bool {
         self.value > GREATEST
     }
@@ -58,17 +60,17 @@ mod tests {
     fn damping_follows_the_gain_ratio() {
         let mut damping = Damping::default();
         damping.accept(1.0, 1.0);
-        approx::assert_relative_eq!(damping.value(), INITIAL / 3.0);
+        approx::assert_relative_eq!(damping.value, INITIAL / 3.0);
         damping.accept(1.0, 2.0);
-        approx::assert_relative_eq!(damping.value(), INITIAL / 3.0);
+        approx::assert_relative_eq!(damping.value, INITIAL / 3.0);
         damping.accept(0.0, 1.0);
-        approx::assert_relative_eq!(damping.value(), 2.0 * INITIAL / 3.0);
+        approx::assert_relative_eq!(damping.value, 2.0 * INITIAL / 3.0);
         damping.reject();
         damping.reject();
-        approx::assert_relative_eq!(damping.value(), 16.0 * INITIAL / 3.0);
+        approx::assert_relative_eq!(damping.value, 16.0 * INITIAL / 3.0);
         damping.accept(1.0, 2.0);
         damping.reject();
-        approx::assert_relative_eq!(damping.value(), 32.0 * INITIAL / 3.0);
+        approx::assert_relative_eq!(damping.value, 32.0 * INITIAL / 3.0);
         assert!(!damping.is_exhausted());
         (0..10).for_each(|_| damping.reject());
         assert!(damping.is_exhausted());

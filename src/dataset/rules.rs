@@ -1,9 +1,9 @@
-//! The rules that a trajectory keeps, whoever wrote it: the writer refuses what breaks them, and so does the reader.
+//! The rules of the format for trajectories; writer and reader refuse what breaks them.
 
 use super::manifest::Manifest;
 use crate::schema::{Input, Split, Trajectory};
 
-/// What is wrong with a trajectory in `split` of the dataset that `manifest` describes; a sentence each.
+/// The problems of a trajectory in `split`, a sentence each.
 pub(crate) fn trajectory_problems(trajectory: &Trajectory, manifest: &Manifest, split: Split) -> Vec<String> {
     let Manifest { channels, parameters, inputs, .. } = manifest;
     let mut problems = Vec::new();
@@ -77,7 +77,7 @@ fn input_problems(trajectory: &Trajectory, inputs: &[Input], problems: &mut Vec<
         let mut bad = values.filter(|(_, value)| !value.is_finite());
         if let Some((t, value)) = bad.next() {
             problems.push(format!(
-                "input `{}` is {value} at sample {t} (and at {} more); expected finite numbers, for it is known at every sample",
+                "input `{}` is {value} at sample {t} (and at {} more); expected finite numbers: inputs are known at every sample",
                 input.quantity.name,
                 bad.count()
             ));
@@ -93,7 +93,7 @@ fn identifier_problem(what: &str, id: &str, problems: &mut Vec<String>) {
     }
 }
 
-/// What is wrong with the place of `key` after `previous` in its split, if anything.
+/// What is wrong with `key` following `previous` in a split, if anything.
 pub(crate) fn order_problem(previous: Option<(&str, &str)>, key: (&str, &str)) -> Option<String> {
     let previous = previous?;
     if previous == key {
@@ -108,16 +108,19 @@ pub(crate) fn order_problem(previous: Option<(&str, &str)>, key: (&str, &str)) -
     }
 }
 
-/// The splits within which an environment id means one and the same environment.
+/// A group of splits in which an environment id names the same environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Population {
+    /// `train`, `validation`, `test`.
     Training,
+    /// `adapt`, `adapt_test`.
     Adaptation,
+    /// `grid`.
     Grid,
 }
 
 impl Population {
-    pub(crate) fn of(split: Split) -> Self {
+    pub(crate) fn of_split(split: Split) -> Self {
         match split {
             Split::Train | Split::Validation | Split::Test => Population::Training,
             Split::Adapt | Split::AdaptTest => Population::Adaptation,
@@ -126,7 +129,7 @@ impl Population {
     }
 }
 
-/// What is wrong if one environment has both these sets of parameters, if anything.
+/// What is wrong if two trajectories of one environment have these parameters, if anything.
 pub(crate) fn parameters_problem(known: &[Option<f64>], here: &[Option<f64>]) -> Option<String> {
     (known != here).then(|| {
         format!(

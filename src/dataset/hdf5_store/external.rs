@@ -1,4 +1,4 @@
-//! What in a file reaches out of it: links, storage and filters, in every group.
+//! Finds links, storage and filters by which an HDF5 file would need more than itself and libhdf5 to read.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,14 +16,14 @@ use hdf5_metno_sys::h5z::{
 
 use crate::dataset::error::Error;
 
-/// Bytes of a checksum behind a chunk.
+/// Bytes of the checksum after a chunk.
 const CHECKSUM: u64 = 4;
 
-/// A sentence for each link, variable or filter that takes more than this file and libhdf5 itself to read. To be looked at before
-/// anything is opened through a link and before any value is read.
-pub(crate) fn reach_problems(path: &Path, file: &File) -> std::result::Result<Vec<String>, Error> {
+/// The external links, external storage and plug-in filters of a file, a sentence each. Must be checked before anything is opened
+/// through a link and before any value is read.
+pub(crate) fn external_problems(path: &Path, file: &File) -> std::result::Result<Vec<String>, Error> {
     let mut problems = Vec::new();
-    // A group may hold itself. Tokens of objects can be compared but neither ordered nor hashed: their text is.
+    // A group may contain itself. Object tokens can be compared but neither ordered nor hashed, so their text is used.
     let mut met = BTreeSet::new();
     let mut groups: Vec<Group> = vec![file.as_group().map_err(Error::hdf5(path))?];
     while let Some(group) = groups.pop() {
@@ -69,7 +69,7 @@ fn storage_problems(path: &Path, variable: &Dataset) -> Result<Vec<String>> {
     checksum_problem(path, variable, &filters).map(|problem| problem.into_iter().collect())
 }
 
-/// libhdf5 sums on beyond the end of what is shorter than its checksum: a chunk, or what it inflates to where that comes first.
+/// libhdf5 reads beyond the end of data shorter than the checksum: a chunk, or what it inflates to if deflate comes first.
 fn checksum_problem(path: &Path, variable: &Dataset, filters: &[H5Z_filter_t]) -> Result<Option<String>> {
     let position = filters.iter().position(|&filter| filter == H5Z_FILTER_FLETCHER32).unwrap_or(0);
     let is_once = |filter| filters.iter().filter(|&&other| other == filter).count() < 2;
@@ -100,7 +100,7 @@ fn checksum_problem(path: &Path, variable: &Dataset, filters: &[H5Z_filter_t]) -
     Ok(shortest.map(problem))
 }
 
-/// How many bytes the deflated ones at `address` stand for, as far as a checksum's.
+/// Inflated size of the chunk at `address`, counted up to the size of a checksum.
 fn inflated(path: &Path, address: u64, size: u64) -> io::Result<u64> {
     let mut file = fs::File::open(path)?;
     file.seek(SeekFrom::Start(address))?;
@@ -109,10 +109,10 @@ fn inflated(path: &Path, address: u64, size: u64) -> io::Result<u64> {
     Ok(bytes.len() as u64)
 }
 
-/// The filters of a variable in the order in which they are applied to what is written.
+/// The filters of a variable in the order of writing.
 pub(crate) fn filters(variable: &Dataset) -> Result<Vec<H5Z_filter_t>> {
     let properties = variable.dcpl()?;
-    // The safe wrappers read names and parameters of any length into buffers of one length: numbers are asked for alone.
+    // The safe wrappers read names and parameters of any length into fixed buffers, so only numbers are requested.
     // SAFETY: the property list is open and outlives the calls; libhdf5 writes nothing through null pointers.
     Ok(sync(|| unsafe {
         let list = properties.id();

@@ -1,4 +1,4 @@
-//! Panics of the Parquet library, which trusts much of what a file says.
+//! Catches panics of the Parquet library on damaged files.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -9,8 +9,8 @@ thread_local! {
     static CATCHES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `read` gives, or what it panicked with; nothing is printed then. What it has touched is not to be used again.
-pub(crate) fn caught<T>(read: impl FnOnce() -> T) -> Result<T, String> {
+/// The result of `read`, or the message of its panic, which is not printed. Values that a panicking `read` has changed must not be used again.
+pub(crate) fn catch_panic<T>(read: impl FnOnce() -> T) -> Result<T, String> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         let hook = take_hook();
@@ -26,14 +26,14 @@ pub(crate) fn caught<T>(read: impl FnOnce() -> T) -> Result<T, String> {
     result.map_err(|panic| message(panic.as_ref()))
 }
 
-/// What `items` gives, and an error as the last where it panics.
-pub(crate) fn caught_each<T, E>(
+/// The items of `items`; a panic becomes an error as the last item.
+pub(crate) fn catch_panics<T, E>(
     items: impl Iterator<Item = Result<T, E>>,
     error: impl Fn(String) -> E,
 ) -> impl Iterator<Item = Result<T, E>> {
     let mut items = Some(items);
     std::iter::from_fn(move || {
-        let next = caught(|| items.as_mut()?.next());
+        let next = catch_panic(|| items.as_mut()?.next());
         next.unwrap_or_else(|panic| {
             items = None;
             Some(Err(error(panic)))

@@ -1,5 +1,5 @@
-//! The shards that a writer has finished before its dataset is. Each has a record, written after both of its files, so that a later writer
-//! of the same dataset goes on behind it, however the first one ended.
+//! Finished shards of an unfinished dataset. Each has a record, written after both of its files, so that a later writer of the same
+//! dataset can continue after it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
-use super::layout::file_entry;
-use super::manifest::{FileEntry, SplitSummary};
-use super::reader::IndexEntry;
+use super::file_entry::{FileEntry, file_entry};
+use super::index::IndexEntry;
+use super::manifest::SplitSummary;
 use crate::atomic;
 use crate::regular;
 use crate::schema::Split;
@@ -18,25 +18,25 @@ use crate::schema::Split;
 /// Folder of the records in an unfinished dataset.
 const RECORDS: &str = "shards";
 
-/// Both files of a shard, and the state of its split when it ended.
+/// The record of a finished shard: its files, and the state of its split after it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FinishedShard {
-    /// SHA-256 of the description of the dataset.
+    /// SHA-256 of the dataset's initial manifest.
     pub description: String,
     /// Counts of the split, up to the end of this shard.
     pub summary: SplitSummary,
     /// The last trajectory.
     pub last: IndexEntry,
-    /// The Parquet and the HDF5 file, at the paths that they have meanwhile.
+    /// The Parquet and the HDF5 file, at their temporary paths.
     pub files: [FileEntry; 2],
 }
 
 /// What a resumed writer found of its dataset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// Trajectories that need not be written again: the first so many of each split.
+pub struct Resumed {
+    /// Number of trajectories kept of each split: the first ones.
     pub trajectories: BTreeMap<Split, usize>,
-    /// Whether something was thrown away that was to be another dataset.
+    /// Whether shards of a different dataset were discarded.
     pub discarded: bool,
 }
 
@@ -53,15 +53,15 @@ pub(crate) fn record(directory: &Path, split: Split, shard: usize, finished: &Fi
     atomic::write_file(&path, &json).map_err(Error::io(&path))
 }
 
-/// The shards in `directory` that are whole and of the dataset with this `description`, up to the first that is not; removes all else.
-/// `trajectories` says how many there will be of each split.
+/// The intact shards in `directory` that belong to the dataset with this `description`, up to the first that does not; removes all else.
+/// `trajectories` is the final number in each split.
 pub(crate) fn restore(
     directory: &Path,
     description: &str,
     trajectories: &BTreeMap<Split, usize>,
-) -> Result<(Shards, Kept), Error> {
+) -> Result<(Shards, Resumed), Error> {
     let mut shards = Shards::new();
-    let mut kept = Kept::default();
+    let mut kept = Resumed::default();
     let mut wanted = BTreeSet::new();
     'splits: for (&split, &total) in trajectories {
         let mut done = 0;
@@ -98,7 +98,7 @@ fn record_path(directory: &Path, split: Split, shard: usize) -> PathBuf {
     directory.join(RECORDS).join(format!("{split}-{shard:05}.json"))
 }
 
-/// Removes files, but no folder: those of a dataset are made again at once.
+/// Removes all other files, but no folders: a dataset has the same folders.
 fn remove_all_but(wanted: &BTreeSet<PathBuf>, directory: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(directory).map_err(Error::io(directory))? {
         let entry = entry.map_err(Error::io(directory))?;

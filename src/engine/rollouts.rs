@@ -1,0 +1,72 @@
+//! What an engine computes.
+
+use super::batch::Batch;
+
+/// Computes rollouts of a dynamics model with given weights.
+pub trait Engine: Send + Sync {
+    /// Name in manifests and summaries.
+    fn name(&self) -> &'static str;
+
+    /// Predictions `[E, B, L, C]` under `weights [E, P]`.
+    fn predict(&self, weights: &[f64], batch: &Batch) -> Vec<f64>;
+
+    /// The loss and its gradient with respect to `weights [E, P]`.
+    fn loss_and_gradient(&self, weights: &[f64], batch: &Batch) -> (f64, Vec<f64>);
+
+    /// The residuals `m (x - y)` of all observed values, and their Jacobian with respect to the environment's weights.
+    fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian;
+
+    /// Environments that [`Tangents::roll_out`] wants at once; fixed, so that no result depends on how many there are.
+    fn environments_per_batch(&self) -> usize;
+
+    /// Rollouts with tangents for one basis `[1 + d, P]`: `theta_e = basis_0 + sum_k xi_ek basis_k`. Where weights are not affine in the
+    /// context, [`Linearised`](super::Linearised) makes a basis for each.
+    fn tangents<'a>(&'a self, basis: &[f64], context_dimension: usize) -> Box<dyn Tangents + 'a>;
+}
+
+/// Residuals of a batch and how they move with the weights of their environment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Jacobian {
+    /// Environment of each residual `[n]`, ascending.
+    pub environments: Vec<usize>,
+    /// `[n]`.
+    pub residuals: Vec<f64>,
+    /// `[n, P]`.
+    pub rows: Vec<f64>,
+}
+
+/// What a rollout is differentiated with respect to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrt {
+    /// The context: `d` tangents of each value.
+    Context,
+    /// The context, then the initial state of the value's own row: `d + C` tangents.
+    ContextAndInitial,
+}
+
+/// Rollouts with tangents.
+pub trait Tangents: Sync {
+    /// Predictions `[E, B, L, C]` and their tangents with respect to the contexts `[E, B, L, C, d]` at the contexts `[E, d]`.
+    fn roll_out(&self, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
+        self.roll_out_wrt(Wrt::Context, contexts, batch)
+    }
+
+    /// Predictions `[E, B, L, C]` and their tangents `[E, B, L, C, d]` or `[E, B, L, C, d + C]` at the contexts `[E, d]`.
+    fn roll_out_wrt(&self, wrt: Wrt, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>);
+}
+
+impl Wrt {
+    /// Tangents of each value: `context` dimensions of a context, `channels` values of a state.
+    pub fn count(self, context: usize, channels: usize) -> usize {
+        match self {
+            Wrt::Context => context,
+            Wrt::ContextAndInitial => context + channels,
+        }
+    }
+}
+
+/// The weighed sum of squared residuals of `predictions` over the observed values of `batch`.
+pub fn sum_of_squares(predictions: &[f64], batch: &Batch) -> f64 {
+    let values = predictions.iter().zip(&batch.targets).zip(&batch.mask);
+    values.filter(|&(_, &mask)| mask > 0.0).map(|((p, y), m)| m * m * (p - y) * (p - y)).sum()
+}

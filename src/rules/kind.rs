@@ -1,0 +1,61 @@
+//! The rules that settings can name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::cavia_concat::CaviaConcat;
+use super::cavia_film::CaviaFilm;
+use super::coda::{Coda, Locality};
+use super::rule::Rule;
+use crate::models::{AdaptedLayers, Layout};
+
+/// Values of a context at most.
+pub const MOST_DIMENSIONS: usize = 16;
+
+/// Which rule adapts the weights to an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// CoDA with the sum of the row norms of `W` as locality penalty.
+    CodaL1,
+    /// CoDA with the squared norm of `W` as locality penalty.
+    CodaL2,
+    /// CoDA without a locality penalty.
+    Coda,
+    /// CAVIA: the context is appended to the input of the network.
+    CaviaConcat,
+    /// CAVIA: the context scales and shifts the last hidden features of the network.
+    CaviaFilm,
+}
+
+impl Kind {
+    /// Every rule.
+    pub const ALL: [Kind; 5] = [Kind::CodaL1, Kind::CodaL2, Kind::Coda, Kind::CaviaConcat, Kind::CaviaFilm];
+
+    /// The rule for a model of that layout and contexts of `context_dimension` values. `adapted` is for the rules that leave open which
+    /// layers depend on the context.
+    pub fn build(self, layout: &Layout, adapted: AdaptedLayers, context_dimension: usize) -> Box<dyn Rule> {
+        let coda = |locality| {
+            let (weights, adapted) = (layout.size(), layout.adapted(adapted));
+            Box::new(Coda { locality, weights, adapted, context_dimension })
+        };
+        match self {
+            Kind::CodaL1 => coda(Locality::RowNorms),
+            Kind::CodaL2 => coda(Locality::Squares),
+            Kind::Coda => coda(Locality::None),
+            Kind::CaviaConcat => Box::new(CaviaConcat::new(layout, context_dimension)),
+            Kind::CaviaFilm => Box::new(CaviaFilm::new(layout, context_dimension)),
+        }
+    }
+
+    /// Why this rule cannot adapt those layers, if it cannot: what was found, and what was expected.
+    pub fn problem(self, adapted: AdaptedLayers) -> Option<(String, &'static str)> {
+        match self {
+            Kind::CodaL1 | Kind::CodaL2 | Kind::Coda => None,
+            Kind::CaviaConcat | Kind::CaviaFilm => (adapted != AdaptedLayers::All).then(|| {
+                let found = format!("\"{}\" with a CAVIA rule", adapted.name());
+                (found, "nothing, for where the context enters the network is part of these rules")
+            }),
+        }
+    }
+}

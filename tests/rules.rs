@@ -1,0 +1,324 @@
+//! Every rule, by what a rule promises: derivatives, penalty, Gauss-Newton, files, training, adaptation.
+
+#[path = "common/dataset.rs"]
+mod common;
+#[path = "rules/curved.rs"]
+mod curved;
+#[path = "common/model.rs"]
+mod model;
+#[path = "rules/networks.rs"]
+mod networks;
+#[path = "rules/pipelines.rs"]
+mod pipelines;
+
+use approx::assert_relative_eq;
+use curved::Curved;
+use model::{FOUR_PAIRS, NATIVE, files, generate, train, train_settings, with_threads};
+use nalgebra::{DMatrix, DVector};
+use paramill::checkpoint::StoredModel;
+use paramill::engine::{Batch, Jacobian, Segment};
+use paramill::estimate::{self, Adapter, Status, Support};
+use paramill::models::{AdaptedLayers, Layout, Mlp, Model};
+use paramill::random::Stream;
+use paramill::rules::{Kind, Rule};
+use paramill::schema::{Split, Trajectory};
+use paramill::train::{Contexts, GaussNewton, LinearModel};
+
+/// Values of a context, where an environment has one.
+const D: usize = 2;
+
+fn layout() -> Layout {
+    Mlp::new(2, 0, 3, 4).layout().clone()
+}
+
+/// Every rule that settings can name, with every choice of layers that it takes; beside them one that is curved in the context, with and
+/// without anything that environments own.
+fn rules() -> Vec<(String, Box<dyn Rule>)> {
+    let mut rules: Vec<(String, Box<dyn Rule>)> = Vec::new();
+    for kind in Kind::ALL {
+        for adapted in [AdaptedLayers::All, AdaptedLayers::First, AdaptedLayers::Last] {
+            if kind.problem(adapted).is_none() {
+                rules.push((format!("{kind:?}, {adapted:?}"), kind.build(&layout(), adapted, D)));
+            }
+        }
+    }
+    for d in [0, D] {
+        rules.push((format!("curved, {d}"), Box::new(Curved { weights: layout().size(), d })));
+    }
+    rules
+}
+
+/// A rule with random shared values, and contexts of three environments.
+struct Case {
+    rule: Box<dyn Rule>,
+    stream: Stream,
+    shared: Vec<f64>,
+    contexts: Vec<f64>,
+}
+
+const ENVIRONMENTS: usize = 3;
+
+impl Case {
+    fn new(rule: Box<dyn Rule>) -> Case {
+        let mut stream = Stream::new(7, "rules", &[]);
+        let weights = normal(&mut stream, layout().size());
+        let shared = rule.initial_shared(weights, 0.5, &mut stream);
+        assert_eq!(shared.len(), rule.shared_size());
+        let contexts = normal(&mut stream, ENVIRONMENTS * rule.context_size());
+        Case { rule, stream, shared, contexts }
+    }
+
+    fn context(&self, e: usize) -> &[f64] {
+        let d = self.rule.context_size();
+        &self.contexts[e * d..(e + 1) * d]
+    }
+
+    fn decode(&self, shared: &[f64], context: &[f64]) -> Vec<f64> {
+        let mut weights = vec![0.0; layout().size()];
+        self.rule.decode(shared, context, &mut weights);
+        weights
+    }
+}
+
+fn normal(stream: &mut Stream, count: usize) -> Vec<f64> {
+    (0..count).map(|_| stream.normal()).collect()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// What `check` says of every rule.
+fn for_all(check: impl Fn(&str, Case)) {
+    rules().into_iter().for_each(|(name, rule)| check(&name, Case::new(rule)));
+}
+
+#[test]
+fn tangents_agree_with_finite_differences_and_gradients_are_their_transpose() {
+    for_all(|name, mut case| {
+        let (d_shared, d_context) =
+            (normal(&mut case.stream, case.shared.len()), normal(&mut case.stream, case.rule.context_size()));
+        let gradient = normal(&mut case.stream, layout().size());
+        let context = case.context(0).to_vec();
+        let h = 1e-6;
+        let along = |sign: f64| {
+            let moved = |values: &[f64], by: &[f64]| -> Vec<f64> {
+                values.iter().zip(by).map(|(value, d)| value + sign * h * d).collect()
+            };
+            case.decode(&moved(&case.shared, &d_shared), &moved(&context, &d_context))
+        };
+        let mut tangent = vec![0.0; layout().size()];
+        case.rule.push_forward(&case.shared, &context, &d_shared, &d_context, &mut tangent);
+        let difference: Vec<f64> =
+            along(1.0).iter().zip(along(-1.0)).map(|(up, down)| (up - down) / (2.0 * h)).collect();
+        assert_relative_eq!(tangent.as_slice(), difference.as_slice(), epsilon = 1e-7, max_relative = 1e-6);
+
+        let (mut of_shared, mut of_context) = (vec![0.0; d_shared.len()], vec![0.0; d_context.len()]);
+        case.rule.pull_back(&case.shared, &context, &gradient, &mut of_shared, &mut of_context);
+        let pulled = dot(&of_shared, &d_shared) + dot(&of_context, &d_context);
+        assert_relative_eq!(dot(&gradient, &tangent), pulled, max_relative = 1e-10);
+        assert!(tangent.iter().any(|value| *value != 0.0), "{name}");
+    });
+}
+
+#[test]
+fn a_linearised_rule_has_its_tangents_behind_its_weights_and_an_affine_one_has_no_more() {
+    for_all(|name, case| {
+        let (size, d) = (layout().size(), case.rule.context_size());
+        let context = case.context(1);
+        let linearised = case.rule.linearise(&case.shared, context, size);
+        assert_eq!(linearised[..size], case.decode(&case.shared, context));
+        for k in 0..d {
+            let mut unit = vec![0.0; d];
+            unit[k] = 1.0;
+            let mut tangent = vec![0.0; size];
+            case.rule.push_forward(&case.shared, context, &vec![0.0; case.shared.len()], &unit, &mut tangent);
+            assert_eq!(linearised[(1 + k) * size..(2 + k) * size], tangent);
+        }
+        let basis = case.rule.linearise(&case.shared, &vec![0.0; d], size);
+        let affine: Vec<f64> = (0..size)
+            .map(|i| basis[i] + context.iter().enumerate().map(|(k, xi)| xi * basis[(1 + k) * size + i]).sum::<f64>())
+            .collect();
+        let off = affine.iter().zip(&linearised).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+        assert_eq!(case.rule.is_affine() || d == 0, off < 1e-12, "{name}: {off}");
+    });
+}
+
+#[test]
+fn the_parabola_touches_the_penalty_lies_nowhere_below_it_and_gives_its_gradient() {
+    for_all(|name, mut case| {
+        let weights = case.rule.majorizer_weights(&case.shared);
+        assert_eq!(weights.len(), case.shared.len());
+        let omega = case.rule.penalty(&case.shared);
+        let above = |other: &[f64]| -> f64 {
+            let moved = other.iter().zip(&case.shared).zip(&weights);
+            omega + moved.map(|((other, z), q)| q * (other * other - z * z)).sum::<f64>()
+        };
+        for _ in 0..20 {
+            let other = case.rule.initial_shared(vec![0.0; layout().size()], 1.0, &mut case.stream);
+            assert!(above(&other) >= case.rule.penalty(&other) * (1.0 - 1e-12), "{name}");
+        }
+        let mut gradient = vec![0.0; case.shared.len()];
+        case.rule.add_penalty_gradient(&case.shared, 0.3, &mut gradient);
+        let h = 1e-6;
+        for i in 0..case.shared.len() {
+            let value = |sign: f64| {
+                let mut moved = case.shared.clone();
+                moved[i] += sign * h;
+                0.3 * case.rule.penalty(&moved)
+            };
+            let difference = (value(1.0) - value(-1.0)) / (2.0 * h);
+            assert_relative_eq!(difference, gradient[i], epsilon = 1e-7, max_relative = 1e-6);
+        }
+        assert!(weights.iter().all(|q| *q >= 0.0) && (omega > 0.0) == weights.iter().any(|q| *q > 0.0), "{name}");
+    });
+    let penalised = rules().iter().filter(|(_, rule)| rule.penalty(&vec![1.0; rule.shared_size()]) > 0.0).count();
+    assert!(penalised > 1, "no rule has a penalty");
+}
+
+/// A step against the normal equations over all that is trained, `(J_z' J_z + H + mu I) dz = -(J_z' r + H z)`; and it goes down.
+#[test]
+fn a_gauss_newton_step_solves_the_penalised_normal_equations() {
+    let damping = 0.3;
+    for_all(|name, mut case| {
+        let (size, d, s) = (layout().size(), case.rule.context_size(), case.rule.shared_size());
+        // Two residuals of the last environment, none of the second.
+        let environments = vec![0, 0, 0, 2, 2];
+        let n = environments.len();
+        let (residuals, rows) = (normal(&mut case.stream, n), normal(&mut case.stream, n * size));
+        let jacobian = Jacobian { environments: environments.clone(), residuals, rows };
+        let trained = [case.shared.clone(), case.contexts.clone()].concat();
+        for contexts in [Contexts::Learned, Contexts::Tied] {
+            for (locality_penalty, context_penalty) in [(0.05, 0.02), (0.0, 0.0)] {
+                let settings = GaussNewton { locality_penalty, context_penalty, ..GaussNewton::default() };
+                let learned = contexts == Contexts::Learned;
+                let of_shared = case.rule.majorizer_weights(&case.shared).into_iter();
+                let mut held: Vec<f64> = of_shared.map(|q| n as f64 * locality_penalty * q).collect();
+                held.resize(trained.len(), if learned { n as f64 * context_penalty } else { 0.0 });
+                let mut dense = DMatrix::zeros(n, trained.len());
+                for (i, (&e, row)) in environments.iter().zip(jacobian.rows.chunks_exact(size)).enumerate() {
+                    let (mut d_shared, mut d_context) = (vec![0.0; s], vec![0.0; d]);
+                    case.rule.pull_back(&case.shared, case.context(e), row, &mut d_shared, &mut d_context);
+                    (0..s).for_each(|j| dense[(i, j)] = d_shared[j]);
+                    if learned {
+                        (0..d).for_each(|k| dense[(i, s + e * d + k)] = d_context[k]);
+                    }
+                }
+                let (z, r) = (DVector::from_vec(trained.clone()), DVector::from_vec(jacobian.residuals.clone()));
+                let held = DMatrix::from_diagonal(&DVector::from_vec(held));
+                let identity = DMatrix::identity(trained.len(), trained.len());
+                let matrix = dense.transpose() * &dense + &held + identity * damping;
+                let expected = -matrix.lu().solve(&(dense.transpose() * &r + &held * &z)).unwrap();
+                let value = |dz: &DVector<f64>| {
+                    let moved = &z + dz;
+                    (&r + &dense * dz).norm_squared() + (moved.transpose() * &held * &moved)[0]
+                };
+                let decrease = value(&DVector::zeros(trained.len())) - value(&expected);
+
+                let step = |threads| {
+                    with_threads(threads, || {
+                        let rule = case.rule.as_ref();
+                        let model = LinearModel::new(rule, &settings, contexts, &trained, jacobian.clone());
+                        model.step(damping).unwrap()
+                    })
+                };
+                let found = step(1);
+                let moved: Vec<f64> = found.trained.iter().zip(&trained).map(|(moved, z)| moved - z).collect();
+                assert_relative_eq!(moved.as_slice(), expected.as_slice(), epsilon = 1e-9);
+                assert_relative_eq!(found.decrease, decrease, max_relative = 1e-8);
+                assert!(found.decrease > 0.0, "{name}");
+                assert!(found.trained == step(3).trained, "{name}: bits depend on the number of threads");
+            }
+        }
+    });
+}
+
+#[test]
+fn tensors_hold_each_shared_value_once_under_names_of_their_own() {
+    for_all(|name, case| {
+        let tensors = case.rule.tensors(&layout());
+        let mut indices: Vec<usize> = tensors.iter().flat_map(|tensor| tensor.indices.clone()).collect();
+        indices.sort_unstable();
+        assert!(indices.into_iter().eq(0..case.shared.len()), "{name}");
+        let mut names: Vec<&str> = tensors.iter().map(|tensor| tensor.name.as_str()).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{name}: {names:?}");
+        let sized = tensors.iter().all(|tensor| tensor.indices.len() == tensor.shape.iter().product::<usize>());
+        assert!(sized, "{name}");
+    });
+}
+
+/// Adam, then Gauss-Newton over two blocks of residuals.
+const SHORT: &str = r#"
+    model = { kind = "mlp", layers = 3, width = 8 }
+    precision = "f64"
+    steps = 30
+    learning_rate = 0.01
+    validate_every = 5
+    gauss_newton = { steps = 6, locality_penalty = 1e-7, context_penalty = 1e-6 }
+"#;
+
+/// Trains with every rule that settings can name: alike on any number of threads, read as it was written; then the contexts that made
+/// trajectories of the model itself are found.
+#[test]
+fn every_rule_trains_is_stored_and_finds_known_contexts() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), FOUR_PAIRS);
+    for kind in Kind::ALL {
+        let settings = paramill::train::Settings { rule: kind, ..train_settings(SHORT) };
+        let directory = |threads: usize| root.path().join(format!("{kind:?}/{threads}/model"));
+        let trained = with_threads(1, || train(&settings, &dataset, &directory(1)).unwrap());
+        with_threads(3, || train(&settings, &dataset, &directory(3)).unwrap());
+        assert!(files(&directory(1)) == files(&directory(3)), "{kind:?}: bytes depend on the number of threads");
+        let (first, last) = (&trained.log[0], trained.log.last().unwrap());
+        assert!(last.step > 30 && last.train < 0.5 * first.train, "{kind:?}: {first:?}, {last:?}");
+
+        let model = StoredModel::read(&directory(1)).unwrap();
+        assert_eq!((&model.shared, &model.contexts), (&trained.shared, &trained.contexts), "{kind:?}");
+        let adapted = estimate::Settings { tolerance: 1e-8, ..estimate::Settings::default() };
+        let adapter = Adapter::new(&adapted, NATIVE, &model).unwrap();
+        let spread = model.contexts.iter().fold(0.0_f64, |most, xi| most.max(xi.abs()));
+        let known = [[0.5 * spread, -0.3 * spread], [-0.2 * spread, 0.4 * spread]];
+        let supports: Vec<Support> = known.iter().map(|context| rolled_out(&model, context)).collect();
+        for (context, found) in known.iter().zip(adapter.adapt(&supports)) {
+            assert_eq!(found.status, Status::Ok, "{kind:?}: {}", found.reason);
+            let off = context.iter().zip(&found.context).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(off < 1e-5 * spread, "{kind:?}: {context:?}, found {:?}", found.context);
+        }
+    }
+}
+
+/// Three trajectories of the model itself at a context.
+fn rolled_out(model: &StoredModel, context: &[f64]) -> Support {
+    let (engine, _) = model.engine(NATIVE).unwrap();
+    let mut weights = vec![0.0; model.model().layout().size()];
+    model.rule().decode(&model.shared, context, &mut weights);
+    let times: Vec<f64> = (0..15).map(|t| f64::from(t) * 0.5).collect();
+    let one = |b: usize| {
+        let start = [1.0 + 0.5 * b as f64, 2.0 - 0.4 * b as f64];
+        let states = start.repeat(times.len());
+        let batch = Batch::new(2, &[], &[vec![Segment { times: &times, states: &states, inputs: &[] }]], (0, 0));
+        Trajectory {
+            environment: "known".to_owned(),
+            trajectory: b.to_string(),
+            parameters: Vec::new(),
+            times: times.clone(),
+            states: start.into_iter().chain(engine.predict(&weights, &batch)).collect(),
+            inputs: Vec::new(),
+        }
+    };
+    Support { trajectories: (0..3).map(one).collect() }
+}
+
+#[test]
+fn a_rule_that_says_where_the_context_enters_leaves_no_choice_of_layers() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), FOUR_PAIRS);
+    assert!(!dataset.index(Split::Train).unwrap().is_empty());
+    for kind in [Kind::CaviaConcat, Kind::CaviaFilm] {
+        let adapted_layers = AdaptedLayers::Last;
+        let settings = paramill::train::Settings { rule: kind, adapted_layers, ..train_settings(SHORT) };
+        let error = train(&settings, &dataset, &root.path().join("model")).err().unwrap().to_string();
+        assert!(error.contains("train.adapted_layers") && error.contains("\"last\""), "{error}");
+    }
+}
