@@ -21,10 +21,22 @@ const GREATEST_SIZE: u64 = 256 << 20;
 pub enum Error {
     /// The operating system refused.
     #[error("{path}: {source}")]
-    Io { path: PathBuf, source: io::Error },
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
     /// `SHA256SUMS` or a sealed file is not as expected.
     #[error("{path}: {found}; expected {expected}")]
-    Invalid { path: PathBuf, found: String, expected: String },
+    Invalid {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
 }
 
 /// The content of `SHA256SUMS` for files of these names and bytes.

@@ -293,8 +293,11 @@ fn every_file_is_in_the_house() {
 #[test]
 fn no_option_is_named_outside_cli_and_pipeline() {
     let is_option = |text: &str| {
-        let mut options = text.match_indices("--").filter_map(|(at, _)| text[at + 2..].chars().next());
-        options.any(|next| next.is_ascii_lowercase())
+        text.match_indices("--").any(|(at, _)| {
+            let [before, next] = [text[..at].chars().next_back(), text[at + 2..].chars().next()];
+            // In style sheets they stand behind brackets and semicolons.
+            matches!(before, Some(' ' | '"' | '`')) && next.is_some_and(|next| next.is_ascii_lowercase())
+        })
     };
     let mut complaints = Vec::new();
     for (module, file) in house() {

@@ -191,7 +191,7 @@ fn an_archive_and_its_mapping_are_checked_together() {
     }
     fs::rename(root.path().join("archive"), root.path().join("away")).unwrap();
     let absent = paramill(root.path(), &["check", "pairs.toml"]);
-    assert_eq!(stdout(&absent), "pairs.toml: no problems (the archive archive is not here, and was not looked at)\n");
+    assert_eq!(stdout(&absent), "pairs.toml: no problems (the archive archive is not there and was not checked)\n");
 }
 
 /// What training would leave out is warned of, and what it would refuse is refused, by the same rule.
@@ -242,7 +242,7 @@ fn trajectories_without_a_start_are_foreseen() {
     };
     let (checked, ran) = newton("train.gauss_newton.residual_limit=219");
     assert_eq!((checked.status.code(), ran.status.code()), (Some(2), Some(2)), "{}", stderr(&ran));
-    let key = "(train.gauss_newton.residual_limit): found 219, and 220 residuals";
+    let key = "train.gauss_newton.residual_limit: found 219, and 220 residuals";
     assert!(stderr(&checked).contains(key), "{}", stderr(&checked));
     assert!(stderr(&ran).contains("220 residuals"), "{}", stderr(&ran));
     let (checked, ran) = newton("train.gauss_newton.residual_limit=220");
@@ -411,7 +411,7 @@ fn a_dataset_is_made_once_shown_and_checked() {
 
     let refused = paramill(root.path(), &["run", "pairs.toml", "--workspace", "other", "--set", "generate.rtol=1e-6"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(stderr(&refused).contains("--force generate"), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("forcing the stage `generate`"), "{}", stderr(&refused));
 
     fs::write(root.path().join("datasets/pairs/README.md"), "edited").unwrap();
     let damaged = paramill(root.path(), &["check", "datasets/pairs"]);
@@ -501,7 +501,7 @@ fn what_needs_libtorch_says_so_in_a_build_without() {
         let output = paramill(root.path(), arguments);
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        let (place, problem) = said.split_once(": train.model.kind: ").unwrap_or_else(|| panic!("{said}"));
+        let (place, problem) = said.split_once(" (train.model.kind): ").unwrap_or_else(|| panic!("{said}"));
         let place = place.strip_prefix(fields).unwrap().trim_start_matches(':');
         assert!(place.split(':').next().unwrap().parse::<usize>().unwrap() > line, "{said}");
         assert!(problem.contains("without libtorch") && problem.contains("`make build`"), "{said}");
@@ -603,6 +603,23 @@ fn a_system_file_is_shown_checked_and_used_by_its_content() {
     );
     fs::remove_file(&file).unwrap();
     insta::assert_snapshot!("a_system_file_that_is_missing", stderr(&paramill(root.path(), &["check", "pairs.toml"])));
+}
+
+/// `check` tells of a parameter named like a column of the table of estimates, which `run` refuses.
+#[test]
+fn a_parameter_named_like_a_column_of_the_estimates_is_foreseen() {
+    let estimate = "[estimate]\nmethod = \"physics\"\nsplits = [\"train\"]\n";
+    let root = house(&format!("{}\n{estimate}", PIPELINE.replace("lotka-volterra", "decay.toml")));
+    let codes = |parameter: &str| {
+        fs::write(root.path().join("decay.toml"), DECAY.replace("rate", parameter)).unwrap();
+        ["check", "run"].map(|command| {
+            let output = paramill(root.path(), &[command, "pairs.toml"]);
+            let is_named = stderr(&output).contains(&format!("the column `{parameter}` of the table of estimates"));
+            (output.status.code(), is_named)
+        })
+    };
+    assert_eq!(codes("status"), [(Some(2), true); 2]);
+    assert_eq!(codes("rate")[0], (Some(0), false));
 }
 
 #[test]

@@ -409,7 +409,7 @@ fn a_large_split_lies_in_shards_and_reads_as_one() {
     let dataset = Dataset::open(&directory).unwrap();
     let error = streamed(&dataset, Split::Grid, Store::Parquet, 10_000).unwrap_err().to_string();
     assert!(error.contains("expected ascending"), "{error}");
-    assert!(verify(&directory).iter().any(|problem| problem.contains("stands where")));
+    assert!(verify(&directory).iter().any(|problem| problem.contains("stands in place of")));
 
     // A shard that the manifest does not list.
     exchanged.files.retain(|file| !file.path.starts_with("data/grid-00002"));

@@ -417,7 +417,7 @@ fn a_lock_leaves_no_file_and_is_held_by_one() {
 fn a_model_that_nothing_needs_is_not_trained_unless_asked_for() {
     let house = House::new();
     assert_eq!(house.ran(&["estimate.method=physics"]), ["generate", "estimate", "report"]);
-    assert!(house.heard.sentences().contains("train: skipped, nothing needs a model"));
+    assert!(house.heard.sentences().contains("train: skipped, no model is needed"));
     let plan = house.plan(&["estimate.method=physics"]);
     house.go(&plan, &options(&[Stage::Train], &[])).unwrap();
     assert_eq!(house.fake.ran(), ["train"]);

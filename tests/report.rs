@@ -2,12 +2,12 @@
 //!
 //! `PARAMILL_REPORTS=DIR cargo test --release --test report` keeps the reports in `DIR`, to be looked at.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use paramill::estimate::{Coverage, Evaluation, ParameterEstimate, Row, Status};
-use paramill::report::{Input, LossPoint, Portrait, Published, Summary, TrainingEnvironment, write};
+use paramill::report::{FIGURES, Input, LossPoint, Portrait, Published, Summary, TrainingEnvironment, write};
 use paramill::schema::{self, Between, Grid, GridAxis, Quantity};
 use resvg::usvg::roxmltree::Document;
 
@@ -483,6 +483,25 @@ fn check_svg(text: &str) {
         }
     }
     assert!(!text.contains("-9999"), "a coordinate without a place");
+}
+
+/// Every figure of the list: none of an empty run, a sound one of some run, under a name of its own, and alike each time.
+#[test]
+fn every_figure_is_drawn_where_it_has_something_to_show() {
+    let inputs = [grid(), balls(), oscillator(), waves(), wreck()];
+    let mut names = BTreeSet::new();
+    for (place, draw) in FIGURES.iter().enumerate() {
+        assert!(draw(&empty()).is_none(), "figure {place} of an empty run");
+        let drawn: Vec<_> = inputs.iter().filter_map(|input| Some((input, draw(input)?))).collect();
+        let name = drawn.first().unwrap_or_else(|| panic!("figure {place} is never drawn")).1.name;
+        assert!(names.insert(name), "{name} is the name of two figures");
+        for (input, figure) in drawn {
+            assert_eq!(figure.name, name);
+            assert!(!figure.title.is_empty() && !figure.caption.is_empty() && !figure.description.is_empty(), "{name}");
+            check_svg(&figure.standalone());
+            assert_eq!(draw(input).unwrap().standalone(), figure.standalone(), "{name}");
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
+use super::error::Error;
 
 /// One look at the validation split. Losses are mean squared errors in the model's own units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

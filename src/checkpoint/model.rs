@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use super::error::{Error, io_error};
+use super::files::{LOG_FILE, MANIFEST_FILE, MAP_FILE, WEIGHTS_FILE, parse, pretty};
 use super::log::LogRecord;
 use super::manifest::Manifest;
 use super::map::ParameterMap;
 use super::tensors;
 use super::tensors::{Array, Arrays};
-use super::{Error, io_error, log, validate};
+use super::{log, validate};
 use crate::atomic;
 use crate::dataset::FileEntry;
 use crate::digest::sha256;
@@ -20,13 +22,8 @@ use crate::schema::FormatVersion;
 use crate::seal;
 use crate::seal::SUMS;
 
-const MANIFEST_FILE: &str = "manifest.json";
-pub(crate) const WEIGHTS_FILE: &str = "weights.safetensors";
-pub(crate) const LOG_FILE: &str = "training-log.csv";
 /// What to do about a manifest that cannot be trusted.
-const REMEDY: &str = "restore the files, or make the model again with `--force train`";
-/// Name of the map's file in a model directory.
-pub const MAP_FILE: &str = "map.json";
+const REMEDY: &str = "restore the files, or make the model again by forcing the stage `train`";
 
 /// A trained model with everything that its directory holds.
 pub struct StoredModel {
@@ -242,7 +239,7 @@ fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<
         return Err(invalid(
             found,
             format!(
-                "a file of {} bytes; restore it, or make it again with `--force train` (map.json: `--force map`)",
+                "a file of {} bytes; restore it, or make it again by forcing the stage `train` (map.json: `map`)",
                 entry.bytes
             ),
         ));
@@ -251,24 +248,10 @@ fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<
     let sha256 = sha256(&bytes);
     if sha256 != entry.sha256 {
         let expected = format!(
-            "sha256 {}; restore the file, or make it again with `--force train` (map.json: `--force map`)",
+            "sha256 {}; restore the file, or make it again by forcing the stage `train` (map.json: `map`)",
             entry.sha256
         );
         return Err(invalid(format!("sha256 {sha256}"), expected));
     }
     Ok(bytes)
-}
-
-pub(crate) fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(value).expect("plain data always serialise");
-    bytes.push(b'\n');
-    bytes
-}
-
-pub(crate) fn parse<T: serde::de::DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(bytes).map_err(|error| Error::Invalid {
-        path: path.to_owned(),
-        found: error.to_string(),
-        expected: "the JSON that paramill writes; restore the file".to_owned(),
-    })
 }

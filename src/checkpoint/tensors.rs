@@ -5,7 +5,7 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use super::Error;
+use super::error::Error;
 
 /// A shaped array, row-major.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +44,8 @@ pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Arrays, Error> {
     let invalid = |found: String| Error::Invalid {
         path: path.to_owned(),
         found,
-        expected: "a safetensors file of F64 arrays; restore the file, or train again with `--force train`".to_owned(),
+        expected: "a safetensors file of F64 arrays; restore the file, or train again by forcing the stage `train`"
+            .to_owned(),
     };
     let file = SafeTensors::deserialize(bytes).map_err(|error| invalid(error.to_string()))?;
     let mut arrays = Arrays::new();

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::error::{Error, io_error};
+use super::files::{parse, pretty};
 use super::log::LogRecord;
-use super::model::{parse, pretty};
 use super::tensors;
 use super::tensors::{Array, Arrays};
-use super::{Error, io_error};
 use crate::atomic;
 use crate::digest::sha256;
 use crate::regular;

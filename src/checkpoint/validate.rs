@@ -13,10 +13,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Error;
+use super::error::Error;
+use super::files::{LOG_FILE, MAP_FILE, WEIGHTS_FILE, parse};
 use super::manifest::{ChannelScale, Manifest};
 use super::map::ParameterMap;
-use super::model::{LOG_FILE, MAP_FILE, WEIGHTS_FILE, parse};
 use crate::dataset::grid_problems;
 
 /// Characters of a value that are shown of it.

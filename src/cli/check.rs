@@ -7,25 +7,25 @@ use serde_json::{Value, json};
 use super::arguments::Check;
 use super::kinds::recognise;
 use super::output::{complain, print, print_json};
-use super::show::read_manifest;
 use crate::pipeline::check as check_pipeline;
-use crate::pipeline::{Checked, Error, check_directory, load_system};
+use crate::pipeline::{Checked, Error, check_directory, load_system, read_manifest};
+use crate::problems::many;
 
-/// What was found wrong with one path.
+/// The result for one path.
 struct Finding {
     path: String,
     exit_code: u8,
     problems: Vec<Value>,
     lines: Vec<String>,
-    /// What is to be known, and no problem.
+    /// Warnings, which leave the exit code at 0.
     warnings: Vec<String>,
-    /// What was not looked at.
+    /// What was not checked.
     note: Option<String>,
 }
 
 pub fn check(command: &Check) -> Result<u8, Error> {
     let findings: Vec<_> = command.paths.iter().map(|path| check_one(path, &command.set)).collect();
-    // A pipeline's problem (2) counts before a problem of the data (3).
+    // Problems of a pipeline (2) take precedence over problems of data (3).
     let exit_code = findings.iter().map(|finding| finding.exit_code).filter(|&code| code != 0).min().unwrap_or(0);
     if command.json {
         let paths = findings
@@ -45,7 +45,7 @@ pub fn check(command: &Check) -> Result<u8, Error> {
     }
     let count: usize = findings.iter().map(|finding| finding.lines.len()).sum();
     if count > 0 {
-        complain(&format!("error: {count} problem{}", if count == 1 { "" } else { "s" }));
+        complain(&format!("error: {}", many(count as u64, "problem")));
     }
     Ok(exit_code)
 }
@@ -78,7 +78,7 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
     let exit_code = if settings.is_empty() { 3 } else { 2 };
     let lines = settings.iter().chain(&archive).map(ToString::to_string).collect();
     let problems = settings.iter().chain(&archive).map(|problem| json!(problem)).collect();
-    let note = absent.map(|directory| format!("the archive {directory} is not here, and was not looked at"));
+    let note = absent.map(|directory| format!("the archive {directory} is not there and was not checked"));
     let warnings = warnings.iter().map(ToString::to_string).collect();
     Finding { warnings, note, ..finding(exit_code, problems, lines) }
 }

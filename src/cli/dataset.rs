@@ -15,11 +15,12 @@ use super::terminal::{Style, Terminal};
 use crate::dataset;
 use crate::dataset::{Dataset, Difference, Manifest, diff, is_selected, merge, seal, select};
 use crate::pipeline::{Error, sweep_directories};
+use crate::problems::many;
 use crate::{generate, progress};
 
-/// Names printed of one list.
+/// Names printed of each list.
 const MOST_NAMES: usize = 5;
-/// What the exit code is where two datasets differ.
+/// Exit code if two datasets differ.
 const DIFFERENT: u8 = 3;
 
 pub fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error> {
@@ -52,7 +53,7 @@ fn split(command: &SplitDataset, quiet: bool) -> Result<u8, Error> {
     let ids: BTreeSet<String> = command.environments.iter().cloned().collect();
     let sides = [(Some(&command.to), true), (command.rest.as_ref(), false)];
     let sides: Vec<_> = sides.into_iter().filter_map(|(path, inside)| Some((path?, inside))).collect();
-    // One that was stopped between its two outputs goes on.
+    // A split that was stopped between its two outputs continues.
     let made: Vec<bool> = sides.iter().map(|(path, inside)| is_selected(&dataset, &ids, *inside, path)).collect();
     let goes_on = made.contains(&false);
     let (done, sides): (Vec<_>, Vec<_>) = sides.into_iter().zip(made).partition(|(_, made)| goes_on && *made);
@@ -87,7 +88,7 @@ fn export(command: &Export, quiet: bool) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// Does `work`, which makes `directory`, with its progress on the terminal, until it is done or a signal asks to stop.
+/// Runs `work`, which makes `directory`, with progress on the terminal; signals ask it to stop.
 fn observed<T>(quiet: bool, directory: &Path, work: impl FnOnce(&progress::Run) -> T) -> T {
     signals::listen();
     let terminal = Terminal::new(Style::detect(quiet));
@@ -99,10 +100,12 @@ fn observed<T>(quiet: bool, directory: &Path, work: impl FnOnce(&progress::Run) 
     done
 }
 
-/// What a new dataset holds, in a line.
+/// One line on what a new dataset contains.
 fn summary(manifest: &Manifest, path: &Path) -> String {
-    let splits =
-        manifest.splits.iter().map(|(split, summary)| format!("{split} {}", trajectories(summary.trajectories)));
+    let splits = manifest
+        .splits
+        .iter()
+        .map(|(split, summary)| format!("{split} {}", many(summary.trajectories as u64, "trajectory")));
     format!("{}: {}\n", path.display(), splits.collect::<Vec<_>>().join(", "))
 }
 
@@ -141,7 +144,7 @@ fn lines(difference: &Difference, a: &Dataset) -> String {
         for (what, names) in lists.into_iter().filter(|(_, names)| !names.is_empty()) {
             let shown = names.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
             let more = if names.len() > MOST_NAMES { ", .." } else { "" };
-            text.push_str(&format!("{split}: {} {what}: {shown}{more}\n", trajectories(names.len())));
+            text.push_str(&format!("{split}: {} {what}: {shown}{more}\n", many(names.len() as u64, "trajectory")));
         }
         if difference.missing > 0 {
             text.push_str(&format!("{split}: {} cells are missing in one of both only\n", difference.missing));
@@ -152,10 +155,6 @@ fn lines(difference: &Difference, a: &Dataset) -> String {
         }
     }
     text
-}
-
-fn trajectories(count: usize) -> String {
-    format!("{count} trajector{}", if count == 1 { "y" } else { "ies" })
 }
 
 fn regenerate(command: &Regenerate, quiet: bool) -> Result<u8, Error> {

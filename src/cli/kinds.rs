@@ -1,20 +1,20 @@
-//! What `show` and `check` take, and what a path leads to that is nothing of the kind.
+//! What kinds of files and directories `show` and `check` take.
 
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::Path;
 
 use crate::pipeline::Error;
+use crate::problems::listing;
 use crate::regular;
 
 /// Bytes that tell what a file is.
 const HEAD: u64 = 1 << 12;
 
-/// Names of one folder that are shown.
-const SHOWN: usize = 12;
-
+/// Checks that `path` is a TOML file or a directory.
+///
 /// # Errors
-/// If `path` leads to nothing, or to a file that is no pipeline and no system.
+/// If nothing is there, or a file of another kind.
 pub fn recognise(path: &Path) -> Result<(), Error> {
     let is_toml = path.extension() == Some(OsStr::new("toml"));
     let found = if path.is_dir() || (is_toml && path.exists()) {
@@ -30,7 +30,7 @@ pub fn recognise(path: &Path) -> Result<(), Error> {
     })
 }
 
-/// That there is nothing, and what stands beside it; none where a pipeline file was meant, of which others know more to say.
+/// That nothing is there, and the names beside it; `None` for a TOML file, whose reader has a better message.
 fn nothing_at(path: &Path) -> Option<String> {
     if path.extension().is_some_and(|ending| ending == "toml") {
         return None;
@@ -38,15 +38,13 @@ fn nothing_at(path: &Path) -> Option<String> {
     let folder = path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).map(|name| format!("`{name}`")).collect();
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
     names.sort();
-    let more = if names.len() > SHOWN { ", .." } else { "" };
-    names.truncate(SHOWN);
-    let holds = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
-    Some(format!("nothing there ({} holds {holds}{more})", folder.display()))
+    let holds = if names.is_empty() { "nothing".to_owned() } else { listing(&names) };
+    Some(format!("nothing there ({} holds {holds})", folder.display()))
 }
 
-/// What a file is that is no text in TOML, as far as its beginning or its name tells.
+/// The kind of a file that is not TOML, by its first bytes or its name.
 fn other_file(path: &Path) -> Option<String> {
     let mut head = Vec::new();
     if path.file_name() == Some(OsStr::new("manifest.json")) {

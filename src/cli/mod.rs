@@ -1,4 +1,4 @@
-//! The command line: parses, calls, and maps what comes back to an exit code.
+//! The command line: parses arguments, calls the library, prints the result, and maps errors to exit codes.
 
 pub(crate) mod arguments;
 pub(crate) mod kinds;
@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::pipeline::Error;
+use crate::problems::many;
 use arguments::{Arguments, Command};
 
 /// The command line as clap knows it: what completions, manual and reference are made from.
@@ -29,7 +30,7 @@ pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-/// Parses the process's arguments and does what they say.
+/// Parses the process's arguments and executes the command.
 pub fn main() -> ExitCode {
     signals::outlive_file_limits();
     let arguments = match Arguments::try_parse() {
@@ -73,8 +74,7 @@ fn report_error(error: &Error) {
     match error {
         Error::Problems(problems) => {
             problems.iter().for_each(|problem| output::complain(&problem.to_string()));
-            let count = problems.len();
-            output::complain(&format!("error: {count} problem{}", if count == 1 { "" } else { "s" }));
+            output::complain(&format!("error: {}", many(problems.len() as u64, "problem")));
         }
         error => {
             output::complain(&format!("error: {error}"));

@@ -1,4 +1,4 @@
-//! Writing results to stdout and complaints to stderr, and not minding a reader that went away.
+//! Writes results to stdout and messages to stderr. A closed pipe (EPIPE) is ignored.
 
 use std::io::{self, Write};
 
@@ -8,13 +8,13 @@ use crate::pipeline::Error;
 use crate::printable::{printable, printable_lines, printable_strings};
 use crate::problems::Problem;
 
-/// Prints text to stdout, what a terminal would obey in it written out. Where that fails, says so and ends the process with exit code 1; a
-/// closed pipe is the reader's decision, and no failure.
+/// Prints text to stdout, with control characters escaped. If that fails, reports it and ends the process with exit code 1; a closed pipe is
+/// no failure.
 pub fn print(text: &str) {
     write(&printable_lines(text));
 }
 
-/// The same of TOML or JSON, which stay what they are.
+/// The same for TOML or JSON: control characters are escaped inside their strings, so the text stays valid.
 pub fn print_file(text: &str) {
     write(&printable_strings(text));
 }
@@ -24,7 +24,7 @@ fn write(text: &str) {
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             complain(&format!(
-                "error: the result cannot be written to stdout ({error}); the files of the run are there"
+                "error: the result cannot be written to stdout ({error}); the files of the run are complete"
             ));
             std::process::exit(1);
         }
@@ -37,7 +37,7 @@ pub fn print_json(value: &Value) {
     print_file(&format!("{value:#}\n"));
 }
 
-/// Prints a line to stderr, or several, what a terminal would obey in it written out.
+/// Prints one or more lines to stderr, with control characters escaped.
 pub fn complain(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(line));
 }
@@ -50,7 +50,7 @@ pub fn of_options(mut problems: Vec<Problem>) -> Vec<Problem> {
     problems
 }
 
-/// An error as the JSON object that stands in for the result.
+/// An error as the JSON object that is printed in place of the result.
 pub fn error_as_json(error: &Error) -> Value {
     let problems = match error {
         Error::Problems(problems) => json!(problems),
@@ -84,7 +84,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A number for people: four significant digits, an exponent only where it helps.
+/// A number with four significant digits; an exponent below 1e-3 and from 1e5 on.
 pub fn number(value: f64) -> String {
     let magnitude = value.abs();
     if value == 0.0 || !value.is_finite() {

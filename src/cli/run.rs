@@ -30,7 +30,7 @@ pub fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
         show_decisions(&plan, &decisions, command.json);
         return Ok(0);
     }
-    // Before an hour of simulation, not after it.
+    // Fails now rather than after a long simulation.
     options.compute.check().map_err(Error::Compute)?;
     signals::listen();
     let terminal = Terminal::new(Style::detect(quiet));

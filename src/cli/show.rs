@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -10,27 +9,24 @@ use serde_json::{Value, json};
 use super::arguments::{Show, ShowDataset};
 use super::kinds::recognise;
 use super::output::{complain, number, print, print_file, print_json, table};
-use crate::checkpoint;
-use crate::dataset::{Dataset, Manifest, SplitSurvey, ValueRange, survey};
-use crate::digest::sha256_of_file;
+use crate::dataset::{Dataset, Manifest, SplitSurvey, ValueRange, damaged, first_trajectories, survey};
 use crate::estimate;
 use crate::estimate::{ParameterEstimate, Status};
-use crate::pipeline::{Error, Locations, Plan, load_system};
-use crate::regular;
+use crate::pipeline::{Error, Locations, Plan, check_manifest, load_system, read_manifest};
 use crate::report::{MOST_TRAJECTORIES, draw_trajectories};
-use crate::schema::{Input, Quantity, Split, Trajectory};
+use crate::schema::{Input, Quantity, Split};
 use crate::systems::{Equations, Values};
 
-/// Environments of a split that are shown at most.
+/// Environments shown of a split.
 const MOST_ESTIMATES: usize = 50;
-/// What the exit code is where a file of a dataset is damaged.
+/// Exit code if a file of a dataset is damaged.
 const BAD_DATA: u8 = 3;
 
 pub fn show(command: &Show) -> Result<u8, Error> {
     recognise(&command.path)?;
     if command.path.is_dir() {
         let manifest = read_manifest(&command.path)?;
-        is_sound(&command.path, &manifest)?;
+        check_manifest(&command.path, &manifest)?;
         if command.json {
             print_json(&manifest);
         } else {
@@ -61,18 +57,7 @@ pub fn show(command: &Show) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// Refuses a manifest that is not as it was written, or says what cannot be.
-fn is_sound(directory: &Path, manifest: &Value) -> Result<(), Error> {
-    match manifest["kind"].as_str() {
-        Some("dataset") => drop(Dataset::open(directory)?),
-        Some("model") => drop(checkpoint::Manifest::read(directory)?),
-        Some("estimates") => drop(estimate::Manifest::read(directory)?),
-        _ => {}
-    }
-    Ok(())
-}
-
-/// The estimates of each split: an environment a line, parameters with their 95 % intervals.
+/// The estimates of each split, one environment a line, parameters with 95 % intervals.
 fn estimates_table(directory: &Path) -> Result<String, Error> {
     let (manifest, _) = estimate::Manifest::read(directory)?;
     let mut text = String::new();
@@ -87,7 +72,7 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
                 first.push(row);
             }
         }
-        // Without parameters the contexts are all there is to tell environments by.
+        // Without parameters, contexts are what distinguishes environments.
         let contexts =
             if manifest.parameters.is_empty() { first.first().map_or(0, |row| row.context.len()) } else { 0 };
         let tested = first.iter().any(|row| row.test_mse.is_some());
@@ -127,35 +112,6 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The `manifest.json` of a directory.
-pub fn read_manifest(directory: &Path) -> Result<Value, Error> {
-    let within = || {
-        let children =
-            |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-        let grandchildren = children(directory).flat_map(|child| children(&child));
-        let mut all: Vec<_> = children(directory).chain(grandchildren).collect();
-        all.sort();
-        let first = all.into_iter().find(|path| path.join("manifest.json").is_file());
-        first.map_or_else(String::new, |path| format!(", such as {}", path.display()))
-    };
-    let unrecognised = |found: String| Error::Unrecognised {
-        path: directory.to_owned(),
-        found,
-        expected: format!(
-            "a pipeline file, or a dataset, model or estimates directory with a manifest.json{}",
-            within()
-        ),
-    };
-    let bytes = regular::read(&directory.join("manifest.json"))
-        .map_err(|error| unrecognised(format!("a directory without a readable manifest.json ({error})")))?;
-    let manifest: Value = serde_json::from_slice(&bytes)
-        .map_err(|error| unrecognised(format!("a manifest.json that is not JSON ({error})")))?;
-    match manifest.get("kind") {
-        Some(Value::String(_)) => Ok(manifest),
-        _ => Err(unrecognised("a manifest.json that does not say its `kind`".to_owned())),
-    }
-}
-
 /// `paramill dataset show`.
 pub fn show_dataset(command: &ShowDataset) -> Result<u8, Error> {
     if let Some(path) =
@@ -169,8 +125,8 @@ pub fn show_dataset(command: &ShowDataset) -> Result<u8, Error> {
     let dataset = Dataset::open(&command.dataset)?;
     let surveys = survey(&dataset)?;
     if let Some(path) = &command.plot {
-        let drawn = draw_trajectories(dataset.manifest(), &spread(&dataset)?, path);
-        drawn.map_err(Error::Report)?;
+        let trajectories = first_trajectories(&dataset, MOST_TRAJECTORIES)?;
+        draw_trajectories(dataset.manifest(), &trajectories, path).map_err(Error::Report)?;
     }
     let damaged = damaged(&command.dataset, dataset.manifest());
     if command.json {
@@ -186,25 +142,6 @@ pub fn show_dataset(command: &ShowDataset) -> Result<u8, Error> {
         }
     }
     Ok(if damaged.is_empty() { 0 } else { BAD_DATA })
-}
-
-/// The files of a dataset whose bytes are not those that its manifest states; what is shown was read from some of them only.
-fn damaged<'a>(directory: &Path, manifest: &'a Manifest) -> Vec<&'a str> {
-    let files = manifest.files.iter().map(|file| (file.path.as_str(), file.sha256.as_str()));
-    let is_damaged =
-        |(path, sha256): &(&str, &str)| !sha256_of_file(&directory.join(path)).is_ok_and(|found| found == *sha256);
-    files.filter(is_damaged).map(|(path, _)| path).collect()
-}
-
-/// The first trajectories of a few environments, from all over the first split.
-fn spread(dataset: &Dataset) -> Result<Vec<Trajectory>, Error> {
-    let Some(&split) = dataset.manifest().splits.keys().next() else { return Ok(Vec::new()) };
-    let mut firsts: Vec<(usize, String)> =
-        dataset.index(split)?.into_iter().map(|entry| entry.environment).enumerate().collect();
-    firsts.dedup_by(|(_, later), (_, earlier)| later == earlier);
-    let shown = firsts.len().min(MOST_TRAJECTORIES);
-    let rows: Vec<usize> = (0..shown).map(|i| firsts[i * firsts.len() / shown].0).collect();
-    Ok(dataset.read_rows(split, &rows)?)
 }
 
 /// Ranges of time, channels and parameters, by split.

@@ -10,25 +10,27 @@ use signal_hook::iterator::Signals;
 use super::output::complain;
 use crate::progress::Interrupt;
 
-/// The request that the signals set.
+/// The request to stop, which the signals set.
 pub static INTERRUPT: Interrupt = Interrupt::new();
 
-/// Starts to listen, for the rest of the process; once, however often it is called.
+/// Starts to listen, for the rest of the process. Further calls do nothing.
 pub fn listen() {
     static STARTED: Once = Once::new();
     STARTED.call_once(start);
 }
 
-/// Has a write beyond a limit on the size of files (`ulimit -f`) fail, with an error that names the file, where it would end the process.
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) an error of that file; by default SIGXFSZ would end the process.
 pub fn outlive_file_limits() {
-    // A handler and not none at all, which programs that are started would inherit.
+    // A handler, because ignoring the signal would be inherited by child processes.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
 fn start() {
     let mut signals = match Signals::new([SIGINT, SIGTERM]) {
         Ok(signals) => signals,
-        Err(error) => return complain(&format!("warning: signals end the run at once ({error})")),
+        Err(error) => {
+            return complain(&format!("warning: signals cannot be handled and will end the run at once ({error})"));
+        }
     };
     thread::spawn(move || {
         for signal in signals.forever() {

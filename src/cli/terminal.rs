@@ -1,4 +1,4 @@
-//! Progress on stderr: bars where it is a terminal, plain lines where it is not.
+//! Progress on stderr: bars on a terminal, lines otherwise.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -11,10 +11,10 @@ use super::output::complain;
 use crate::printable::printable;
 use crate::progress::{Event, Observer};
 
-/// Time between two plain lines of one part.
+/// Least time between two progress lines of one part.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// How much of the events is shown.
+/// How events are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Warnings only.
@@ -26,7 +26,7 @@ pub enum Style {
 }
 
 impl Style {
-    /// What suits stderr.
+    /// Bars if stderr is a terminal, else lines; quiet if asked for.
     pub fn detect(quiet: bool) -> Self {
         match (quiet, std::io::stderr().is_terminal()) {
             (true, _) => Style::Quiet,
@@ -36,13 +36,13 @@ impl Style {
     }
 }
 
-/// A part of the work that has begun and not ended.
+/// A part of the work in progress.
 struct Part {
     what: String,
     total: Option<u64>,
     unit: &'static str,
     begun: Instant,
-    /// What was done when the first news came: what is resumed was not done in this run, and says nothing of its rate.
+    /// Units done at the first event, and its time. Units of an earlier run that is resumed must not count in the rate.
     first: Option<(u64, Instant)>,
     last_line: Instant,
     bar: Option<ProgressBar>,
@@ -61,7 +61,7 @@ impl Terminal {
         Terminal { style, bars: MultiProgress::new(), parts: Mutex::default(), warnings: Mutex::default() }
     }
 
-    /// Clears the bars of parts that did not end.
+    /// Clears the bars of unfinished parts.
     pub fn close(&self) {
         for part in self.parts().drain(..) {
             if let Some(bar) = part.bar {
@@ -161,7 +161,7 @@ fn bar_style(bounded: bool, unit: &str) -> ProgressStyle {
     ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate)
 }
 
-/// `first` units were done when the clock of `elapsed` was started.
+/// One progress line; `elapsed` is the time since `first` units were done.
 fn advance_line(
     what: &str,
     (first, done): (u64, u64),
@@ -188,7 +188,7 @@ fn advance_line(
     line
 }
 
-/// Seconds for people.
+/// A duration in readable units.
 pub fn duration(seconds: f64) -> String {
     if seconds < 60.0 {
         return format!("{seconds:.1} s");

@@ -21,17 +21,17 @@ pub(crate) struct CopyProgress<'a> {
 }
 
 impl<'a> CopyProgress<'a> {
-    pub fn begin(run: &'a Run<'a>, what: String, total: usize) -> Self {
+    pub(crate) fn begin(run: &'a Run<'a>, what: String, total: usize) -> Self {
         run.emit(Event::Begin { what, total: Some(total as u64), unit: "trajectories" });
         CopyProgress { run, done: 0 }
     }
 
-    pub fn advance(&mut self, count: usize, split: Split) {
+    pub(crate) fn advance(&mut self, count: usize, split: Split) {
         self.done += count;
         self.run.emit(Event::Advance { done: self.done as u64, note: split.to_string() });
     }
 
-    pub fn end(self) {
+    pub(crate) fn end(self) {
         self.run.emit(Event::End);
     }
 }

@@ -28,18 +28,20 @@ pub struct Difference {
 /// The differences in one split.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SplitDifference {
-    /// Trajectories, as `environment/trajectory`, in only one of the two.
+    /// Trajectories, as `environment/trajectory`, in `a` only.
     pub only_in_a: Vec<String>,
+    /// Trajectories in `b` only.
     pub only_in_b: Vec<String>,
-    /// Common trajectories whose parameters, times or number of samples differ.
+    /// Common trajectories whose parameters differ.
     pub parameters: Vec<String>,
+    /// Common trajectories whose times or number of samples differ.
     pub times: Vec<String>,
     /// Common trajectories whose inputs differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
-    /// Common trajectories whose states differ, and per channel the greatest absolute difference; absent if the channels
-    /// themselves differ.
+    /// Common trajectories whose states differ.
     pub states: Vec<String>,
+    /// Per channel `[C]` the greatest absolute difference of a state; empty if the channels themselves differ.
     pub greatest: Vec<f64>,
     /// Cells that are missing in only one of the two.
     #[serde(skip_serializing_if = "is_zero")]

@@ -12,33 +12,90 @@ use crate::seal;
 pub enum Error {
     /// The operating system refused.
     #[error("{path}: {source}")]
-    Io { path: PathBuf, source: std::io::Error },
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
     /// The manifest is not the JSON of a dataset manifest.
     #[error("{path}:{line}:{column}: {found}; expected the manifest of a dataset")]
-    Json { path: PathBuf, line: usize, column: usize, found: String },
+    Json {
+        /// The file or directory.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What was found.
+        found: String,
+    },
     /// Something in a file or directory is invalid.
     #[error("{path}: {found}; expected {expected}")]
-    Invalid { path: PathBuf, found: String, expected: String },
+    Invalid {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
     /// Several things are invalid, a sentence each.
     #[error("{path}: {}", problems.join("; "))]
-    Problems { path: PathBuf, problems: Vec<String> },
+    Problems {
+        /// The file or directory.
+        path: PathBuf,
+        /// A sentence each.
+        problems: Vec<String>,
+    },
     /// A file was changed or damaged after the dataset was written.
     #[error(
-        "{path}: SHA-256 is {found}; expected {expected} as the manifest states: restore the file, or make the dataset again with `--force generate` or `--force import`"
+        "{path}: SHA-256 is {found}; expected {expected} as the manifest states: restore the file, or make the dataset again by forcing the stage `generate` or `import`"
     )]
-    Digest { path: PathBuf, found: String, expected: String },
+    Digest {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
     /// A trajectory breaks a rule of the format.
     #[error("{path}: split `{split}`, environment `{environment}`, trajectory `{trajectory}`: {}", problems.join("; "))]
-    Trajectory { path: PathBuf, split: Split, environment: String, trajectory: String, problems: Vec<String> },
+    Trajectory {
+        /// The file or directory.
+        path: PathBuf,
+        /// The split.
+        split: Split,
+        /// Id of the environment.
+        environment: String,
+        /// Id of the trajectory.
+        trajectory: String,
+        /// A sentence each.
+        problems: Vec<String>,
+    },
     /// A signal asked to stop.
     #[error("interrupted by signal {signal}; nothing was written")]
-    Interrupted { signal: i32 },
+    Interrupted {
+        /// Its number (2 for SIGINT, 15 for SIGTERM).
+        signal: i32,
+    },
     /// The HDF5 library reports an error.
     #[error("{path}: HDF5: {source}")]
-    Hdf5 { path: PathBuf, source: hdf5_metno::Error },
+    Hdf5 {
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        source: hdf5_metno::Error,
+    },
     /// The Parquet library reports an error.
     #[error("{path}: Parquet: {source}")]
-    Parquet { path: PathBuf, source: parquet::errors::ParquetError },
+    Parquet {
+        /// The file or directory.
+        path: PathBuf,
+        /// The cause.
+        source: parquet::errors::ParquetError,
+    },
 }
 
 impl From<seal::Error> for Error {

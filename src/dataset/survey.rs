@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::error::Error;
 use super::reader::Dataset;
 use super::store::Store;
-use crate::schema::Split;
+use crate::schema::{Split, Trajectory};
 
 /// Trajectories held in memory at once.
 const BATCH: usize = 64;
@@ -54,6 +54,20 @@ pub struct SplitSurvey {
     pub inputs: Vec<ValueRange>,
     /// One a parameter, in the order of the manifest.
     pub parameters: Vec<Coverage>,
+}
+
+/// The first trajectory of each of at most `most` environments, at equal distances in the dataset's first split.
+///
+/// # Errors
+/// If they cannot be read.
+pub fn first_trajectories(dataset: &Dataset, most: usize) -> Result<Vec<Trajectory>, Error> {
+    let Some(&split) = dataset.manifest().splits.keys().next() else { return Ok(Vec::new()) };
+    let mut firsts: Vec<(usize, String)> =
+        dataset.index(split)?.into_iter().map(|entry| entry.environment).enumerate().collect();
+    firsts.dedup_by(|(_, later), (_, earlier)| later == earlier);
+    let count = firsts.len().min(most);
+    let rows: Vec<usize> = (0..count).map(|i| firsts[i * firsts.len() / count].0).collect();
+    dataset.read_rows(split, &rows)
 }
 
 /// The statistics of all splits; reads a few trajectories at a time.

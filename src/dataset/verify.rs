@@ -25,6 +25,12 @@ const DESCRIPTIONS: [&str; 4] = [MANIFEST, CARD, CROISSANT, SUMS];
 /// Trajectories compared at a time.
 const BATCH: usize = 64;
 
+/// The files of a dataset whose size or digest is not what `manifest` states.
+pub fn damaged<'a>(directory: &Path, manifest: &'a Manifest) -> Vec<&'a str> {
+    let damaged = manifest.files.iter().filter(|file| listed_problem(directory, file).is_some());
+    damaged.map(|file| file.path.as_str()).collect()
+}
+
 /// Checks the files against the manifest: digests, sizes, counts and shapes, that both copies agree, and that no trajectory occurs
 /// twice. Returns all problems, a sentence each that names file and place.
 pub fn verify(directory: &Path) -> Vec<String> {

@@ -14,26 +14,41 @@ pub enum Error {
     /// A trajectory could not be integrated.
     #[error("{split} {environment} trajectory {trajectory} (parameters {parameters:?}): {source}")]
     Integration {
+        /// The split.
         split: Split,
+        /// Id of the environment.
         environment: String,
+        /// Id of the trajectory.
         trajectory: String,
+        /// The environment's parameters `[d_p]`.
         parameters: Vec<f64>,
+        /// The cause.
         source: Box<solve::Error>,
     },
     /// The dataset cannot be regenerated from its manifest.
     #[error(
         "dataset `{dataset}`: found {found}; expected a dataset that `generate` of this version made; only such a one can be regenerated"
     )]
-    NotGenerated { dataset: String, found: String },
+    NotGenerated {
+        /// Name of the dataset.
+        dataset: String,
+        /// What was found.
+        found: String,
+    },
     /// The dataset could not be written.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
     /// A signal asked to stop. Trajectories of finished shards are kept beside the dataset's path.
     #[error("interrupted by signal {signal}; {}", match kept {
         0 => "no dataset was written".to_owned(),
-        kept => format!("{kept} trajectories are kept; run the same command to continue"),
+        kept => format!("{kept} trajectories are kept, and the same command goes on from there"),
     })]
-    Interrupted { signal: i32, kept: usize },
+    Interrupted {
+        /// Its number (2 for SIGINT, 15 for SIGTERM).
+        signal: i32,
+        /// Number of trajectories kept.
+        kept: usize,
+    },
 }
 
 pub(crate) fn list(problems: &[Problem]) -> String {

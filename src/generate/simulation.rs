@@ -26,10 +26,10 @@ const BLOCK: usize = 512;
 const BLOCK_VALUES: usize = 1 << 20;
 
 /// Takes the trajectories, in order.
-pub type Sink<'a> = dyn FnMut(Split, &Trajectory) -> Result<(), Error> + Send + 'a;
+pub(crate) type Sink<'a> = dyn FnMut(Split, &Trajectory) -> Result<(), Error> + Send + 'a;
 
 /// The simulation of a dataset: settings, system and environments.
-pub struct Simulation {
+pub(crate) struct Simulation {
     /// With all defaults filled in.
     settings: Settings,
     system: Arc<System>,
@@ -43,7 +43,7 @@ pub struct Simulation {
 
 impl Simulation {
     /// Validates `settings` and resolves defaults.
-    pub fn new(settings: &Settings, seed: u64) -> Result<Self, Error> {
+    pub(crate) fn new(settings: &Settings, seed: u64) -> Result<Self, Error> {
         let problems = settings.validate();
         if !problems.is_empty() {
             return Err(Error::Invalid(problems));
@@ -63,7 +63,7 @@ impl Simulation {
     }
 
     /// Number of trajectories of each split.
-    pub fn counts(&self) -> BTreeMap<Split, usize> {
+    pub(crate) fn counts(&self) -> BTreeMap<Split, usize> {
         let count = |(&split, list): (&Split, &Vec<Environment>)| (split, list.len() * self.per_environment(split));
         self.environments.iter().map(count).collect()
     }
@@ -73,7 +73,7 @@ impl Simulation {
     }
 
     /// Simulates all trajectories but the first `kept` ones of each split and hands them to `sink`.
-    pub fn run(&self, run: &Run, kept: &BTreeMap<Split, usize>, sink: &mut Sink) -> Result<(), Error> {
+    pub(crate) fn run(&self, run: &Run, kept: &BTreeMap<Split, usize>, sink: &mut Sink) -> Result<(), Error> {
         let what = format!("simulate {}", self.settings.dataset);
         let total = self.counts().values().sum::<usize>() as u64;
         run.emit(Event::Begin { what, total: Some(total), unit: "trajectories" });
@@ -240,7 +240,7 @@ impl Simulation {
     }
 
     /// The manifest of the dataset, without splits and files.
-    pub fn manifest(&self) -> Manifest {
+    pub(crate) fn manifest(&self) -> Manifest {
         let Settings { dataset, license, .. } = &self.settings;
         let tolerance = match &self.preset.dynamics {
             Dynamics::Field(_) => self.settings.tolerance().rtol,

@@ -14,15 +14,15 @@ use crate::estimate::{InitialState, ParameterEstimate, Row};
 use crate::report::{Input, LossPoint, Portrait, Summary, TrainingEnvironment};
 use crate::schema::{Quantity, Split, Trajectory};
 
-/// Environments of a split that a report shows at most.
+/// Most environments of a split that a report shows.
 const SHOWN: u32 = 10_000;
-/// Panels of phase portraits.
+/// Environments whose trajectories are drawn.
 const PORTRAITS: usize = 4;
 
-/// Everything that the report of `plan` shows. What the estimates do without and cannot be had is told on the page.
+/// The input of the report of `plan`. Parts that cannot be gathered and that the estimates do not need are named on the page.
 ///
 /// # Errors
-/// If the estimates cannot be read, or someone asked to stop.
+/// If the estimates cannot be read, or at a request to stop.
 pub fn input(
     plan: &Plan,
     dataset: &Dataset,
@@ -71,8 +71,8 @@ pub fn input(
     })
 }
 
-/// The rows of a split that a report shows: all, or some at equal distances. Of a grid over the parameters every axis is
-/// thinned, so that what is left is a grid too.
+/// The rows of a split that a report shows: all, or some at equal distances. A grid over the parameters is thinned along each
+/// axis, so that a grid remains.
 fn shown(directory: &Path, estimates: &estimate::Manifest, split: Split) -> Result<Vec<Row>, Error> {
     let mut count = 0_u32;
     let mut axes: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); estimates.parameters.len()];
@@ -122,7 +122,7 @@ fn summary(plan: &Plan, model: Option<&StoredModel>, estimates: &estimate::Manif
     }
 }
 
-/// The training environments; those that the map was fitted on with the contexts that it was fitted to.
+/// The training environments. Those of the map have the contexts to which it was fitted.
 fn training(model: &StoredModel) -> Vec<TrainingEnvironment> {
     let contexts = model.contexts.chunks_exact(model.manifest.context_dimension);
     let environments = model.manifest.environments.iter().zip(contexts);
@@ -141,7 +141,7 @@ fn training(model: &StoredModel) -> Vec<TrainingEnvironment> {
         .collect()
 }
 
-/// The training environments of a dataset, where no model knows more of them.
+/// The training environments of a dataset, if there is no model.
 fn known_training(dataset: &Dataset, parameters: &[Quantity]) -> Result<Vec<TrainingEnvironment>, Error> {
     let of_dataset = &dataset.manifest().parameters;
     let places: Vec<Option<usize>> =
@@ -160,7 +160,7 @@ fn known_training(dataset: &Dataset, parameters: &[Quantity]) -> Result<Vec<Trai
     Ok(training)
 }
 
-/// Truth and prediction of a few environments of the split that parameters are judged on; of those of which they cannot be had, why.
+/// Truth and prediction of a few environments of the split on which parameters are evaluated. Adds why others have none to `undrawn`.
 fn portraits(
     plan: &Plan,
     dataset: &Dataset,
@@ -200,7 +200,7 @@ fn portraits(
             Some(format!("{} = {:.3}{}", quantity.name, it.truth?, unit(&quantity.unit)))
         };
         let known: Vec<String> = known.filter_map(value).collect();
-        // Whoever measured an environment knows it by its name, a simulated one has only its parameters.
+        // A measured environment has a meaningful name, a simulated one is known by its parameters.
         let title = match (known.join(", "), imported) {
             (known, _) if known.is_empty() => row.environment.clone(),
             (known, true) => format!("{}: {known}", row.environment),
@@ -212,8 +212,8 @@ fn portraits(
     Ok(portraits)
 }
 
-/// With two known parameters, the environments nearest to the centres of the four quadrants of the parameter plane; else
-/// those at equal distances in the order of the trajectory error, the best and the worst included.
+/// With two known parameters, the environments nearest to the centres of the four quadrants of the parameter plane; otherwise
+/// environments at equal distances in the order of the trajectory error, from the best to the worst.
 fn chosen<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
     let plane: Vec<(f64, f64, &Row)> = rows
         .iter()

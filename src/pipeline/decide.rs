@@ -1,6 +1,6 @@
 //! Whether a stage has to run, and why.
 //!
-//! A stage is up to date when its product is there and whole, is the one that its record speaks of, and was made from
+//! A stage is up to date if its product exists and is whole, is the one that its record describes, and was made from
 //! the same ingredients. Datasets are shared among pipelines, so for them the manifest decides: a dataset made from
 //! the same ingredients is adopted, whoever made it; one that differs is replaced only if this pipeline made it, or by
 //! force.
@@ -19,7 +19,7 @@ use crate::digest::sha256;
 use crate::regular;
 use crate::schema::{FormatVersion, TOOL, algorithm};
 
-/// What decides the product of `stage` now. Products of `pending` stages are still to be made and may be missing.
+/// What the product of `stage` would be made from now. Products of `pending` stages are still to be made and may be missing.
 ///
 /// # Errors
 /// If another input is missing or cannot be read.
@@ -31,7 +31,7 @@ pub fn ingredients(
 ) -> Result<Ingredients, Error> {
     let mut parents = if stage.makes_dataset() { executor.sources(plan)? } else { Vec::new() };
     for parent in plan.parents(stage) {
-        // A dataset speaks for itself; whether the other products are there whole, only their records tell.
+        // A dataset needs no record; that the other products are finished is known from their records only.
         let finished = parent.makes_dataset() || plan.record_path(parent).exists();
         match executor.product(plan, parent)? {
             Some(Product { sha256, damage: None, .. }) if finished => {
@@ -64,7 +64,7 @@ pub fn ingredients(
 /// What is to be done about `stage`.
 ///
 /// # Errors
-/// If something stands in the dataset's place that must not be replaced.
+/// If the dataset's directory holds something that must not be replaced.
 pub fn decide(
     plan: &Plan,
     stage: Stage,
@@ -146,7 +146,7 @@ fn decide_dataset(
     Err(Error::DatasetDiffers { path, stage, differences: changes })
 }
 
-/// How what `stage` has left differs from what it would make of the plan now; nothing where neither a record nor a manifest tells.
+/// How the product of `stage` differs from the one that the plan would give now; empty if there is no record or manifest to compare with.
 pub fn changes_since(plan: &Plan, stage: Stage, executor: &dyn Executor) -> Vec<String> {
     let Ok(ingredients) = ingredients(plan, stage, executor, &[]) else { return Vec::new() };
     if stage.makes_dataset() {
@@ -160,7 +160,7 @@ pub fn changes_since(plan: &Plan, stage: Stage, executor: &dyn Executor) -> Vec<
     record.map_or_else(Vec::new, |record| ingredients.changes_since(&record.ingredients))
 }
 
-/// How the dataset that is there differs from the one that the plan wants.
+/// How the existing dataset differs from the one of the plan.
 fn dataset_differences(manifest: &Manifest, ingredients: &Ingredients, configuration: &Value) -> Vec<String> {
     let provenance = &manifest.provenance;
     let mut changes = Vec::new();
@@ -210,7 +210,7 @@ fn product_name(stage: Stage) -> String {
     .to_owned()
 }
 
-/// Where the product of `stage` belongs.
+/// The path of the product of `stage`.
 pub fn product_path(plan: &Plan, stage: Stage) -> std::path::PathBuf {
     match stage {
         Stage::Generate | Stage::Import => plan.dataset_directory.clone(),
@@ -228,9 +228,9 @@ pub enum Action {
     Run,
     /// Its product is up to date.
     Keep,
-    /// The dataset that it would make is there, made by another pipeline or an earlier workspace.
+    /// The dataset that it would make exists already, made by another pipeline or workspace.
     Adopt,
-    /// It depends on what the stages before it give (only before a run).
+    /// Whether it runs depends on the results of the stages before it (in previews only).
     Depends,
     /// Not asked for.
     Skip,
@@ -239,7 +239,10 @@ pub enum Action {
 /// What is to be done about a stage, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Decision {
+    /// The stage.
     pub stage: Stage,
+    /// What is to be done.
     pub action: Action,
+    /// Why, in words.
     pub reasons: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! A pipeline file as a tree of values, each of which knows where it was said.
+//! A TOML file as a tree of values, with the place of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,9 +12,9 @@ use super::lines::Lines;
 use crate::problems::{Kind, Place, Problem, nearest};
 use crate::regular;
 
-/// Where a key and its value stand.
+/// The places of a key and its value.
 #[derive(Clone, Debug)]
-struct Said {
+struct Places {
     key: Place,
     value: Place,
 }
@@ -26,8 +26,8 @@ struct Said {
 pub struct Document {
     file: String,
     root: Value,
-    said: BTreeMap<Vec<String>, Said>,
-    /// Paths whose value is already known to be bad; nothing more is said of them.
+    places: BTreeMap<Vec<String>, Places>,
+    /// Paths of values that have a problem already; no more are reported for them.
     refused: BTreeSet<Vec<String>>,
 }
 
@@ -73,7 +73,7 @@ impl Document {
         Ok(parsed)
     }
 
-    /// Parses `text`, which came from `file`. The problems beside the tree are values that no setting can have.
+    /// Parses `text`, the content of `file`. The problems beside the tree are of values that no setting can have.
     ///
     /// # Errors
     /// Every syntax error.
@@ -93,7 +93,7 @@ impl Document {
             return Err(problems);
         }
         let mut document =
-            Document { file: file.to_owned(), root: Value::Null, said: BTreeMap::new(), refused: BTreeSet::new() };
+            Document { file: file.to_owned(), root: Value::Null, places: BTreeMap::new(), refused: BTreeSet::new() };
         let mut problems = Vec::new();
         let mut locate = |span: Range<usize>| lines.position(file, span.start);
         document.root = document.table(&mut Vec::new(), table.get_ref(), &mut locate, &mut problems);
@@ -139,9 +139,9 @@ impl Document {
                     if !last && !table.contains_key(segment) {
                         table.insert(segment.clone(), Value::Object(Map::new()));
                     }
-                    self.said
+                    self.places
                         .entry(path[..=depth].to_vec())
-                        .or_insert_with(|| Said { key: place.clone(), value: place.clone() });
+                        .or_insert_with(|| Places { key: place.clone(), value: place.clone() });
                     table.entry(segment.clone()).or_insert(Value::Null)
                 }
                 Value::Array(items) => {
@@ -162,14 +162,14 @@ impl Document {
         Ok(problems)
     }
 
-    /// Puts the tree of another file in the place of the value at `path`, whose tables are there.
+    /// Replaces the value at `path` by the tree of another file.
     pub fn embed(&mut self, path: &[String], other: Document) {
         let pointer: String = path.iter().map(|segment| format!("/{segment}")).collect();
         if let Some(value) = self.root.pointer_mut(&pointer) {
             *value = other.root;
         }
         let inside = |inner: Vec<String>| [path, &inner].concat();
-        self.said.extend(other.said.into_iter().map(|(inner, said)| (inside(inner), said)));
+        self.places.extend(other.places.into_iter().map(|(inner, said)| (inside(inner), said)));
         self.refused.extend(other.refused.into_iter().map(inside));
     }
 
@@ -183,24 +183,24 @@ impl Document {
         &self.file
     }
 
-    /// Whether the value at `path` has been refused already.
+    /// Whether the value at `path` has a problem already.
     pub fn is_refused(&self, path: &[String]) -> bool {
         self.refused.contains(path)
     }
 
     /// Whether the file or an argument gives the value at `path`.
-    pub fn is_said(&self, path: &[String]) -> bool {
-        self.said.contains_key(path)
+    pub fn is_given(&self, path: &[String]) -> bool {
+        self.places.contains_key(path)
     }
 
-    /// Where the key at `path` stands, or the innermost table around it.
+    /// The place of the key at `path`, or of the innermost table around it.
     pub fn key_place(&self, path: &[String]) -> Place {
-        self.nearest_said(path).map_or_else(|| self.whole(), |said| said.key.clone())
+        self.nearest_places(path).map_or_else(|| self.whole(), |said| said.key.clone())
     }
 
-    /// Where the value at `path` stands, or the innermost table around it.
+    /// The place of the value at `path`, or of the innermost table around it.
     pub fn value_place(&self, path: &[String]) -> Place {
-        match self.said.get(path) {
+        match self.places.get(path) {
             Some(said) => said.value.clone(),
             None => self.key_place(path),
         }
@@ -216,12 +216,12 @@ impl Document {
         Place::file(&self.file)
     }
 
-    fn nearest_said(&self, path: &[String]) -> Option<&Said> {
-        (0..=path.len()).rev().find_map(|length| self.said.get(&path[..length]))
+    fn nearest_places(&self, path: &[String]) -> Option<&Places> {
+        (0..=path.len()).rev().find_map(|length| self.places.get(&path[..length]))
     }
 
     fn forget(&mut self, path: &[String]) {
-        self.said.retain(|said, _| !said.starts_with(path));
+        self.places.retain(|said, _| !said.starts_with(path));
         self.refused.retain(|refused| !refused.starts_with(path));
     }
 
@@ -235,8 +235,8 @@ impl Document {
         let mut object = Map::new();
         for (key, value) in table {
             path.push(key.get_ref().clone().into_owned());
-            let said = Said { key: locate(key.span()), value: locate(value.span()) };
-            self.said.insert(path.clone(), said);
+            let said = Places { key: locate(key.span()), value: locate(value.span()) };
+            self.places.insert(path.clone(), said);
             let converted = self.value(path, value.get_ref(), locate, problems);
             object.insert(key.get_ref().clone().into_owned(), converted);
             path.pop();
@@ -260,7 +260,7 @@ impl Document {
                 for (position, item) in items.iter().enumerate() {
                     path.push(position.to_string());
                     let place = locate(item.span());
-                    self.said.insert(path.clone(), Said { key: place.clone(), value: place });
+                    self.places.insert(path.clone(), Places { key: place.clone(), value: place });
                     converted.push(self.value(path, item.get_ref(), locate, problems));
                     path.pop();
                 }
@@ -278,7 +278,7 @@ impl Document {
                 (date.to_string(), "a string, a number, true or false, a list or a table", "put it in quotation marks")
             }
         };
-        let place = self.said.get(path).map_or_else(|| locate(0..0), |said| said.value.clone());
+        let place = self.places.get(path).map_or_else(|| locate(0..0), |said| said.value.clone());
         problems.push(Problem::new(Kind::Setting, found, expected, remedy).setting(path.join(".")).at(place));
         self.refused.insert(path.clone());
         Value::Null
@@ -290,7 +290,7 @@ pub(crate) fn segments(key: &str) -> Vec<String> {
     key.split(['.', '[', ']']).filter(|segment| !segment.is_empty()).map(str::to_owned).collect()
 }
 
-/// A value in words, as it stands in the "found" of a problem.
+/// A value in words, for the "found" of a problem.
 pub fn describe(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
@@ -360,7 +360,7 @@ fn missing_file_remedy(path: &Path) -> String {
     }
 }
 
-/// `1e4` is a whole number to a person and to JSON Schema; make it one to serde.
+/// The same value with whole floats such as `1e4` as integers: JSON Schema takes them for integers, serde does not.
 pub(crate) fn whole_numbers(value: &Value) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
     match value {

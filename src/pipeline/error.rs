@@ -1,4 +1,4 @@
-//! What stops a pipeline, and the exit code it means.
+//! Errors of a pipeline, and their exit codes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,32 +8,41 @@ use crate::engine::ComputeError;
 use crate::problems::Problem;
 use crate::{checkpoint, dataset, estimate, generate, import, report, train};
 
-/// What stops a pipeline.
+/// An error that stops a pipeline.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "fields say in their names what the messages show")]
 pub enum Error {
+    /// The pipeline file has problems.
     #[error("{}", listing(.0))]
     Problems(Vec<Problem>),
+    /// A file or directory cannot be read or written.
     #[error("{path}: {source}; check that the path is right and may be used")]
     Io { path: PathBuf, source: io::Error },
+    /// Another process holds a lock.
     #[error("{}: held by another run{}; wait for it, or stop it", path.display(), pid(*holder))]
     Locked { path: PathBuf, holder: Option<u32> },
+    /// A stage was asked for that the pipeline does not have.
     #[error("stage `{stage}` is not in this pipeline, which has {}; add a [{stage}] section", names(has))]
     NoSuchStage { stage: Stage, has: Vec<Stage> },
+    /// A stage lacks the product of another.
     #[error(
         "stage `{stage}` needs what `{needs}` makes, and {} is not there; run `--stage {needs}` first, or the whole pipeline",
         path.display()
     )]
     MissingInput { stage: Stage, needs: Stage, path: PathBuf },
+    /// The product that a stage needs is damaged.
     #[error(
         "stage `{stage}` needs what `{needs}` makes, and {} {found}; run `--stage {needs}` first, or the whole pipeline",
         path.display()
     )]
     DamagedInput { stage: Stage, needs: Stage, path: PathBuf, found: String },
+    /// Something that is no dataset is in the dataset's place.
     #[error(
-        "{}: {found}, expected a dataset or nothing; move it away, or choose another name with `--set {stage}.dataset=NAME`",
+        "{}: found {found}; expected a dataset or nothing; move it away, or choose another name with `--set {stage}.dataset=NAME`",
         path.display()
     )]
     NotADataset { path: PathBuf, stage: Stage, found: String },
+    /// A dataset that this workspace did not make is in the place, and differs.
     #[error(
         "{}: found a dataset that this workspace has no record of making and that differs ({}); \
          replace it with `--force {stage}`, or choose another name with `--set {stage}.dataset=NAME`",
@@ -41,32 +50,44 @@ pub enum Error {
         differences.join("; ")
     )]
     DatasetDiffers { path: PathBuf, stage: Stage, differences: Vec<String> },
+    /// A stage ended without a whole product.
     #[error("stage `{stage}` ended, but left nothing whole at {}; run it again", path.display())]
     NoProduct { stage: Stage, path: PathBuf },
-    #[error("{}: found {found}, expected {expected}; check the path", path.display())]
+    /// A path leads to nothing that the command takes.
+    #[error("{}: found {found}; expected {expected}; check the path", path.display())]
     Unrecognised { path: PathBuf, found: String, expected: String },
+    /// A file of the archive cannot be read.
     #[error(
-        "{}: cannot be read ({found}), expected a file of the archive; get the archive, or say where it is with \
+        "{}: cannot be read ({found}); expected a file of the archive; get the archive, or say where it is with \
          `--set import.directory=DIR`",
         path.display()
     )]
     MissingArchive { path: PathBuf, found: String },
+    /// The command line is wrong.
     #[error("{0}")]
     Usage(String),
+    /// A dataset cannot be read or written.
     #[error(transparent)]
     Dataset(dataset::Error),
+    /// The stage `generate` failed.
     #[error(transparent)]
     Generate(generate::Error),
+    /// The stage `import` failed.
     #[error(transparent)]
     Import(import::Error),
+    /// The stage `train` failed.
     #[error(transparent)]
     Train(train::Error),
+    /// The stage `map` or `estimate` failed, or a forecast.
     #[error(transparent)]
     Estimate(estimate::Error),
+    /// The report cannot be written.
     #[error(transparent)]
     Report(report::Error),
+    /// The device or the engine that was asked for is not available.
     #[error("{0}")]
     Compute(ComputeError),
+    /// A signal asked to stop; `kept` says what remains.
     #[error("stopped by {}; {kept}", signal_name(*signal))]
     Interrupted { signal: i32, kept: String },
 }
@@ -78,14 +99,14 @@ impl Error {
         move |source| Error::Io { path, source }
     }
 
-    /// A request to stop that came between two stages.
+    /// The error of a request to stop between two stages.
     pub fn between_stages(signal: i32) -> Error {
         let kept = "finished stages are kept, and the same command goes on from there".to_owned();
         Error::Interrupted { signal, kept }
     }
 
-    /// Whether the machine failed, not the user or the data: a full disk, missing permissions, a broken device. A file that
-    /// is not there, or does not hold what it should, is not of that kind.
+    /// Whether the cause is the machine rather than the user or the data: a full disk, missing permissions, a broken device. Missing files
+    /// and files with wrong content are not.
     pub fn is_of_the_machine(&self) -> bool {
         use io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, UnexpectedEof};
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
@@ -99,13 +120,12 @@ impl Error {
         false
     }
 
-    /// The exit code that the error means.
+    /// The exit code of the error.
     pub fn exit_code(&self) -> u8 {
         if self.is_of_the_machine() {
             return 1;
         }
         match self {
-            // The machine failed, not the user or the data: a full disk, missing permissions.
             Error::Io { .. } | Error::NoProduct { .. } => 1,
             Error::Problems(_)
             | Error::NoSuchStage { .. }
@@ -152,7 +172,7 @@ impl Error {
         }
     }
 
-    /// A short name for programs.
+    /// A short, stable name of the error for programs.
     pub fn kind(&self) -> &'static str {
         match self {
             Error::Problems(_) => "problems",

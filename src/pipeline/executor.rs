@@ -1,4 +1,4 @@
-//! What the runner asks of a stage.
+//! The interface between the runner and the stages.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,45 +14,49 @@ use crate::engine::Compute;
 use crate::estimate::Status;
 use crate::progress::Run;
 
-/// What a stage left behind.
+/// The product of a stage on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
+    /// Where it is.
     pub path: PathBuf,
     /// Content hash, hex.
     pub sha256: String,
-    /// Why it cannot be used, if it cannot.
+    /// Why it cannot be used, if it is damaged.
     pub damage: Option<String>,
 }
 
-/// How a stage ended.
+/// What a finished stage tells of its run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Where it computed: `cpu`, `cuda:0`.
+    /// The device that computed: `cpu`, `cuda:0`.
     pub device: String,
-    /// What computed: `native`, `torch`; empty where that says nothing.
+    /// The engine that computed: `native`, `torch`; empty where none did.
     pub engine: String,
-    /// Environments of each status that occurs, where the stage gives them one.
+    /// Number of environments by status, if the stage gives them one.
     pub statuses: BTreeMap<Status, usize>,
 }
 
-/// What a stage is given beside the plan.
+/// What a stage gets in addition to the plan.
 pub struct Context<'a> {
+    /// Device and engine.
     pub compute: Compute,
+    /// Number of threads.
     pub threads: usize,
-    /// How the stages before it ran.
+    /// The records of the stages before it.
     pub records: &'a BTreeMap<Stage, Record>,
+    /// Takes progress and requests to stop.
     pub run: &'a Run<'a>,
 }
 
-/// Carries stages out. The runner decides which; tests put a fake here.
+/// Executes stages. The runner decides which; tests use a fake.
 pub trait Executor {
-    /// Carries out `stage`; its product is complete or absent afterwards.
+    /// Executes `stage`; its product is complete or absent afterwards.
     ///
     /// # Errors
-    /// Whatever stops the stage.
+    /// Any error of the stage.
     fn execute(&self, plan: &Plan, stage: Stage, context: &Context<'_>) -> Result<Done, Error>;
 
-    /// What stands where the product of `stage` belongs; `None` if nothing does.
+    /// The product of `stage` as it is on disk; `None` if there is nothing.
     ///
     /// # Errors
     /// If it cannot be read.

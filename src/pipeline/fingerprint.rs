@@ -1,4 +1,4 @@
-//! What a stage's product depends on, and one digest of it.
+//! What the product of a stage depends on, and its digest.
 //!
 //! The fingerprint is SHA-256 over the canonical JSON (keys sorted, no spaces) of
 //! `{stage, algorithm, settings, seed, parents}`. Equal fingerprints mean equal products, because a stage reads

@@ -1,16 +1,16 @@
-//! Where in a text a byte stands, found as fast in its last line as in its first.
+//! Line and column of a byte of a text, in a time that does not depend on where it is.
 
 use crate::problems::{Column, Place};
 
-/// Bytes after which characters are counted anew.
+/// Bytes between two stored counts of characters.
 const STRETCH: usize = 1 << 10;
 
 /// The lines of a text.
 pub(crate) struct Lines<'a> {
     text: &'a str,
-    /// Where each begins.
+    /// The byte at which each line begins.
     starts: Vec<usize>,
-    /// Characters before each stretch.
+    /// Characters before each stretch of bytes.
     characters: Vec<usize>,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Lines<'a> {
         Lines { text, starts, characters: sums.collect() }
     }
 
-    /// Line and column of byte `offset` of the text, which is that of `file`; both from one, columns in characters.
+    /// Line and column of byte `offset` of the text of `file`; both from 1, columns in characters.
     pub fn position(&self, file: &str, offset: usize) -> Place {
         let offset = self.text.floor_char_boundary(offset);
         let line = self.starts.partition_point(|start| *start <= offset);
@@ -41,7 +41,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// How many characters begin in these bytes.
+/// Number of characters that begin in these bytes.
 fn begun(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }

@@ -1,7 +1,8 @@
-//! One process at a time: advisory locks on files, released by the system when their holder dies.
+//! Advisory locks on files, which the system releases when their holder dies.
 //!
-//! A lock's file is there only while it is held. Whoever removes it holds it alone; whoever has locked it looks whether it still
-//! stands at its path, for between opening and locking its last holder may have removed it, and another may have made a new one.
+//! The file of a lock exists only while the lock is held, and is removed by a process that holds it exclusively. Between opening and locking
+//! the file, its last holder may have removed it and another process may have made a new one, so a process that has locked it checks that it
+//! is still the file at its path.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -20,18 +21,18 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock at `path` for this process alone.
+    /// Takes the lock at `path` exclusively.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another process holds it in any way.
+    /// [`Error::Locked`] if another process holds it.
     pub fn exclusive(path: &Path) -> Result<Self, Error> {
         Lock::take(path, File::try_lock)
     }
 
-    /// Takes the lock at `path` together with others that share it.
+    /// Takes the lock at `path` shared.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another process holds it for itself.
+    /// [`Error::Locked`] if another process holds it exclusively.
     pub fn shared(path: &Path) -> Result<Self, Error> {
         Lock::take(path, File::try_lock_shared)
     }
@@ -63,7 +64,7 @@ impl Lock {
         Ok(Lock { file, path: path.to_owned() })
     }
 
-    /// Lets others share a lock that was taken exclusively.
+    /// Turns an exclusive lock into a shared one.
     ///
     /// # Errors
     /// [`Error::Locked`] if another process took it exclusively in between.
@@ -89,14 +90,14 @@ fn stands_at(file: &File, path: &Path) -> bool {
     place(file.metadata()).is_some_and(|opened| place(fs::metadata(path)) == Some(opened))
 }
 
-/// The right to write the dataset at `directory`, and to sweep beside it when nobody else writes a dataset there.
+/// The locks for writing the dataset at `directory`.
 pub struct DatasetWriting {
     _own: Lock,
     _all: Lock,
 }
 
 impl DatasetWriting {
-    /// Takes it, and removes what dead processes left.
+    /// Takes the locks, and removes temporary files of dead processes if no other process writes a dataset in the folder.
     ///
     /// Temporary siblings do not name their dataset, so they are removed only by a process that holds `.lock` of the
     /// whole folder alone; writers share it.
@@ -122,7 +123,7 @@ impl DatasetWriting {
     }
 }
 
-/// Shares the dataset at `directory` for reading; `None` where its folder cannot be written to, and so cannot change.
+/// Takes a shared lock for reading the dataset at `directory`; `None` if its folder is not writable and so cannot change.
 ///
 /// # Errors
 /// [`Error::Locked`] if another process is writing it.
@@ -137,7 +138,7 @@ pub fn dataset_reading(directory: &Path) -> Result<Option<Lock>, Error> {
     }
 }
 
-/// Removes temporary siblings in `directory`, whose lock we hold: whoever made a file there is dead.
+/// Removes temporary files and directories in `directory`. The caller holds its lock, so their makers are dead.
 pub fn sweep(directory: &Path, run: &Run<'_>) {
     sweep_directories(directory, run);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -148,7 +149,7 @@ pub fn sweep(directory: &Path, run: &Run<'_>) {
     }
 }
 
-/// Removes temporary directories in `directory` whose makers are dead, which can be told of them one by one.
+/// Removes temporary directories in `directory` whose makers are dead, by the process ids in their names.
 pub fn sweep_directories(directory: &Path, run: &Run<'_>) {
     abandoned(directory).for_each(|path| tell(&path, fs::remove_dir_all(&path), run));
 }

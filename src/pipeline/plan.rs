@@ -13,9 +13,9 @@ use crate::{estimate, generate, import, train};
 /// Where a run puts things; relative paths are relative to the current directory.
 #[derive(Clone, Debug)]
 pub struct Locations {
-    /// Holds the datasets, each under its name.
+    /// Directory of the datasets, each in a directory of its name.
     pub datasets: PathBuf,
-    /// Everything else of the run; `runs/PIPELINE` if absent.
+    /// Directory of everything else; `runs/PIPELINE` if absent.
     pub workspace: Option<PathBuf>,
 }
 
@@ -28,7 +28,9 @@ impl Default for Locations {
 /// Where the dataset comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
+    /// It is simulated.
     Generate(Box<generate::Settings>),
+    /// It is read from an archive.
     Import(Box<import::Settings>),
 }
 
@@ -37,21 +39,28 @@ pub enum Source {
 pub struct Plan {
     /// The file's name without `.toml`.
     pub name: String,
+    /// Its description.
     pub description: String,
+    /// Seed of every random draw.
     pub seed: u64,
+    /// Where the dataset comes from.
     pub source: Source,
+    /// Settings of the stage `train`, if the pipeline has it.
     pub train: Option<train::Settings>,
+    /// Settings of the stage `map`, if the pipeline has it.
     pub map: Option<estimate::MapSettings>,
+    /// Settings of the stage `estimate`, if the pipeline has it.
     pub estimate: Option<estimate::Settings>,
+    /// Settings of the stage `report`, if the pipeline has it.
     pub report: Option<ReportSettings>,
     /// The dataset's name.
     pub dataset: String,
-    /// Where the dataset stands.
+    /// Directory of the dataset.
     pub dataset_directory: PathBuf,
-    /// Everything else of the run.
+    /// Directory of everything else.
     pub workspace: PathBuf,
     effective: Settings,
-    /// Where each setting was said.
+    /// The file, which knows the place of each setting.
     pub(crate) document: Document,
 }
 
@@ -116,13 +125,12 @@ impl Plan {
         self.estimate.as_ref().is_none_or(|estimate| estimate.method == Method::Learned)
     }
 
-    /// Whether anything of the pipeline is made from what `stage` makes, or it is made for its own sake. A model is made for nothing
-    /// where estimates are made by equations.
+    /// Whether the pipeline uses what `stage` makes. A model is not used if estimates are made by equations.
     pub fn needs(&self, stage: Stage) -> bool {
         self.estimates_by_model() || !matches!(stage, Stage::Train | Stage::Map)
     }
 
-    /// The stages before `stage`, whose products it is made from.
+    /// The stages whose products `stage` is made from.
     pub fn parents(&self, stage: Stage) -> Vec<Stage> {
         if stage.makes_dataset() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! What is remembered of a stage that ran: `stages/NAME.json` in the workspace.
+//! The record of a stage that ran: `stages/NAME.json` in the workspace.
 //!
 //! The product is published before its record is written, so a crash between the two only repeats work.
 
@@ -39,7 +39,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads a record; `None` where there is none, or none that this version can read: the stage then runs again.
+    /// Reads a record; `None` if there is none that this version can read. The stage then runs again.
     pub fn read(path: &Path) -> Option<Self> {
         serde_json::from_slice(&regular::read(path).ok()?).ok()
     }

@@ -1,4 +1,4 @@
-//! Does the stages in order, and leaves out those whose products are up to date.
+//! Runs the stages in order and skips those whose products are up to date.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -19,45 +19,51 @@ use crate::estimate::Status;
 use crate::progress::{Event, Run};
 use crate::schema::TOOL;
 
-/// What the user asked of a run.
+/// What to run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Only these stages; all if empty.
     pub stages: Vec<Stage>,
     /// These stages even if they are up to date.
     pub force: Vec<Stage>,
+    /// Device and engine.
     pub compute: Compute,
+    /// Number of threads.
     pub threads: usize,
 }
 
-/// What became of a stage.
+/// The outcome of a stage.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageOutcome {
     #[serde(flatten)]
+    /// What was decided, and why.
     pub decision: Decision,
     /// Wall time of the run that made the product.
     pub seconds: Option<f64>,
+    /// Path of the product.
     pub product: Option<String>,
     /// Content hash of the product.
     pub sha256: Option<String>,
+    /// Fingerprint of what it was made from.
     pub fingerprint: Option<String>,
 }
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Outcome {
+    /// Every stage of the pipeline, in order.
     pub stages: Vec<StageOutcome>,
     /// Environments of each status that occurs.
     pub statuses: BTreeMap<Status, usize>,
 }
 
 impl Outcome {
-    /// Environments that have a status.
+    /// Number of estimated environments.
     pub fn environments(&self) -> usize {
         self.statuses.values().sum()
     }
 
-    /// Those of them without an estimate to rely on.
+    /// Number of environments whose status is a failure.
     pub fn environments_failed(&self) -> usize {
         self.statuses.iter().filter(|(status, _)| status.is_failure()).map(|(_, count)| count).sum()
     }
@@ -77,14 +83,14 @@ impl Options {
         self.stages.contains(&stage) || self.force.contains(&stage)
     }
 
-    /// The decision to leave `stage` out; `None` if it is to be done or was done well enough before.
+    /// The decision to skip `stage`; `None` if it is not skipped.
     fn skips(&self, plan: &Plan, stage: Stage) -> Option<Decision> {
         let reason = if self.names(stage) {
             return None;
         } else if !self.stages.is_empty() {
             "not asked for".to_owned()
         } else if !plan.needs(stage) {
-            format!("nothing needs a model: the equations are known; `--force {stage}` does it all the same")
+            format!("no model is needed where the equations are known; `--force {stage}` runs it all the same")
         } else {
             return None;
         };
@@ -97,8 +103,8 @@ impl Options {
         }
         let uses_model = |stage: &Stage| !stage.makes_dataset() && self.skips(plan, *stage).is_none();
         let train = plan.train.as_ref().filter(|_| plan.estimates_by_model() && plan.stages().iter().any(uses_model));
-        match train.and_then(|train| uncomputable(&plan.document, train)) {
-            Some(problem) => Err(Error::Problems(vec![problem])),
+        match train.and_then(uncomputable) {
+            Some(problem) => Err(Error::Problems(vec![plan.document.placed(problem)])),
             None => Ok(()),
         }
     }
@@ -107,7 +113,7 @@ impl Options {
 /// What a run would do. Writes nothing and takes no lock.
 ///
 /// # Errors
-/// What would stop the run before its first stage, and a dataset that it would refuse to replace.
+/// What would stop the run before its first stage, or a dataset that it would refuse to replace.
 pub fn preview(plan: &Plan, options: &Options, executor: &dyn Executor) -> Result<Vec<Decision>, Error> {
     options.check(plan)?;
     let mut decisions: Vec<Decision> = Vec::new();
@@ -201,7 +207,7 @@ fn carry_out(
     let mut writing = None;
     if decision.action == Action::Run && stage.makes_dataset() {
         writing = Some(DatasetWriting::begin(&plan.dataset_directory, run)?);
-        // Another run may have finished the dataset before we had the lock.
+        // Another run may have finished the dataset while this one waited for the lock.
         decision = decide(plan, stage, &ingredients, forced, executor)?;
     }
     let done = match decision.action {
@@ -242,7 +248,7 @@ fn carry_out(
     Ok(decision)
 }
 
-/// Says so if a stage that was not asked for would have run first.
+/// Warns if a parent stage is out of date but was not asked for.
 fn warn_of_stale_inputs(plan: &Plan, stage: Stage, options: &Options, executor: &dyn Executor, run: &Run<'_>) {
     for parent in plan.parents(stage).into_iter().filter(|parent| options.skips(plan, *parent).is_some()) {
         let decided = ingredients(plan, parent, executor, &[])

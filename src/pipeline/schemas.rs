@@ -10,8 +10,9 @@ use crate::{checkpoint, dataset, estimate};
 
 /// A schema by the name of its file, `schemas/NAME.json`.
 pub struct Published {
+    /// Name of its file without the ending.
     pub name: &'static str,
-    /// One line for people.
+    /// One line of description.
     pub about: &'static str,
     schema: fn() -> schemars::Schema,
 }

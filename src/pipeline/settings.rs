@@ -1,4 +1,4 @@
-//! What a pipeline file says, section by section.
+//! The settings of a pipeline file, section by section.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The stages of a pipeline and what each is made from.
+//! The stages of a pipeline.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// In the order in which they run.
+    /// All stages, in the order in which they run.
     pub const ALL: [Stage; 6] =
         [Stage::Generate, Stage::Import, Stage::Train, Stage::Map, Stage::Estimate, Stage::Report];
 
@@ -50,7 +50,7 @@ impl Stage {
         matches!(self, Stage::Generate | Stage::Train)
     }
 
-    /// Whether its product states how the stages before it ran (their time, their device), beside what they made.
+    /// Whether its product also states how the stages before it ran (time, device).
     pub fn reads_records(self) -> bool {
         self == Stage::Report
     }

@@ -8,7 +8,7 @@ use super::kind::Kind;
 use super::names::did_you_mean;
 use super::place::{Column, Place};
 use super::problem::Problem;
-use super::words::one_of;
+use super::words::{form_of, one_of};
 
 /// Problems of one kind in one column that are listed; more of them are only counted.
 pub const LISTED: usize = 50;
@@ -63,8 +63,8 @@ impl Listed {
             let file = place.path()?.display();
             Some(place.line().map_or(file.to_string(), |line| format!("{file}:{line}")))
         });
-        let lines = (!lines.is_empty())
-            .then(|| format!("line{} {}", if lines.len() == 1 { "" } else { "s" }, lines.join(", ")));
+        let lines =
+            (!lines.is_empty()).then(|| format!("{} {}", form_of(lines.len() as u64, "line"), lines.join(", ")));
         let mut named: Vec<String> = lines.into_iter().chain(elsewhere).collect();
         named.extend((more > places.len()).then(|| "...".to_owned()));
         let at = if named.is_empty() { String::new() } else { format!(": {}", named.join(", ")) };

@@ -5,6 +5,8 @@
 pub enum Kind {
     /// A setting has an impossible value, or contradicts another.
     Setting,
+    /// A file, or every file of a pattern, is not there.
+    MissingFile,
     /// A file cannot be read.
     UnreadableFile,
     /// A file has no bytes, or only blanks.
@@ -17,6 +19,8 @@ pub enum Kind {
     NoRows,
     /// A column that the settings name is not in the header.
     MissingColumn,
+    /// A header of a single column in which another delimiter stands.
+    SingleColumn,
     /// Two columns of the same name.
     DuplicateColumn,
     /// A row with more or fewer cells than the header.

@@ -12,9 +12,23 @@ pub enum Place {
     #[default]
     Settings,
     /// In a file; as far as known, in a line of it, counted from 1, and in a column.
-    File { path: PathBuf, line: Option<u64>, column: Option<Column> },
-    /// In an argument of the command line that sets one key: its position among those, its flag, and the key as it was typed.
-    Argument { index: usize, flag: &'static str, key: String },
+    File {
+        /// The file, as it was named.
+        path: PathBuf,
+        /// Line, from 1.
+        line: Option<u64>,
+        /// Column of the line or table.
+        column: Option<Column>,
+    },
+    /// In an argument of the command line that sets one key.
+    Argument {
+        /// Its position among such arguments.
+        index: usize,
+        /// Its flag.
+        flag: &'static str,
+        /// The key as it was typed.
+        key: String,
+    },
 }
 
 /// A column, counted from 1.

@@ -1,8 +1,8 @@
 //! Lists, counts and cells in words.
 
-/// `1 row`, `2 rows`, `0 entries`.
-pub(crate) fn many(count: u64, what: &str) -> String {
-    format!("{count} {}", form_of(count, what))
+/// A count with its noun: `1 row`, `2 rows`, `0 entries`.
+pub(crate) fn many(count: u64, noun: &str) -> String {
+    format!("{count} {}", form_of(count, noun))
 }
 
 /// The form of a noun that goes with a count: `row` or `rows`, `entry` or `entries`.

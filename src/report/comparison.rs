@@ -1,11 +1,11 @@
-//! Our figures beside published ones, and both beside the tolerance of the data.
+//! Our error figures compared with published ones and with the tolerance of the data.
 
 use serde::Serialize;
 
 use super::input::{Input, Summary};
 use super::number;
 
-/// The figures of a summary that are errors: field name and its name for people.
+/// The error figures of a summary: field name and label.
 const ERRORS: [(&str, &str); 6] = [
     ("mse_in_domain", "MSE, in-domain"),
     ("mse_adaptation", "MSE, adaptation"),
@@ -24,11 +24,11 @@ pub struct Comparison {
     pub figure: String,
     pub ours: Option<f64>,
     pub published: f64,
-    /// Ours over the published one.
+    /// Ours divided by the published one.
     pub ratio: Option<f64>,
     pub source: String,
     pub data_tolerance: Option<f64>,
-    /// Whether ours lies below the tolerance of the data and so means nothing.
+    /// Whether ours is below the tolerance of the data, and so not significant.
     pub below_tolerance: Option<bool>,
 }
 
@@ -58,8 +58,8 @@ pub fn value(summary: &Summary, figure: &str) -> Option<f64> {
     serde_json::to_value(summary).ok()?.get(figure)?.as_f64()
 }
 
-/// Whether an error lies below the tolerance of the data: the root of a mean squared error, or a percentage as a
-/// fraction, against the tolerance. `None` where either is unknown, or the figure is no error.
+/// Whether an error is below the tolerance of the data: the root of a mean squared error, or a percentage as a
+/// fraction, is compared with the tolerance. `None` if either is unknown, or the figure is no error.
 pub fn below_tolerance(summary: &Summary, figure: &str) -> Option<bool> {
     let tolerance = summary.data_tolerance.filter(|tolerance| tolerance.is_finite())?;
     let error = value(summary, figure)?;
@@ -72,7 +72,7 @@ pub fn below_tolerance(summary: &Summary, figure: &str) -> Option<bool> {
     }
 }
 
-/// A figure's name for people; the field name where there is no better one.
+/// A figure's label; its field name if it has none.
 pub fn label(figure: &str) -> String {
     ERRORS
         .iter()
@@ -80,7 +80,7 @@ pub fn label(figure: &str) -> String {
         .map_or_else(|| number::name(figure), |(_, label)| (*label).to_owned())
 }
 
-/// A figure's value for people, with its unit.
+/// A figure's value with its unit, for display.
 pub fn shown(figure: &str, value: Option<f64>) -> String {
     if figure.starts_with("param_mape_") { number::percent(value) } else { number::optional(value) }
 }

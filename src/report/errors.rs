@@ -1,4 +1,4 @@
-//! The error of a row against what is known.
+//! Errors of estimates against known parameters.
 
 use crate::estimate::Row;
 
@@ -17,7 +17,7 @@ pub fn parameter_mape(row: &Row) -> Option<f64> {
     Some(mean).filter(|mean| mean.is_finite())
 }
 
-/// [`parameter_mape`] where the environment has an estimate to rely on.
+/// [`parameter_mape`] of an environment whose status is not a failure.
 pub fn trusted_mape(row: &Row) -> Option<f64> {
     if row.status.is_failure() { None } else { parameter_mape(row) }
 }

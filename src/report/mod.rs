@@ -1,11 +1,11 @@
-//! Plain results in, tables and pictures out.
+//! Draws results: a page with tables and figures.
 //!
 //! ```text
 //! report/
 //!   index.html       one page with everything, light and dark, for screen and paper
 //!   summary.json     the headline figures
-//!   comparison.csv   ours beside published ones
-//!   NAME.svg, .png   the pictures of the page
+//!   comparison.csv   our figures beside published ones
+//!   NAME.svg, .png   the figures of the page
 //! ```
 
 pub(crate) mod number;
@@ -25,6 +25,8 @@ pub(crate) mod write;
 pub(crate) mod samples;
 
 pub use error::Error;
+pub use figures::figure::Figure;
+pub use figures::{ALL as FIGURES, Draw};
 pub use input::{Input, LossPoint, Portrait, Published, Summary, TrainingEnvironment};
 pub use samples::{MOST_TRAJECTORIES, draw_trajectories};
 pub use write::write;

@@ -1,8 +1,8 @@
-//! Numbers, names and units as people read them.
+//! Numbers, names and units as they are typeset.
 
 use crate::schema::Quantity;
 
-/// What stands where there is no number.
+/// Shown in place of a missing number.
 pub const ABSENT: &str = "–";
 
 /// `value` with three significant digits, as `1.24×10⁻⁵` where it is small or large; [`ABSENT`] where it is not finite.

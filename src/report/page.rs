@@ -1,4 +1,4 @@
-//! `index.html`: one page that needs nothing but itself.
+//! `index.html`: one self-contained page.
 
 use std::fmt::Write;
 
@@ -56,7 +56,7 @@ h2{break-after:avoid;margin-top:1.5rem}figure,tr,.cards li{break-inside:avoid}.s
 .cards li,pre{border:1px solid var(--rule);background:none}pre{white-space:pre-wrap}}
 ";
 
-/// Both palettes: light on screen and on paper, dark where the reader's system asks for it.
+/// Both palettes: light on screen and on paper, dark if the reader's system prefers it.
 fn palettes() -> String {
     let (mut light, mut dark) = (String::new(), String::new());
     for (role, on_light, on_dark) in ROLES {
@@ -88,7 +88,7 @@ pub fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undrawn: &[
     headline(&mut page, input);
     if !undrawn.is_empty() {
         let items: String = undrawn.iter().map(|what| format!("<li>{}</li>\n", escape(what))).collect();
-        let _ = writeln!(page, "<p>Not in this report, for it could not be drawn:</p>\n<ul>\n{items}</ul>");
+        let _ = writeln!(page, "<p>Missing from this report, because it could not be drawn:</p>\n<ul>\n{items}</ul>");
     }
     if !lines.is_empty() {
         section(&mut page, "published", "Published beside ours");
@@ -177,14 +177,14 @@ fn headline(page: &mut String, input: &Input) {
     page.push_str("</ul>\n");
     if errors.is_empty() {
         page.push_str(
-            "<p>This run has no error to report: no test trajectories and no known parameters were at hand.</p>\n",
+            "<p>This run has no error to report: there are no test trajectories and no known parameters.</p>\n",
         );
     } else {
         let _ = writeln!(page, "<p class=\"soft\">{}</p>", tolerance_sentence(input));
     }
 }
 
-/// What the tolerance of the data says of the errors.
+/// How the errors compare with the tolerance of the data.
 fn tolerance_sentence(input: &Input) -> String {
     let summary = &input.summary;
     match summary.data_tolerance.filter(|tolerance| tolerance.is_finite()) {
@@ -198,10 +198,10 @@ fn tolerance_sentence(input: &Input) -> String {
             let verdict = if below.is_empty() {
                 "every error above exceeds it.".to_owned()
             } else {
-                format!("these errors lie below it and mean nothing: {}.", below.join("; "))
+                format!("these errors are below it and so not significant: {}.", below.join("; "))
             };
             format!(
-                "The data have a relative tolerance of {}. Held against the root of a mean squared error and against a \
+                "The data have a relative tolerance of {}. Compared with the root of each mean squared error and with each \
                  percentage as a fraction, {verdict}",
                 number::setting(tolerance)
             )

@@ -1,4 +1,4 @@
-//! A pair of axes in a rectangle of a drawing, and what several figures draw on it.
+//! A pair of axes in a rectangle of a drawing, and what figures share: grids, labels, legends.
 
 use super::axis::{Axis, Scale};
 use super::canvas::{Anchor, Canvas, Path, text_width};
@@ -14,7 +14,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// The point of the drawing where `(x, y)` lies.
+    /// The point of the drawing for data coordinates `(x, y)`.
     pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
         (self.left + self.x.fraction(x) * self.width, self.top + (1.0 - self.y.fraction(y)) * self.height)
     }
@@ -130,7 +130,7 @@ impl Plot {
     }
 }
 
-/// What stands before a line of a legend.
+/// The symbol of a legend entry.
 #[derive(Clone, Copy)]
 pub enum Key<'a> {
     /// A stroke of this class.

@@ -1,4 +1,4 @@
-//! A few trajectories of a dataset against time, a panel a channel and one an input.
+//! Draws a few trajectories of a dataset over time, with one panel for each channel and input.
 
 use std::path::Path as FilePath;
 
@@ -11,9 +11,9 @@ use crate::atomic;
 use crate::dataset::Manifest;
 use crate::schema::{Between, Quantity, Trajectory};
 
-/// Trajectories that a drawing can tell apart.
+/// Trajectories that a drawing can distinguish by colour.
 pub const MOST_TRAJECTORIES: usize = SERIES;
-/// Channels drawn at most, and inputs.
+/// Channels drawn at most, and as many inputs.
 const MOST_CHANNELS: usize = 8;
 /// Left edge of the first column, and size of a panel.
 const LEFT: f64 = 68.0;
@@ -39,7 +39,7 @@ pub fn draw_trajectories(manifest: &Manifest, trajectories: &[Trajectory], path:
 struct Panel<'a> {
     quantity: &'a Quantity,
     note: &'static str,
-    /// Whether a value stays until the next.
+    /// Whether a value is held until the next sample.
     is_held: bool,
     /// One list a trajectory.
     values: Vec<Vec<f64>>,

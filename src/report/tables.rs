@@ -10,11 +10,11 @@ use super::number;
 use super::number::escape;
 use crate::estimate::{Row, Status};
 
-/// Up to this many environments are all listed.
+/// Most environments of a run that are all listed.
 const SMALL: usize = 50;
-/// Environments listed at most among those with a status other than `ok`.
+/// Most environments listed with a status other than `ok`.
 const MOST_FAILED: usize = 50;
-/// Environments listed of the best, the middle and the worst of a large run.
+/// Environments listed each of the best, the middle and the worst of a large run.
 const SOME: usize = 4;
 
 /// A table: headers with whether their column holds numbers, and rows of escaped cells, the first of them a header.
@@ -48,7 +48,7 @@ fn numeric(header: &str) -> (String, bool) {
     (header.to_owned(), true)
 }
 
-/// A badge where an error lies below data tolerance, else nothing.
+/// A badge if an error is below the tolerance of the data, else nothing.
 pub fn tolerance_badge(summary: &Summary, figure: &str) -> &'static str {
     match comparison::below_tolerance(summary, figure) {
         Some(true) => " <span class=\"badge\">below data tolerance</span>",
@@ -56,7 +56,7 @@ pub fn tolerance_badge(summary: &Summary, figure: &str) -> &'static str {
     }
 }
 
-/// Our figures beside published ones.
+/// Our figures compared with published ones.
 pub fn published(input: &Input, lines: &[Comparison]) -> String {
     let tolerance = input.summary.data_tolerance.map_or_else(|| "unknown".to_owned(), number::setting);
     let rows: Vec<Vec<String>> = lines
@@ -158,7 +158,7 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
     let known = rows.iter().any(|row| row.parameters.iter().any(|parameter| parameter.truth.is_some()));
     let tested = rows.iter().any(|row| row.test_mse.is_some());
     let hull = rows.iter().any(|row| row.in_hull.is_some());
-    // Without parameters the contexts are all there is to tell environments by.
+    // Without parameters, contexts are what distinguishes environments.
     let longest = rows.iter().map(|row| row.context.len()).max().unwrap_or(0);
     let contexts = if input.parameters.is_empty() { longest } else { 0 };
     let mut headers = vec![text("environment")];
@@ -223,7 +223,7 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
     table(caption, &headers, &cells.collect::<Vec<_>>())
 }
 
-/// How often intervals hold the known parameters, and errors over the Cramér-Rao bound; nothing where neither is known.
+/// How often intervals contain the known parameters, and errors relative to the Cramér-Rao bound; `None` if neither is known.
 pub fn intervals(summary: &Summary) -> Option<String> {
     if summary.evaluation.coverage.is_empty() {
         return None;
@@ -237,10 +237,10 @@ pub fn intervals(summary: &Summary) -> Option<String> {
             vec![format!("{nominal} %"), number::percent(it.in_hull), number::percent(Some(it.overall))]
         })
         .collect();
-    let headers = [text("interval"), numeric("holds the truth, in hull"), numeric("overall")];
+    let headers = [text("interval"), numeric("contains the truth, in hull"), numeric("overall")];
     let mut out = table(
-        "How often the intervals hold the known parameters. They know the noise of the data: where these are nearly exact, what is left are \
-         errors of the model and its solver, and the shares mean nothing.",
+        "How often the intervals contain the known parameters. They account for the noise of the data only: where the data are nearly exact, \
+         errors of the model and its solver dominate, and these shares are not meaningful.",
         &headers,
         &rows,
     );
@@ -256,7 +256,7 @@ pub fn intervals(summary: &Summary) -> Option<String> {
     Some(out)
 }
 
-/// What ran where, and for how long.
+/// Device, engine, threads, seed and times of the run.
 pub fn run(summary: &Summary) -> String {
     let mut pairs = vec![
         ("pipeline", escape(&summary.pipeline)),

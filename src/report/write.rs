@@ -1,24 +1,24 @@
 //! Writes a report as a directory.
 
-use super::{comparison, figures, page, png};
 use std::fs;
 use std::path::Path;
 
 use super::error::Error;
 use super::input::{Input, Summary};
+use super::{comparison, figures, page, png};
 use crate::atomic;
 
 /// Writes a report as the directory `directory`, which appears complete or not at all and replaces an older one.
 ///
-/// Numbers that are not finite are shown as absent and drawn nowhere; what the input has nothing for is left out. Returns what could not be
-/// drawn and why, which the page says too: no picture is worth the others, nor the figures of a finished estimation.
+/// Numbers that are not finite are shown as absent and not drawn; figures without data are left out. Returns what could not be drawn and why,
+/// which the page says too: a figure that fails costs neither the others nor the report.
 ///
 /// # Errors
 /// [`Error::Io`] if the directory cannot be written.
 pub fn write(input: &Input, directory: &Path) -> Result<Vec<String>, Error> {
     let io = |source| Error::Io { path: directory.to_owned(), source };
     let lines = comparison::lines(input);
-    let figures = figures::all(input);
+    let figures: Vec<_> = figures::ALL.iter().filter_map(|draw| draw(input)).collect();
     let mut undrawn = input.undrawn.clone();
     let mut files = Vec::new();
     let mut keep = |name: String, made: Result<Vec<u8>, String>| match made {
@@ -50,7 +50,7 @@ pub(crate) fn json(summary: &Summary) -> serde_json::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// `comparison.csv`, with its header even where there is no line.
+/// `comparison.csv`, which always has its header.
 pub(crate) fn table(lines: &[comparison::Comparison]) -> Result<Vec<u8>, String> {
     let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     writer.write_record(comparison::COLUMNS).map_err(|error| error.to_string())?;

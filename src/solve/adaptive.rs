@@ -52,26 +52,53 @@ impl std::ops::AddAssign for Work {
 pub enum Error {
     /// The method has fixed steps only.
     #[error("solver `{method}` has no error estimate; use one of dopri5, tsit5, dop853")]
-    NoErrorEstimate { method: &'static str },
+    NoErrorEstimate {
+        /// Name of the method.
+        method: &'static str,
+    },
     /// The tolerances are out of range.
     #[error("found rtol = {rtol:e} and atol = {atol:e}; expected rtol >= 1e-14 and atol >= 0, both finite")]
-    Tolerance { rtol: f64, atol: f64 },
+    Tolerance {
+        /// The relative tolerance.
+        rtol: f64,
+        /// The absolute tolerance.
+        atol: f64,
+    },
     /// The sample times are not finite and strictly increasing.
     #[error("sample time {index} is {found}; expected a finite time after {before}")]
-    Times { index: usize, before: f64, found: f64 },
+    Times {
+        /// Index of the sample.
+        index: usize,
+        /// The time before it.
+        before: f64,
+        /// What was found.
+        found: f64,
+    },
     /// The derivative is not finite, however short the step.
     #[error(
         "the derivative is not finite near time {time}, state {}; check the parameters and the initial state",
         brief(.state)
     )]
-    NotFinite { time: f64, state: Vec<f64> },
+    NotFinite {
+        /// When.
+        time: f64,
+        /// The state there.
+        state: Vec<f64>,
+    },
     /// Even the shortest step misses the tolerance.
     #[error(
         "the step shrank to {dt:e} at time {time}, state {}; the system is singular there (a quantity without bound, a root or quotient at \
          zero), or too stiff: narrow the bounds of the parameters, or start elsewhere",
         brief(.state)
     )]
-    StepUnderflow { time: f64, state: Vec<f64>, dt: f64 },
+    StepUnderflow {
+        /// When.
+        time: f64,
+        /// The state there.
+        state: Vec<f64>,
+        /// The last step tried.
+        dt: f64,
+    },
     /// The limit on steps was reached.
     #[error(
         "{limit} steps led only to time {time} of {end}, state {}; where rates lie far apart (a stiff system) steps are as short as the \
@@ -79,10 +106,22 @@ pub enum Error {
          shorten the time or raise `max_steps`",
         brief(.state)
     )]
-    TooManySteps { limit: u64, time: f64, end: f64, state: Vec<f64> },
+    TooManySteps {
+        /// The limit on steps.
+        limit: u64,
+        /// When.
+        time: f64,
+        /// The last sample time.
+        end: f64,
+        /// The state there.
+        state: Vec<f64>,
+    },
     /// A signal asked to stop.
     #[error("interrupted by signal {signal}")]
-    Interrupted { signal: i32 },
+    Interrupted {
+        /// Its number (2 for SIGINT, 15 for SIGTERM).
+        signal: i32,
+    },
 }
 
 impl Error {

@@ -235,5 +235,5 @@ fn a_model_without_its_seal_is_refused_with_a_remedy() {
     assert!(problems.contains("manifest.json") && problems.contains("SHA256SUMS"), "{problems}");
     fs::remove_file(root.path().join("SHA256SUMS")).unwrap();
     let problems = checkpoint::verify(root.path()).join("\n");
-    assert!(problems.contains("no `SHA256SUMS`") && problems.contains("--force train"), "{problems}");
+    assert!(problems.contains("no `SHA256SUMS`") && problems.contains("forcing the stage `train`"), "{problems}");
 }

@@ -91,7 +91,7 @@ impl Texts {
     ///
     /// # Errors
     /// If their storage layout is not supported.
-    pub fn new(path: &Path, variable: &Dataset) -> Result<Self, Failure> {
+    pub(crate) fn new(path: &Path, variable: &Dataset) -> Result<Self, Failure> {
         let unreadable = |error: hdf5_metno::Error| error.to_string();
         let (file, bytes) = opened(path, &variable.file().map_err(unreadable)?)?;
         let elements = match (variable.layout(), variable.chunk().as_deref()) {
@@ -123,7 +123,7 @@ impl Texts {
     ///
     /// # Errors
     /// If their storage layout is not supported.
-    pub fn of_attribute(path: &Path, of: &hdf5_metno::File, attribute: &Attribute) -> Result<Self, Failure> {
+    pub(crate) fn of_attribute(path: &Path, of: &hdf5_metno::File, attribute: &Attribute) -> Result<Self, Failure> {
         let (file, bytes) = opened(path, of)?;
         Ok(Texts { file, bytes, elements: Elements::Read(elements_of(attribute)?), heap: None })
     }
@@ -132,7 +132,7 @@ impl Texts {
     ///
     /// # Errors
     /// If the file is damaged.
-    pub fn read(&mut self, range: Range<usize>) -> Result<SomeTexts, Failure> {
+    pub(crate) fn read(&mut self, range: Range<usize>) -> Result<SomeTexts, Failure> {
         let mut found: HashMap<[u8; ELEMENT], Option<usize>> = HashMap::new();
         let mut read = SomeTexts { texts: Vec::new(), places: Vec::with_capacity(range.len()) };
         for element in self.elements(range)? {

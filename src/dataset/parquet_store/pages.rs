@@ -41,7 +41,7 @@ impl Pages {
     ///
     /// # Errors
     /// If the file has no length.
-    pub fn for_column(file: Arc<File>, metadata: &ParquetMetaData, column: usize) -> io::Result<Self> {
+    pub(crate) fn for_column(file: Arc<File>, metadata: &ParquetMetaData, column: usize) -> io::Result<Self> {
         let of_snappy = |codec: Compression| matches!(codec, Compression::SNAPPY);
         let all = metadata.row_groups().iter().all(|group| of_snappy(group.column(column).compression()));
         Ok(Pages { compression: if all { GREATEST_OF_SNAPPY } else { GREATEST_COMPRESSION }, ..Pages::new(file)? })
@@ -51,7 +51,7 @@ impl Pages {
     ///
     /// # Errors
     /// If the file has no length.
-    pub fn new(file: Arc<File>) -> io::Result<Self> {
+    pub(crate) fn new(file: Arc<File>) -> io::Result<Self> {
         Ok(Pages { length: file.metadata()?.len(), file, compression: GREATEST_COMPRESSION })
     }
 

@@ -29,7 +29,7 @@ use crate::{atomic, regular, seal};
 
 const MANIFEST_FILE: &str = "manifest.json";
 /// The remedy for damaged estimates.
-const REMEDY: &str = "make them again with `--force estimate`";
+const REMEDY: &str = "make them again by forcing the stage `estimate`";
 
 /// `manifest.json` of a directory of estimates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +61,7 @@ pub struct Manifest {
     pub files: Vec<FileEntry>,
 }
 
-/// The end of the names of the columns with Cramér-Rao bounds.
+/// The suffix of the columns with Cramér-Rao bounds.
 const CRLB: &str = "crlb";
 
 /// The part of a manifest that every format version has.
@@ -72,7 +72,7 @@ struct Header {
 }
 
 impl Manifest {
-    /// The end of the name of the columns with Cramér-Rao bounds.
+    /// The suffix of the columns with Cramér-Rao bounds, in this version of the format.
     fn crlb(&self) -> &'static str {
         if self.format.major < 3 { "bound" } else { CRLB }
     }
@@ -157,10 +157,10 @@ impl Output {
             splits: Vec::new(),
             files: Vec::new(),
         };
-        if let Some(column) = repeated_column(&manifest.parameters, &manifest.channels, manifest.context_dimension) {
+        if let Some(column) = repeated_column(parameters, &manifest.channels, manifest.context_dimension) {
             return Err(Error::RepeatedColumn { column });
         }
-        let schema = Arc::new(schema(&manifest));
+        let schema = Arc::new(schema(parameters, &manifest.channels, manifest.context_dimension));
         let time_unit = of_dataset.time_unit.clone();
         Ok(Output { target: target.to_owned(), directory, manifest, schema, time_unit })
     }
@@ -226,23 +226,19 @@ fn noise_name(channel: &Quantity) -> String {
     format!("noise_{}", channel.name)
 }
 
-/// The column that a table of estimates of these `parameters` and `channels` would have twice, if any.
+/// A column that a table of estimates of these parameters and channels would have twice.
 pub(crate) fn repeated_column(
     parameters: &[Quantity],
     channels: &[Quantity],
     context_dimension: usize,
 ) -> Option<String> {
-    let schema = schema_of(parameters, channels, context_dimension, CRLB);
+    let schema = schema(parameters, channels, context_dimension);
     let mut seen = BTreeSet::new();
     schema.fields().iter().find(|field| !seen.insert(field.name())).map(|field| field.name().clone())
 }
 
-/// The columns of the table.
-fn schema(manifest: &Manifest) -> Schema {
-    schema_of(&manifest.parameters, &manifest.channels, manifest.context_dimension, manifest.crlb())
-}
-
-fn schema_of(parameters: &[Quantity], channels: &[Quantity], context_dimension: usize, crlb: &str) -> Schema {
+/// The columns of a table of estimates in the current format.
+fn schema(parameters: &[Quantity], channels: &[Quantity], context_dimension: usize) -> Schema {
     let number = |name: String, unit: &str| {
         Field::new(name, DataType::Float64, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
     };
@@ -253,7 +249,7 @@ fn schema_of(parameters: &[Quantity], channels: &[Quantity], context_dimension: 
     ];
     for Quantity { name, unit, .. } in parameters {
         fields.push(number(name.clone(), unit));
-        let of_parameter = ["standard_error", "lower", "upper", crlb, "true"];
+        let of_parameter = ["standard_error", "lower", "upper", CRLB, "true"];
         fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
     }
     fields.extend(correlation_names(parameters).map(|name| number(name, "1")));

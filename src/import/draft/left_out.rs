@@ -72,11 +72,11 @@ impl Remarks<'_, '_> {
             self.constancy.ids().into_iter().chain(self.stacked.map(|stacked| stacked.channel)).collect();
         let is_unit = self.stacked.is_some() && profile.is_called(UNITS);
         let has_units = self.stacked.is_some_and(|stacked| !stacked.units.is_empty());
-        match profile {
-            profile if profile.elsewhere == Elsewhere::Other => {
+        match () {
+            _ if profile.elsewhere == Elsewhere::Other => {
                 ", the same within each file: a parameter of [import.side_table]?".to_owned()
             }
-            profile if profile.values.len() <= 1 && profile.elsewhere == Elsewhere::Same => match is_cut {
+            _ if profile.values.len() <= 1 && profile.elsewhere == Elsewhere::Same => match is_cut {
                 true => ", the same in all rows that were looked at, which are not all".to_owned(),
                 false => ", always the same".to_owned(),
             },
@@ -84,20 +84,20 @@ impl Remarks<'_, '_> {
             _ if is_unit => {
                 ": a channel has values in DIFFERENT UNITS, which are not converted: convert them first".to_owned()
             }
-            profile if self.doses.is_some() && profile.is_called(OF_DOSES) => ", about doses".to_owned(),
-            profile if self.constancy.is_covariate(profile) => {
+            _ if self.doses.is_some() && profile.is_called(OF_DOSES) => ", about doses".to_owned(),
+            _ if self.constancy.is_covariate(profile) => {
                 ", the same within an environment: a parameter of [import.side_table]?".to_owned()
             }
-            profile if self.constancy.is_setting(profile) => {
+            _ if self.constancy.is_setting(profile) => {
                 ", the same within a trajectory: if it is a setting and not an id, make it a channel with `role = \"input\"`".to_owned()
             }
-            profile if self.stacked.is_some() && determine(&told, profile, rows) => ", the same within a channel".to_owned(),
-            profile if profile.texts > 0 && !profile.is_number() => format!(
+            _ if self.stacked.is_some() && determine(&told, profile, rows) => ", the same within a channel".to_owned(),
+            _ if profile.texts > 0 && !profile.is_number() => format!(
                 " ({}): if it tells systems apart, add it to `environment`; if it names what is measured, it is the `channel` of a long table; \
                  if it says which rows are good, use `rows`",
                 first_cells(profile)
             ),
-            profile if self.stacked.is_some() && is_channel(profile, rows) => {
+            _ if self.stacked.is_some() && is_channel(profile, rows) => {
                 ": a second column of numbers; if it is measured too, this is not a long table".to_owned()
             }
             _ => String::new(),

@@ -120,7 +120,7 @@ impl Archive {
             None => text.pair(
                 "time",
                 "TIME",
-                "NO COLUMN profiles like a time: write one into the file, with its unit, or name it here",
+                "NO COLUMN looks like a time: write one into the file, with its unit, or name it here",
             ),
         }
         if let Some((unit, first)) = &times.epoch {

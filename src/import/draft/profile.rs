@@ -43,17 +43,21 @@ pub(crate) enum Elsewhere {
 /// What is seen of a column.
 pub(crate) struct Profile {
     pub header: String,
+    /// The header without its unit.
     pub name: String,
     pub unit: Option<String>,
+    /// Cells that are numbers, times that are not numbers, and other texts.
     pub numbers: usize,
     pub stamps: usize,
     pub texts: usize,
+    /// Different cells.
     pub values: BTreeSet<String>,
     /// Its values in other files of the same folder.
     pub elsewhere: Elsewhere,
     /// Rows whose cell differs from that of the row before.
     pub changes: usize,
-    pub last: String,
+    /// The cell of the last row.
+    last: String,
     /// Cells that are not numbers.
     pub strange: BTreeSet<String>,
     /// Of each row that is kept: a hash of its cell, 0 if it is empty; and its number, or NaN.

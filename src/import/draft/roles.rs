@@ -43,17 +43,7 @@ pub(crate) fn roles(profiles: &[Profile], is_named: bool) -> Option<Roles<'_>> {
         None => (0..profiles.first()?.codes.len()).collect(),
     };
     let time = time_column(&mut free, profiles, &rows);
-    loop {
-        // A column of another name numbers the rows only if there is another column to measure.
-        let is_beside = time.is_some() && free.0.iter().filter(|profile| profile.is_number()).count() > 1;
-        let is_count = |profile: &Profile| numbers_rows(profile, &rows) || is_beside && profile.counts_from_the_first();
-        let Some(number) = free.take(is_count) else { break };
-        let why = match time {
-            Some(_) => ", a number of each row",
-            None => ", a number of each row and no time: only if samples are evenly spaced, make it the `time`",
-        };
-        left.push((number, why.to_owned()));
-    }
+    left.extend(row_numbers(&mut free, time, &rows));
     let channels = names_of_channels(&free, &[], false, &rows);
     let is_unit = |profile: &Profile| {
         let is_said = |channel: &&Profile| determine(&[*channel], profile, &rows);
@@ -90,21 +80,7 @@ pub(crate) fn roles(profiles: &[Profile], is_named: bool) -> Option<Roles<'_>> {
             .push(format!("{:?} tells rows of one time apart: if not by channel, then as a trajectory", column.header));
         free.0.push(column);
     }
-    for column in &added {
-        notes.push(match stacked.is_some() {
-            true => format!(
-                "each {:?} is taken for a system of its own; where several are of one system, join that column and {:?} into one before the \
-                 import, and name channels by it",
-                column.header,
-                stacked.as_ref().map_or("", |stacked| &stacked.channel.header)
-            ),
-            false => format!(
-                "{:?} is taken for what has parameters of its own; it may also tell trajectories (`trajectory`), or name what is measured \
-                 (`channel` of `layout = \"long\"`)",
-                column.header
-            ),
-        });
-    }
+    notes.extend(added.iter().map(|column| note_on_id(column, stacked.as_ref())));
     environment.extend(added);
 
     let constancy = Constancy { profiles, environment: &environment, trajectory, rows: &rows };
@@ -159,6 +135,38 @@ fn time_column<'a>(free: &mut Unassigned<'a>, profiles: &[Profile], rows: &[usiz
             may_rise(profile) && input_hint(&profile.name) == InputHint::None && !is_other
         })
     })
+}
+
+/// Columns that number the rows, each with a remark.
+fn row_numbers<'a>(free: &mut Unassigned<'a>, time: Option<&Profile>, rows: &[usize]) -> Vec<(&'a Profile, String)> {
+    let mut found = Vec::new();
+    loop {
+        // A column of another name numbers the rows only if there is another column to measure.
+        let is_beside = time.is_some() && free.0.iter().filter(|profile| profile.is_number()).count() > 1;
+        let is_count = |profile: &Profile| numbers_rows(profile, rows) || is_beside && profile.counts_from_the_first();
+        let Some(number) = free.take(is_count) else { return found };
+        let why = match time {
+            Some(_) => ", a number of each row",
+            None => ", a number of each row and no time: only if samples are evenly spaced, make it the `time`",
+        };
+        found.push((number, why.to_owned()));
+    }
+}
+
+/// That a column is taken for ids of environments, as rows of one time differ in it, and what else it may be.
+fn note_on_id(column: &Profile, stacked: Option<&Stacked<'_>>) -> String {
+    match stacked {
+        Some(stacked) => format!(
+            "each {:?} is taken for a system of its own; where several are of one system, join that column and {:?} into one before the \
+             import, and name channels by it",
+            column.header, stacked.channel.header
+        ),
+        None => format!(
+            "{:?} is taken for what has parameters of its own; it may also tell trajectories (`trajectory`), or name what is measured \
+             (`channel` of `layout = \"long\"`)",
+            column.header
+        ),
+    }
 }
 
 /// Columns without which a channel would have several values at one time, or a trajectory the samples of several systems.

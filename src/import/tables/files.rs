@@ -79,7 +79,7 @@ pub(crate) fn find(directory: &Path, names: &Names, key: &str, problems: &mut Pr
                 "correct `import.directory`, which does not exist; it is relative to the current directory".to_owned()
             };
             let found = format!("no file that {} fits", shown(name));
-            let problem = Problem::new(Kind::UnreadableFile, found, "at least one file", remedy);
+            let problem = Problem::new(Kind::MissingFile, found, "at least one file", remedy);
             problems.push(problem.file(directory).setting(key));
         }
         for file in found {

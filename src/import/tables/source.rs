@@ -141,15 +141,17 @@ impl Source {
         let is_alike =
             |column: &str| column == name || matches!(self.content, Content::Columnar(_)) && last(column) == name;
         let alike: Vec<usize> = (0..self.header.len()).filter(|&i| is_alike(split_header(&self.header[i]).0)).collect();
+        let mut kind = Kind::MissingColumn;
         let (found, expected, remedy) = match (alike.as_slice(), self.header.as_slice()) {
             ([only], _) => return Some(*only),
             ([], [only]) if only.contains([',', ';', '\t', '|']) => {
+                kind = Kind::SingleColumn;
                 let remedy = "the header is a single column: correct the delimiter in the settings".to_owned();
                 (format!("no column {}", shown(name)), "a column of that name", remedy)
             }
             ([], header) => match self.unread(name) {
-                Some(kind) => {
-                    let found = format!("the column {} {kind}, which is not read", shown(name));
+                Some(what) => {
+                    let found = format!("the column {} {what}, which is not read", shown(name));
                     (found, "numbers, texts or time stamps", "write the column as one of these".to_owned())
                 }
                 None => {
@@ -162,7 +164,7 @@ impl Source {
                 (found, "one column", format!("write the whole header, such as `{}`", self.header[several[0]]))
             }
         };
-        let problem = Problem::new(Kind::MissingColumn, found, expected, remedy);
+        let problem = Problem::new(kind, found, expected, remedy);
         problems.push(self.in_header(problem).setting(key));
         None
     }
@@ -373,7 +375,9 @@ fn unreadable(file: &SourceFile, error: &io::Error) -> Problem {
         }
         _ => (format!("a file that cannot be read: {error}"), "make it readable".to_owned()),
     };
-    Problem::new(Kind::UnreadableFile, found, "a table", remedy)
+    let is_missing = error.kind() == io::ErrorKind::NotFound;
+    let kind = if is_missing { Kind::MissingFile } else { Kind::UnreadableFile };
+    Problem::new(kind, found, "a table", remedy)
 }
 
 /// The name of a variable without its group.

@@ -210,7 +210,7 @@ impl Timeline<'_> {
             Some(EqualTimes::EventFirst) => return Ok(true),
             Some(EqualTimes::Rows) | None => {}
         }
-        let place = event.place.ok_or("the events are in a file of their own")?;
+        let place = event.line.ok_or("the events are in a file of their own")?;
         if place.file() != sample.file() {
             return Err("the two are in different files");
         }
@@ -226,7 +226,7 @@ impl Timeline<'_> {
     /// Whether the rows of samples and events of each file are in the order of time.
     fn is_in_order(&self) -> bool {
         let mut events: Vec<(SourceLine, Moment)> =
-            self.events.iter().flatten().filter_map(|event| Some((event.place?, event.moment))).collect();
+            self.events.iter().flatten().filter_map(|event| Some((event.line?, event.moment))).collect();
         events.sort_unstable();
         let follows = |earlier: (SourceLine, Moment), later: (SourceLine, Moment)| {
             earlier.0.file() != later.0.file() || earlier.1 <= later.1

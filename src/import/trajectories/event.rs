@@ -12,7 +12,7 @@ pub(crate) struct Event {
     pub copies: u64,
     pub moment: Moment,
     /// Where its row stands, if in a file of the table.
-    pub place: Option<SourceLine>,
+    pub line: Option<SourceLine>,
     /// When its pulse begins: at its time, or earlier if the pulse ends there.
     pub begins: f64,
 }

@@ -125,8 +125,8 @@ impl EventStore {
             for ((events, rows), input) in events.iter_mut().zip(self.store.rows(record)?).zip(&settings.events) {
                 events.extend(rows.moments.iter().enumerate().map(|(row, &moment)| {
                     let (time, amount, copies) = (time(moment), rows.states[row], rows.copies(row));
-                    let place = rows.lines.get(row).filter(|_| input.file.is_none());
-                    Event { time, amount, copies, moment, place, begins: time }
+                    let line = rows.lines.get(row).filter(|_| input.file.is_none());
+                    Event { time, amount, copies, moment, line, begins: time }
                 }));
             }
         }

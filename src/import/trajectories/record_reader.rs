@@ -75,8 +75,8 @@ impl RecordReader<'_> {
             counts.idle.iter_mut().zip(idle).for_each(|(sum, count)| *sum += count);
         }
         Ok(resampled.unwrap_or_else(|found| {
-            problems.extend(found.into_iter().map(|(problem, place)| match place {
-                Some(place) => rules.at(place, problem),
+            problems.extend(found.into_iter().map(|(problem, line)| match line {
+                Some(line) => rules.at(line, problem),
                 None => problem,
             }));
             Samples::default()
@@ -86,7 +86,7 @@ impl RecordReader<'_> {
 
 /// The samples at times in the dataset's unit; reports two times that become the same number.
 fn timed(series: Series, first: Option<Moment>, rules: &MergeRules<'_>, problems: &mut Problems) -> Samples {
-    let Series { moments, states, lines: places, .. } = series;
+    let Series { moments, states, lines, .. } = series;
     let time = |moment: Moment| rules.clock.time(moment, first.unwrap_or(moment));
     let collide = |pair: &[Moment]| pair[0] < pair[1] && time(pair[0]) >= time(pair[1]);
     if let Some(t) = moments.windows(2).position(collide) {
@@ -94,7 +94,7 @@ fn timed(series: Series, first: Option<Moment>, rules: &MergeRules<'_>, problems
         let found = format!("times {a} and {b} of {}, which are the same number in the unit of time", rules.whose);
         let remedy = "set `import.table.origin = \"first\"`";
         let problem = Problem::new(Kind::DuplicateTime, found, "each time once in a trajectory", remedy);
-        problems.extend(places.get(t + 1).map(|place| rules.at(place, problem)));
+        problems.extend(lines.get(t + 1).map(|line| rules.at(line, problem)));
     }
-    Samples { times: moments.into_iter().map(time).collect(), states, inputs: Vec::new(), places }
+    Samples { times: moments.into_iter().map(time).collect(), states, inputs: Vec::new(), lines }
 }

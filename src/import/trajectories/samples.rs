@@ -14,7 +14,7 @@ pub(crate) struct Samples {
     /// Inputs `[T, U]`, row-major.
     pub inputs: Vec<f64>,
     /// Where the row of each sample stands `[T]`.
-    pub places: SourceLines,
+    pub lines: SourceLines,
 }
 
 impl Samples {
@@ -27,10 +27,10 @@ impl Samples {
         [of(&self.times), of(&self.states), of(&self.inputs)]
     }
 
-    /// Some of the samples, without their places.
+    /// Some of the samples, without their lines.
     pub fn part(&self, samples: Range<usize>) -> Samples {
         let [times, states, inputs] = self.slices(samples).map(<[f64]>::to_vec);
-        Samples { times, states, inputs, places: SourceLines::default() }
+        Samples { times, states, inputs, lines: SourceLines::default() }
     }
 
     /// The positions of the samples with an observed state; `None` without inputs, when all have one, or if they are fewer than two.

@@ -55,7 +55,7 @@ impl Segment {
         Segment {
             record,
             part,
-            first: all.places.get(samples.start).filter(|_| !samples.is_empty()),
+            first: all.lines.get(samples.start).filter(|_| !samples.is_empty()),
             has_start: start_of(states, times.len()).is_some(),
             compared: compared(states, times.len()),
             samples,

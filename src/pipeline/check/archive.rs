@@ -1,5 +1,5 @@
-//! Every problem of a pipeline that can be known before it runs: those of its settings, of its stages with one another, and of
-//! the archive that it imports.
+//! Finds every problem of a pipeline that can be known before it runs: of its settings, of its stages together, and of the archive that it
+//! imports.
 
 use std::path::Path;
 
@@ -12,26 +12,26 @@ use crate::pipeline::document::Document;
 use crate::pipeline::error::Error;
 use crate::problems::{Place, Problem};
 
-/// What a look at a pipeline found.
+/// The result of checking a pipeline.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// Problems of the settings, each at its place in the pipeline file.
     pub settings: Vec<Problem>,
     /// Problems of the archive, each at its place in a source file.
     pub archive: Vec<Problem>,
-    /// What the import and the training would warn of.
+    /// Warnings that the import and the training would give.
     pub warnings: Vec<Problem>,
-    /// The folder of the archive, where it is not there and so was not looked at.
+    /// The folder of the archive if it does not exist, so that the archive was not checked.
     pub absent: Option<String>,
 }
 
-/// Looks at the pipeline in `file` with the `--set` arguments, and through the archive that it imports. Writes nothing.
+/// Checks the pipeline in `file` with the `--set` arguments, and the archive that it imports. Writes nothing.
 pub fn check(file: &Path, arguments: &[String]) -> Checked {
     let Read { document, settings, mut problems } = match read(file, arguments) {
         Ok(read) => read,
         Err(settings) => return Checked { settings, ..Checked::default() },
     };
-    problems.extend(trains(&settings).and_then(|train| uncomputable(&document, train)));
+    problems.extend(trains(&settings).and_then(uncomputable).map(|problem| document.placed(problem)));
     let mut checked = Checked::default();
     if let Some(import) = &settings.import {
         if Path::new(&import.directory).is_dir() {
@@ -58,7 +58,7 @@ pub fn check(file: &Path, arguments: &[String]) -> Checked {
     Checked { settings: problems, ..checked }
 }
 
-/// What stopped an import, with places in the pipeline file where only a setting was named.
+/// The error of an import, with problems of settings placed in the pipeline file.
 pub(crate) fn error_of_import(document: &Document, error: import::Error) -> Error {
     match error {
         import::Error::Settings(problems) => Error::Problems(placed(document, problems)),

@@ -24,7 +24,7 @@ static SCHEMA: LazyLock<(Value, jsonschema::Validator)> = LazyLock::new(|| {
 pub struct Read {
     pub document: Document,
     pub settings: Settings,
-    /// What is wrong with them all the same, in order of place.
+    /// Problems of these settings, in order of place.
     pub problems: Vec<Problem>,
 }
 
@@ -67,7 +67,7 @@ pub fn read(file: &Path, arguments: &[String]) -> Result<Read, Vec<Problem>> {
     Err(problems)
 }
 
-/// Sections that need one another, as far as the file's own top-level keys tell.
+/// The problems of missing and contradicting sections.
 pub fn missing_stages(document: &Document) -> Vec<Problem> {
     let has = |stage: Stage| document.root().get(stage.name()).is_some();
     let mut problems = Vec::new();

@@ -1,4 +1,4 @@
-//! Holds a document against the JSON Schema of the pipeline file, and says every difference in plain words.
+//! Validates a document against the JSON Schema of its kind, and explains every difference.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub fn differences(document: &Document, schema: &Value, validator: &Validator) -
     explainer.problems
 }
 
-/// How TOML writes what a schema describes.
+/// How a value of a schema is written in TOML.
 enum Shape {
     Table,
     ListOfTables,
@@ -96,7 +96,7 @@ impl Explainer<'_> {
                 self.push(&path, found, format!("at most {limit} characters"), "write a shorter text".to_owned());
             }
             ValidationErrorKind::PropertyNames { error } => {
-                // The error speaks of the key as if it were a value.
+                // In this error, the instance is the key.
                 let mut inner = path.clone();
                 inner.push(error.instance().as_str().unwrap_or_default().to_owned());
                 let options = allowed(error);
@@ -159,7 +159,7 @@ impl Explainer<'_> {
         self.push(path, describe(instance), one_of_options(options), remedy);
     }
 
-    /// None of several alternatives fits: says what the closest one lacks, or names them all.
+    /// None of several alternatives fits: explains the errors of the closest one, or names them all.
     fn no_alternative(&mut self, path: &[String], instance: &Value, branches: &[Vec<ValidationError<'static>>]) {
         let wrong_type = |branch: &Vec<ValidationError<'_>>| {
             branch.iter().any(|error| {
@@ -190,13 +190,13 @@ impl Explainer<'_> {
         } else if let [branch] = tagged.as_slice() {
             branch.iter().for_each(|error| self.explain(error));
         } else if tagged.is_empty() {
-            // Every alternative is chosen by a tag, and the tag names none of them.
+            // Each alternative has a tag, and the given tag is none of them.
             let tag = fitting.iter().flat_map(|branch| branch.iter()).find(|error| !allowed(error).is_empty());
             if let Some(error) = tag {
                 self.not_an_option(&path_of(error.instance_path()), error.instance(), &options);
             }
         } else {
-            // No tag at all: what the first alternative requires is what all of them do.
+            // The tag is missing; every alternative requires it, so the first one does.
             let missing = tagged.iter().flat_map(|branch| branch.iter());
             let missing: Vec<_> =
                 missing.filter(|error| matches!(error.kind(), ValidationErrorKind::Required { .. })).collect();
@@ -242,7 +242,7 @@ fn path_of(location: &Location) -> Vec<String> {
         .collect()
 }
 
-/// The values that `error` would have let pass, if it is about a choice.
+/// The allowed values, if `error` is about a choice.
 fn allowed(error: &ValidationError<'_>) -> Vec<Value> {
     match error.kind() {
         ValidationErrorKind::Enum { options } => options.as_array().cloned().unwrap_or_default(),
@@ -272,7 +272,7 @@ fn types_of(kind: &TypeKind) -> Vec<JsonType> {
         TypeKind::Single(one) => vec![*one],
         TypeKind::Multiple(set) => set.iter().collect(),
     };
-    // TOML has no null: an absent key stands for it.
+    // TOML has no null; an absent key takes its place.
     types.into_iter().filter(|&one| one != JsonType::Null).collect()
 }
 

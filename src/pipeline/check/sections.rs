@@ -1,4 +1,4 @@
-//! What no schema can state: values that contradict one another, or name what does not exist.
+//! Problems that no schema can state: values that contradict one another or name things that do not exist.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::pipeline::settings::Settings;
 use crate::problems::{Problem, Problems, did_you_mean, one_of};
 use crate::report::Summary;
 
-/// Every such value, at its place in `document`.
+/// Every such problem, at its place in `document`.
 pub(crate) fn impossible_values(document: &Document, settings: &Settings) -> Vec<Problem> {
     let mut problems = Problems::default();
     let of_generate = settings.generate.iter().flat_map(generate::Settings::validate);
@@ -38,7 +38,7 @@ pub(crate) fn impossible_values(document: &Document, settings: &Settings) -> Vec
             problems.add("estimate.physics.system", "nothing", "the equations of the imported data", remedy);
         }
     }
-    problems.extend(disagreements(settings, &|key| document.is_said(&segments(key))));
+    problems.extend(disagreements(settings, &|key| document.is_given(&segments(key))));
     let figures = figures();
     for (position, published) in settings.report.iter().flat_map(|report| report.published.iter().enumerate()) {
         if !figures.contains(&published.figure) {
@@ -54,7 +54,7 @@ pub(crate) fn impossible_values(document: &Document, settings: &Settings) -> Vec
     problems.into_vec().into_iter().map(|problem| document.placed(problem)).collect()
 }
 
-/// The figures of a summary that can stand beside a published number.
+/// The figures of a summary that can be compared with a published number.
 fn figures() -> Vec<String> {
     let schema = schemars::schema_for!(Summary).to_value();
     let fields = schema.get("properties").and_then(Value::as_object);

@@ -1,5 +1,4 @@
-//! Whether the stages of a pipeline fit together: what one of them makes, as far as settings tell before anything runs, and
-//! what the others need of it.
+//! Checks that the stages of a pipeline fit together: that each gets what it needs from those before, as far as settings tell.
 
 use std::collections::BTreeSet;
 
@@ -21,23 +20,22 @@ use crate::train::{Contexts, GaussNewton};
 struct Foreseen {
     quantities: Quantities,
     state: StateShape,
-    /// Environments of the train split and values that Gauss-Newton compares in each trajectory, where a simulation tells.
+    /// Environments of the train split, and residuals of a trajectory in Gauss-Newton; known for simulations only.
     training: Option<(usize, usize)>,
 }
 
-/// Whether a model is trained: nobody asks for one where estimates are made by equations.
+/// The training settings, if a model is trained: not where estimates are made by equations.
 pub(crate) fn trains(settings: &Settings) -> Option<&train::Settings> {
     let by_equations = settings.estimate.as_ref().is_some_and(|estimate| estimate.method == Method::Physics);
     settings.train.as_ref().filter(|_| !by_equations)
 }
 
-/// Everything in which the stages contradict one another, each alone being right; keys begin at the root. `is_said` tells
-/// whether the file itself gives a setting.
-pub(crate) fn disagreements(settings: &Settings, is_said: &dyn Fn(&str) -> bool) -> Vec<Problem> {
+/// Every contradiction between stages; keys begin at the root. `is_given` tells whether the file itself gives a setting.
+pub(crate) fn disagreements(settings: &Settings, is_given: &dyn Fn(&str) -> bool) -> Vec<Problem> {
     let mut problems = Problems::default();
     let splits = splits_of(settings);
     if let Some(estimate) = &settings.estimate {
-        has_splits(&splits, &estimate.splits, settings.import.is_some(), is_said("estimate.splits"), &mut problems);
+        has_splits(&splits, &estimate.splits, settings.import.is_some(), is_given("estimate.splits"), &mut problems);
     }
     if trains(settings).is_some() {
         has_splits_to_train(&splits, settings.import.is_some(), &mut problems);
@@ -53,7 +51,7 @@ pub(crate) fn disagreements(settings: &Settings, is_said: &dyn Fn(&str) -> bool)
     problems.into_vec()
 }
 
-/// The same, of what only the archive itself tells.
+/// Contradictions that only the archive reveals.
 pub(crate) fn disagreements_with(survey: &Survey, settings: &Settings) -> Problems {
     let mut problems = Problems::default();
     let Some(train) = trains(settings) else { return problems };
@@ -90,7 +88,7 @@ impl Foreseen {
         }
     }
 
-    /// `None` where the settings are wrong in themselves.
+    /// `None` if the settings have problems of their own.
     fn simulated(settings: &generate::Settings) -> Option<Foreseen> {
         if !settings.validate().is_empty() {
             return None;
@@ -238,7 +236,7 @@ impl Foreseen {
         }
     }
 
-    /// Whether every column of the table of estimates has a name of its own.
+    /// Checks that the columns of the table of estimates have distinct names.
     fn has_distinct_columns(&self, parameters: &[Quantity], context_dimension: usize, problems: &mut Problems) {
         if let Some(column) = estimate::repeated_column(parameters, &self.quantities.channels, context_dimension) {
             problems.add(
@@ -252,7 +250,7 @@ impl Foreseen {
         }
     }
 
-    /// States, inputs and units of equations against those of the dataset.
+    /// Checks states, inputs and units of equations against those of the dataset.
     fn suits_system(&self, system: &System, named: &SystemSettings, problems: &mut Problems) {
         let disagreements = self.quantities.disagreements(system, named).into_iter();
         problems.extend(disagreements.map(|problem| problem.within("estimate.physics")));
@@ -276,7 +274,7 @@ fn splits_of(settings: &Settings) -> BTreeSet<Split> {
     splits.into_iter().filter(|(_, made)| *made).map(|(split, _)| split).collect()
 }
 
-fn has_splits(splits: &BTreeSet<Split>, asked: &[Split], imported: bool, is_said: bool, problems: &mut Problems) {
+fn has_splits(splits: &BTreeSet<Split>, asked: &[Split], imported: bool, is_given: bool, problems: &mut Problems) {
     let made: Vec<&str> = splits.iter().map(|split| split.name()).collect();
     let expected = format!("some of {}", made.join(", "));
     let remedy = match imported {
@@ -286,8 +284,8 @@ fn has_splits(splits: &BTreeSet<Split>, asked: &[Split], imported: bool, is_said
     let section = if imported { "[import]" } else { "[generate]" };
     if !asked.iter().any(|split| splits.contains(split)) {
         problems.add("estimate.splits", format!("no split that {section} makes"), expected, remedy);
-    } else if is_said && asked != estimate::Settings::default().splits {
-        // The default names all that may be there; who names them himself means each.
+    } else if is_given && asked != estimate::Settings::default().splits {
+        // The default lists every possible split; a user who lists splits means each of them.
         for (place, split) in asked.iter().enumerate().filter(|(_, split)| !splits.contains(split)) {
             let found = format!("`{split}`, which {section} does not make");
             let remedy = format!("remove it, or {remedy}");
@@ -311,7 +309,7 @@ fn has_splits_to_train(splits: &BTreeSet<Split>, imported: bool, problems: &mut 
                 "environments to train on, because the pipeline has a [train] section",
                 "name the environments to estimate, or estimate by equations: `estimate.method = \"physics\"`",
             ),
-            // The import itself asks for it where there is anything to train on.
+            // The import itself reports a missing validation split.
             (true, _) => {}
         }
     }

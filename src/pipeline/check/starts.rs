@@ -1,5 +1,5 @@
-//! Whether there is a sample for each training trajectory to start from. A rollout starts at a complete sample, all channels observed,
-//! that another follows; a trajectory without one is left out of training, and an environment of none but such cannot train.
+//! Checks that training trajectories have a sample to start from. A rollout starts at a complete sample (all channels observed) that another
+//! follows; a trajectory without one is left out of training, and an environment with no other trajectories cannot train.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::schema::Split;
 
 const EXPECTED: &str = "a sample with every channel observed, and another after it";
 
-/// Adds what training would refuse to `problems`; returns what it would warn of.
+/// Adds what training would refuse to `problems`; returns the warnings that it would give.
 pub(crate) fn starts(survey: &Survey, settings: &Settings, problems: &mut Problems) -> Vec<Problem> {
     let mut warnings = Vec::new();
     if trains(settings).is_none() {
@@ -22,7 +22,7 @@ pub(crate) fn starts(survey: &Survey, settings: &Settings, problems: &mut Proble
         let all = survey.environments.get(&split).map_or(0, BTreeMap::len);
         let without: Vec<&str> =
             found.iter().filter(|it| it.1.trajectories == it.1.of).map(|it| it.0.as_str()).collect();
-        // Any environment with a trajectory can choose the model; without one in the train split it has no context.
+        // One environment suffices to choose the model, but each environment of the train split needs a context.
         if !without.is_empty() && (split == Split::Train || without.len() == all) {
             problems.add(
                 "train",

@@ -1,4 +1,4 @@
-//! Systems in files of their own: read in place of their path, so that everything after sees equations alone.
+//! Reads systems from files of their own and puts their equations in place of the path.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::problems::{Kind, Problem};
 use crate::regular;
 use crate::systems::Equations;
 
-/// Where a pipeline names a system.
+/// The keys at which a pipeline names a system.
 const KEYS: [&[&str]; 2] = [&["generate", "system"], &["estimate", "physics", "system"]];
 
-/// Puts the equations in place of the path wherever the pipeline at `pipeline` names a system by one. The problems are values that
-/// no setting can have.
+/// Replaces every path of a system file in the pipeline at `pipeline` by the equations in that file. Returns the values in them that no setting
+/// can have.
 ///
 /// # Errors
 /// A file cannot be read or is not TOML.
@@ -41,7 +41,7 @@ pub fn embed(document: &mut Document, pipeline: &Path) -> Result<Vec<Problem>, V
     Ok(problems)
 }
 
-/// The equations in `file`; `None` if it cannot be read or looks like anything but a system.
+/// The equations in `file`; `None` if it cannot be read or does not look like a system.
 ///
 /// # Errors
 /// Every problem of the equations, in order of place.

@@ -8,13 +8,13 @@ use crate::report::input::Input;
 use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_row};
 
-/// Up to this many environments get error bars.
+/// Most environments with error bars.
 const FEW: usize = 60;
-/// Up to this many get names.
+/// Most environments with names.
 const NAMED: usize = 14;
-/// Panels at most.
+/// Most panels.
 const MOST_PANELS: usize = 9;
-/// Points of a panel at most.
+/// Most points of a panel.
 const MOST_POINTS: usize = 6000;
 struct Point<'a> {
     environment: &'a str,
@@ -40,7 +40,7 @@ fn points(rows: &[Row], parameter: usize) -> Vec<Point<'_>> {
         .collect()
 }
 
-/// Panels of estimate against truth, where the error map does not tell the story or tells only half of it.
+/// Panels of estimate against truth, unless the error map shows all of it.
 pub fn figure(input: &Input) -> Option<Figure> {
     if input.parameters.len() == 2 && input.estimates.len() > FEW {
         return None;
@@ -98,7 +98,7 @@ fn panel(
 ) {
     let name = number::quantity(&input.parameters[parameter]);
     let Some((low, high)) = range(points.iter().flat_map(|point| [point.truth, point.value])) else { return };
-    // A bar longer than all the values apart would shrink them to a dot: it runs out of the panel instead.
+    // A bar longer than the range of all values would shrink them to a dot, so it is cut off at the panel.
     let reach = (high - low).max(0.05 * high.abs());
     let ends = points.iter().flat_map(|point| {
         let half = point.half.min(reach);

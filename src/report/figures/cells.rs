@@ -1,6 +1,6 @@
 //! Environments scattered over a plane, gathered into rectangular cells.
 
-/// An environment at its true parameters; `error` is absent where there is none to trust.
+/// An environment at its true parameters; `error` is absent if its status is a failure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Site {
     pub x: f64,
@@ -8,11 +8,11 @@ pub struct Site {
     pub error: Option<f64>,
 }
 
-/// What a cell holds.
+/// The content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell {
     Empty,
-    /// Environments, none of which has an error to trust.
+    /// Environments, all of which failed.
     Void,
     /// Geometric mean of the errors.
     Error(f64),
@@ -24,7 +24,7 @@ pub struct Cells {
     pub x_edges: Vec<f64>,
     pub y_edges: Vec<f64>,
     pub cells: Vec<Cell>,
-    /// Whether every cell stands for at most one environment.
+    /// Whether every cell has at most one environment.
     pub exact: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Contexts beside the parameters they stand for.
+//! Contexts beside the parameters of the same environments.
 
 use std::collections::BTreeMap;
 

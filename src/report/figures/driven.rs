@@ -1,4 +1,4 @@
-//! What drives an environment, in low panels below those of its channels.
+//! The inputs of an environment, in low panels below those of its channels.
 
 use super::panel::Panel;
 use crate::report::axis::{Axis, label};
@@ -10,7 +10,7 @@ use crate::schema::Between;
 
 /// Inputs drawn at most.
 pub const MOST: usize = 4;
-/// Height of a panel, and from the panel above to it.
+/// Height of a panel, and the gap above it.
 const HEIGHT: f64 = 64.0;
 const GAP: f64 = 50.0;
 /// The stroke of a signal.

@@ -13,7 +13,7 @@ use crate::report::plot::{Key, Plot, legend_column};
 
 /// Steps of the colour scale.
 const LEVELS: usize = 64;
-/// More environments with test trajectories than this are no marks upon a field but the field itself.
+/// Most environments with test trajectories that are marked on the map; more of them are the map itself.
 const MOST_MARKS: usize = 60;
 const SCALE: &str = "parameter MAPE (%)";
 
@@ -202,7 +202,7 @@ fn mark(canvas: &mut Canvas, plot: &Plot, site: &Site, scale: &Axis, diamond: bo
     }
 }
 
-/// The hull: a white dashed line on a dark one, to be seen on every colour.
+/// The hull: a white dashed line on a dark one, visible on every colour.
 fn outline(canvas: &mut Canvas, plot: &Plot, corners: &[(f64, f64)]) {
     if corners.len() < 2 {
         return;
@@ -213,7 +213,7 @@ fn outline(canvas: &mut Canvas, plot: &Plot, corners: &[(f64, f64)]) {
     canvas.path("class=\"p-over p-dashed\"", &path);
 }
 
-/// Crosses where there is no estimate to trust; returns how many.
+/// Crosses at failed environments; returns their number.
 fn failures(canvas: &mut Canvas, plot: &Plot, scene: &Scene) -> usize {
     let mut path = Path::new();
     let failed: Vec<&Site> = scene.sites().filter(|site| site.error.is_none()).collect();

@@ -1,4 +1,4 @@
-//! Fields of a few environments: truth at the start and the end, prediction at the end, and how far they are apart.
+//! Fields of a few environments: truth at the start and the end, prediction at the end, and their difference.
 
 use super::figure::Figure;
 use crate::report::axis::range;
@@ -14,7 +14,7 @@ const MOST_CHANNELS: usize = 2;
 /// Steps of the colour scale.
 const LEVELS: usize = 64;
 const LEFT: f64 = 12.0;
-/// Divided without a rest by the usual numbers of points: no gaps between them.
+/// Divisible by the usual numbers of points, so that there are no gaps between squares.
 const SIDE: f64 = 192.0;
 const GAP: f64 = 16.0;
 /// Height of a row beside its pictures: its title above, its ranges below.

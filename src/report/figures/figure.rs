@@ -1,17 +1,20 @@
-//! A picture with its words.
+//! One figure of a report.
 
 use crate::problems::form_of;
 use crate::report::canvas::Canvas;
+use crate::report::number;
 
-/// A picture with its words.
+/// A drawing with its title, caption and description.
 pub struct Figure {
     /// File name without its ending.
     pub name: &'static str,
+    /// Title of its section.
     pub title: &'static str,
-    /// What it shows, for those who do not see it.
+    /// What it shows, for screen readers.
     pub description: String,
     /// How to read it.
     pub caption: String,
+    /// The drawing.
     pub canvas: Canvas,
 }
 
@@ -27,8 +30,7 @@ impl Figure {
     }
 }
 
-/// `count` things in words: `1 environment`, `3 environments`.
+/// A count with its noun: `1 environment`, `3 environments`.
 pub fn counted(count: usize, noun: &str) -> String {
-    let count = count as u64;
-    format!("{} {}", crate::report::number::count(count), form_of(count, noun))
+    format!("{} {}", number::count(count as u64), form_of(count as u64, noun))
 }

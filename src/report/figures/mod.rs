@@ -1,4 +1,4 @@
-//! The pictures of a report, one a file.
+//! The figures of a report, one a file, and one line each in [`ALL`].
 
 pub(crate) mod figure;
 mod agreement;
@@ -16,18 +16,16 @@ mod error_map;
 use self::figure::Figure;
 use super::input::Input;
 
-/// The pictures that the input has something for, in the order of the page.
-pub fn all(input: &Input) -> Vec<Figure> {
-    [
-        error_map::figure(input),
-        agreement::figure(input),
-        contexts::figure(input),
-        portraits::figure(input),
-        trajectories::figure(input),
-        fields::figure(input),
-        losses::figure(input),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
+/// Draws a figure; `None` where the input has nothing to show in it.
+pub type Draw = fn(&Input) -> Option<Figure>;
+
+/// Every figure, in the order of the page.
+pub const ALL: [Draw; 7] = [
+    error_map::figure,
+    agreement::figure,
+    contexts::figure,
+    portraits::figure,
+    trajectories::figure,
+    fields::figure,
+    losses::figure,
+];

@@ -1,4 +1,4 @@
-//! One panel of a picture of trajectories.
+//! The data of one environment in figures of trajectories.
 
 use crate::report::axis::range;
 use crate::report::canvas::SERIES;
@@ -7,7 +7,7 @@ use crate::report::input::{Input, Portrait};
 /// Environments at most.
 const MOST: usize = 4;
 
-/// A portrait whose lengths agree, one channel after the other.
+/// A portrait split by channels; its lengths have been checked.
 pub struct Panel<'a> {
     pub title: &'a str,
     pub times: &'a [f64],
@@ -18,7 +18,7 @@ pub struct Panel<'a> {
 }
 
 impl<'a> Panel<'a> {
-    /// Those of the first environments that have something to show.
+    /// The panels of the first environments with data.
     pub fn all(input: &'a Input) -> Vec<Self> {
         let channels = input.channels.len();
         input.portraits.iter().filter_map(|it| Panel::new(it, channels, input.inputs.len())).take(MOST).collect()
@@ -43,7 +43,7 @@ impl<'a> Panel<'a> {
         range(panel.truth.iter().flatten().copied()).map(|_| panel)
     }
 
-    /// The range of channel `c`: all of the truth, and of the prediction as much as lies within as much again.
+    /// The range of channel `c`: of the truth, extended towards the prediction by at most that range on each side.
     pub fn limits(&self, c: usize) -> Vec<f64> {
         let Some((low, high)) = range(self.truth[c].iter().copied()) else { return Vec::new() };
         let reach = (high - low).max(1e-3 * high.abs());

@@ -1,4 +1,4 @@
-//! Phase portraits of a few environments of two channels: data and prediction, where the trajectory turns and some sample has both.
+//! Phase portraits of a few environments of two channels: data and prediction, if the trajectory turns and some sample has both.
 
 use super::figure::Figure;
 use super::panel::Panel;
@@ -14,7 +14,7 @@ const PANEL: (f64, f64) = (336.0, 290.0);
 /// A channel turns where it goes further than its range by this factor.
 const TURNING: f64 = 1.1;
 
-/// Panels in two columns. A trajectory that never turns is as well told by its channels against time: its curve hides when what was.
+/// Panels in two columns. A trajectory that never turns is shown better by its channels over time, so it has no portrait.
 pub fn figure(input: &Input) -> Option<Figure> {
     if input.grid.is_some() || input.channels.len() != 2 {
         return None;
@@ -45,7 +45,7 @@ pub fn figure(input: &Input) -> Option<Figure> {
     })
 }
 
-/// Whether a channel of the prediction, which has no noise, goes back by more than a little.
+/// Whether a channel of the prediction, which has no noise, reverses by more than a small part of its range.
 fn turns(panel: &Panel) -> bool {
     panel.prediction.iter().any(|values| {
         let way: f64 = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).sum();
@@ -54,7 +54,7 @@ fn turns(panel: &Panel) -> bool {
     })
 }
 
-/// Whether some sample is a point of the plane.
+/// Whether some sample has both channels.
 fn has_both(panel: &Panel) -> bool {
     panel.truth[0].iter().zip(&panel.truth[1]).any(|(x, y)| x.is_finite() && y.is_finite())
 }

@@ -1,5 +1,4 @@
-//! A few environments against time: data and prediction, of two channels each in a panel of its own, of more all in one; below them, what
-//! drives them.
+//! A few environments over time: data and prediction. Two channels have a panel each, more share one; inputs are in panels below.
 
 use super::driven;
 use super::figure::Figure;
@@ -18,10 +17,10 @@ const WIDTH: f64 = 336.0;
 const HEIGHT: f64 = 230.0;
 /// The same where each channel has its own.
 const LOW: f64 = 150.0;
-/// Samples beyond which they are a line without dots.
+/// Most samples that are drawn as dots.
 const MOST_DOTS: usize = 80;
 
-/// What is drawn, in words.
+/// The description of the figure.
 pub fn told(input: &Input) -> &'static str {
     match input.initial_states_fitted {
         true => "Data and what was fitted to them, initial states included.",
@@ -29,7 +28,7 @@ pub fn told(input: &Input) -> &'static str {
     }
 }
 
-/// The name of what stands beside the data.
+/// The name of the predicted curve.
 pub fn fitted(input: &Input) -> &'static str {
     if input.initial_states_fitted { "fit" } else { "prediction" }
 }
@@ -151,12 +150,12 @@ fn series(
             let points = |values: &[f64]| -> Vec<(f64, f64)> {
                 panel.times.iter().zip(values).map(|(t, v)| plot.at(*t, *v)).collect()
             };
-            // Nothing is missing where an input alone has a sample.
+            // A time at which only inputs have a sample is no gap.
             let is_observed = |t: usize| panel.inputs.is_empty() || panel.truth.iter().any(|it| !it[t].is_nan());
             let truth = points(&panel.truth[c]).into_iter().enumerate().filter(|(t, _)| is_observed(*t));
             let truth: Vec<(f64, f64)> = truth.map(|(_, at)| at).collect();
             canvas.path(&format!("class=\"{line}\""), &Path::new().line(truth.iter().copied()));
-            // A sample between missing ones is on no line.
+            // A sample between two missing ones is on no line, so it gets a dot.
             let is_alone =
                 |t: usize| ![t.wrapping_sub(1), t + 1].iter().any(|&t| truth.get(t).is_some_and(|it| !it.1.is_nan()));
             let mut path = Path::new();
