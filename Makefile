@@ -23,6 +23,8 @@ CUDA := $(if $(wildcard /proc/driver/nvidia/version /dev/nvidiactl),cuda,cpu)
 TORCH_PACKAGES := $(if $(filter cuda,$(CUDA)),torch==$(TORCH),--no-deps torch==$(TORCH) nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 
 LIGHT := --no-default-features
+# Compiles this crate, not what it builds on, quickly, for programs that are only tested.
+QUICK := $(foreach set,opt-level=1 codegen-units=256 debug=0,--config profile.release.package.paramill.$(set))
 
 help:
 	@sed -n 's/^# \?//; 1,/^$$/p' Makefile
@@ -88,7 +90,7 @@ test: lint .tools/venv/ready test-light
 
 # What is built otherwise without libtorch, and what must not need it.
 test-light: setup-light
-	cargo test --release --locked --no-fail-fast $(LIGHT) --lib --test engine --test train --test estimate --test physics --test cli
+	cargo test --release --locked --no-fail-fast $(LIGHT) $(QUICK) --lib --test engine --test train --test estimate --test physics --test cli
 
 # What the peers of the bench run on. Nothing can be shared with .tools/torch: the wheel of PyTorch does not load without
 # all of its CUDA libraries, which libtorch on the CPU does without.

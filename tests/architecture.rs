@@ -309,6 +309,22 @@ fn no_option_is_named_outside_cli_and_pipeline() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
+/// What the feature `torch` brings is named behind it alone.
+#[test]
+fn libtorch_is_named_in_its_two_rooms_alone() {
+    let rooms = [["engine", "torch"], ["models", "tensors"]].map(|room| room.map(str::to_owned));
+    let names_it = |file: &File| {
+        let text = fs::read_to_string(&file.path).unwrap();
+        text.split(|it: char| !it.is_alphanumeric() && it != '_').any(|word| word == "tch")
+    };
+    let (inside, outside): (Vec<_>, Vec<_>) = house()
+        .into_iter()
+        .filter(|(_, file)| names_it(file))
+        .partition(|(module, _)| rooms.iter().any(|room| module.starts_with(room)));
+    let outside: Vec<_> = outside.iter().map(|(_, file)| &file.path).collect();
+    assert!(outside.is_empty() && inside.len() > rooms.len(), "{outside:?}");
+}
+
 #[test]
 fn nothing_is_leaked() {
     let house = house();

@@ -125,7 +125,7 @@ bad_pipelines! {
     unknown_choice: format!("{PIPELINE}\n[train]\nrule = \"coda-l3\"\nsolver = \"rk5\"\nmodel = {{ kind = \"mpl\" }}\n"), [];
     unknown_key_of_a_choice: format!("{PIPELINE}\n[train.model]\nkind = \"mlp\"\nwidht = 64\nlayers = 0\n"), [];
     unknown_system_and_figure: format!("{PIPELINE}\n[train]\n[map]\n[estimate]\nsplits = [\"grid\"]\n[report]\npublished = [{{ figure = \"mse_in_domian\", value = 1, source = \"x\" }}]\n").replace("lotka-volterra", "lotka-voltera"), [];
-    stages_that_contradict_one_another: format!("{PIPELINE}\n[train]\ncontexts = \"tied\"\ncontext_dimension = 3\nmodel = {{ kind = \"fno\" }}\n[map]\n[estimate]\nsplits = [\"train\", \"test\"]\nbounds = {{ betta.min = 0, beta = {{ min = 2, max = 1 }} }}\n"), [];
+    stages_that_contradict_one_another: format!("{PIPELINE}\n[train]\ncontexts = \"tied\"\ncontext_dimension = 3\nsteps = 100\n[map]\n[estimate]\nsplits = [\"train\", \"test\"]\nbounds = {{ betta.min = 0, beta = {{ min = 2, max = 1 }} }}\n"), [];
     equations_and_data_that_differ: format!("{PIPELINE}\n[estimate]\nmethod = \"physics\"\nsplits = [\"train\"]\n[estimate.physics]\n{GROWTH}"), [];
     unknown_split: PIPELINE.replace("splits.validation", "splits.validate"), [];
     dataset_name_that_leaves_its_folder: PIPELINE.replace("\"pairs\"", "\"../pairs\""), [];
@@ -484,6 +484,14 @@ fn engines_are_listed_with_those_that_the_build_is_without() {
     );
 }
 
+#[test]
+fn a_model_of_fields_is_not_for_states_without_space() {
+    let said = complaints(&format!("{PIPELINE}\n[train]\nmodel = {{ kind = \"fno\" }}\n"), &[]);
+    let expected = "pairs.toml:19:9 (train.model): found a model for fields in two dimensions, of at least two points each way, and a \
+                    dataset of states without space; expected one for it; choose another of `paramill list models`\n";
+    assert!(said.contains(expected), "{said}");
+}
+
 /// Before anything runs, with the key and the place of a setting.
 #[test]
 #[cfg_attr(feature = "torch", ignore = "this build has libtorch")]
@@ -516,6 +524,24 @@ fn what_needs_libtorch_says_so_in_a_build_without() {
         assert!(said.contains("was asked for, but this paramill was built without libtorch"), "{said}");
     }
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "only the pipeline file");
+}
+
+/// Where the tree is moved, the program finds the libtorch of the place that it was moved to.
+#[test]
+#[cfg_attr(not(feature = "torch"), ignore = "needs libtorch")]
+fn libtorch_is_found_where_the_tree_is_moved() {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = assert_cmd::cargo::cargo_bin("paramill");
+    let inside = program.strip_prefix(tree).expect("the target folder stands in the tree");
+    let root = tempfile::tempdir().unwrap();
+    let moved = root.path().join(inside);
+    fs::create_dir_all(moved.parent().unwrap()).unwrap();
+    fs::copy(&program, &moved).unwrap();
+    std::os::unix::fs::symlink(tree.join(".tools"), root.path().join(".tools")).unwrap();
+    let said = stdout(&Command::new("ldd").arg(&moved).output().unwrap());
+    let line = said.lines().find(|line| line.contains("libtorch_cpu.so")).unwrap_or_else(|| panic!("{said}"));
+    let place = line.split("=> ").nth(1).unwrap();
+    assert!(place.starts_with(root.path().to_str().unwrap()), "{line}");
 }
 
 /// No library that a machine might lack.

@@ -20,7 +20,7 @@ use crate::random::Stream;
 use crate::schema::StateShape;
 
 /// Values that say where a point is: sine and cosine on each of two axes.
-pub const PLACE: usize = 4;
+pub(crate) const PLACE: usize = 4;
 
 /// A Fourier neural operator.
 pub struct Fno {
