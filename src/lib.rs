@@ -1,7 +1,24 @@
 //! Paramill: learns one context-conditioned dynamics model from many related systems and reads each system's
 //! physical parameters off its context.
 //!
-//! The order below is the flow. A module uses only modules above it; `tests/architecture.rs` keeps it so.
+//! What a program needs of it: [`Model::open`] and [`Model::estimate`] for a trained model, [`physics::fit`] for known equations,
+//! [`Model::forecast`], [`Dataset::open`], and [`pipeline::run`] for whole pipelines.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use paramill::schema::Split;
+//! use paramill::{Dataset, Model};
+//!
+//! let dataset = Dataset::open(Path::new("datasets/lv-demo"))?;
+//! let model = Model::open(Path::new("runs/lv-demo/models/lv-demo"))?;
+//! for row in model.estimate(&dataset.read(Split::Adapt)?)? {
+//!     println!("{}: {} {:?}", row.environment, row.status, row.parameters);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The order of the modules is the flow: each uses only those above it, and `tests/architecture.rs` keeps it so.
 
 pub mod schema;
 pub mod progress;
@@ -28,6 +45,11 @@ pub mod checkpoint;
 pub mod train;
 pub mod estimate;
 pub mod forecast;
+pub mod library;
 pub mod report;
 pub mod pipeline;
 pub mod cli;
+
+pub use dataset::Dataset;
+pub use estimate::physics;
+pub use library::Model;

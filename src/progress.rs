@@ -75,6 +75,14 @@ pub struct Run<'a> {
     pub interrupt: &'a Interrupt,
 }
 
+impl Run<'static> {
+    /// Tells nobody and is never asked to stop.
+    pub fn silent() -> Self {
+        static NEVER: Interrupt = Interrupt::new();
+        Run { observer: &Silent, interrupt: &NEVER }
+    }
+}
+
 impl Run<'_> {
     /// Sends an event to the observer.
     pub fn emit(&self, event: Event) {

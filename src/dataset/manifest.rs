@@ -147,6 +147,27 @@ struct Header {
 }
 
 impl Manifest {
+    /// What describes trajectories that are in memory alone: values at points, without inputs.
+    pub(crate) fn in_memory(time_unit: &str, channels: Vec<Quantity>, parameters: Vec<Quantity>) -> Self {
+        Manifest {
+            format: FormatVersion::DATASET,
+            kind: KIND.to_owned(),
+            name: String::new(),
+            description: String::new(),
+            license: String::new(),
+            provenance: Provenance::new("import", serde_json::Value::Null, None, Vec::new()),
+            time_unit: time_unit.to_owned(),
+            channels,
+            grid: None,
+            inputs: Vec::new(),
+            parameters,
+            import_report: Vec::new(),
+            data_tolerance: None,
+            splits: BTreeMap::new(),
+            files: Vec::new(),
+        }
+    }
+
     /// The shape of one sample's state.
     pub fn state_shape(&self) -> StateShape {
         StateShape::new(self.channels.len(), self.grid.as_ref())

@@ -49,6 +49,7 @@ pub(crate) use manifest::grid_problems;
 pub use manifest::{Manifest, Parent, Provenance, SplitSummary, Treatment};
 pub(crate) use parquet_store::pages::Pages;
 pub use reader::{Batches, Dataset};
+pub(crate) use rules::trajectory_problems;
 pub use seal::seal;
 pub use store::Store;
 pub use survey::{Coverage, SplitSurvey, ValueRange, first_trajectories, survey};

@@ -18,6 +18,9 @@ pub enum Error {
     /// The device or the engine cannot compute the model.
     #[error(transparent)]
     Compute(#[from] ComputeError),
+    /// Trajectories in memory are not as the model or the system needs them: a sentence each.
+    #[error("{}", .0.join("\n"))]
+    Trajectories(Vec<String>),
     /// The operating system refused.
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: std::io::Error },

@@ -18,6 +18,7 @@ pub(crate) mod bounds;
 pub(crate) mod settings;
 pub(crate) mod table;
 pub(crate) mod driver;
+pub(crate) mod in_memory;
 pub mod physics;
 pub(crate) mod misfit;
 pub(crate) mod learned;

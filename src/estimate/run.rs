@@ -29,7 +29,7 @@ pub fn run(
     check_bounds(settings)?;
     let parameters = &dataset.manifest().parameters;
     check_settings(settings, dataset, parameters)?;
-    let estimator = Estimator::new(settings, compute, dataset, model, run)?;
+    let estimator = Estimator::new(settings, compute, Some(dataset), model, run)?;
     warn_of_cuda(run);
     let evaluation = Evaluation { mse_in_domain: estimator.mse_in_domain()?, ..Evaluation::default() };
     let output = Output::create(directory, dataset, Some(model), parameters, settings)?;

@@ -33,11 +33,12 @@ use crate::schema::{Split, Trajectory};
 /// Fits contexts by a model and maps them to parameters.
 pub(crate) struct Estimator<'a> {
     settings: &'a Settings,
-    dataset: &'a Dataset,
+    /// Where held-out trajectories are; none of environments in memory.
+    dataset: Option<&'a Dataset>,
     model: &'a StoredModel,
     adapter: adapt::Adapter<'a>,
     hull: Hull,
-    /// In the order of the dataset's parameters.
+    /// In the order of the parameters.
     bounds: Vec<Bounds>,
     /// Rows of held-out trajectories of adapted environments.
     held_out: BTreeMap<String, Vec<usize>>,
@@ -51,14 +52,17 @@ impl<'a> Estimator<'a> {
     pub fn new(
         settings: &'a Settings,
         compute: Compute,
-        dataset: &'a Dataset,
+        dataset: Option<&'a Dataset>,
         model: &'a StoredModel,
         run: &'a Run,
     ) -> Result<Self, Error> {
         let known = model.manifest.environments.iter();
         let points = known.filter_map(|it| it.parameters.iter().copied().collect::<Option<Vec<f64>>>()).collect();
-        let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
-        let names = dataset.manifest().parameters.iter().map(|it| it.name.as_str());
+        let held_out = match dataset {
+            Some(dataset) => environments(&dataset.index(Split::AdaptTest)?),
+            None => Vec::new(),
+        };
+        let names = model.manifest.parameters.iter().map(|it| it.name.as_str());
         Ok(Estimator {
             settings,
             bounds: bounds::bounds_in_order(&settings.bounds, names),
@@ -67,9 +71,12 @@ impl<'a> Estimator<'a> {
             adapter: adapt::Adapter::new(settings, compute, model)?,
             hull: Hull::new(points),
             units: model.manifest.units(),
-            least_errors: physics::ModelBounds::new(settings, dataset, run.interrupt)?,
+            least_errors: match dataset {
+                Some(dataset) => physics::ModelBounds::new(settings, dataset, run.interrupt)?,
+                None => None,
+            },
             range: TrainingRange::new(model),
-            held_out,
+            held_out: held_out.into_iter().map(|it| (it.id, it.rows)).collect(),
         })
     }
 
@@ -246,7 +253,8 @@ impl<'a> Estimator<'a> {
 
     /// Mean squared error, in the dataset's units, on the test split under the training contexts.
     pub fn mse_in_domain(&self) -> Result<Option<f64>, Error> {
-        let environments = environments(&self.dataset.index(Split::Test)?);
+        let Some(dataset) = self.dataset else { return Ok(None) };
+        let environments = environments(&dataset.index(Split::Test)?);
         let d = self.model.manifest.context_dimension;
         let mut error = SquaredError::default();
         for environment in &environments {
@@ -260,7 +268,11 @@ impl<'a> Estimator<'a> {
 
     /// Trajectories that nothing is fitted to: each starts where it was observed.
     fn held_out(&self, split: Split, rows: &[usize]) -> Result<Support, Error> {
-        Ok(Support::new(self.dataset.read_rows(split, rows)?, &self.units, InitialState::Observed))
+        let trajectories = match self.dataset {
+            Some(dataset) => dataset.read_rows(split, rows)?,
+            None => Vec::new(),
+        };
+        Ok(Support::new(trajectories, &self.units, InitialState::Observed))
     }
 
     fn add_error(&self, context: &[f64], held_out: &Support, error: &mut SquaredError) {

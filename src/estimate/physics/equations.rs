@@ -7,7 +7,7 @@ use super::coordinates::Coordinate;
 use super::cramer_rao::NoiseLevel;
 use super::model::{Derivatives, Model};
 use super::series::Series;
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Manifest};
 use crate::estimate::bounds::Bounds;
 use crate::estimate::error::Error;
 use crate::estimate::settings::{InitialState, PhysicsSettings, Settings};
@@ -15,7 +15,7 @@ use crate::generate;
 use crate::generate::Observation;
 use crate::problems::{Problem, Problems};
 use crate::schema::{Grid, GridAxis, Quantity, Split, Trajectory};
-use crate::systems::{Dynamics, System};
+use crate::systems::{Dynamics, Preset, System};
 
 /// Most known parameters of training environments that fits start from, beside their median.
 const MOST_STARTS: usize = 12;
@@ -123,7 +123,52 @@ impl Equations {
         let (Some(preset), true) = (preset, problems.is_empty()) else {
             return Err(Error::Physics(problems.into_vec()));
         };
-        let step = own.and_then(|own| own.inner_step).or(match &preset.dynamics {
+        let step = own.and_then(|own| own.inner_step);
+        let start = (system.uses_time || own.is_some()).then_some(0.0);
+        let mut equations =
+            Equations::of_system(&system, preset, (step, start), (settings, estimated, bounds), manifest);
+        equations.observation = simulated.and_then(|simulated| simulated.observation);
+        let training = dataset.index(Split::Train)?;
+        let known =
+            training.iter().filter_map(|entry| equations.known_parameters(&entry.parameters).into_iter().collect());
+        equations.known = distinct(known.collect());
+        equations.starts = starts(&equations.known);
+        Ok(equations)
+    }
+
+    /// The equations of `system` for trajectories in memory, whose quantities are those of the system; `manifest` describes them.
+    ///
+    /// # Errors
+    /// [`Error::Physics`] with every problem of the settings.
+    pub fn in_memory(
+        settings: &PhysicsSettings,
+        estimate: &Settings,
+        system: &System,
+        manifest: &Manifest,
+    ) -> Result<Self, Error> {
+        let mut problems = Problems::default();
+        settings.check_against(system, &mut problems);
+        let estimated = estimated(system, settings, &manifest.parameters);
+        let bounds = bounds(system, &estimated, estimate, &mut problems);
+        match (system.presets.first(), problems.is_empty()) {
+            (Some(preset), true) => {
+                let start = system.uses_time.then_some(0.0);
+                Ok(Equations::of_system(system, preset, (None, start), (settings, estimated, bounds), manifest))
+            }
+            _ => Err(Error::Physics(problems.into_vec())),
+        }
+    }
+
+    /// The equations without known parameters to start from: those of `preset`, integrated with `step` where its steps are fixed, and from the
+    /// time `start` if given; with the places of the `estimated` parameters and their bounds.
+    fn of_system(
+        system: &System,
+        preset: &Preset,
+        (step, start): (Option<f64>, Option<f64>),
+        (settings, estimated, bounds): (&PhysicsSettings, Vec<usize>, Vec<(f64, f64)>),
+        manifest: &Manifest,
+    ) -> Self {
+        let step = step.or(match &preset.dynamics {
             Dynamics::Stepper(stepper) => Some(stepper.step),
             Dynamics::Field(_) => None,
         });
@@ -142,7 +187,7 @@ impl Equations {
             Some(index) => manifest.parameters[*index].clone(),
             None => of_system[it].clone(),
         });
-        let mut equations = Equations {
+        Equations {
             quantities: quantities.collect(),
             model: Model {
                 derivatives,
@@ -157,7 +202,7 @@ impl Equations {
                 estimated,
                 coordinates: bounds.iter().map(|it| Coordinate { lower: it.0, upper: it.1 }).collect(),
                 given: system.given.clone(),
-                start: (system.uses_time || own.is_some()).then_some(0.0),
+                start,
             },
             bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
             names,
@@ -167,15 +212,9 @@ impl Equations {
             starts: Vec::new(),
             dataset_channels: manifest.channels.len(),
             parameter_indices,
-            observation: simulated.and_then(|simulated| simulated.observation),
+            observation: None,
             channel_names: system.channels.iter().map(|channel| channel.name.clone()).collect(),
-        };
-        let training = dataset.index(Split::Train)?;
-        let known =
-            training.iter().filter_map(|entry| equations.known_parameters(&entry.parameters).into_iter().collect());
-        equations.known = distinct(known.collect());
-        equations.starts = starts(&equations.known);
-        Ok(equations)
+        }
     }
 
     /// The initial values that the equations give, in words; none where they give none, or trajectories start as they were observed.

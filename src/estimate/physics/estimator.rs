@@ -8,14 +8,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use rayon::prelude::*;
 
 use super::budget::Budget;
+use super::cramer_rao;
 use super::equations::Equations;
 use super::experiment::Experiment;
+use super::fit::{fit as fit_experiment, states as fitted_states};
 use super::result::{Fit, Names};
-use super::{cramer_rao, fit};
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Manifest};
 use crate::estimate::driver::{check_bounds, check_settings, estimate_splits};
 use crate::estimate::error::Error;
 use crate::estimate::hull::Hull;
+use crate::estimate::in_memory::by_environment;
 use crate::estimate::settings::{InitialState, Loss, PhysicsSettings, Settings};
 use crate::estimate::stream::{Observed, environments};
 use crate::estimate::table::environment_fit::EnvironmentFit;
@@ -25,7 +27,8 @@ use crate::estimate::table::fitted::FittedSamples;
 use crate::estimate::table::output::{Outcome, Output};
 use crate::estimate::table::row::{Row, Status};
 use crate::progress::{Event, Interrupt, Run};
-use crate::schema::{Split, Trajectory};
+use crate::schema::{Between, Input, Quantity, Split, Trajectory};
+use crate::systems::System;
 
 /// Share by which the errors of drawn trajectories may exceed those in the table: it is not visible.
 const VISIBLE: f64 = 1e-3;
@@ -49,6 +52,74 @@ pub fn run(settings: &Settings, dataset: &Dataset, directory: &Path, run: &Run) 
         run.emit(Event::Warn(format!("estimate.physics.system: {what} (environments: {early})")));
     }
     Ok(outcome)
+}
+
+/// Estimates the parameters of environments in memory by the equations of `system`, with default settings: one row an environment, in the order
+/// in which they first occur.
+///
+/// The channels of the trajectories are the states of the system, in its order and units, NaN where they were not observed; their inputs are
+/// those of the system, on straight lines between samples. Initial states are estimated with the parameters. Known parameters of trajectories
+/// (`[d_p]`, in the order of the system, or none at all) are not used, but stand in the rows as the truth.
+///
+/// # Errors
+/// [`Error::Trajectories`] with every trajectory that does not fit the system. An environment that cannot be fitted is no error: its row has a
+/// status.
+///
+/// ```
+/// use paramill::estimate::Status;
+/// use paramill::schema::Trajectory;
+/// use paramill::{physics, systems};
+///
+/// // Prey and predators, counted eight times.
+/// let system = systems::find("lotka-volterra").expect("a system of this name");
+/// let states = [
+///     1.40, 2.20, 1.08, 1.55, 1.16, 1.02, 1.60, 0.73, 2.40, 0.68, 3.10, 1.02, 2.48, 2.01, 1.46, 2.07,
+/// ];
+/// let culture = Trajectory {
+///     environment: "pond".to_owned(),
+///     trajectory: "summer".to_owned(),
+///     parameters: Vec::new(),
+///     times: (0..8).map(f64::from).collect(),
+///     states: states.to_vec(),
+///     inputs: Vec::new(),
+/// };
+/// let rows = physics::fit(&system, &[culture])?;
+/// assert_eq!((rows.len(), rows[0].environment.as_str()), (1, "pond"));
+/// for (parameter, estimate) in system.parameters.iter().zip(&rows[0].parameters) {
+///     println!("{} = {} +- {}", parameter.name, estimate.value, estimate.standard_error);
+/// }
+/// # Ok::<(), paramill::estimate::Error>(())
+/// ```
+pub fn fit(system: &System, trajectories: &[Trajectory]) -> Result<Vec<Row>, Error> {
+    fit_with(&Settings::default(), system, Between::Linear, trajectories)
+}
+
+/// As [`fit`], with settings, such as bounds, robust loss, or parameters that are fixed, and inputs that are `between` samples as it says.
+///
+/// # Errors
+/// As [`fit`], and [`Error::Physics`] for settings that do not fit the system.
+pub fn fit_with(
+    settings: &Settings,
+    system: &System,
+    between: Between,
+    trajectories: &[Trajectory],
+) -> Result<Vec<Row>, Error> {
+    check_bounds(settings)?;
+    let inputs = system
+        .inputs
+        .iter()
+        .map(|input| Input { quantity: Quantity::new(&input.name, &input.unit, &input.description), between });
+    let manifest = Manifest {
+        grid: system.presets.first().and_then(|preset| preset.grid()),
+        inputs: inputs.collect(),
+        ..Manifest::in_memory(&system.time_unit, system.channel_quantities(), system.parameter_quantities())
+    };
+    let environments = by_environment(trajectories, &manifest)?;
+    let physics = settings.physics.clone().unwrap_or_default();
+    let equations = Equations::in_memory(&physics, settings, system, &manifest)?;
+    let interrupt = Interrupt::new();
+    let estimator = Estimator::with_equations(settings, physics, equations, &manifest, &interrupt);
+    Ok(estimator.block(Split::Adapt, environments)?.into_iter().map(|(row, _)| row).collect())
 }
 
 /// The first trajectory of an environment that can be drawn, with the fitted states `[T, C]` at all its samples. Its initial states are fitted
@@ -89,7 +160,9 @@ pub fn portrait(
 struct Estimator<'a> {
     settings: &'a Settings,
     physics: PhysicsSettings,
-    dataset: &'a Dataset,
+    /// Where held-out trajectories are; none of environments in memory.
+    dataset: Option<&'a Dataset>,
+    manifest: &'a Manifest,
     equations: Equations,
     hull: Hull,
     /// Rows of the held-out trajectories of each environment in the adapt split.
@@ -105,21 +178,34 @@ impl<'a> Estimator<'a> {
         let physics = settings.physics.clone().unwrap_or_default();
         let equations = Equations::new(&physics, settings, dataset)?;
         let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
+        let estimator = Estimator::with_equations(settings, physics, equations, dataset.manifest(), interrupt);
+        Ok(Estimator { dataset: Some(dataset), held_out, ..estimator })
+    }
+
+    /// Without held-out trajectories.
+    fn with_equations(
+        settings: &'a Settings,
+        physics: PhysicsSettings,
+        equations: Equations,
+        manifest: &'a Manifest,
+        interrupt: &'a Interrupt,
+    ) -> Self {
         let hull = Hull::new(equations.known.clone());
         // Initial states of fields have too many values to estimate.
-        let usual = if dataset.manifest().grid.is_some() { InitialState::Observed } else { InitialState::Estimated };
+        let usual = if manifest.grid.is_some() { InitialState::Observed } else { InitialState::Estimated };
         let initial_state = settings.initial_state.unwrap_or(usual);
-        Ok(Estimator {
+        Estimator {
             settings,
             physics,
-            dataset,
+            dataset: None,
+            manifest,
             equations,
             hull,
-            held_out,
+            held_out: BTreeMap::new(),
             initial_state,
             early: AtomicUsize::new(0),
             interrupt,
-        })
+        }
     }
 
     /// The rows of a block of environments, and their fitted samples.
@@ -138,7 +224,7 @@ impl<'a> Estimator<'a> {
         };
         let states = self.in_dataset_order(&experiment, &fit.states);
         let samples = match self.settings.fitted {
-            true => FittedSamples::from_states(&id, &trajectories, &states, self.dataset.manifest().channels.len()),
+            true => FittedSamples::from_states(&id, &trajectories, &states, self.manifest.channels.len()),
             false => FittedSamples::default(),
         };
         let truth = self.equations.known_parameters(&parameters);
@@ -160,7 +246,7 @@ impl<'a> Estimator<'a> {
     /// The trajectories of an environment that have samples; fields from their first complete sample on, as their initial states are not
     /// estimated.
     fn usable(&self, trajectories: Vec<Trajectory>) -> Vec<Trajectory> {
-        match self.dataset.manifest().grid {
+        match self.manifest.grid {
             Some(_) => trajectories.into_iter().filter_map(Trajectory::from_start).collect(),
             None => trajectories.into_iter().filter(|trajectory| !trajectory.is_empty()).collect(),
         }
@@ -173,7 +259,7 @@ impl<'a> Estimator<'a> {
         let Equations { starts, channel_names, .. } = &self.equations;
         let names = Names { parameters: &self.equations.names, channels: channel_names };
         let fit = match experiment.overflowing_channel() {
-            None => fit::fit(&experiment, names, starts, self.settings, &self.physics, self.interrupt),
+            None => fit_experiment(&experiment, names, starts, self.settings, &self.physics, self.interrupt),
             Some((channel, size)) => {
                 let name = &channel_names[channel];
                 let reason = format!(
@@ -194,7 +280,7 @@ impl<'a> Estimator<'a> {
         let model = self.equations.model.fixed_at(&values);
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
         let experiment = Experiment::new(&model, series, self.initial_state, self.settings.loss);
-        let states = fit::states(&experiment, self.settings, &self.physics, self.interrupt)?;
+        let states = fitted_states(&experiment, self.settings, &self.physics, self.interrupt)?;
         let zero: Vec<Vec<f64>> = states.iter().map(|states| vec![0.0; states.len()]).collect();
         let [rmse, size] = [&states, &zero].map(|states| self.errors(&experiment, states).rmse);
         (rmse <= (1.0 + VISIBLE) * row.trajectory_rmse + VISIBLE * size)
@@ -204,7 +290,7 @@ impl<'a> Estimator<'a> {
     /// The errors of `states [T, C]` of each trajectory.
     fn errors(&self, experiment: &Experiment, states: &[Vec<f64>]) -> FitErrors {
         FitErrors::of_cells(
-            self.dataset.manifest().channels.len(),
+            self.manifest.channels.len(),
             self.settings.loss,
             experiment.cells.iter().filter_map(|&(trajectory, cell)| {
                 let channel = self.equations.channel_indices[experiment.model.channel(cell)];
@@ -243,8 +329,9 @@ impl<'a> Estimator<'a> {
         }
         let model = self.equations.model.fixed_at(values);
         let mut error = SquaredError::default();
-        for mut trajectory in self.dataset.read_rows(Split::AdaptTest, rows)? {
-            let is_field = self.dataset.manifest().grid.is_some();
+        let Some(dataset) = self.dataset else { return Ok(None) };
+        for mut trajectory in dataset.read_rows(Split::AdaptTest, rows)? {
+            let is_field = self.manifest.grid.is_some();
             let initial_state = match trajectory.start() {
                 Some(start) => {
                     trajectory.start_at(start);
@@ -260,7 +347,7 @@ impl<'a> Estimator<'a> {
                     let mut budget = Budget::new(self.physics.max_evaluations, self.interrupt);
                     experiment.states(&self.physics, &mut budget)
                 }
-                InitialState::Estimated => fit::states(&experiment, self.settings, &self.physics, self.interrupt),
+                InitialState::Estimated => fitted_states(&experiment, self.settings, &self.physics, self.interrupt),
             };
             let Some(states) = states else { return Ok(None) };
             for &(trajectory, cell) in &experiment.cells {

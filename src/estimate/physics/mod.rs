@@ -23,4 +23,4 @@ pub(crate) mod fit;
 pub(crate) mod estimator;
 
 pub(crate) use cramer_rao_of_model::{LearnedFit, ModelBounds};
-pub use estimator::{portrait, run};
+pub use estimator::{fit, fit_with, portrait, run};
