@@ -20,6 +20,8 @@
 //!
 //! The order of the modules is the flow: each uses only those above it, and `tests/architecture.rs` keeps it so.
 
+#![warn(missing_docs, unreachable_pub, clippy::print_stdout, clippy::print_stderr)]
+
 pub mod schema;
 pub mod progress;
 pub mod printable;

@@ -188,7 +188,7 @@ pub(crate) struct Conversion {
 
 impl Unit {
     /// Parses a unit; `None` if a part of it is unknown.
-    pub fn parse(text: &str) -> Option<Unit> {
+    pub(crate) fn parse(text: &str) -> Option<Unit> {
         let text = text.trim();
         if is_dash(text) {
             return Some(Unit { scale: 1.0, offset: 0.0, exponents: NONE });
@@ -202,7 +202,7 @@ impl Unit {
     }
 
     /// The conversion into `other`; `None` if the dimensions differ.
-    pub fn to(self, other: Unit) -> Option<Conversion> {
+    pub(crate) fn to(self, other: Unit) -> Option<Conversion> {
         let shift = (self.offset - other.offset) / self.scale;
         let divides = self.scale < other.scale;
         let ratio = if divides { other.scale / self.scale } else { self.scale / other.scale };
@@ -214,10 +214,10 @@ impl Unit {
 
 impl Conversion {
     /// The identity.
-    pub const NONE: Conversion = Conversion { ratio: 1.0, divides: false, shift: 0.0 };
+    pub(crate) const NONE: Conversion = Conversion { ratio: 1.0, divides: false, shift: 0.0 };
 
     /// Converts a value.
-    pub fn apply(self, value: f64) -> f64 {
+    pub(crate) fn apply(self, value: f64) -> f64 {
         let shifted = value + self.shift;
         if self.divides { shifted / self.ratio } else { shifted * self.ratio }
     }

@@ -21,7 +21,7 @@ pub struct LogRecord {
 }
 
 /// The bytes of a log file.
-pub fn to_bytes(records: &[LogRecord]) -> Vec<u8> {
+pub(super) fn to_bytes(records: &[LogRecord]) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for record in records {
         writer.serialize(record).expect("numbers always serialise");
@@ -33,7 +33,7 @@ pub fn to_bytes(records: &[LogRecord]) -> Vec<u8> {
 ///
 /// # Errors
 /// If a line is not a record.
-pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Vec<LogRecord>, Error> {
+pub(super) fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Vec<LogRecord>, Error> {
     csv::Reader::from_reader(bytes).deserialize().collect::<Result<_, _>>().map_err(|error| Error::Invalid {
         path: path.to_owned(),
         found: error.to_string(),

@@ -9,23 +9,23 @@ use super::error::Error;
 
 /// A shaped array, row-major.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Array {
+pub(super) struct Array {
     pub shape: Vec<usize>,
     pub values: Vec<f64>,
 }
 
 impl Array {
-    pub fn new(shape: &[usize], values: Vec<f64>) -> Self {
+    pub(super) fn new(shape: &[usize], values: Vec<f64>) -> Self {
         assert_eq!(shape.iter().product::<usize>(), values.len(), "shape and values of an array disagree");
         Array { shape: shape.to_vec(), values }
     }
 }
 
 /// Arrays by name.
-pub type Arrays = BTreeMap<String, Array>;
+pub(super) type Arrays = BTreeMap<String, Array>;
 
 /// The bytes of a safetensors file.
-pub fn to_bytes(arrays: &Arrays) -> Vec<u8> {
+pub(super) fn to_bytes(arrays: &Arrays) -> Vec<u8> {
     let bytes: Vec<(&String, &Array, Vec<u8>)> = arrays
         .iter()
         .map(|(name, array)| (name, array, array.values.iter().flat_map(|value| value.to_le_bytes()).collect()))
@@ -40,7 +40,7 @@ pub fn to_bytes(arrays: &Arrays) -> Vec<u8> {
 ///
 /// # Errors
 /// If the bytes are not safetensors, or hold another type than `f64`.
-pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Arrays, Error> {
+pub(super) fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Arrays, Error> {
     let invalid = |found: String| Error::Invalid {
         path: path.to_owned(),
         found,
@@ -64,7 +64,7 @@ pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Arrays, Error> {
 ///
 /// # Errors
 /// If it is not there, or has another shape, or a value that is not finite.
-pub fn take(arrays: &mut Arrays, path: &Path, name: &str, shape: &[usize]) -> Result<Vec<f64>, Error> {
+pub(super) fn take(arrays: &mut Arrays, path: &Path, name: &str, shape: &[usize]) -> Result<Vec<f64>, Error> {
     let expected = format!("array `{name}` of shape {shape:?}, finite");
     let found = match arrays.remove(name) {
         None => "none".to_owned(),

@@ -32,7 +32,7 @@ Example:
 /// Learns one dynamics model from many related systems and reads each system's physical parameters off it.
 #[derive(Debug, Parser)]
 #[command(version = VERSION, after_help = EXIT_CODES, max_term_width = 100)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// Print nothing but results, warnings and errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
@@ -41,7 +41,7 @@ pub struct Arguments {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     Run(Run),
     Import(Import),
     Predict(Predict),
@@ -58,7 +58,7 @@ pub enum Command {
 
 impl Command {
     /// Whether errors are to be JSON too.
-    pub fn wants_json(&self) -> bool {
+    pub(crate) fn wants_json(&self) -> bool {
         match self {
             Command::Run(command) => command.json,
             Command::Predict(command) => command.json,
@@ -94,7 +94,7 @@ Examples:
 /// Run a pipeline: the stages in order, leaving out those that are up to date
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
-pub struct Run {
+pub(crate) struct Run {
     /// The pipeline file
     pub pipeline: PathBuf,
     /// Replace one setting; VALUE is TOML, and a bare word is a string
@@ -147,7 +147,7 @@ places.";
 /// Forecast an environment, or a system with given parameters, with a trained model: a table with bands
 #[derive(Debug, Args)]
 #[command(after_help = PREDICT_EXAMPLES, group(ArgGroup::new("whom").required(true).args(["environment", "parameters"])))]
-pub struct Predict {
+pub(crate) struct Predict {
     /// The pipeline file, which has been run
     pub pipeline: PathBuf,
     /// Forecast this environment of the dataset; its context is fitted to its trajectories
@@ -201,7 +201,7 @@ The exit code is 2 if a pipeline has problems, else 3 if data have, else 0.";
 /// Check pipelines, datasets, models, estimates: every problem, with its place and remedy
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_EXAMPLES)]
-pub struct Check {
+pub(crate) struct Check {
     /// Pipeline or system files, or directories of datasets, models or estimates
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
@@ -225,7 +225,7 @@ Examples:
 /// itself
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
-pub struct Show {
+pub(crate) struct Show {
     /// A pipeline or system file, or a directory with a manifest.json
     pub path: PathBuf,
     /// Replace one setting of the pipeline
@@ -247,7 +247,7 @@ Then correct tanks.toml, and: paramill check tanks.toml; paramill run tanks.toml
 /// Write a first mapping of an archive, to start a pipeline from: its [import] section, with comments
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_EXAMPLES)]
-pub struct Import {
+pub(crate) struct Import {
     /// A table (CSV, Parquet, HDF5), a folder with one table an environment, or the YAML file of a PEtab problem
     #[arg(long, value_name = "FILE", required = true)]
     pub guess: PathBuf,
@@ -262,7 +262,7 @@ Examples:
 /// Print the JSON Schema of a file that Paramill reads or writes
 #[derive(Debug, Args)]
 #[command(after_help = SCHEMA_EXAMPLES)]
-pub struct Schema {
+pub(crate) struct Schema {
     /// Which schema; without it, the names of all
     pub name: Option<String>,
     /// Write every schema to DIR/NAME.json
@@ -278,7 +278,7 @@ Examples:
 /// List what a pipeline can name
 #[derive(Debug, Args)]
 #[command(after_help = LIST_EXAMPLES)]
-pub struct List {
+pub(crate) struct List {
     /// What to list
     pub what: Listed,
     /// Print JSON
@@ -294,7 +294,7 @@ Every problem is reported. The exit code is 3 if there is any, else 0.";
 
 /// Look into datasets, verify, compare, merge, split and export them, or make one again
 #[derive(Debug, Subcommand)]
-pub enum DatasetCommand {
+pub(crate) enum DatasetCommand {
     Show(ShowDataset),
     /// Verify datasets: digests, shapes, order of times, duplicates, leaks between splits
     #[command(after_help = VERIFY_EXAMPLES)]
@@ -316,7 +316,7 @@ Readers refuse a dataset whose README.md is not as it was recorded; everything e
 /// Record README.md of a dataset as it now is, after an edit
 #[derive(Debug, Args)]
 #[command(after_help = SEAL_EXAMPLES)]
-pub struct Seal {
+pub(crate) struct Seal {
     /// The dataset
     pub dataset: PathBuf,
 }
@@ -329,7 +329,7 @@ Examples:
 /// Show what a dataset says of itself, the ranges of its channels, and how its parameters cover theirs
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_DATASET_EXAMPLES)]
-pub struct ShowDataset {
+pub(crate) struct ShowDataset {
     /// The dataset
     pub dataset: PathBuf,
     /// Draw some trajectories of its first split (of fields: their means in space), as .svg or .png
@@ -349,7 +349,7 @@ The datasets have the same channels, parameters, grid and units, and no trajecto
 /// Make one dataset of several; every trajectory stays as it is, to the bit
 #[derive(Debug, Args)]
 #[command(after_help = MERGE_EXAMPLES)]
-pub struct Merge {
+pub(crate) struct Merge {
     /// The datasets
     #[arg(required = true, num_args = 2..)]
     pub datasets: Vec<PathBuf>,
@@ -365,7 +365,7 @@ Example:
 /// Make one or two datasets of some environments and of all others; every trajectory stays as it is, to the bit
 #[derive(Debug, Args)]
 #[command(after_help = SPLIT_DATASET_EXAMPLES)]
-pub struct SplitDataset {
+pub(crate) struct SplitDataset {
     /// The dataset
     pub dataset: PathBuf,
     /// Ids of environments, in whatever split they are
@@ -395,7 +395,7 @@ Hugging Face library.";
 /// Write a dataset in the format of others: one file a split
 #[derive(Debug, Args)]
 #[command(after_help = EXPORT_EXAMPLES)]
-pub struct Export {
+pub(crate) struct Export {
     /// The dataset
     pub dataset: PathBuf,
     /// The format
@@ -415,7 +415,7 @@ The exit code is 0 if they hold the same, 3 if they differ. Name, description an
 /// Say what differs between two datasets: what they say of themselves, and every trajectory
 #[derive(Debug, Args)]
 #[command(after_help = DIFF_EXAMPLES)]
-pub struct Diff {
+pub(crate) struct Diff {
     /// The first dataset
     pub a: PathBuf,
     /// The second dataset
@@ -437,7 +437,7 @@ The exit code is 0 if every byte is the same, 3 if not.";
 /// Simulate a dataset again from its manifest alone, and compare it with the original
 #[derive(Debug, Args)]
 #[command(after_help = REGENERATE_EXAMPLES)]
-pub struct Regenerate {
+pub(crate) struct Regenerate {
     /// The dataset
     pub dataset: PathBuf,
     /// Where to put it; nothing may be there
@@ -459,7 +459,7 @@ Examples:
 /// Print a page of the reference, in Markdown, or write all pages
 #[derive(Debug, Args)]
 #[command(after_help = REFERENCE_EXAMPLES)]
-pub struct Reference {
+pub(crate) struct Reference {
     /// The page
     #[arg(required_unless_present = "write")]
     pub page: Option<ReferencePage>,
@@ -479,7 +479,7 @@ A new shell then completes commands, options and their values. Zsh looks in ~/.z
 /// Print the script that completes commands and options in a shell
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_EXAMPLES)]
-pub struct Completions {
+pub(crate) struct Completions {
     /// The shell
     pub shell: Shell,
 }
@@ -492,14 +492,14 @@ Examples:
 /// Print the manual page, or write one of every command
 #[derive(Debug, Args)]
 #[command(after_help = MAN_EXAMPLES)]
-pub struct Man {
+pub(crate) struct Man {
     /// Write every page to DIR: paramill.1, paramill-run.1 and so on
     #[arg(long, value_name = "DIR")]
     pub write: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Listed {
+pub(crate) enum Listed {
     /// Systems that [generate] can simulate
     Systems,
     /// Models that [train] can fit
@@ -511,7 +511,7 @@ pub enum Listed {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ReferencePage {
+pub(crate) enum ReferencePage {
     /// The commands and their options
     CommandLine,
     /// What a pipeline file may say

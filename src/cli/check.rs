@@ -23,7 +23,7 @@ struct Finding {
     note: Option<String>,
 }
 
-pub fn check(command: &Check) -> Result<u8, Error> {
+pub(crate) fn check(command: &Check) -> Result<u8, Error> {
     let findings: Vec<_> = command.paths.iter().map(|path| check_one(path, &command.set)).collect();
     // Problems of a pipeline (2) take precedence over problems of data (3).
     let exit_code = findings.iter().map(|finding| finding.exit_code).filter(|&code| code != 0).min().unwrap_or(0);

@@ -23,7 +23,7 @@ const MOST_NAMES: usize = 5;
 /// Exit code if two datasets differ.
 const DIFFERENT: u8 = 3;
 
-pub fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error> {
+pub(crate) fn dataset(command: &DatasetCommand, quiet: bool) -> Result<u8, Error> {
     match command {
         DatasetCommand::Show(command) => show_dataset(command),
         DatasetCommand::Verify(command) => check(command),

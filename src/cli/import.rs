@@ -6,7 +6,7 @@ use crate::import;
 use crate::pipeline::Error;
 
 /// `paramill import --guess PATH`: prints a draft of the mapping of an archive.
-pub fn import(command: &Import) -> Result<u8, Error> {
+pub(crate) fn import(command: &Import) -> Result<u8, Error> {
     let mapping = import::draft(&command.guess).map_err(|problems| import::Error::Data(of_options(problems)))?;
     print_file(&mapping);
     Ok(0)

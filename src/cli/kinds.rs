@@ -15,7 +15,7 @@ const HEAD: u64 = 1 << 12;
 ///
 /// # Errors
 /// If nothing is there, or a file of another kind.
-pub fn recognise(path: &Path) -> Result<(), Error> {
+pub(crate) fn recognise(path: &Path) -> Result<(), Error> {
     let is_toml = path.extension() == Some(OsStr::new("toml"));
     let found = if path.is_dir() || (is_toml && path.exists()) {
         return Ok(());

@@ -18,7 +18,7 @@ struct Item {
     description: String,
 }
 
-pub fn list(command: &List) -> Result<u8, Error> {
+pub(crate) fn list(command: &List) -> Result<u8, Error> {
     let items = match command.what {
         Listed::Systems => systems(),
         Listed::Models => choices(&schemars::schema_for!(models::Settings).to_value()),

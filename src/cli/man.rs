@@ -12,7 +12,7 @@ use crate::pipeline::Error;
 ///
 /// # Errors
 /// If a page cannot be written.
-pub fn man(command: &Man) -> Result<u8, Error> {
+pub(crate) fn man(command: &Man) -> Result<u8, Error> {
     let mut program = Arguments::command().disable_help_subcommand(true);
     program.build();
     let Some(directory) = &command.write else {

@@ -10,12 +10,12 @@ use crate::problems::Problem;
 
 /// Prints text to stdout, with control characters escaped. If that fails, reports it and ends the process with exit code 1; a closed pipe is
 /// no failure.
-pub fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     write(&printable_lines(text));
 }
 
 /// The same for TOML or JSON: control characters are escaped inside their strings, so the text stays valid.
-pub fn print_file(text: &str) {
+pub(crate) fn print_file(text: &str) {
     write(&printable_strings(text));
 }
 
@@ -33,17 +33,17 @@ fn write(text: &str) {
 }
 
 /// Prints one JSON value and a newline to stdout.
-pub fn print_json(value: &Value) {
+pub(crate) fn print_json(value: &Value) {
     print_file(&format!("{value:#}\n"));
 }
 
 /// Prints one or more lines to stderr, with control characters escaped.
-pub fn complain(line: &str) {
+pub(crate) fn complain(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(line));
 }
 
 /// Problems of settings that are options, under the names of these: `inputs` becomes `--inputs`.
-pub fn of_options(mut problems: Vec<Problem>) -> Vec<Problem> {
+pub(crate) fn of_options(mut problems: Vec<Problem>) -> Vec<Problem> {
     for problem in problems.iter_mut().filter(|problem| !problem.key.is_empty()) {
         problem.key.insert_str(0, "--");
     }
@@ -51,7 +51,7 @@ pub fn of_options(mut problems: Vec<Problem>) -> Vec<Problem> {
 }
 
 /// An error as the JSON object that is printed in place of the result.
-pub fn error_as_json(error: &Error) -> Value {
+pub(crate) fn error_as_json(error: &Error) -> Value {
     let problems = match error {
         Error::Problems(problems) => json!(problems),
         _ => json!([]),
@@ -67,7 +67,7 @@ pub fn error_as_json(error: &Error) -> Value {
 }
 
 /// Rows as columns of equal width, two spaces apart; the first row is the header.
-pub fn table(rows: &[Vec<String>]) -> String {
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let printable = |row: &Vec<String>| row.iter().map(|cell| printable(cell).into_owned()).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(printable).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -85,7 +85,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
 }
 
 /// A number with four significant digits; an exponent below 1e-3 and from 1e5 on.
-pub fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let magnitude = value.abs();
     if value == 0.0 || !value.is_finite() {
         value.to_string()

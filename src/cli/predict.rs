@@ -26,7 +26,7 @@ const MOST_SAMPLES: f64 = 1e7;
 const USUAL: std::ops::RangeInclusive<f64> = 0.99..=1.01;
 
 /// `paramill predict`: forecasts an environment, or a system of given parameters, as CSV or JSON.
-pub fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
+pub(crate) fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
     let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
     check_plan(&plan, command)?;

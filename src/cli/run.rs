@@ -15,7 +15,7 @@ use crate::progress;
 use crate::regular;
 use crate::report::Summary;
 
-pub fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
+pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
     let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
     start_threads(command.threads)?;

@@ -6,7 +6,7 @@ use crate::atomic;
 use crate::pipeline::{Error, published};
 use crate::problems::did_you_mean;
 
-pub fn schema(command: &Schema) -> Result<u8, Error> {
+pub(crate) fn schema(command: &Schema) -> Result<u8, Error> {
     let published = published();
     if let Some(directory) = &command.write {
         for schema in &published {

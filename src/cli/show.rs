@@ -22,7 +22,7 @@ const MOST_ESTIMATES: usize = 50;
 /// Exit code if a file of a dataset is damaged.
 const BAD_DATA: u8 = 3;
 
-pub fn show(command: &Show) -> Result<u8, Error> {
+pub(crate) fn show(command: &Show) -> Result<u8, Error> {
     recognise(&command.path)?;
     if command.path.is_dir() {
         let manifest = read_manifest(&command.path)?;
@@ -113,7 +113,7 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
 }
 
 /// `paramill dataset show`.
-pub fn show_dataset(command: &ShowDataset) -> Result<u8, Error> {
+pub(crate) fn show_dataset(command: &ShowDataset) -> Result<u8, Error> {
     if let Some(path) =
         command.plot.as_ref().filter(|path| !path.extension().is_some_and(|it| it == "svg" || it == "png"))
     {

@@ -11,16 +11,16 @@ use super::output::complain;
 use crate::progress::Interrupt;
 
 /// The request to stop, which the signals set.
-pub static INTERRUPT: Interrupt = Interrupt::new();
+pub(crate) static INTERRUPT: Interrupt = Interrupt::new();
 
 /// Starts to listen, for the rest of the process. Further calls do nothing.
-pub fn listen() {
+pub(crate) fn listen() {
     static STARTED: Once = Once::new();
     STARTED.call_once(start);
 }
 
 /// Makes a write beyond the limit on file sizes (`ulimit -f`) an error of that file; by default SIGXFSZ would end the process.
-pub fn outlive_file_limits() {
+pub(crate) fn outlive_file_limits() {
     // A handler, because ignoring the signal would be inherited by child processes.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }

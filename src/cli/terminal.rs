@@ -16,7 +16,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// How events are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub(crate) enum Style {
     /// Warnings only.
     Quiet,
     /// Lines.
@@ -27,7 +27,7 @@ pub enum Style {
 
 impl Style {
     /// Bars if stderr is a terminal, else lines; quiet if asked for.
-    pub fn detect(quiet: bool) -> Self {
+    pub(crate) fn detect(quiet: bool) -> Self {
         match (quiet, std::io::stderr().is_terminal()) {
             (true, _) => Style::Quiet,
             (false, true) => Style::Bars,
@@ -49,7 +49,7 @@ struct Part {
 }
 
 /// Shows events on stderr.
-pub struct Terminal {
+pub(crate) struct Terminal {
     style: Style,
     bars: MultiProgress,
     parts: Mutex<Vec<Part>>,
@@ -57,12 +57,12 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    pub fn new(style: Style) -> Self {
+    pub(crate) fn new(style: Style) -> Self {
         Terminal { style, bars: MultiProgress::new(), parts: Mutex::default(), warnings: Mutex::default() }
     }
 
     /// Clears the bars of unfinished parts.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         for part in self.parts().drain(..) {
             if let Some(bar) = part.bar {
                 bar.finish_and_clear();
@@ -71,7 +71,7 @@ impl Terminal {
     }
 
     /// The warnings so far, in the order in which they came.
-    pub fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -189,7 +189,7 @@ fn advance_line(
 }
 
 /// A duration in readable units.
-pub fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     if seconds < 60.0 {
         return format!("{seconds:.1} s");
     }

@@ -29,25 +29,25 @@ impl Default for Damping {
 
 impl Damping {
     /// A first step with the damping `value`.
-    pub fn new(value: f64) -> Self {
+    pub(crate) fn new(value: f64) -> Self {
         Damping { value, growth: 2.0 }
     }
 
     /// Adapts to an accepted step that reduced the objective by `reduction`, where its quadratic model predicted `predicted`.
-    pub fn accept(&mut self, reduction: f64, predicted: f64) {
+    pub(crate) fn accept(&mut self, reduction: f64, predicted: f64) {
         let gain = reduction / predicted.max(f64::MIN_POSITIVE);
         self.value *= f64::max(1.0 / 3.0, 1.0 - (2.0 * gain - 1.0).powi(3));
         self.growth = 2.0;
     }
 
     /// Raises the damping after a step that increased the objective, or had no solution.
-    pub fn reject(&mut self) {
+    pub(crate) fn reject(&mut self) {
         self.value *= self.growth;
         self.growth *= 2.0;
     }
 
     /// Whether a damping relative to the diagonal is too large for any step to help.
-    pub fn is_exhausted(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.value > GREATEST
     }
 }

@@ -23,7 +23,7 @@ const PORTRAITS: usize = 4;
 ///
 /// # Errors
 /// If the estimates cannot be read, or at a request to stop.
-pub fn input(
+pub(crate) fn input(
     plan: &Plan,
     dataset: &Dataset,
     model: Option<&StoredModel>,

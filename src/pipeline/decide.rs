@@ -23,7 +23,7 @@ use crate::schema::{FormatVersion, TOOL, algorithm};
 ///
 /// # Errors
 /// If another input is missing or cannot be read.
-pub fn ingredients(
+pub(crate) fn ingredients(
     plan: &Plan,
     stage: Stage,
     executor: &dyn Executor,
@@ -65,7 +65,7 @@ pub fn ingredients(
 ///
 /// # Errors
 /// If the dataset's directory holds something that must not be replaced.
-pub fn decide(
+pub(crate) fn decide(
     plan: &Plan,
     stage: Stage,
     ingredients: &Ingredients,
@@ -211,7 +211,7 @@ fn product_name(stage: Stage) -> String {
 }
 
 /// The path of the product of `stage`.
-pub fn product_path(plan: &Plan, stage: Stage) -> std::path::PathBuf {
+pub(crate) fn product_path(plan: &Plan, stage: Stage) -> std::path::PathBuf {
     match stage {
         Stage::Generate | Stage::Import => plan.dataset_directory.clone(),
         Stage::Train | Stage::Map => plan.model_directory(),

@@ -23,7 +23,7 @@ struct Places {
 ///
 /// A path is the list of keys (and array positions, in decimal) from the root.
 #[derive(Clone, Debug)]
-pub struct Document {
+pub(crate) struct Document {
     file: String,
     root: Value,
     places: BTreeMap<Vec<String>, Places>,
@@ -36,7 +36,7 @@ impl Document {
     ///
     /// # Errors
     /// The file cannot be read, is not UTF-8, or holds nothing. Syntax errors leave no tree either.
-    pub fn read(path: &Path) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
+    pub(crate) fn read(path: &Path) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
         let file = path.display().to_string();
         let whole = |found: String, expected: &str, remedy: String| {
             vec![Problem::new(Kind::Setting, found, expected, remedy).file(path)]
@@ -77,7 +77,7 @@ impl Document {
     ///
     /// # Errors
     /// Every syntax error.
-    pub fn parse(file: &str, text: &str) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
+    pub(crate) fn parse(file: &str, text: &str) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
         let (table, errors) = DeTable::parse_recoverable(text);
         let lines = Lines::of(text);
         if !errors.is_empty() {
@@ -105,7 +105,7 @@ impl Document {
     /// # Errors
     /// The argument has no `=`, its key is none, its value opens a string, list or table that it does not close, or
     /// the key leads through something that is not a table.
-    pub fn set(&mut self, index: usize, argument: &str) -> Result<Vec<Problem>, Box<Problem>> {
+    pub(crate) fn set(&mut self, index: usize, argument: &str) -> Result<Vec<Problem>, Box<Problem>> {
         let (typed, text) = argument.split_once('=').unwrap_or((argument, ""));
         let (typed, text) = (typed.trim(), text.trim());
         let place = Place::Argument { index, flag: "--set", key: typed.to_owned() };
@@ -163,7 +163,7 @@ impl Document {
     }
 
     /// Replaces the value at `path` by the tree of another file.
-    pub fn embed(&mut self, path: &[String], other: Document) {
+    pub(crate) fn embed(&mut self, path: &[String], other: Document) {
         let pointer: String = path.iter().map(|segment| format!("/{segment}")).collect();
         if let Some(value) = self.root.pointer_mut(&pointer) {
             *value = other.root;
@@ -174,32 +174,32 @@ impl Document {
     }
 
     /// The tree.
-    pub fn root(&self) -> &Value {
+    pub(crate) fn root(&self) -> &Value {
         &self.root
     }
 
     /// The file's name as the user gave it.
-    pub fn file(&self) -> &str {
+    pub(crate) fn file(&self) -> &str {
         &self.file
     }
 
     /// Whether the value at `path` has a problem already.
-    pub fn is_refused(&self, path: &[String]) -> bool {
+    pub(crate) fn is_refused(&self, path: &[String]) -> bool {
         self.refused.contains(path)
     }
 
     /// Whether the file or an argument gives the value at `path`.
-    pub fn is_given(&self, path: &[String]) -> bool {
+    pub(crate) fn is_given(&self, path: &[String]) -> bool {
         self.places.contains_key(path)
     }
 
     /// The place of the key at `path`, or of the innermost table around it.
-    pub fn key_place(&self, path: &[String]) -> Place {
+    pub(crate) fn key_place(&self, path: &[String]) -> Place {
         self.nearest_places(path).map_or_else(|| self.whole(), |said| said.key.clone())
     }
 
     /// The place of the value at `path`, or of the innermost table around it.
-    pub fn value_place(&self, path: &[String]) -> Place {
+    pub(crate) fn value_place(&self, path: &[String]) -> Place {
         match self.places.get(path) {
             Some(said) => said.value.clone(),
             None => self.key_place(path),
@@ -207,7 +207,7 @@ impl Document {
     }
 
     /// The problem of a setting, at the value that its key names.
-    pub fn placed(&self, problem: Problem) -> Problem {
+    pub(crate) fn placed(&self, problem: Problem) -> Problem {
         let path = segments(&problem.key);
         problem.setting(path.join(".")).at(self.value_place(&path))
     }
@@ -291,7 +291,7 @@ pub(crate) fn segments(key: &str) -> Vec<String> {
 }
 
 /// A value in words, for the "found" of a problem.
-pub fn describe(value: &Value) -> String {
+pub(crate) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),
         Value::Object(_) => "a table".to_owned(),

@@ -65,7 +65,7 @@ fn first() -> u32 {
 }
 
 /// The same value with the keys of every table sorted.
-pub fn canonical(value: &Value) -> Value {
+pub(crate) fn canonical(value: &Value) -> Value {
     match value {
         Value::Object(table) => {
             let sorted: BTreeMap<_, _> = table.iter().collect();
@@ -77,7 +77,7 @@ pub fn canonical(value: &Value) -> Value {
 }
 
 /// The leaves in which two settings differ, as `key: old -> new`.
-pub fn differences(old: &Value, new: &Value) -> Vec<String> {
+pub(crate) fn differences(old: &Value, new: &Value) -> Vec<String> {
     dataset::changes(old, new).into_iter().map(|(key, old, new)| format!("{key}: {old} -> {new}")).collect()
 }
 

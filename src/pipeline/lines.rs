@@ -15,7 +15,7 @@ pub(crate) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub fn of(text: &'a str) -> Self {
+    pub(crate) fn of(text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(ends.map(|(end, _)| end + 1)).collect();
         let stretches = text.as_bytes().chunks(STRETCH).map(begun);
@@ -24,7 +24,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Line and column of byte `offset` of the text of `file`; both from 1, columns in characters.
-    pub fn position(&self, file: &str, offset: usize) -> Place {
+    pub(crate) fn position(&self, file: &str, offset: usize) -> Place {
         let offset = self.text.floor_char_boundary(offset);
         let line = self.starts.partition_point(|start| *start <= offset);
         let column = self.characters_before(offset) - self.characters_before(self.starts[line - 1]) + 1;

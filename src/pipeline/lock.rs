@@ -15,7 +15,7 @@ use crate::progress::{Event, Run};
 
 /// A held lock.
 #[derive(Debug)]
-pub struct Lock {
+pub(crate) struct Lock {
     file: File,
     path: PathBuf,
 }
@@ -25,7 +25,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`Error::Locked`] if another process holds it.
-    pub fn exclusive(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn exclusive(path: &Path) -> Result<Self, Error> {
         Lock::take(path, File::try_lock)
     }
 
@@ -33,7 +33,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`Error::Locked`] if another process holds it exclusively.
-    pub fn shared(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn shared(path: &Path) -> Result<Self, Error> {
         Lock::take(path, File::try_lock_shared)
     }
 
@@ -68,7 +68,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`Error::Locked`] if another process took it exclusively in between.
-    pub fn downgrade(self) -> Result<Self, Error> {
+    pub(crate) fn downgrade(self) -> Result<Self, Error> {
         let path = self.path.clone();
         drop(self);
         Lock::shared(&path)
@@ -91,7 +91,7 @@ fn stands_at(file: &File, path: &Path) -> bool {
 }
 
 /// The locks for writing the dataset at `directory`.
-pub struct DatasetWriting {
+pub(crate) struct DatasetWriting {
     _own: Lock,
     _all: Lock,
 }
@@ -104,7 +104,7 @@ impl DatasetWriting {
     ///
     /// # Errors
     /// [`Error::Locked`] if another process reads or writes this dataset.
-    pub fn begin(directory: &Path, run: &Run<'_>) -> Result<Self, Error> {
+    pub(crate) fn begin(directory: &Path, run: &Run<'_>) -> Result<Self, Error> {
         let own = Lock::exclusive(&dataset_lock(directory))?;
         let folder = directory.parent().unwrap_or(Path::new("."));
         let path = folder.join(".lock");
@@ -127,7 +127,7 @@ impl DatasetWriting {
 ///
 /// # Errors
 /// [`Error::Locked`] if another process is writing it.
-pub fn dataset_reading(directory: &Path) -> Result<Option<Lock>, Error> {
+pub(crate) fn dataset_reading(directory: &Path) -> Result<Option<Lock>, Error> {
     match Lock::shared(&dataset_lock(directory)) {
         Err(Error::Io { source, .. })
             if matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) =>
@@ -139,7 +139,7 @@ pub fn dataset_reading(directory: &Path) -> Result<Option<Lock>, Error> {
 }
 
 /// Removes temporary files and directories in `directory`. The caller holds its lock, so their makers are dead.
-pub fn sweep(directory: &Path, run: &Run<'_>) {
+pub(crate) fn sweep(directory: &Path, run: &Run<'_>) {
     sweep_directories(directory, run);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX);

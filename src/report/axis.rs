@@ -3,14 +3,14 @@
 use super::number::{superscript, unit};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
+pub(crate) enum Scale {
     Linear,
     Log,
 }
 
 /// A range of values, its scale and its label. `low < high` are finite, and positive where the scale is logarithmic.
 #[derive(Clone, Debug)]
-pub struct Axis {
+pub(crate) struct Axis {
     pub scale: Scale,
     pub low: f64,
     pub high: f64,
@@ -19,13 +19,13 @@ pub struct Axis {
 
 /// A tick; those without text are the minor ones.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tick {
+pub(crate) struct Tick {
     pub value: f64,
     pub text: Option<String>,
 }
 
 /// Least and greatest of the finite values.
-pub fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+pub(crate) fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     values.into_iter().filter(|value| value.is_finite()).fold(None, |range, value| match range {
         None => Some((value, value)),
         Some((low, high)) => Some((low.min(value), high.max(value))),
@@ -34,7 +34,7 @@ pub fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
 
 impl Axis {
     /// A linear axis that holds the values with a margin of 5 % on both sides; `None` if none is finite.
-    pub fn linear(values: impl IntoIterator<Item = f64>, label: &str) -> Option<Self> {
+    pub(crate) fn linear(values: impl IntoIterator<Item = f64>, label: &str) -> Option<Self> {
         let (low, high) = range(values.into_iter().filter(|value| value.abs() < 1e100))?;
         let margin = match high > low {
             true => 0.05 * (high - low),
@@ -45,12 +45,12 @@ impl Axis {
     }
 
     /// A linear axis from `low` to `high` exactly.
-    pub fn exact(low: f64, high: f64, label: &str) -> Self {
+    pub(crate) fn exact(low: f64, high: f64, label: &str) -> Self {
         Axis { scale: Scale::Linear, low, high, label: label.to_owned() }
     }
 
     /// A logarithmic axis that holds the positive values; `None` if none is finite and positive.
-    pub fn log(values: impl IntoIterator<Item = f64>, label: &str) -> Option<Self> {
+    pub(crate) fn log(values: impl IntoIterator<Item = f64>, label: &str) -> Option<Self> {
         let (low, high) = range(values.into_iter().filter(|value| *value > 1e-300 && *value < 1e300))?;
         let (low, high) = if high / low < 1.05 { (low / 1.5, high * 1.5) } else { (low, high) };
         let margin = (high / low).powf(0.04);
@@ -58,7 +58,7 @@ impl Axis {
     }
 
     /// The same without the margin.
-    pub fn without_margin(mut self) -> Self {
+    pub(crate) fn without_margin(mut self) -> Self {
         let (low, high) = (self.low, self.high);
         match self.scale {
             Scale::Linear => {
@@ -74,7 +74,7 @@ impl Axis {
     }
 
     /// Where `value` lies between low (0) and high (1); not finite where it has no place.
-    pub fn fraction(&self, value: f64) -> f64 {
+    pub(crate) fn fraction(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
             Scale::Log if value > 0.0 => (value / self.low).ln() / (self.high / self.low).ln(),
@@ -90,7 +90,7 @@ impl Axis {
     }
 
     /// The label, with the power of ten that the ticks leave out.
-    pub fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         match self.common_exponent() {
             0 => self.label.clone(),
             exponent => format!("{} ×10{}", self.label, superscript(exponent)).trim_start().to_owned(),
@@ -98,7 +98,7 @@ impl Axis {
     }
 
     /// Ticks inside the range, ascending, about `wanted` of them with text.
-    pub fn ticks(&self, wanted: usize) -> Vec<Tick> {
+    pub(crate) fn ticks(&self, wanted: usize) -> Vec<Tick> {
         match self.scale {
             Scale::Log if self.high / self.low >= 4.0 => self.log_ticks(wanted),
             _ => self.linear_ticks(wanted),
@@ -174,7 +174,7 @@ fn power_text(multiple: i32, decade: i32, plain: bool) -> String {
 }
 
 /// A label made of a name and a UDUNITS unit.
-pub fn label(name: &str, units: &str) -> String {
+pub(crate) fn label(name: &str, units: &str) -> String {
     match unit(units) {
         Some(unit) => format!("{name} ({unit})"),
         None => name.to_owned(),

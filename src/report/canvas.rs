@@ -7,7 +7,7 @@ use super::number::escape;
 const FONTS: &str = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue','Noto Sans',Arial,sans-serif";
 
 /// Colours by role: name, on light paper, on dark paper.
-pub const ROLES: [(&str, &str, &str); 16] = [
+pub(crate) const ROLES: [(&str, &str, &str); 16] = [
     ("paper", "#ffffff", "#15191c"),
     ("ink", "#1c2226", "#e7eaec"),
     ("muted", "#59646c", "#9eaab2"),
@@ -27,7 +27,7 @@ pub const ROLES: [(&str, &str, &str); 16] = [
 ];
 
 /// Lines a figure can tell apart by colour.
-pub const SERIES: usize = 8;
+pub(crate) const SERIES: usize = 8;
 
 /// The rules of every drawing; `$role` stands for a colour.
 fn rules() -> String {
@@ -70,7 +70,7 @@ fn rules() -> String {
 }
 
 /// The rules for drawings inside a page that sets `--role` for every role of [`ROLES`].
-pub fn page_rules() -> String {
+pub(crate) fn page_rules() -> String {
     substitute(|name, _| format!("var(--{name})"))
 }
 
@@ -97,7 +97,7 @@ impl Anchor {
 }
 
 /// A coordinate in hundredths of a user unit; what is not finite is far outside every drawing.
-pub fn px(value: f64) -> String {
+pub(crate) fn px(value: f64) -> String {
     if !value.is_finite() {
         return "-9999".to_owned();
     }
@@ -112,7 +112,7 @@ pub fn px(value: f64) -> String {
 }
 
 /// Width of a line of text in user units, on the safe side for usual sans-serif fonts.
-pub fn text_width(text: &str, size: f64) -> f64 {
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let narrow =
         |c: char| matches!(c, 'i' | 'l' | 'j' | 't' | 'f' | 'r' | '.' | ',' | '(' | ')' | ' ' | '⁻' | '\'' | '|');
     text.chars().map(|c| if narrow(c) { 0.38 } else { 0.6 }).sum::<f64>() * size

@@ -6,11 +6,11 @@
 
 /// An sRGB colour, 8 bits a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rgb(pub u8, pub u8, pub u8);
+pub(crate) struct Rgb(pub u8, pub u8, pub u8);
 
 impl Rgb {
     /// `#rrggbb`.
-    pub fn hex(self) -> String {
+    pub(crate) fn hex(self) -> String {
         format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
     }
 }
@@ -49,13 +49,13 @@ fn lch(lightness: f64, chroma: f64, hue: f64) -> Rgb {
 /// A sequential map of `[0, 1]`: from deep violet through teal to light yellow.
 ///
 /// Lightness rises linearly, so the order survives every kind of colour blindness and a grey print.
-pub fn sequential(fraction: f64) -> Rgb {
+pub(crate) fn sequential(fraction: f64) -> Rgb {
     let t = fraction.clamp(0.0, 1.0);
     lch(0.27 + 0.66 * t, 0.10 + 0.05 * t, 300.0 - 200.0 * t)
 }
 
 /// A map of the unit square: the first coordinate turns the hue, the second raises the lightness.
-pub fn plane(first: f64, second: f64) -> Rgb {
+pub(crate) fn plane(first: f64, second: f64) -> Rgb {
     let (u, v) = (first.clamp(0.0, 1.0), second.clamp(0.0, 1.0));
     lch(0.48 + 0.34 * v, 0.14, 270.0 + 140.0 * u)
 }

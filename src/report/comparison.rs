@@ -16,11 +16,12 @@ const ERRORS: [(&str, &str); 6] = [
 ];
 
 /// The columns of `comparison.csv`: the fields of [`Comparison`] in order.
-pub const COLUMNS: [&str; 7] = ["figure", "ours", "published", "ratio", "source", "data_tolerance", "below_tolerance"];
+pub(crate) const COLUMNS: [&str; 7] =
+    ["figure", "ours", "published", "ratio", "source", "data_tolerance", "below_tolerance"];
 
 /// One line of `comparison.csv`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     pub figure: String,
     pub ours: Option<f64>,
     pub published: f64,
@@ -33,7 +34,7 @@ pub struct Comparison {
 }
 
 /// The lines of the comparison, in the order of the input.
-pub fn lines(input: &Input) -> Vec<Comparison> {
+pub(crate) fn lines(input: &Input) -> Vec<Comparison> {
     input
         .published
         .iter()
@@ -54,13 +55,13 @@ pub fn lines(input: &Input) -> Vec<Comparison> {
 }
 
 /// The finite number in the field `figure` of a summary.
-pub fn value(summary: &Summary, figure: &str) -> Option<f64> {
+pub(crate) fn value(summary: &Summary, figure: &str) -> Option<f64> {
     serde_json::to_value(summary).ok()?.get(figure)?.as_f64()
 }
 
 /// Whether an error is below the tolerance of the data: the root of a mean squared error, or a percentage as a
 /// fraction, is compared with the tolerance. `None` if either is unknown, or the figure is no error.
-pub fn below_tolerance(summary: &Summary, figure: &str) -> Option<bool> {
+pub(crate) fn below_tolerance(summary: &Summary, figure: &str) -> Option<bool> {
     let tolerance = summary.data_tolerance.filter(|tolerance| tolerance.is_finite())?;
     let error = value(summary, figure)?;
     if figure.starts_with("mse_") {
@@ -73,7 +74,7 @@ pub fn below_tolerance(summary: &Summary, figure: &str) -> Option<bool> {
 }
 
 /// A figure's label; its field name if it has none.
-pub fn label(figure: &str) -> String {
+pub(crate) fn label(figure: &str) -> String {
     ERRORS
         .iter()
         .find(|(name, _)| *name == figure)
@@ -81,11 +82,11 @@ pub fn label(figure: &str) -> String {
 }
 
 /// A figure's value with its unit, for display.
-pub fn shown(figure: &str, value: Option<f64>) -> String {
+pub(crate) fn shown(figure: &str, value: Option<f64>) -> String {
     if figure.starts_with("param_mape_") { number::percent(value) } else { number::optional(value) }
 }
 
 /// The error figures that the summary has: field name and value.
-pub fn errors(summary: &Summary) -> Vec<(&'static str, f64)> {
+pub(crate) fn errors(summary: &Summary) -> Vec<(&'static str, f64)> {
     ERRORS.iter().filter_map(|(figure, _)| Some((*figure, value(summary, figure)?))).collect()
 }

@@ -4,7 +4,7 @@ use crate::estimate::Row;
 
 /// Mean absolute percentage error of an environment's parameters: the mean over the known, non-zero `y_j` of
 /// `100 |z_j - y_j| / |y_j|`, in percent. `None` where nothing is known or an estimate is not finite.
-pub fn parameter_mape(row: &Row) -> Option<f64> {
+pub(crate) fn parameter_mape(row: &Row) -> Option<f64> {
     let errors: Vec<f64> = row
         .parameters
         .iter()
@@ -18,12 +18,12 @@ pub fn parameter_mape(row: &Row) -> Option<f64> {
 }
 
 /// [`parameter_mape`] of an environment whose status is not a failure.
-pub fn trusted_mape(row: &Row) -> Option<f64> {
+pub(crate) fn trusted_mape(row: &Row) -> Option<f64> {
     if row.status.is_failure() { None } else { parameter_mape(row) }
 }
 
 /// Quantile of sorted values by linear interpolation; `None` of none.
-pub fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
+pub(crate) fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = fraction.clamp(0.0, 1.0) * last as f64;
     let below = place.floor() as usize;

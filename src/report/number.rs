@@ -3,10 +3,10 @@
 use crate::schema::Quantity;
 
 /// Shown in place of a missing number.
-pub const ABSENT: &str = "–";
+pub(crate) const ABSENT: &str = "–";
 
 /// `value` with three significant digits, as `1.24×10⁻⁵` where it is small or large; [`ABSENT`] where it is not finite.
-pub fn significant(value: f64) -> String {
+pub(crate) fn significant(value: f64) -> String {
     if !value.is_finite() {
         return ABSENT.to_owned();
     }
@@ -25,7 +25,7 @@ pub fn significant(value: f64) -> String {
 }
 
 /// A setting such as a tolerance, with the digits it was given: `10⁻⁹`, `2.5×10⁻⁷`, `0.01`.
-pub fn setting(value: f64) -> String {
+pub(crate) fn setting(value: f64) -> String {
     if !value.is_finite() {
         return ABSENT.to_owned();
     }
@@ -40,12 +40,12 @@ pub fn setting(value: f64) -> String {
 }
 
 /// [`significant`] of a number that may be absent.
-pub fn optional(value: Option<f64>) -> String {
+pub(crate) fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| ABSENT.to_owned(), significant)
 }
 
 /// A percentage with its sign.
-pub fn percent(value: Option<f64>) -> String {
+pub(crate) fn percent(value: Option<f64>) -> String {
     match value.filter(|value| value.is_finite()) {
         Some(value) => format!("{}\u{202f}%", significant(value)),
         None => ABSENT.to_owned(),
@@ -53,7 +53,7 @@ pub fn percent(value: Option<f64>) -> String {
 }
 
 /// A count with a narrow space between groups of three digits from five digits on.
-pub fn count(value: u64) -> String {
+pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     if digits.len() < 5 {
         return digits;
@@ -69,7 +69,7 @@ pub fn count(value: u64) -> String {
 }
 
 /// Seconds as `0.42 s`, `12.3 s`, `4 min 12 s` or `1 h 3 min`.
-pub fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
         return ABSENT.to_owned();
     }
@@ -85,7 +85,7 @@ pub fn duration(seconds: f64) -> String {
 }
 
 /// An exponent in superscript digits.
-pub fn superscript(exponent: i32) -> String {
+pub(crate) fn superscript(exponent: i32) -> String {
     exponent.to_string().chars().map(raised).collect()
 }
 
@@ -101,7 +101,7 @@ fn raised(digit: char) -> char {
 }
 
 /// A UDUNITS unit with raised exponents (`m s-1` is `m s⁻¹`); nothing for `1`.
-pub fn unit(unit: &str) -> Option<String> {
+pub(crate) fn unit(unit: &str) -> Option<String> {
     let unit = unit.trim();
     if unit.is_empty() || unit == "1" {
         return None;
@@ -125,7 +125,7 @@ pub fn unit(unit: &str) -> Option<String> {
 }
 
 /// A name as it stands on an axis: Greek letters for their names, spaces for underscores.
-pub fn name(name: &str) -> String {
+pub(crate) fn name(name: &str) -> String {
     const GREEK: [(&str, char); 24] = [
         ("alpha", 'α'),
         ("beta", 'β'),
@@ -159,7 +159,7 @@ pub fn name(name: &str) -> String {
 }
 
 /// Name and unit of a quantity, as on an axis.
-pub fn quantity(quantity: &Quantity) -> String {
+pub(crate) fn quantity(quantity: &Quantity) -> String {
     match unit(&quantity.unit) {
         Some(unit) => format!("{} ({unit})", name(&quantity.name)),
         None => name(&quantity.name),
@@ -169,7 +169,7 @@ pub fn quantity(quantity: &Quantity) -> String {
 /// Text safe inside XML and HTML, in content and in quoted attributes.
 ///
 /// Characters that XML 1.0 forbids become U+FFFD.
-pub fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -67,7 +67,7 @@ fn palettes() -> String {
 }
 
 /// The page.
-pub fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undrawn: &[String]) -> String {
+pub(crate) fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undrawn: &[String]) -> String {
     let title = if input.title.is_empty() { "Report" } else { &input.title };
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -4,7 +4,7 @@ use super::axis::{Axis, Scale};
 use super::canvas::{Anchor, Canvas, Path, text_width};
 
 /// Two axes over the rectangle at (`left`, `top`).
-pub struct Plot {
+pub(crate) struct Plot {
     pub left: f64,
     pub top: f64,
     pub width: f64,
@@ -15,22 +15,22 @@ pub struct Plot {
 
 impl Plot {
     /// The point of the drawing for data coordinates `(x, y)`.
-    pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
+    pub(crate) fn at(&self, x: f64, y: f64) -> (f64, f64) {
         (self.left + self.x.fraction(x) * self.width, self.top + (1.0 - self.y.fraction(y)) * self.height)
     }
 
-    pub fn area(&self) -> (f64, f64, f64, f64) {
+    pub(crate) fn area(&self) -> (f64, f64, f64, f64) {
         (self.left, self.top, self.width, self.height)
     }
 
     /// Grid lines, ticks and labels; `title` stands over the upper left corner.
-    pub fn frame(&self, canvas: &mut Canvas, title: &str) {
+    pub(crate) fn frame(&self, canvas: &mut Canvas, title: &str) {
         let grid = self.scales(canvas, title);
         canvas.path("class=\"p-grid\"", &grid);
     }
 
     /// [`Plot::frame`] without the grid lines, which it returns.
-    pub fn scales(&self, canvas: &mut Canvas, title: &str) -> Path {
+    pub(crate) fn scales(&self, canvas: &mut Canvas, title: &str) -> Path {
         let (right, bottom) = (self.left + self.width, self.top + self.height);
         let mut grid = Path::new();
         let mut marks = Path::new();
@@ -75,7 +75,7 @@ impl Plot {
     }
 
     /// The line `y = x` where both axes are alike.
-    pub fn identity(&self, canvas: &mut Canvas) {
+    pub(crate) fn identity(&self, canvas: &mut Canvas) {
         let (low, high) = (self.x.low.max(self.y.low), self.x.high.min(self.y.high));
         if low < high && self.x.scale == Scale::Linear {
             canvas.line("p-guide", self.at(low, low), self.at(high, high));
@@ -84,7 +84,7 @@ impl Plot {
 
     /// Writes names beside points where they hide neither points nor each other nor the vertical `bars`
     /// (`x`, top, bottom); those without room are left out.
-    pub fn labels(&self, canvas: &mut Canvas, labels: &[((f64, f64), String)], bars: &[(f64, f64, f64)]) {
+    pub(crate) fn labels(&self, canvas: &mut Canvas, labels: &[((f64, f64), String)], bars: &[(f64, f64, f64)]) {
         let mut taken: Vec<[f64; 4]> = labels.iter().map(|((x, y), _)| [x - 6.0, y - 6.0, x + 6.0, y + 6.0]).collect();
         for (index, ((x, y), text)) in labels.iter().enumerate() {
             if !x.is_finite() || !y.is_finite() {
@@ -132,7 +132,7 @@ impl Plot {
 
 /// The symbol of a legend entry.
 #[derive(Clone, Copy)]
-pub enum Key<'a> {
+pub(crate) enum Key<'a> {
     /// A stroke of this class.
     Line(&'a str),
     /// A stroke with a dot on it: the classes of both.
@@ -184,7 +184,7 @@ fn key(canvas: &mut Canvas, (x, y): (f64, f64), key: Key) {
 const LINE: f64 = 23.0;
 
 /// A legend in rows that start at `(x, y)`, the middle of its first text; returns the height of the rows after the first.
-pub fn legend_row(canvas: &mut Canvas, (left, y): (f64, f64), entries: &[(Key, &str)]) -> f64 {
+pub(crate) fn legend_row(canvas: &mut Canvas, (left, y): (f64, f64), entries: &[(Key, &str)]) -> f64 {
     let (mut x, mut down) = (left, 0.0);
     for (mark, text) in entries {
         let width = 33.0 + text_width(text, 12.0);
@@ -199,7 +199,7 @@ pub fn legend_row(canvas: &mut Canvas, (left, y): (f64, f64), entries: &[(Key, &
 }
 
 /// A legend in a column.
-pub fn legend_column(canvas: &mut Canvas, (x, y): (f64, f64), entries: &[(Key, &str)]) {
+pub(crate) fn legend_column(canvas: &mut Canvas, (x, y): (f64, f64), entries: &[(Key, &str)]) {
     for (index, (mark, text)) in entries.iter().enumerate() {
         let y = y + 24.0 * index as f64;
         key(canvas, (x, y), *mark);

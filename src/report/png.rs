@@ -22,7 +22,7 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
 ///
 /// # Errors
 /// What the parser or the encoder says, in words.
-pub fn render(svg: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn render(svg: &str) -> Result<Vec<u8>, String> {
     let options = Options { fontdb: FONTS.clone(), font_family: "DejaVu Sans".to_owned(), ..Options::default() };
     let tree = Tree::from_str(svg, &options).map_err(|error| error.to_string())?;
     let size = tree.size();

@@ -49,7 +49,7 @@ fn numeric(header: &str) -> (String, bool) {
 }
 
 /// A badge if an error is below the tolerance of the data, else nothing.
-pub fn tolerance_badge(summary: &Summary, figure: &str) -> &'static str {
+pub(crate) fn tolerance_badge(summary: &Summary, figure: &str) -> &'static str {
     match comparison::below_tolerance(summary, figure) {
         Some(true) => " <span class=\"badge\">below data tolerance</span>",
         _ => "",
@@ -57,7 +57,7 @@ pub fn tolerance_badge(summary: &Summary, figure: &str) -> &'static str {
 }
 
 /// Our figures compared with published ones.
-pub fn published(input: &Input, lines: &[Comparison]) -> String {
+pub(crate) fn published(input: &Input, lines: &[Comparison]) -> String {
     let tolerance = input.summary.data_tolerance.map_or_else(|| "unknown".to_owned(), number::setting);
     let rows: Vec<Vec<String>> = lines
         .iter()
@@ -92,7 +92,7 @@ pub fn published(input: &Input, lines: &[Comparison]) -> String {
 }
 
 /// Environments with a status other than `ok`; nothing if there are none.
-pub fn failed(input: &Input) -> Option<String> {
+pub(crate) fn failed(input: &Input) -> Option<String> {
     let failed: Vec<&Row> = input.estimates.iter().filter(|row| row.status != Status::Ok).collect();
     let counts = input.summary.evaluation.statuses.iter();
     let counted: usize = counts.filter(|(status, _)| **status != Status::Ok).map(|(_, count)| count).sum();
@@ -129,7 +129,7 @@ pub fn failed(input: &Input) -> Option<String> {
 }
 
 /// All estimates of a small run; the best, middle and worst of a large one. Nothing if there are none.
-pub fn estimates(input: &Input) -> Option<String> {
+pub(crate) fn estimates(input: &Input) -> Option<String> {
     if input.estimates.is_empty() {
         return None;
     }
@@ -224,7 +224,7 @@ fn listed(input: &Input, caption: &str, rows: &[&Row]) -> String {
 }
 
 /// How often intervals contain the known parameters, and errors relative to the Cramér-Rao bound; `None` if neither is known.
-pub fn intervals(summary: &Summary) -> Option<String> {
+pub(crate) fn intervals(summary: &Summary) -> Option<String> {
     if summary.evaluation.coverage.is_empty() {
         return None;
     }
@@ -257,7 +257,7 @@ pub fn intervals(summary: &Summary) -> Option<String> {
 }
 
 /// Device, engine, threads, seed and times of the run.
-pub fn run(summary: &Summary) -> String {
+pub(crate) fn run(summary: &Summary) -> String {
     let mut pairs = vec![
         ("pipeline", escape(&summary.pipeline)),
         ("device", escape(&summary.device)),

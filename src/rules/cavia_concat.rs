@@ -30,7 +30,7 @@ pub(super) struct CaviaConcat {
 
 impl CaviaConcat {
     /// For a network of that layout.
-    pub fn new(layout: &Layout, context_dimension: usize) -> Self {
+    pub(super) fn new(layout: &Layout, context_dimension: usize) -> Self {
         let bias = layout.block(AdaptedLayers::First, "bias").range();
         CaviaConcat { weights: layout.size(), bias, context_dimension }
     }

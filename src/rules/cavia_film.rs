@@ -43,7 +43,7 @@ struct Modulation {
 
 impl CaviaFilm {
     /// For a network of that layout.
-    pub fn new(layout: &Layout, context_dimension: usize) -> Self {
+    pub(super) fn new(layout: &Layout, context_dimension: usize) -> Self {
         let [last, bias] = ["weight", "bias"].map(|name| layout.block(AdaptedLayers::Last, name));
         let (features, last, bias) = (last.shape[1], last.range(), bias.range());
         CaviaFilm { weights: layout.size(), last, bias, features, context_dimension }

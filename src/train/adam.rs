@@ -8,7 +8,7 @@ const BETA_2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
 /// Makes step `t` (from 1) on `weights`; all slices have one length.
-pub fn step(weights: &mut [f64], first: &mut [f64], second: &mut [f64], gradient: &[f64], rate: f64, t: u64) {
+pub(super) fn step(weights: &mut [f64], first: &mut [f64], second: &mut [f64], gradient: &[f64], rate: f64, t: u64) {
     let t = i32::try_from(t).unwrap_or(i32::MAX);
     let (correction_1, correction_2) = (1.0 - BETA_1.powi(t), 1.0 - BETA_2.powi(t));
     for (((w, m), v), g) in weights.iter_mut().zip(first).zip(second).zip(gradient) {
@@ -19,7 +19,7 @@ pub fn step(weights: &mut [f64], first: &mut [f64], second: &mut [f64], gradient
 }
 
 /// Scales `gradient` down to norm `limit` if it is longer. Returns its norm before.
-pub fn clip(gradient: &mut [f64], limit: f64) -> f64 {
+pub(super) fn clip(gradient: &mut [f64], limit: f64) -> f64 {
     let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
     if norm > limit {
         gradient.iter_mut().for_each(|g| *g *= limit / norm);

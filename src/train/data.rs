@@ -13,7 +13,7 @@ use crate::schema::{Split, Trajectory};
 /// A split of the training environments, in memory or read batch by batch.
 ///
 /// A trajectory starts at its first complete sample; one in which no sample follows a complete one is left out.
-pub struct SplitData<'a> {
+pub(super) struct SplitData<'a> {
     dataset: &'a Dataset,
     split: Split,
     units: Units,
@@ -36,7 +36,7 @@ impl<'a> SplitData<'a> {
     ///
     /// # Errors
     /// Any error of reading.
-    pub fn open(
+    pub(super) fn open(
         dataset: &'a Dataset,
         split: Split,
         environments: &[Environment],
@@ -81,32 +81,32 @@ impl<'a> SplitData<'a> {
     }
 
     /// Residuals of a step on `per_environment` trajectories of each environment at most, or on all.
-    pub fn most_residuals(&self, per_environment: Option<usize>) -> usize {
+    pub(super) fn most_residuals(&self, per_environment: Option<usize>) -> usize {
         most_residuals(self.compared.iter().map(Vec::as_slice), per_environment)
     }
 
     /// Whether the split is in memory.
-    pub fn is_held(&self) -> bool {
+    pub(super) fn is_held(&self) -> bool {
         self.held.is_some()
     }
 
     /// Trajectories that are left out, for they have no complete sample that another follows.
-    pub fn left_out(&self) -> usize {
+    pub(super) fn left_out(&self) -> usize {
         self.left_out
     }
 
     /// Environments, by their place among the model's, of which all trajectories are left out.
-    pub fn empty_environments(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn empty_environments(&self) -> impl Iterator<Item = usize> {
         (0..self.rows.len()).filter(|&e| self.rows[e].is_empty())
     }
 
     /// Most trajectories of an environment.
-    pub fn trajectories_per_environment(&self) -> usize {
+    pub(super) fn trajectories_per_environment(&self) -> usize {
         self.rows.iter().map(Vec::len).max().unwrap_or(0)
     }
 
     /// Trajectories of each environment that the memory budget holds at once: all, if the split is in memory.
-    pub fn held_per_environment(&self) -> usize {
+    pub(super) fn held_per_environment(&self) -> usize {
         self.held_per_environment
     }
 
@@ -124,7 +124,7 @@ impl<'a> SplitData<'a> {
     ///
     /// # Errors
     /// Any error of reading, where the split is not in memory.
-    pub fn batch(
+    pub(super) fn batch(
         &self,
         step: u64,
         per_environment: usize,
@@ -156,7 +156,7 @@ impl<'a> SplitData<'a> {
     ///
     /// # Errors
     /// Any error of reading, where the split is not in memory.
-    pub fn each_part(&self, mut take: impl FnMut(&Batch)) -> Result<(), Error> {
+    pub(super) fn each_part(&self, mut take: impl FnMut(&Batch)) -> Result<(), Error> {
         for first in (0..self.trajectories_per_environment()).step_by(self.held_per_environment) {
             take(&self.part(first, self.held_per_environment)?);
         }
@@ -209,13 +209,13 @@ fn cut<'t>(trajectory: &'t Trajectory, restarts: &[usize], segments: &mut Vec<Se
 }
 
 /// Probability that a sample restarts the rollout at `step`.
-pub fn restart_probability(settings: &TeacherForcing, step: u64) -> f64 {
+pub(super) fn restart_probability(settings: &TeacherForcing, step: u64) -> f64 {
     settings.start * settings.decay.powf(step as f64 / settings.every as f64)
 }
 
 /// Residuals of a step on `per_environment` trajectories of each environment at most, or on all, where `compared` says how many values each
 /// of them has: trajectories come in turn.
-pub fn most_residuals<'a>(compared: impl Iterator<Item = &'a [usize]>, per_environment: Option<usize>) -> usize {
+pub(crate) fn most_residuals<'a>(compared: impl Iterator<Item = &'a [usize]>, per_environment: Option<usize>) -> usize {
     let of_environment = |values: &[usize]| {
         let together = per_environment.unwrap_or(values.len()).min(values.len());
         let from = |first: usize| values.iter().cycle().skip(first).take(together).sum::<usize>();
@@ -242,7 +242,7 @@ fn compared(dataset: &Dataset, split: Split, index: &[IndexEntry]) -> Result<Vec
 }
 
 /// The samples of the trajectory at `row` where the rollout restarts: inner ones, and complete ones only.
-pub fn draw_restarts(seed: u64, step: u64, row: usize, trajectory: &Trajectory, probability: f64) -> Vec<usize> {
+pub(super) fn draw_restarts(seed: u64, step: u64, row: usize, trajectory: &Trajectory, probability: f64) -> Vec<usize> {
     if probability < 1e-6 {
         return Vec::new(); // a draw below it would come once in a million samples
     }
@@ -255,7 +255,7 @@ pub fn draw_restarts(seed: u64, step: u64, row: usize, trajectory: &Trajectory, 
 ///
 /// # Errors
 /// Any error of reading.
-pub fn environments(dataset: &Dataset) -> Result<Vec<Environment>, Error> {
+pub(super) fn environments(dataset: &Dataset) -> Result<Vec<Environment>, Error> {
     let mut environments: Vec<Environment> = Vec::new();
     for entry in dataset.index(Split::Train)? {
         if environments.last().is_none_or(|last| last.id != entry.environment) {

@@ -46,7 +46,7 @@ impl Part {
 }
 
 /// Everything that a training works with.
-pub struct Fit<'a> {
+pub(super) struct Fit<'a> {
     pub settings: &'a Settings,
     pub seed: u64,
     pub engine: &'a dyn Engine,
@@ -65,7 +65,7 @@ pub struct Fit<'a> {
 
 impl Fit<'_> {
     /// Steps until a reason to stop. The state holds the best weights.
-    pub fn run(&self, run: &Run) -> Result<(TrainingState, StopReason), Error> {
+    pub(super) fn run(&self, run: &Run) -> Result<(TrainingState, StopReason), Error> {
         let mut state = self.resume(run)?;
         let last = self.settings.steps.saturating_add(self.settings.gauss_newton.steps);
         if state.step > 0 {

@@ -14,7 +14,7 @@ use crate::schema::{Split, Trajectory};
 ///
 /// # Errors
 /// Any error of reading.
-pub fn input_scales(dataset: &Dataset) -> Result<Vec<InputScale>, Error> {
+pub(super) fn input_scales(dataset: &Dataset) -> Result<Vec<InputScale>, Error> {
     let inputs = dataset.manifest().inputs.len();
     if inputs == 0 {
         return Ok(Vec::new());

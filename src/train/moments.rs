@@ -8,7 +8,7 @@
 
 /// The moments of the values so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Moments {
+pub(super) struct Moments {
     /// `n`.
     pub count: u64,
     /// `m`; zero of no values.
@@ -18,7 +18,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    pub fn add(&mut self, value: f64) {
+    pub(super) fn add(&mut self, value: f64) {
         self.count += 1;
         let difference = value - self.mean;
         self.mean += difference / self.count as f64;
@@ -26,7 +26,7 @@ impl Moments {
     }
 
     /// The deviation; none of values that are constant but for rounding.
-    pub fn deviation(self) -> Option<f64> {
+    pub(super) fn deviation(self) -> Option<f64> {
         let deviation = (self.squares / f64::max(self.count as f64, 1.0)).sqrt();
         let is_constant = deviation <= f64::EPSILON * self.mean.abs();
         (!is_constant).then_some(deviation)

@@ -12,7 +12,7 @@ use crate::schema::Split;
 ///
 /// # Errors
 /// Any error of reading.
-pub fn of_training(dataset: &Dataset) -> Result<Vec<ObservedChannel>, dataset::Error> {
+pub(super) fn of_training(dataset: &Dataset) -> Result<Vec<ObservedChannel>, dataset::Error> {
     let shape = dataset.manifest().state_shape();
     let mut ranges = vec![(f64::INFINITY, f64::NEG_INFINITY); shape.channels];
     let mut motions: Vec<Option<Motion>> = vec![None; shape.channels];
@@ -43,7 +43,7 @@ pub fn of_training(dataset: &Dataset) -> Result<Vec<ObservedChannel>, dataset::E
 ///
 /// # Errors
 /// Any error of reading.
-pub fn validation_errors(
+pub(super) fn validation_errors(
     validation: &SplitData,
     engine: &dyn Engine,
     weights: &[f64],

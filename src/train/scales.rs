@@ -33,7 +33,7 @@ const GAUSSIAN_WIDTH: f64 = 1.349;
 ///
 /// # Errors
 /// Any error of reading.
-pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<(ChannelScale, bool)>, Error> {
+pub(super) fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<(ChannelScale, bool)>, Error> {
     let channels = dataset.manifest().channels.len();
     if scaling == Scaling::None {
         return Ok(vec![(ChannelScale { centre: 0.0, scale: 1.0 }, false); channels]);
@@ -62,7 +62,7 @@ pub fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<(Channe
 ///
 /// # Errors
 /// Any error of reading.
-pub fn odd_channels(dataset: &Dataset) -> Result<Vec<(usize, f64)>, Error> {
+pub(super) fn odd_channels(dataset: &Dataset) -> Result<Vec<(usize, f64)>, Error> {
     let shape = dataset.manifest().state_shape();
     let Some(batch) = dataset.stream(Split::Train)?.next() else { return Ok(Vec::new()) };
     let batch = batch?;

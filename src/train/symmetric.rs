@@ -21,7 +21,7 @@ use rayon::prelude::*;
 const BLOCK: usize = 256;
 
 /// A symmetric matrix, or the lower triangle of its factor.
-pub struct Symmetric {
+pub(super) struct Symmetric {
     size: usize,
     /// Column after column, each from the block on the diagonal down.
     blocks: Vec<Mat<f64>>,
@@ -46,13 +46,13 @@ fn places(count: usize) -> Vec<(usize, usize)> {
 
 impl Symmetric {
     /// The matrix of `size` rows; `block` gives the values of a range of rows in a range of columns.
-    pub fn new(size: usize, block: impl Fn(Range<usize>, Range<usize>) -> Mat<f64> + Send + Sync) -> Self {
+    pub(super) fn new(size: usize, block: impl Fn(Range<usize>, Range<usize>) -> Mat<f64> + Send + Sync) -> Self {
         let places = places(size.div_ceil(BLOCK)).into_par_iter().with_max_len(1);
         Symmetric { size, blocks: places.map(|(i, j)| block(rows_of(i, size), rows_of(j, size))).collect() }
     }
 
     /// `rows rows'`, columns weighed by `weights` if there are any.
-    pub fn gram(rows: MatRef<f64>, weights: Option<&[f64]>) -> Self {
+    pub(super) fn gram(rows: MatRef<f64>, weights: Option<&[f64]>) -> Self {
         Symmetric::new(rows.nrows(), |i, j| {
             let (left, right) = (rows.get(i, ..), rows.get(j, ..));
             match weights {
@@ -66,19 +66,19 @@ impl Symmetric {
     }
 
     /// The block of these rows and columns, which [`Symmetric::new`] gave.
-    pub fn block(&self, rows: &Range<usize>, columns: &Range<usize>) -> MatRef<'_, f64> {
+    pub(super) fn block(&self, rows: &Range<usize>, columns: &Range<usize>) -> MatRef<'_, f64> {
         let (i, j) = (rows.start / BLOCK, columns.start / BLOCK);
         self.blocks[self.start_of_column(j) + i - j].as_ref()
     }
 
     /// The mean of the diagonal.
-    pub fn mean_diagonal(&self) -> f64 {
+    pub(super) fn mean_diagonal(&self) -> f64 {
         let diagonal = |i: usize| self.blocks[self.start_of_column(i / BLOCK)][(i % BLOCK, i % BLOCK)];
         (0..self.size).map(diagonal).sum::<f64>() / self.size as f64
     }
 
     /// The factor of this matrix, with `damping` added to its diagonal; none where that is not positive definite in the arithmetic.
-    pub fn factor(mut self, damping: f64) -> Option<Factor> {
+    pub(super) fn factor(mut self, damping: f64) -> Option<Factor> {
         let count = self.count();
         let mut scratch = MemBuffer::new(cholesky_in_place_scratch::<f64>(BLOCK, Par::Seq, Default::default()));
         for k in 0..count {
@@ -112,11 +112,11 @@ impl Symmetric {
 }
 
 /// The Cholesky factor of a [`Symmetric`].
-pub struct Factor(Symmetric);
+pub(super) struct Factor(Symmetric);
 
 impl Factor {
     /// `x [n]` with `L L' x = right [n]`.
-    pub fn solve(&self, right: &[f64]) -> Vec<f64> {
+    pub(super) fn solve(&self, right: &[f64]) -> Vec<f64> {
         let count = self.0.count();
         let column = |k: usize| &self.0.blocks[self.0.start_of_column(k)..][..count - k];
         let mut x = Mat::from_fn(right.len(), 1, |i, _| right[i]);

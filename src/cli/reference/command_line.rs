@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 use super::markdown::{WRITTEN_BY, block, code, table};
 use crate::cli::arguments::Arguments;
 
-pub fn page() -> String {
+pub(crate) fn page() -> String {
     let mut program = Arguments::command().disable_help_subcommand(true);
     program.build();
     let mut text = format!("{WRITTEN_BY}# Command line\n\n");

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 /// What stands at the top of every page.
-pub const WRITTEN_BY: &str = "<!-- Written by `paramill reference --write docs/reference`: edit the doc comments and help texts in src/, \
+pub(crate) const WRITTEN_BY: &str = "<!-- Written by `paramill reference --write docs/reference`: edit the doc comments and help texts in src/, \
                               not this file. -->\n";
 
 /// A table; no text where there are no rows.
-pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
@@ -22,22 +22,22 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// A block of code.
-pub fn block(language: &str, text: &str) -> String {
+pub(crate) fn block(language: &str, text: &str) -> String {
     format!("```{language}\n{}\n```\n\n", text.trim_end())
 }
 
 /// Text between backticks.
-pub fn code(text: impl std::fmt::Display) -> String {
+pub(crate) fn code(text: impl std::fmt::Display) -> String {
     format!("`{text}`")
 }
 
 /// Lines joined to one.
-pub fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What a link to the heading `text` says behind its `#`.
-pub fn anchor(text: &str) -> String {
+pub(crate) fn anchor(text: &str) -> String {
     let kept = text.to_lowercase();
     kept.chars()
         .filter(|&c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))

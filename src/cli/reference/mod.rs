@@ -16,7 +16,7 @@ use crate::pipeline::Error;
 ///
 /// # Errors
 /// If a page cannot be written.
-pub fn reference(command: &Reference) -> Result<u8, Error> {
+pub(crate) fn reference(command: &Reference) -> Result<u8, Error> {
     if let Some(page) = command.page {
         print(&text(page));
     }

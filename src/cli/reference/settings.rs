@@ -17,7 +17,7 @@ JSON Schema, for editors. A file with the equations of a system (`paramill check
 level.
 ";
 
-pub fn page() -> String {
+pub(crate) fn page() -> String {
     let schema = published().into_iter().find(|it| it.name == "pipeline").map(|it| it.schema()).unwrap_or_default();
     let definitions = schema["$defs"].as_object().cloned().unwrap_or_default();
     let mut page = Page { definitions: &definitions, written: BTreeMap::new(), text: String::new() };

@@ -5,7 +5,7 @@ use crate::schema::Quantity;
 use crate::solve::{self, Tableau};
 use crate::systems::{self, Axis, Dynamics, EnvironmentSet, Preset, System};
 
-pub fn page() -> String {
+pub(crate) fn page() -> String {
     let mut text = format!(
         "{WRITTEN_BY}# Systems and solvers\n\n\
          What `generate.system` and `estimate.physics.system` can name. Equations of your own stand in their place: see\n\

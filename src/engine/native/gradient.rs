@@ -18,7 +18,7 @@ use crate::solve::Tableau;
 
 /// What a rollout keeps for the way back, and buffers; reused from call to call.
 #[derive(Default)]
-pub struct Record<T> {
+pub(super) struct Record<T> {
     /// Stage states `[N, state_width]`, `N` over steps, stages and rows.
     pub(crate) inputs: Vec<T>,
     /// Activations of each hidden layer `[N, hidden_width]`.
@@ -39,7 +39,7 @@ pub struct Record<T> {
 }
 
 /// One environment to roll out and, if asked, to differentiate.
-pub struct Rollout<'a, T> {
+pub(super) struct Rollout<'a, T> {
     pub shape: &'a Shape,
     pub tableau: &'a Tableau,
     pub weights: &'a Weights<T>,

@@ -16,7 +16,7 @@ use crate::solve::Tableau;
 
 /// Buffers, reused from call to call. `A` adjoints (`C L`), `N` stages over all steps.
 #[derive(Default)]
-pub struct Sensitivities<T> {
+pub(super) struct Sensitivities<T> {
     /// `[A, state_width]`, the last observed residuals first.
     adjoints: Vec<T>,
     /// Adjoints of a step's stages `[stages, A, state_width]`.
@@ -31,7 +31,7 @@ pub struct Sensitivities<T> {
 }
 
 /// One trajectory.
-pub struct JacobianRows<'a, T> {
+pub(super) struct JacobianRows<'a, T> {
     pub shape: &'a Shape,
     pub tableau: &'a Tableau,
     pub weights: &'a Weights<T>,

@@ -10,7 +10,7 @@ use super::real::{Real, lanes, lanes_mut};
 
 /// A matrix by its strides.
 #[derive(Clone, Copy)]
-pub struct Strided<'a, T> {
+pub(super) struct Strided<'a, T> {
     pub values: &'a [T],
     /// Distance between rows, and between columns.
     pub row: usize,
@@ -19,7 +19,7 @@ pub struct Strided<'a, T> {
 
 /// `C [rows, width] += A [rows, depth] B [depth, width]`; `width`, the stride of `B` and `C`, is a multiple of the lanes.
 #[inline(always)]
-pub fn accumulate<T: Real, S: Simd>(
+pub(super) fn accumulate<T: Real, S: Simd>(
     simd: S,
     a: Strided<T>,
     rows: usize,
@@ -125,7 +125,7 @@ fn tile<T: Real, S: Simd, const M: usize, const N: usize>(
 
 /// `sum_i a_i b_i` over slices of whole registers.
 #[inline(always)]
-pub fn dot<T: Real, S: Simd>(simd: S, a: &[T], b: &[T]) -> T {
+pub(super) fn dot<T: Real, S: Simd>(simd: S, a: &[T], b: &[T]) -> T {
     let mut sum = T::splat(simd, T::zeroed());
     for (a, b) in lanes::<T, S>(a).iter().zip(lanes::<T, S>(b)) {
         sum = T::multiply_add(simd, *a, *b, sum);

@@ -27,13 +27,13 @@ pub trait Real: Pod + Send + Sync + PartialOrd + std::fmt::Debug {
 
 /// The registers of a slice whose length is a multiple of the lanes.
 #[inline(always)]
-pub fn lanes<T: Real, S: Simd>(slice: &[T]) -> &[T::Lanes<S>] {
+pub(super) fn lanes<T: Real, S: Simd>(slice: &[T]) -> &[T::Lanes<S>] {
     bytemuck::cast_slice(slice)
 }
 
 /// The registers of a slice whose length is a multiple of the lanes.
 #[inline(always)]
-pub fn lanes_mut<T: Real, S: Simd>(slice: &mut [T]) -> &mut [T::Lanes<S>] {
+pub(super) fn lanes_mut<T: Real, S: Simd>(slice: &mut [T]) -> &mut [T::Lanes<S>] {
     bytemuck::cast_slice_mut(slice)
 }
 

@@ -5,7 +5,7 @@ use super::weights::Shape;
 use crate::engine::batch::Batch;
 
 /// Rows of one environment, longest first, so that those still running at a step are the first ones.
-pub struct Rows<T> {
+pub(super) struct Rows<T> {
     /// `R`, rows with at least one step.
     pub count: usize,
     /// Place in the batch of each row.
@@ -23,12 +23,12 @@ pub struct Rows<T> {
 
 impl<T: Real> Rows<T> {
     /// Those of environment `e`.
-    pub fn new(shape: &Shape, batch: &Batch, e: usize) -> Self {
+    pub(super) fn new(shape: &Shape, batch: &Batch, e: usize) -> Self {
         Self::of(shape, batch, e * batch.rows..(e + 1) * batch.rows)
     }
 
     /// Those at `places` of the batch.
-    pub fn of(shape: &Shape, batch: &Batch, places: std::ops::Range<usize>) -> Self {
+    pub(super) fn of(shape: &Shape, batch: &Batch, places: std::ops::Range<usize>) -> Self {
         let length = |place: usize| {
             let steps = place * batch.steps..(place + 1) * batch.steps;
             let moves = |step: usize| {
@@ -72,7 +72,7 @@ impl<T: Real> Rows<T> {
     }
 
     /// Puts the inputs at the start of `step`, or their slopes, behind the states or rates `to [.., width]` of the first rows.
-    pub fn put_inputs(&self, values: &[T], shape: &Shape, step: usize, to: &mut [T]) {
+    pub(super) fn put_inputs(&self, values: &[T], shape: &Shape, step: usize, to: &mut [T]) {
         let inputs = shape.features - shape.channels;
         if inputs == 0 {
             return;
@@ -84,7 +84,7 @@ impl<T: Real> Rows<T> {
     }
 
     /// First value in `targets`, `mask` and predictions of row `r` after step `step`.
-    pub fn target(&self, batch: &Batch, r: usize, step: usize) -> usize {
+    pub(super) fn target(&self, batch: &Batch, r: usize, step: usize) -> usize {
         (self.places[r] * batch.steps + step) * batch.channels
     }
 }

@@ -16,7 +16,7 @@ use crate::solve::Tableau;
 
 /// Buffers, reused from call to call. `D` is `1 + d`, or `1 + d + C`: the primal, then the tangents.
 #[derive(Default)]
-pub struct Scratch<T> {
+pub(super) struct Scratch<T> {
     /// `[D, state_width]`.
     state: Vec<T>,
     input: Vec<T>,
@@ -27,7 +27,7 @@ pub struct Scratch<T> {
 }
 
 /// One environment to roll out with tangents.
-pub struct TangentRollout<'a, T> {
+pub(super) struct TangentRollout<'a, T> {
     pub shape: &'a Shape,
     pub tableau: &'a Tableau,
     /// `theta`, to be decoded here.

@@ -7,7 +7,7 @@ const PADDING: usize = 16;
 
 /// Sizes of a perceptron and how they are padded.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub(super) struct Shape {
     /// `C`.
     pub channels: usize,
     /// `C + U`, what the first layer sees: the inputs stand behind the state.
@@ -23,7 +23,7 @@ pub struct Shape {
 
 impl Shape {
     /// From the units of each level, from the input to the output.
-    pub fn new(widths: &[usize]) -> Self {
+    pub(super) fn new(widths: &[usize]) -> Self {
         let hidden = widths.len() - 2;
         let hidden_units = if hidden > 0 { widths[1] } else { 0 };
         Shape {
@@ -37,12 +37,12 @@ impl Shape {
     }
 
     /// Inputs of hidden layer `layer`, without padding.
-    pub fn inputs(&self, layer: usize) -> usize {
+    pub(super) fn inputs(&self, layer: usize) -> usize {
         if layer == 0 { self.features } else { self.hidden_units }
     }
 
     /// Width of the input of layer `layer` (the last layer is `hidden`), padded.
-    pub fn input_width(&self, layer: usize) -> usize {
+    pub(super) fn input_width(&self, layer: usize) -> usize {
         if layer == 0 { self.state_width } else { self.hidden_width }
     }
 
@@ -52,7 +52,7 @@ impl Shape {
     }
 
     /// Number of flat weights `P`.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         let hidden: usize = (0..self.hidden).map(|layer| self.hidden_units * (self.inputs(layer) + 1)).sum();
         hidden + self.channels * (self.last_inputs() + 1)
     }
@@ -60,7 +60,7 @@ impl Shape {
 
 /// One hidden layer.
 #[derive(Clone, Debug)]
-pub struct Hidden<T> {
+pub(super) struct Hidden<T> {
     /// `A' [inputs, hidden_width]`.
     pub transposed: Vec<T>,
     /// `A [hidden_units, input_width]`.
@@ -71,7 +71,7 @@ pub struct Hidden<T> {
 
 /// The weights of one environment; padding is zero, so that padded units stay at zero.
 #[derive(Clone, Debug)]
-pub struct Weights<T> {
+pub(super) struct Weights<T> {
     pub hidden: Vec<Hidden<T>>,
     /// `A [C, input_width]`.
     pub last: Vec<T>,
@@ -81,7 +81,7 @@ pub struct Weights<T> {
 
 impl<T: Real> Weights<T> {
     /// Lays out the flat weights `[P]`.
-    pub fn new(shape: &Shape, flat: &[f64]) -> Self {
+    pub(super) fn new(shape: &Shape, flat: &[f64]) -> Self {
         let zeros = |count: usize| vec![T::zeroed(); count];
         let mut weights = Weights {
             hidden: (0..shape.hidden)
@@ -99,7 +99,7 @@ impl<T: Real> Weights<T> {
     }
 
     /// Replaces the values by those of the flat weights `[P]`.
-    pub fn set(&mut self, shape: &Shape, flat: &[f64]) {
+    pub(super) fn set(&mut self, shape: &Shape, flat: &[f64]) {
         let mut flat = flat.iter().map(|&value| T::from_f64(value));
         let mut next = || flat.next().expect("flat weights of the shape's size");
         for (layer, hidden) in self.hidden.iter_mut().enumerate() {
@@ -121,7 +121,7 @@ impl<T: Real> Weights<T> {
 
     /// Replaces the values that the forward pass uses by `basis_0 + sum_k xi_k basis_k`; `matrix` is left as it is, and so are the
     /// hidden layers that are not `moved`: they stay those of `basis_0`, of which `self` must be a copy.
-    pub fn combine(
+    pub(super) fn combine(
         &mut self,
         basis: &[Weights<T>],
         moved: &[bool],
@@ -144,13 +144,13 @@ impl<T: Real> Weights<T> {
     }
 
     /// Which hidden layers are not zero.
-    pub fn hidden_is_nonzero(&self) -> impl Iterator<Item = bool> + '_ {
+    pub(super) fn hidden_is_nonzero(&self) -> impl Iterator<Item = bool> + '_ {
         let nonzero = |values: &[T]| values.iter().any(|value| value.to_f64() != 0.0);
         self.hidden.iter().map(move |layer| nonzero(&layer.transposed) || nonzero(&layer.bias))
     }
 
     /// Adds gradients in the layout of [`GradientBuffers`] to the flat gradient `[P]`.
-    pub fn add_gradient(shape: &Shape, gradient: &Gradient<T>, flat: &mut [f64]) {
+    pub(super) fn add_gradient(shape: &Shape, gradient: &Gradient<T>, flat: &mut [f64]) {
         let mut flat = flat.iter_mut();
         let mut add = |value: T| *flat.next().expect("a flat gradient of the shape's size") += value.to_f64();
         for (layer, hidden) in gradient.hidden.iter().enumerate() {
@@ -175,7 +175,7 @@ impl<T: Real> Weights<T> {
 
 /// Gradients with respect to the weights of one environment.
 #[derive(Clone, Debug, Default)]
-pub struct Gradient<T> {
+pub(super) struct Gradient<T> {
     /// Of the first layer `[inputs, hidden_width]`, of the others `[hidden_width, hidden_width]`.
     pub hidden: Vec<Vec<T>>,
     /// `[hidden_width]` each.
@@ -188,7 +188,7 @@ pub struct Gradient<T> {
 
 impl<T: Real> Gradient<T> {
     /// All zero.
-    pub fn new(shape: &Shape) -> Self {
+    pub(super) fn new(shape: &Shape) -> Self {
         let zeros = |count: usize| vec![T::zeroed(); count];
         Gradient {
             hidden: (0..shape.hidden)

@@ -42,12 +42,12 @@ fn problem(driver: bool, opened: Result<(), String>, devices: usize, hidden: boo
 }
 
 /// CUDA devices that can be used.
-pub fn cuda_devices() -> usize {
+pub(crate) fn cuda_devices() -> usize {
     cuda().devices
 }
 
 /// Why there is no CUDA device, though there is a driver, where CUDA was looked for.
-pub fn cuda_problem() -> Option<&'static str> {
+pub(crate) fn cuda_problem() -> Option<&'static str> {
     CUDA.get()?.problem.as_deref()
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn is_beyond(value: f64, least: f64, greatest: f64, slack: f64) -> bo
 pub(crate) struct TrainingRange(Vec<(f64, f64)>);
 
 impl TrainingRange {
-    pub fn new(model: &StoredModel) -> Self {
+    pub(crate) fn new(model: &StoredModel) -> Self {
         let d = model.manifest.context_dimension;
         let of_dimension = |k: usize| {
             let values = model.contexts.iter().skip(k).step_by(d);
@@ -25,7 +25,7 @@ impl TrainingRange {
     }
 
     /// In which dimension, if any, a context lies further outside than `slack` widths of it.
-    pub fn left_by(&self, context: &[f64], slack: f64) -> Option<String> {
+    pub(crate) fn left_by(&self, context: &[f64], slack: f64) -> Option<String> {
         self.0.iter().zip(context).enumerate().find_map(|(k, (&(least, greatest), &xi))| {
             let slack = slack * (greatest - least);
             let is_far = greatest > least && !(least - slack..=greatest + slack).contains(&xi);

@@ -49,7 +49,7 @@ pub(crate) struct Estimator<'a> {
 }
 
 impl<'a> Estimator<'a> {
-    pub fn new(
+    pub(crate) fn new(
         settings: &'a Settings,
         compute: Compute,
         dataset: Option<&'a Dataset>,
@@ -81,7 +81,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// The rows of a block of environments, and their fitted trajectories.
-    pub fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<(Row, FittedSamples)>, Error> {
+    pub(crate) fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<(Row, FittedSamples)>, Error> {
         let mut environments = Vec::with_capacity(block.len());
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
@@ -252,7 +252,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// Mean squared error, in the dataset's units, on the test split under the training contexts.
-    pub fn mse_in_domain(&self) -> Result<Option<f64>, Error> {
+    pub(crate) fn mse_in_domain(&self) -> Result<Option<f64>, Error> {
         let Some(dataset) = self.dataset else { return Ok(None) };
         let environments = environments(&dataset.index(Split::Test)?);
         let d = self.model.manifest.context_dimension;

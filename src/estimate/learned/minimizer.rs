@@ -8,7 +8,7 @@ use crate::least_squares::damping::Damping;
 
 /// The unknowns at one iteration, and the squared error there with its derivatives.
 #[derive(Clone)]
-pub struct Iterate {
+pub(crate) struct Iterate {
     /// Context, and initial states where they are unknown.
     pub unknowns: DVector<f64>,
     /// `|r|^2`.
@@ -21,7 +21,7 @@ pub struct Iterate {
 
 /// What is known of an initial value that was not observed.
 #[derive(Clone, Copy, Debug)]
-pub struct Prior {
+pub(crate) struct Prior {
     /// Place among the initial values.
     pub place: usize,
     pub mean: f64,
@@ -29,7 +29,7 @@ pub struct Prior {
 }
 
 /// Minimises the squared error of one environment, to which `sum_k w_k (u_k - c_k)^2` is added for its unknowns `u`.
-pub struct Minimizer {
+pub(crate) struct Minimizer {
     d: usize,
     /// `n`.
     points: usize,
@@ -48,7 +48,7 @@ pub struct Minimizer {
 }
 
 /// The result of a minimizer.
-pub struct Found {
+pub(crate) struct Found {
     /// NaN where the status says why.
     pub unknowns: Vec<f64>,
     /// Of the context.
@@ -60,7 +60,7 @@ pub struct Found {
 }
 
 impl Minimizer {
-    pub fn begin(start: Iterate, d: usize, points: usize, priors: Vec<Prior>, settings: &Settings) -> Self {
+    pub(crate) fn begin(start: Iterate, d: usize, points: usize, priors: Vec<Prior>, settings: &Settings) -> Self {
         let mut weights = DVector::zeros(start.unknowns.len());
         weights.rows_mut(0, d).fill(settings.context_penalty);
         let mut centres = DVector::zeros(start.unknowns.len());
@@ -116,7 +116,7 @@ impl Minimizer {
     }
 
     /// `f(u)`; infinite where the rollout is not finite.
-    pub fn cost(&self, iterate: &Iterate) -> f64 {
+    pub(crate) fn cost(&self, iterate: &Iterate) -> f64 {
         let pulls = iterate.unknowns.iter().zip(&self.centres).zip(&self.weights);
         let held: f64 = pulls.map(|((u, c), w)| w * (u - c) * (u - c)).sum();
         let cost = iterate.squares / f64::max(self.points as f64, 1.0) + held;
@@ -131,7 +131,7 @@ impl Minimizer {
     }
 
     /// The damped step, or none where the equations are singular even so.
-    pub fn step(&self) -> Option<DVector<f64>> {
+    pub(crate) fn step(&self) -> Option<DVector<f64>> {
         let mut matrix = self.best.normal.clone();
         let floor = matrix.diagonal().max() * 1e-12 + f64::MIN_POSITIVE;
         for k in 0..matrix.nrows() {
@@ -142,13 +142,13 @@ impl Minimizer {
     }
 
     /// Decrease of the cost by the quadratic model: `-(2 g's + s'H s)`.
-    pub fn predicted_reduction(&self, step: &DVector<f64>) -> f64 {
+    pub(crate) fn predicted_reduction(&self, step: &DVector<f64>) -> f64 {
         let curvature = (&self.best.normal * step + self.weights.component_mul(step)).dot(step);
         -(2.0 * self.gradient().dot(step) + curvature)
     }
 
     /// Whether the step is short, or makes the next one short, which shrinks by as much as this one did.
-    pub fn is_last(&self, step: &DVector<f64>, settings: &Settings) -> bool {
+    pub(crate) fn is_last(&self, step: &DVector<f64>, settings: &Settings) -> bool {
         let short = settings.tolerance * ((&self.best.unknowns + step).norm() + settings.tolerance);
         let length = step.norm();
         let next = self.length.map_or(length, |before| length * (length / before).min(1.0));
@@ -156,7 +156,7 @@ impl Minimizer {
     }
 
     /// Ends at `last`, or where it is: no step is worth its rollout.
-    pub fn finish_with(&mut self, last: Option<Iterate>) {
+    pub(crate) fn finish_with(&mut self, last: Option<Iterate>) {
         self.iterations += 1;
         if let Some(last) = last {
             self.best = last;
@@ -165,7 +165,7 @@ impl Minimizer {
     }
 
     /// Takes the candidate or stays, and decides whether this was the end. True if the candidate was taken.
-    pub fn advance(&mut self, step: Option<DVector<f64>>, candidate: Iterate, settings: &Settings) -> bool {
+    pub(crate) fn advance(&mut self, step: Option<DVector<f64>>, candidate: Iterate, settings: &Settings) -> bool {
         self.iterations += 1;
         let Some(step) = step else {
             self.end = Some((Status::Unidentifiable, "the trajectories do not determine the context".to_owned()));
@@ -191,7 +191,7 @@ impl Minimizer {
         taken
     }
 
-    pub fn finish(mut self) -> Found {
+    pub(crate) fn finish(mut self) -> Found {
         self.weigh_priors();
         let (d, degrees, points) = (self.d, self.degrees(), self.points as f64);
         let (status, reason) = self.end.unwrap_or((Status::Ok, String::new()));

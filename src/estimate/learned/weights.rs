@@ -24,7 +24,7 @@ const LEAST_NOISE: f64 = 1e-3;
 const LEAST_SHARE: f64 = 1e-3;
 
 /// Weights of the residuals of a batch.
-pub struct Weights {
+pub(crate) struct Weights {
     /// Of the targets `[E, B, L, C]`; zero where the mask is.
     pub later: Vec<f64>,
     /// Of the first samples `[E][B C]`.
@@ -33,13 +33,13 @@ pub struct Weights {
 
 impl Weights {
     /// One for every observed value.
-    pub fn even(batch: &Batch, supports: &[Support]) -> Self {
+    pub(crate) fn even(batch: &Batch, supports: &[Support]) -> Self {
         let first = supports.iter().map(|support| vec![1.0; support.trajectories.len() * batch.channels]);
         Weights { later: batch.mask.clone(), first: first.collect() }
     }
 
     /// By the noise that `fitted` shows of each environment. `scales` has one a value of a state.
-    pub fn of(
+    pub(crate) fn of(
         noise: Noise,
         scales: &[ChannelScale],
         batch: &Batch,
@@ -56,7 +56,7 @@ impl Weights {
     }
 
     /// These times Huber's, by the residuals of `fitted`.
-    pub fn huber(&self, batch: &Batch, supports: &[Support], fitted: &[Adaptation]) -> Self {
+    pub(crate) fn huber(&self, batch: &Batch, supports: &[Support], fitted: &[Adaptation]) -> Self {
         let mut weights = Weights { later: self.later.clone(), first: self.first.clone() };
         let later = weights.later.chunks_exact_mut(batch.values_per_environment()).zip(&mut weights.first);
         for ((later, first), (support, fitted)) in later.zip(supports.iter().zip(fitted)) {
@@ -72,7 +72,7 @@ impl Weights {
 
     /// The variance of the noise of every value that the residuals of `fitted` show: `s^2 / w` where these weights `w` are by the noise, and
     /// where they are even, of each channel its own. A state has `points` values of each channel.
-    pub fn variances(
+    pub(crate) fn variances(
         &self,
         by_noise: bool,
         loss: Loss,
@@ -108,7 +108,7 @@ impl Weights {
     }
 
     /// These times the weight of each value of a state; of none, they stay.
-    pub fn with_channel_weights(&self, channel_weights: &[f64]) -> Self {
+    pub(crate) fn with_channel_weights(&self, channel_weights: &[f64]) -> Self {
         let weigh = |weights: &Vec<f64>| match channel_weights {
             [] => weights.clone(),
             _ => weights.iter().zip(channel_weights.iter().cycle()).map(|(weight, by)| weight * by).collect(),
@@ -117,7 +117,7 @@ impl Weights {
     }
 
     /// Each weight by a function of it and of the same one of `other`.
-    pub fn with(&self, other: &Weights, of: impl Fn(f64, f64) -> f64) -> Self {
+    pub(crate) fn with(&self, other: &Weights, of: impl Fn(f64, f64) -> f64) -> Self {
         let each = |own: &[f64], others: &[f64]| -> Vec<f64> {
             own.iter().zip(others).map(|(own, other)| of(*own, *other)).collect()
         };

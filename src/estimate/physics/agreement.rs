@@ -32,7 +32,7 @@ impl From<&Manifest> for Quantities {
 impl Quantities {
     /// Every state and input of `system`, and every unit, that disagrees with the dataset; keys begin with `system`. `named` is how the
     /// settings name the system.
-    pub fn disagreements(&self, system: &System, named: &SystemSettings) -> Vec<Problem> {
+    pub(crate) fn disagreements(&self, system: &System, named: &SystemSettings) -> Vec<Problem> {
         let mut problems = Problems::default();
         // Equations in a file or table have a key for every part.
         let key = |part: String| match named {

@@ -37,28 +37,28 @@ impl From<solve::Error> for Halt {
 
 impl<'a> Budget<'a> {
     /// `limit` evaluations, none spent.
-    pub fn new(limit: u64, interrupt: &'a Interrupt) -> Self {
+    pub(crate) fn new(limit: u64, interrupt: &'a Interrupt) -> Self {
         Budget { evaluations: 0, limit, interrupt }
     }
 
     /// Counts evaluations as spent.
-    pub fn spend(&mut self, evaluations: u64) {
+    pub(crate) fn spend(&mut self, evaluations: u64) {
         self.evaluations += evaluations;
     }
 
     /// Counts what was spent from a copy of this budget.
-    pub fn catch_up(&mut self, copy: &Budget) {
+    pub(crate) fn catch_up(&mut self, copy: &Budget) {
         self.evaluations = copy.evaluations;
     }
 
     /// The share of the limit that is spent.
-    pub fn share_spent(&self) -> f64 {
+    pub(crate) fn share_spent(&self) -> f64 {
         self.evaluations as f64 / self.limit as f64
     }
 
     /// # Errors
     /// If the limit is reached, or an interrupt was requested.
-    pub fn ensure_left(&self) -> Result<(), Halt> {
+    pub(crate) fn ensure_left(&self) -> Result<(), Halt> {
         match self.interrupt.requested() {
             Some(_) => Err(Halt::Interrupted),
             None if self.evaluations >= self.limit => Err(Halt::Spent(self.limit)),

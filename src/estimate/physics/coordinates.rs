@@ -23,12 +23,12 @@ impl Coordinate {
     }
 
     /// The coordinate of a value.
-    pub fn theta(&self, value: f64) -> f64 {
+    pub(crate) fn theta(&self, value: f64) -> f64 {
         if self.is_logarithmic() { value.ln() } else { value / (self.upper - self.lower) }
     }
 
     /// The value at `theta`, and `dp/dtheta` there; at a bound the value is exactly the bound.
-    pub fn value(&self, theta: f64) -> (f64, f64) {
+    pub(crate) fn value(&self, theta: f64) -> (f64, f64) {
         let (low, high) = self.ends();
         let (value, slope) = if self.is_logarithmic() {
             (theta.exp(), theta.exp())
@@ -44,13 +44,13 @@ impl Coordinate {
     }
 
     /// The coordinates of both bounds.
-    pub fn ends(&self) -> (f64, f64) {
+    pub(crate) fn ends(&self) -> (f64, f64) {
         (self.theta(self.lower), self.theta(self.upper))
     }
 
     /// The value at a share of the way from the lower to the upper bound, even in logarithms. A range around zero is covered on either side
     /// down to the part [`SMALLEST`] of the bound.
-    pub fn at_share(&self, share: f64) -> f64 {
+    pub(crate) fn at_share(&self, share: f64) -> f64 {
         let (lower, upper) = (self.lower, self.upper);
         if lower > 0.0 || upper <= 0.0 {
             let (low, high) = self.ends();

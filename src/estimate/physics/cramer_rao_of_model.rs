@@ -37,7 +37,7 @@ impl<'a> ModelBounds<'a> {
     ///
     /// # Errors
     /// [`Error::Physics`] with every disagreement of equations and dataset.
-    pub fn new(settings: &Settings, dataset: &Dataset, interrupt: &'a Interrupt) -> Result<Option<Self>, Error> {
+    pub(crate) fn new(settings: &Settings, dataset: &Dataset, interrupt: &'a Interrupt) -> Result<Option<Self>, Error> {
         let Some(of_physics) = settings.physics.clone().filter(|it| it.system.is_some()) else { return Ok(None) };
         let mut equations = Equations::new(&of_physics, settings, dataset)?;
         // The model was fitted from the first complete samples, without the initial values that equations may give.
@@ -47,7 +47,7 @@ impl<'a> ModelBounds<'a> {
 
     /// The bounds of the dataset's parameters `[d_p]`: at the true values, or the estimates where these are unknown, for the noise that the
     /// data were simulated with, or else the estimated noise. None for parameters that the equations do not have.
-    pub fn bounds(&self, fit: &LearnedFit) -> Vec<Option<f64>> {
+    pub(crate) fn bounds(&self, fit: &LearnedFit) -> Vec<Option<f64>> {
         self.known_bounds(fit).unwrap_or_else(|| vec![None; fit.truth.len()])
     }
 

@@ -43,7 +43,7 @@ impl Fitter<'_> {
     ///
     /// # Errors
     /// If the trajectories cannot be integrated with `unknowns`.
-    pub fn refine(&mut self, fine: &mut Pass, unknowns: Unknowns) -> Result<(Iterate, Option<End>), End> {
+    pub(crate) fn refine(&mut self, fine: &mut Pass, unknowns: Unknowns) -> Result<(Iterate, Option<End>), End> {
         let start = self.evaluate(fine, unknowns).map_err(|reason| self.failed(reason))?;
         let mut before = start.normal.squares;
         let (mut iterate, mut end) = self.descend(fine, start);
@@ -78,7 +78,7 @@ impl Fitter<'_> {
     ///
     /// # Errors
     /// Why the trajectories cannot be integrated.
-    pub fn grow(&mut self, pass: &mut Pass, start: Unknowns, parts: &[f64]) -> Result<Iterate, String> {
+    pub(crate) fn grow(&mut self, pass: &mut Pass, start: Unknowns, parts: &[f64]) -> Result<Iterate, String> {
         let whole = self.weights.clone();
         let mut unknowns = Ok(start);
         let mut iterate = Err(String::new());

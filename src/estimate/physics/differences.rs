@@ -34,7 +34,7 @@ pub(crate) enum Integrator {
 
 impl Integrator {
     /// As [`Sensitivities::integrate_under`]; systems without derivatives have no inputs.
-    pub fn integrate(
+    pub(crate) fn integrate(
         &mut self,
         drive: &Drive,
         start: Start,
@@ -51,7 +51,7 @@ impl Integrator {
     }
 
     /// Evaluations of the vector field in the last integration, finished or not; steps of an integrator of its own.
-    pub fn evaluations(&self) -> u64 {
+    pub(crate) fn evaluations(&self) -> u64 {
         match self {
             Integrator::Sensitivities(it) => it.work().evaluations,
             Integrator::Differences(it) => it.evaluations,
@@ -80,7 +80,7 @@ impl Differences {
     ///
     /// # Errors
     /// As [`Adaptive::new`].
-    pub fn new(
+    pub(crate) fn new(
         dynamics: &Dynamics,
         step: f64,
         (size, directions): (usize, usize),

@@ -88,7 +88,7 @@ impl Equations {
     ///
     /// # Errors
     /// [`Error::Physics`] with every disagreement of settings, system and dataset.
-    pub fn new(settings: &PhysicsSettings, estimate: &Settings, dataset: &Dataset) -> Result<Self, Error> {
+    pub(crate) fn new(settings: &PhysicsSettings, estimate: &Settings, dataset: &Dataset) -> Result<Self, Error> {
         let manifest = dataset.manifest();
         let simulated = manifest.provenance.stage == "generate";
         let simulated: Option<generate::Settings> =
@@ -140,7 +140,7 @@ impl Equations {
     ///
     /// # Errors
     /// [`Error::Physics`] with every problem of the settings.
-    pub fn in_memory(
+    pub(crate) fn in_memory(
         settings: &PhysicsSettings,
         estimate: &Settings,
         system: &System,
@@ -218,7 +218,7 @@ impl Equations {
     }
 
     /// The initial values that the equations give, in words; none where they give none, or trajectories start as they were observed.
-    pub fn start(&self, initial_state: InitialState) -> Option<String> {
+    pub(crate) fn start(&self, initial_state: InitialState) -> Option<String> {
         let given = (0..self.model.channels).filter_map(|channel| {
             let given = self.model.given(channel).filter(|_| initial_state == InitialState::Estimated)?;
             Some(format!("{} = {given}", self.channel_names[channel]))
@@ -232,7 +232,7 @@ impl Equations {
     }
 
     /// A trajectory of the dataset with the channels and inputs of the system.
-    pub fn series(&self, trajectory: &Trajectory) -> Series {
+    pub(crate) fn series(&self, trajectory: &Trajectory) -> Series {
         let samples = 0..trajectory.len();
         let inputs = samples.flat_map(|t| self.input_indices.iter().map(move |&index| trajectory.input(t)[index]));
         let observed = self.in_system_order(&trajectory.states);
@@ -240,7 +240,7 @@ impl Equations {
     }
 
     /// States of the dataset with the channels in the order of the system.
-    pub fn in_system_order(&self, states: &[f64]) -> Vec<f64> {
+    pub(crate) fn in_system_order(&self, states: &[f64]) -> Vec<f64> {
         let points = self.model.points;
         let samples = states.chunks_exact(self.dataset_channels * points);
         let fields =
@@ -249,7 +249,7 @@ impl Equations {
     }
 
     /// States `[T, C]` of the system with the channels in the order of the dataset; NaN in those that the system does not have.
-    pub fn in_dataset_order(&self, states: &[f64]) -> Vec<f64> {
+    pub(crate) fn in_dataset_order(&self, states: &[f64]) -> Vec<f64> {
         let points = self.model.points;
         let samples = states.chunks_exact(self.model.size());
         let mut ordered = vec![f64::NAN; samples.len() * self.dataset_channels * points];
@@ -262,13 +262,13 @@ impl Equations {
     }
 
     /// The true values `[d]` of the estimated parameters, where they are among the known `parameters [d_p]` of the dataset.
-    pub fn known_parameters(&self, parameters: &[Option<f64>]) -> Vec<Option<f64>> {
+    pub(crate) fn known_parameters(&self, parameters: &[Option<f64>]) -> Vec<Option<f64>> {
         let known = |index: &Option<usize>| parameters.get((*index)?).copied().flatten();
         self.parameter_indices.iter().map(known).collect()
     }
 
     /// The noise of each channel of the system in `split`, where the dataset was simulated with noise.
-    pub fn simulated_noise(&self, split: Split) -> Option<Vec<NoiseLevel>> {
+    pub(crate) fn simulated_noise(&self, split: Split) -> Option<Vec<NoiseLevel>> {
         let observation = self.observation.as_ref().filter(|it| it.splits.contains(&split) && it.jitter == 0.0)?;
         let levels = self.channel_names.iter().map(|channel| {
             let (absolute, relative) = observation.deviations(channel);

@@ -54,7 +54,7 @@ pub(crate) type Weights = Vec<Vec<f64>>;
 
 impl<'a> Experiment<'a> {
     /// The problem of fitting `model` to `series`, each from where the system starts.
-    pub fn new(model: &'a Model, series: Vec<Series>, initial_state: InitialState, loss: Loss) -> Self {
+    pub(crate) fn new(model: &'a Model, series: Vec<Series>, initial_state: InitialState, loss: Loss) -> Self {
         let c = model.size();
         let series: Vec<Series> = series.into_iter().map(|it| it.started(model, initial_state)).collect();
         let unknown_initial = series.iter().map(|series| {
@@ -77,7 +77,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// A channel, with its greatest absolute value, that is so large or small that sums of squares are not finite.
-    pub fn overflowing_channel(&self) -> Option<(usize, f64)> {
+    pub(crate) fn overflowing_channel(&self) -> Option<(usize, f64)> {
         (0..self.model.channels).map(|channel| (channel, self.scales[channel])).find_map(|(channel, scale)| {
             let greatest = self.values(channel).fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
             (greatest > GREATEST || scale < GREATEST.recip()).then_some((channel, greatest))
@@ -85,7 +85,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// The residuals of a channel, fitted less observed, one list per trajectory.
-    pub fn residuals(&self, rollout: &Rollout, channel: usize) -> Vec<Vec<f64>> {
+    pub(crate) fn residuals(&self, rollout: &Rollout, channel: usize) -> Vec<Vec<f64>> {
         let mut runs = vec![Vec::new(); self.series.len()];
         for &(trajectory, cell) in self.cells.iter().filter(|(_, cell)| self.model.channel(*cell) == channel) {
             runs[trajectory].push(self.residual(rollout, trajectory, cell));
@@ -94,7 +94,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// The [noise](noise::upper_estimate) of each channel `[C]`; infinite where there are too few samples, and for fields.
-    pub fn noise(&self) -> Vec<f64> {
+    pub(crate) fn noise(&self) -> Vec<f64> {
         let of_channel = |channel: usize| {
             let runs = self.series.iter().map(|series| {
                 let values = series.observed().iter().skip(channel).step_by(self.model.channels);
@@ -115,14 +115,14 @@ impl<'a> Experiment<'a> {
 
     /// The trajectories in segments of `samples` samples, each starting at the last sample of the one before, and the equations without
     /// given initial values, as segments start anywhere.
-    pub fn segments(&self, samples: usize) -> (Model, Vec<Series>) {
+    pub(crate) fn segments(&self, samples: usize) -> (Model, Vec<Series>) {
         let model = Model { given: Vec::new(), start: None, ..self.model.clone() };
         let segments = self.series.iter().flat_map(|series| series.segments(samples));
         (model, segments.collect())
     }
 
     /// A note on samples before the time at which the system starts; none where there are none.
-    pub fn early_samples(&self) -> Option<String> {
+    pub(crate) fn early_samples(&self) -> Option<String> {
         let start = self.model.start?;
         let left_out: usize = self.series.iter().map(Series::left_out).sum();
         if left_out > 0 {
@@ -135,7 +135,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// A channel whose given initial value differs from the first sample by more than `times` its `noise [C]`, with both values.
-    pub fn contradiction(&self, noise: &[f64], times: f64) -> Option<(usize, f64, f64)> {
+    pub(crate) fn contradiction(&self, noise: &[f64], times: f64) -> Option<(usize, f64, f64)> {
         if self.initial_state == InitialState::Observed {
             return None;
         }
@@ -149,7 +149,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// Number of unknowns.
-    pub fn unknown_count(&self) -> usize {
+    pub(crate) fn unknown_count(&self) -> usize {
         self.model.coordinates.len() + self.unknown_initial.iter().map(Vec::len).sum::<usize>()
     }
 
@@ -162,7 +162,12 @@ impl<'a> Experiment<'a> {
     ///
     /// # Errors
     /// As [`Sensitivities::new`].
-    pub fn integrator(&self, tableau: &'static Tableau, rtol: f64, max_steps: u64) -> Result<Integrator, solve::Error> {
+    pub(crate) fn integrator(
+        &self,
+        tableau: &'static Tableau,
+        rtol: f64,
+        max_steps: u64,
+    ) -> Result<Integrator, solve::Error> {
         let smallest = self.scales.iter().fold(f64::INFINITY, |least, scale| least.min(*scale));
         let tolerance = Tolerance { rtol, atol: rtol * smallest, max_steps };
         let (size, directions) = (self.model.size(), self.directions());
@@ -182,7 +187,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// Unknowns to start from: `parameters [d]`, and initial states as given or guessed from the first observed values.
-    pub fn start(&self, parameters: &[f64]) -> Unknowns {
+    pub(crate) fn start(&self, parameters: &[f64]) -> Unknowns {
         let c = self.model.size();
         let coordinates = parameters.iter().zip(&self.model.coordinates);
         let guess = |series: &Series, channel: usize| {
@@ -216,7 +221,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// The estimated parameters `[d]` at `coordinates [d]`, with their derivatives by them.
-    pub fn parameters(&self, coordinates: &[f64]) -> Vec<(f64, f64)> {
+    pub(crate) fn parameters(&self, coordinates: &[f64]) -> Vec<(f64, f64)> {
         self.model.coordinates.iter().zip(coordinates).map(|(it, theta)| it.value(*theta)).collect()
     }
 
@@ -224,7 +229,7 @@ impl<'a> Experiment<'a> {
     ///
     /// # Errors
     /// Why a trajectory was not integrated to its end.
-    pub fn roll_out(
+    pub(crate) fn roll_out(
         &self,
         integrator: &mut Integrator,
         unknowns: &Unknowns,
@@ -265,18 +270,18 @@ impl<'a> Experiment<'a> {
     }
 
     /// The states `[T, C]` of each trajectory where nothing is unknown; none where one cannot be integrated to its end.
-    pub fn states(&self, settings: &PhysicsSettings, budget: &mut Budget) -> Option<Vec<Vec<f64>>> {
+    pub(crate) fn states(&self, settings: &PhysicsSettings, budget: &mut Budget) -> Option<Vec<Vec<f64>>> {
         let mut integrator = self.integrator(&DOP853, settings.rtol, settings.max_steps).ok()?;
         self.roll_out(&mut integrator, &self.start(&[]), budget).ok().map(|rollout| rollout.states)
     }
 
     /// The residual, fitted less observed, of one value.
-    pub fn residual(&self, rollout: &Rollout, trajectory: usize, cell: usize) -> f64 {
+    pub(crate) fn residual(&self, rollout: &Rollout, trajectory: usize, cell: usize) -> f64 {
         rollout.states[trajectory][cell] - self.series[trajectory].observed()[cell]
     }
 
     /// The absolute values of the weighted residuals.
-    pub fn weighted_sizes(&self, rollout: &Rollout, weights: &Weights) -> impl Iterator<Item = f64> {
+    pub(crate) fn weighted_sizes(&self, rollout: &Rollout, weights: &Weights) -> impl Iterator<Item = f64> {
         self.cells.iter().map(|&(trajectory, cell)| {
             let residual = self.residual(rollout, trajectory, cell);
             (weights[trajectory][cell] * residual).abs()
@@ -284,7 +289,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// The normal equations of the weighted residuals. Residuals beyond `limit` count by Huber's loss; an infinite limit is least squares.
-    pub fn normal(&self, rollout: &Rollout, weights: &Weights, limit: f64) -> Normal {
+    pub(crate) fn normal(&self, rollout: &Rollout, weights: &Weights, limit: f64) -> Normal {
         let mut normal = Normal::new(self.model.coordinates.len(), self.unknown_initial.iter().map(Vec::len));
         let k = self.directions();
         for &(trajectory, cell) in &self.cells {
@@ -303,7 +308,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// Weights by a function of trajectory, cell and channel.
-    pub fn weights(&self, weight: impl Fn(usize, usize, usize) -> f64) -> Weights {
+    pub(crate) fn weights(&self, weight: impl Fn(usize, usize, usize) -> f64) -> Weights {
         let mut weights: Weights = self.series.iter().map(|series| vec![0.0; series.observed().len()]).collect();
         for &(trajectory, cell) in &self.cells {
             weights[trajectory][cell] = weight(trajectory, cell, self.model.channel(cell));
@@ -312,7 +317,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// `unknowns` after a step that is cut at the bounds of the parameters, and the cut step.
-    pub fn after_step(&self, unknowns: &Unknowns, step: &Step) -> (Unknowns, Step) {
+    pub(crate) fn after_step(&self, unknowns: &Unknowns, step: &Step) -> (Unknowns, Step) {
         let (mut unknowns, mut made) = (unknowns.clone(), step.clone());
         for (k, (theta, coordinate)) in unknowns.coordinates.iter_mut().zip(&self.model.coordinates).enumerate() {
             let (low, high) = coordinate.ends();
@@ -328,7 +333,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// Moves the states of a rollout by a step, to first order.
-    pub fn extrapolate(&self, rollout: &mut Rollout, step: &Step) {
+    pub(crate) fn extrapolate(&self, rollout: &mut Rollout, step: &Step) {
         let k = self.directions();
         for ((states, sensitivities), own) in rollout.states.iter_mut().zip(&rollout.sensitivities).zip(&step.initial) {
             for (state, row) in states.iter_mut().zip(sensitivities.chunks_exact(k.max(1))) {
@@ -339,7 +344,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// Which parameters `[d]` lie at an active bound: one that a step along `-gradient` would cross.
-    pub fn active_bounds(&self, unknowns: &Unknowns, normal: &Normal) -> Vec<bool> {
+    pub(crate) fn active_bounds(&self, unknowns: &Unknowns, normal: &Normal) -> Vec<bool> {
         let coordinates = unknowns.coordinates.iter().zip(&self.model.coordinates).zip(normal.gradient.iter());
         let active = coordinates.map(|((theta, coordinate), slope)| {
             let (low, high) = coordinate.ends();

@@ -45,7 +45,7 @@ pub(crate) struct Fitter<'a> {
 
 impl<'a> Fitter<'a> {
     /// A fit with weights by the spread of each channel.
-    pub fn new(
+    pub(crate) fn new(
         experiment: &'a Experiment<'a>,
         estimate: &'a Settings,
         physics: &'a PhysicsSettings,
@@ -59,7 +59,7 @@ impl<'a> Fitter<'a> {
 
 impl Fitter<'_> {
     /// Status and reason where there is no estimate: the budget is spent, or else `reason`.
-    pub fn failed(&self, reason: String) -> End {
+    pub(crate) fn failed(&self, reason: String) -> End {
         match self.budget.ensure_left() {
             Err(halt) => (Status::NotConverged, halt.to_string()),
             Ok(()) => (Status::Diverged, reason),
@@ -67,7 +67,7 @@ impl Fitter<'_> {
     }
 
     /// The noise of a channel by its own samples; infinite where it is unknown.
-    pub fn noise(&self, channel: usize) -> f64 {
+    pub(crate) fn noise(&self, channel: usize) -> f64 {
         self.all_noise()[channel]
     }
 
@@ -76,12 +76,12 @@ impl Fitter<'_> {
     }
 
     /// Whether the samples of every channel are close enough to separate its noise from its motion.
-    pub fn is_noise_known(&self) -> bool {
+    pub(crate) fn is_noise_known(&self) -> bool {
         self.all_noise().iter().zip(&self.experiment.scales).all(|(noise, scale)| *noise < 0.5 * scale)
     }
 
     /// The size of a channel's residuals in its unit: their root mean square, under Huber's loss a robust standard deviation.
-    pub fn residual_size(&self, rollout: &Rollout, channel: usize) -> f64 {
+    pub(crate) fn residual_size(&self, rollout: &Rollout, channel: usize) -> f64 {
         let residuals = self.experiment.residuals(rollout, channel).concat();
         match self.estimate.loss {
             Loss::Squares => (residuals.iter().map(|it| it * it).sum::<f64>() / residuals.len().max(1) as f64).sqrt(),
@@ -90,7 +90,7 @@ impl Fitter<'_> {
     }
 
     /// The size of all weighted residuals, by the same measures.
-    pub fn weighted_size(&self, iterate: &Iterate) -> f64 {
+    pub(crate) fn weighted_size(&self, iterate: &Iterate) -> f64 {
         let sizes = self.experiment.weighted_sizes(&iterate.rollout, &self.weights);
         match self.estimate.loss {
             Loss::Squares => (sizes.map(|size| size * size).sum::<f64>() / self.experiment.cells.len() as f64).sqrt(),
@@ -100,7 +100,7 @@ impl Fitter<'_> {
 
     /// The channel with the largest residuals in relation to its noise, and that ratio; none where no noise is known. Errors of integration
     /// at the tolerance `rtol` count as noise.
-    pub fn excess(&self, iterate: &Iterate, rtol: f64) -> Option<(usize, f64)> {
+    pub(crate) fn excess(&self, iterate: &Iterate, rtol: f64) -> Option<(usize, f64)> {
         let noise = self.all_noise();
         let of_channel = |channel: usize| {
             let floor = 10.0 * rtol * self.experiment.scales[channel];
@@ -111,20 +111,20 @@ impl Fitter<'_> {
     }
 
     /// The channel with the largest residuals in relation to its noise, where they are too large to be noise.
-    pub fn far_channel(&self, iterate: &Iterate) -> Option<usize> {
+    pub(crate) fn far_channel(&self, iterate: &Iterate) -> Option<usize> {
         let excess = self.excess(iterate, self.physics.rtol);
         excess.filter(|(_, excess)| *excess > FAR).map(|(channel, _)| channel)
     }
 
     /// A channel whose given initial value contradicts the first sample, with both values.
-    pub fn contradiction(&self) -> Option<(usize, f64, f64)> {
+    pub(crate) fn contradiction(&self) -> Option<(usize, f64, f64)> {
         let floors = self.experiment.scales.iter().map(|scale| 10.0 * self.physics.rtol * scale);
         let noise: Vec<f64> = self.all_noise().iter().zip(floors).map(|(noise, floor)| noise.max(floor)).collect();
         self.experiment.contradiction(&noise, CONTRADICTORY)
     }
 
     /// `s^2`, the variance of the weighted residuals; zero where no degree of freedom is left.
-    pub fn variance(&self, rollout: &Rollout) -> f64 {
+    pub(crate) fn variance(&self, rollout: &Rollout) -> f64 {
         let free = self.experiment.cells.len() - self.experiment.unknown_count();
         if free == 0 {
             return 0.0;
@@ -134,7 +134,7 @@ impl Fitter<'_> {
 
     /// The covariance `[d, d]` of the parameters; NaN where it is unknown. Parameters at `active` bounds count as known, `undetermined` ones
     /// are left out.
-    pub fn covariance(&self, iterate: &Iterate, active: &[bool], undetermined: &[bool]) -> DMatrix<f64> {
+    pub(crate) fn covariance(&self, iterate: &Iterate, active: &[bool], undetermined: &[bool]) -> DMatrix<f64> {
         let experiment = self.experiment;
         let slopes: Vec<f64> = experiment.parameters(&iterate.unknowns.coordinates).iter().map(|it| it.1).collect();
         let d = slopes.len();
@@ -157,18 +157,18 @@ impl Fitter<'_> {
     }
 
     /// Huber's limit for residuals of the size that they have at `rollout`, which is more than errors of integration.
-    pub fn fit_limit(&mut self, rollout: &Rollout) {
+    pub(crate) fn fit_limit(&mut self, rollout: &Rollout) {
         let std_dev = robust::std_dev(self.experiment.weighted_sizes(rollout, &self.weights)).unwrap_or(1.0);
         self.limit = huber_limit(self.estimate.loss, std_dev.max(10.0 * self.physics.rtol));
     }
 
     /// Huber's limit for residuals in units of their noise.
-    pub fn reset_limit(&mut self) {
+    pub(crate) fn reset_limit(&mut self) {
         self.limit = huber_limit(self.estimate.loss, 1.0);
     }
 
     /// Takes weights by the noise of each channel, estimated from the residuals of `rollout`.
-    pub fn weigh_by_noise(&mut self, rollout: &Rollout) {
+    pub(crate) fn weigh_by_noise(&mut self, rollout: &Rollout) {
         let (experiment, c) = (self.experiment, self.experiment.model.channels);
         let size = |trajectory: usize, cell: usize, channel: usize| match self.estimate.noise {
             None | Some(Noise::Constant) => experiment.scales[channel],

@@ -27,24 +27,24 @@ pub(crate) struct Model {
 
 impl Model {
     /// Number of values of a state.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.channels * self.points
     }
 
     /// The channel of a cell of `[T, C, n_1, .., n_k]`.
-    pub fn channel(&self, cell: usize) -> usize {
+    pub(crate) fn channel(&self, cell: usize) -> usize {
         cell % self.size() / self.points
     }
 
     /// The same equations with the estimated parameters fixed at `values [d]`.
-    pub fn fixed_at(&self, values: &[f64]) -> Model {
+    pub(crate) fn fixed_at(&self, values: &[f64]) -> Model {
         let mut parameters = self.parameters.clone();
         self.estimated.iter().zip(values).for_each(|(&place, value)| parameters[place] = *value);
         Model { parameters, estimated: Vec::new(), coordinates: Vec::new(), ..self.clone() }
     }
 
     /// The value at `index` of the state, where the equations give it at the start of the system.
-    pub fn given(&self, index: usize) -> Option<f64> {
+    pub(crate) fn given(&self, index: usize) -> Option<f64> {
         self.given.get(index).copied().flatten()
     }
 }

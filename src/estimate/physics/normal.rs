@@ -55,19 +55,19 @@ pub(crate) struct Step {
 
 impl Step {
     /// Euclidean length.
-    pub fn length(&self) -> f64 {
+    pub(crate) fn length(&self) -> f64 {
         let of_initial: f64 = self.initial.iter().map(DVector::norm_squared).sum();
         (self.parameters.norm_squared() + of_initial).sqrt()
     }
 
-    pub fn is_finite(&self) -> bool {
+    pub(crate) fn is_finite(&self) -> bool {
         self.length().is_finite()
     }
 }
 
 impl Normal {
     /// Without residuals: `d` parameters, and trajectories with these numbers of unknowns of their own.
-    pub fn new(d: usize, own: impl Iterator<Item = usize>) -> Self {
+    pub(crate) fn new(d: usize, own: impl Iterator<Item = usize>) -> Self {
         let block =
             |u| Block { matrix: DMatrix::zeros(u, u), gradient: DVector::zeros(u), cross: DMatrix::zeros(d, u) };
         Normal {
@@ -80,7 +80,7 @@ impl Normal {
 
     /// Adds a residual of a trajectory, with its derivatives `row` by the parameters `[d]` and then by its own unknowns `[u]`, which may
     /// be followed by more values.
-    pub fn add(&mut self, trajectory: usize, weight: f64, residual: f64, row: &[f64]) {
+    pub(crate) fn add(&mut self, trajectory: usize, weight: f64, residual: f64, row: &[f64]) {
         let d = self.gradient.len();
         let (of_parameters, own) = row.split_at(d);
         let residual = weight * residual;
@@ -105,13 +105,13 @@ impl Normal {
     }
 
     /// Fills the upper triangles; to be called after the last residual.
-    pub fn complete(&mut self) {
+    pub(crate) fn complete(&mut self) {
         self.matrix.fill_upper_triangle_with_lower_triangle();
         self.trajectories.iter_mut().for_each(|block| block.matrix.fill_upper_triangle_with_lower_triangle());
     }
 
     /// The step `s` of `(J'J + damping diag(J'J)) s = -g`, with the parameters `fixed [d]` kept; none where it has no solution.
-    pub fn step(&self, damping: f64, fixed: &[bool]) -> Option<Step> {
+    pub(crate) fn step(&self, damping: f64, fixed: &[bool]) -> Option<Step> {
         let factors = self.factors(damping)?;
         let mut matrix = damped(&self.matrix, damping);
         let mut gradient = self.gradient.clone();
@@ -136,7 +136,7 @@ impl Normal {
     }
 
     /// The decrease of `|r|^2` by a step if the residuals are linear: `-(2 g's + s'J'J s)`.
-    pub fn predicted_reduction(&self, step: &Step) -> f64 {
+    pub(crate) fn predicted_reduction(&self, step: &Step) -> f64 {
         let s = &step.parameters;
         let mut change = 2.0 * self.gradient.dot(s) + (&self.matrix * s).dot(s);
         for (block, own) in self.trajectories.iter().zip(&step.initial) {
@@ -147,7 +147,7 @@ impl Normal {
     }
 
     /// The information `[d, d]` about the parameters, `A - sum_j B_j D_j^-1 B_j'`; none where a block is singular.
-    pub fn information(&self) -> Option<DMatrix<f64>> {
+    pub(crate) fn information(&self) -> Option<DMatrix<f64>> {
         let mut matrix = self.matrix.clone();
         for (block, factor) in self.trajectories.iter().zip(self.factors(0.0)?) {
             matrix -= &block.cross * factor.solve(&block.cross.transpose());
@@ -157,7 +157,7 @@ impl Normal {
 
     /// Which parameters the information does not determine to working precision: those with a part in an eigenvector of the scaled
     /// information whose eigenvalue is no more than rounding. Parameters `fixed [d]` are left out.
-    pub fn undetermined(&self, fixed: &[bool]) -> Vec<bool> {
+    pub(crate) fn undetermined(&self, fixed: &[bool]) -> Vec<bool> {
         let d = fixed.len();
         let Some(information) = self.information() else { return vec![true; d] };
         // A parameter that moves no value by more than rounding is undetermined by itself.

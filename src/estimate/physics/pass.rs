@@ -24,7 +24,11 @@ impl Pass {
     ///
     /// # Errors
     /// As [`Experiment::integrator`].
-    pub fn rough(experiment: &Experiment, settings: &PhysicsSettings, tolerance: f64) -> Result<Self, solve::Error> {
+    pub(crate) fn rough(
+        experiment: &Experiment,
+        settings: &PhysicsSettings,
+        tolerance: f64,
+    ) -> Result<Self, solve::Error> {
         Pass::new(experiment, settings, &TSIT5, settings.rtol.max(ROUGH_RTOL), tolerance.max(ROUGH_STEP))
     }
 
@@ -32,7 +36,11 @@ impl Pass {
     ///
     /// # Errors
     /// As [`Experiment::integrator`].
-    pub fn fine(experiment: &Experiment, settings: &PhysicsSettings, tolerance: f64) -> Result<Self, solve::Error> {
+    pub(crate) fn fine(
+        experiment: &Experiment,
+        settings: &PhysicsSettings,
+        tolerance: f64,
+    ) -> Result<Self, solve::Error> {
         Pass::new(experiment, settings, &DOP853, settings.rtol, tolerance)
     }
 

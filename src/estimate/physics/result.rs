@@ -35,7 +35,7 @@ pub(crate) struct Fit {
 
 impl Fit {
     /// A fit without an estimate.
-    pub fn none(experiment: &Experiment, (status, reason): End, iterations: usize) -> Self {
+    pub(crate) fn none(experiment: &Experiment, (status, reason): End, iterations: usize) -> Self {
         let d = experiment.model.coordinates.len();
         Fit {
             values: vec![f64::NAN; d],
@@ -85,7 +85,7 @@ struct Estimates {
 
 impl Fitter<'_> {
     /// The result of the best minimum; its status is that of `best.end` where there is one.
-    pub fn result(&self, best: Best, names: Names) -> Fit {
+    pub(crate) fn result(&self, best: Best, names: Names) -> Fit {
         let Best { iterate, end, rival } = best;
         let mut estimates = self.estimates(&iterate);
         let end = end.or_else(|| self.caution(&iterate, &estimates, rival.as_deref(), names));

@@ -76,7 +76,7 @@ impl Fitter<'_> {
     ///
     /// # Errors
     /// Status and reason if no start leads to a minimum.
-    pub fn search(&mut self, rough: &mut Pass, fine: &mut Pass, starts: &[Vec<f64>]) -> Result<Best, End> {
+    pub(crate) fn search(&mut self, rough: &mut Pass, fine: &mut Pass, starts: &[Vec<f64>]) -> Result<Best, End> {
         let minima = self.explore(rough, starts)?;
         let [best, ..] = minima.as_slice() else { unreachable!("an exploration without any minimum is an error") };
         self.ensure_explained(best, rough.rtol)?;

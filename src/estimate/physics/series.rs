@@ -25,22 +25,22 @@ pub(crate) struct Series {
 
 impl Series {
     /// All samples of a trajectory: `times [T]`, `observed [T, C]` with `size` values of a state, and `inputs [T, U]`.
-    pub fn new(times: Vec<f64>, observed: Vec<f64>, inputs: Vec<f64>, size: usize) -> Self {
+    pub(crate) fn new(times: Vec<f64>, observed: Vec<f64>, inputs: Vec<f64>, size: usize) -> Self {
         Series { times, observed, inputs, size, first: 0, starts_apart: false }
     }
 
     /// `[T]` from where the system starts.
-    pub fn times(&self) -> &[f64] {
+    pub(crate) fn times(&self) -> &[f64] {
         &self.times[self.first..]
     }
 
     /// `[T, C]` from where the system starts; NaN where nothing was observed.
-    pub fn observed(&self) -> &[f64] {
+    pub(crate) fn observed(&self) -> &[f64] {
         &self.observed[self.first * self.size..]
     }
 
     /// `[T, U]` from where the system starts.
-    pub fn inputs(&self) -> &[f64] {
+    pub(crate) fn inputs(&self) -> &[f64] {
         &self.inputs[self.first * self.input_count()..]
     }
 
@@ -50,18 +50,18 @@ impl Series {
     }
 
     /// The state `[C]` that was observed where the system starts; none where the system starts apart from the samples.
-    pub fn first_observed(&self) -> Option<&[f64]> {
+    pub(crate) fn first_observed(&self) -> Option<&[f64]> {
         (!self.starts_apart).then(|| self.observed().get(..self.size)).flatten()
     }
 
     /// Number of samples before the start of the system at which something was observed.
-    pub fn left_out(&self) -> usize {
+    pub(crate) fn left_out(&self) -> usize {
         let early = self.observed.chunks_exact(self.size).take(self.first);
         early.filter(|state| state.iter().any(|value| !value.is_nan())).count()
     }
 
     /// The trajectory from where the system starts.
-    pub fn started(mut self, model: &Model, initial_state: InitialState) -> Self {
+    pub(crate) fn started(mut self, model: &Model, initial_state: InitialState) -> Self {
         let is_given = initial_state == InitialState::Estimated && model.given.iter().any(Option::is_some);
         match model.start {
             Some(start) if is_given => self.start_at(start, model),
@@ -103,7 +103,7 @@ impl Series {
     }
 
     /// Segments of at most `samples` samples, each starting at the last sample of the one before.
-    pub fn segments(&self, samples: usize) -> impl Iterator<Item = Series> {
+    pub(crate) fn segments(&self, samples: usize) -> impl Iterator<Item = Series> {
         let (length, inputs, size) = (self.times().len(), self.input_count(), self.size);
         let starts = (0..length.saturating_sub(1).max(1)).step_by(samples - 1);
         starts.map(move |start| {
@@ -115,7 +115,7 @@ impl Series {
     }
 
     /// `states [T, C]` at the times from the start as states at all samples of the trajectory: NaN at the samples before the start.
-    pub fn at_all_samples(&self, states: &[f64]) -> Vec<f64> {
+    pub(crate) fn at_all_samples(&self, states: &[f64]) -> Vec<f64> {
         let inserted = if self.starts_apart { self.size } else { 0 };
         let mut all = vec![f64::NAN; self.first * self.size];
         all.extend(states.iter().skip(inserted));

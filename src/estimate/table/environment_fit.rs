@@ -32,7 +32,7 @@ pub(crate) struct EnvironmentFit<'a> {
 
 impl EnvironmentFit<'_> {
     /// The row of the table, without Cramér-Rao bounds.
-    pub fn row(self) -> Row {
+    pub(crate) fn row(self) -> Row {
         let (mut parameters, mut correlations) = interval::parameter_estimates(
             self.values,
             self.covariance,

@@ -17,13 +17,13 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    pub fn add(&mut self, value: f64) {
+    pub(super) fn add(&mut self, value: f64) {
         self.sum += value;
         self.count += 1;
     }
 
     /// None of no values.
-    pub fn mean(&self) -> Option<f64> {
+    pub(super) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 }
@@ -41,7 +41,7 @@ pub(crate) struct FitErrors {
 impl FitErrors {
     /// Errors of scaled `predictions` (one `[T - 1, C]` per trajectory) against scaled `trajectories`. `scales` has one entry per value of
     /// a state: `channels` channels of equally many values.
-    pub fn of_predictions(
+    pub(crate) fn of_predictions(
         trajectories: &[Trajectory],
         predictions: &[Vec<f64>],
         scales: &[ChannelScale],
@@ -60,7 +60,7 @@ impl FitErrors {
     }
 
     /// Errors over cells `(channel, observed, fitted)`.
-    pub fn of_cells(channels: usize, loss: Loss, cells: impl Iterator<Item = (usize, f64, f64)>) -> Self {
+    pub(crate) fn of_cells(channels: usize, loss: Loss, cells: impl Iterator<Item = (usize, f64, f64)>) -> Self {
         let mut sizes = vec![Vec::new(); channels];
         let mut squares: Vec<Mean> = (0..channels).map(|_| Mean::default()).collect();
         let mut relative = Mean::default();
@@ -96,7 +96,7 @@ pub(crate) struct SquaredError(Mean);
 
 impl SquaredError {
     /// Adds the errors of scaled predictions at the targets of a batch that were observed.
-    pub fn add(&mut self, predictions: &[f64], batch: &Batch, scales: &[ChannelScale]) {
+    pub(crate) fn add(&mut self, predictions: &[f64], batch: &Batch, scales: &[ChannelScale]) {
         for (i, (z, y)) in predictions.iter().zip(&batch.targets).enumerate() {
             if batch.mask[i] > 0.0 {
                 let error = (z - y) * scales[i % scales.len()].scale;
@@ -105,16 +105,16 @@ impl SquaredError {
         }
     }
 
-    pub fn add_value(&mut self, error: f64) {
+    pub(crate) fn add_value(&mut self, error: f64) {
         self.0.add(error * error);
     }
 
     /// NaN where no error was added.
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.0.mean().unwrap_or(f64::NAN)
     }
 
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.count
     }
 }

@@ -105,7 +105,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub fn add(&mut self, row: &Row) {
+    pub(crate) fn add(&mut self, row: &Row) {
         *self.statuses.entry(row.status).or_default() += 1;
         if let Some(mse) = row.test_mse.filter(|mse| mse.is_finite()) {
             self.test_mse.add(mse);

@@ -31,7 +31,7 @@ pub(crate) struct FittedSamples {
 impl FittedSamples {
     /// From scaled `trajectories`, their scaled initial states (one `[C]` per trajectory) and predictions (one `[T - 1, C]` per
     /// trajectory), and the `scales [C]`.
-    pub fn from_scaled(
+    pub(crate) fn from_scaled(
         environment: &str,
         trajectories: &[Trajectory],
         initial_states: &[Vec<f64>],
@@ -46,7 +46,12 @@ impl FittedSamples {
     }
 
     /// From trajectories and their fitted `states` (one `[T, C]` per trajectory), in the dataset's units.
-    pub fn from_states(environment: &str, trajectories: &[Trajectory], states: &[Vec<f64>], channels: usize) -> Self {
+    pub(crate) fn from_states(
+        environment: &str,
+        trajectories: &[Trajectory],
+        states: &[Vec<f64>],
+        channels: usize,
+    ) -> Self {
         let mut samples = FittedSamples::new(environment, channels);
         for (trajectory, states) in trajectories.iter().zip(states) {
             samples.add(trajectory, states.iter(), |_, value| value);
@@ -86,7 +91,7 @@ pub(crate) struct FittedWriter {
 
 impl FittedWriter {
     /// A file with columns for the observed and the fitted values of each channel.
-    pub fn create(path: PathBuf, channels: &[Quantity], time_unit: &str) -> Result<Self, Error> {
+    pub(crate) fn create(path: PathBuf, channels: &[Quantity], time_unit: &str) -> Result<Self, Error> {
         let number = |name: String, unit: &str| {
             let metadata = HashMap::from([("unit".to_owned(), unit.to_owned())]);
             Field::new(name, DataType::Float64, true).with_metadata(metadata)
@@ -105,7 +110,7 @@ impl FittedWriter {
     }
 
     /// Writes the samples of one environment.
-    pub fn write(&mut self, samples: &FittedSamples) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, samples: &FittedSamples) -> Result<(), Error> {
         let number = |values: &[f64]| -> ArrayRef {
             Arc::new(Float64Array::from_iter(values.iter().map(|&value| Some(value).filter(|value| value.is_finite()))))
         };

@@ -126,7 +126,7 @@ impl Output {
     ///
     /// # Errors
     /// If the directory cannot be created, or two columns would have the same name.
-    pub fn create(
+    pub(crate) fn create(
         target: &Path,
         dataset: &Dataset,
         model: Option<&StoredModel>,
@@ -166,31 +166,31 @@ impl Output {
     }
 
     /// States the initial values that the equations give.
-    pub fn with_start(mut self, start: Option<String>) -> Self {
+    pub(crate) fn with_start(mut self, start: Option<String>) -> Self {
         self.manifest.start = start;
         self
     }
 
     /// A writer of the rows of a split.
-    pub fn split(&self, split: Split) -> Result<SplitWriter, Error> {
+    pub(crate) fn split(&self, split: Split) -> Result<SplitWriter, Error> {
         let path = self.directory.path().join(format!("{split}.parquet"));
         Ok(SplitWriter { split, writer: create(&path, self.schema.clone())?, path, schema: self.schema.clone() })
     }
 
     /// A writer of the fitted trajectories of a split.
-    pub fn fitted(&self, split: Split) -> Result<FittedWriter, Error> {
+    pub(crate) fn fitted(&self, split: Split) -> Result<FittedWriter, Error> {
         let path = self.directory.path().join(format!("fitted_{split}.parquet"));
         FittedWriter::create(path, &self.manifest.channels, &self.time_unit)
     }
 
     /// Completes the file of a split.
-    pub fn close(&mut self, writer: SplitWriter) -> Result<(), Error> {
+    pub(crate) fn close(&mut self, writer: SplitWriter) -> Result<(), Error> {
         self.manifest.splits.push(writer.split);
         self.close_file(&writer.path, writer.writer)
     }
 
     /// Completes the file of fitted trajectories of a split.
-    pub fn close_fitted(&mut self, fitted: FittedWriter) -> Result<(), Error> {
+    pub(crate) fn close_fitted(&mut self, fitted: FittedWriter) -> Result<(), Error> {
         self.close_file(&fitted.path, fitted.writer)
     }
 
@@ -204,7 +204,7 @@ impl Output {
     }
 
     /// Writes the manifest and publishes the directory.
-    pub fn finish(mut self, evaluation: Evaluation) -> Result<Outcome, Error> {
+    pub(crate) fn finish(mut self, evaluation: Evaluation) -> Result<Outcome, Error> {
         self.manifest.evaluation = evaluation;
         let mut bytes = serde_json::to_vec_pretty(&self.manifest).expect("plain data always serialise");
         bytes.push(b'\n');
@@ -267,7 +267,7 @@ fn schema(parameters: &[Quantity], channels: &[Quantity], context_dimension: usi
 
 impl SplitWriter {
     /// Writes rows; values that are not finite are null.
-    pub fn write(&mut self, rows: &[Row]) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, rows: &[Row]) -> Result<(), Error> {
         let number = |value: &dyn Fn(&Row) -> Option<f64>| -> ArrayRef {
             Arc::new(Float64Array::from_iter(rows.iter().map(|row| value(row).filter(|value| value.is_finite()))))
         };

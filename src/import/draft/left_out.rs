@@ -27,12 +27,12 @@ impl<'a> Constancy<'_, 'a> {
     }
 
     /// Whether a column is the same within an environment.
-    pub fn is_covariate(&self, profile: &Profile) -> bool {
+    pub(super) fn is_covariate(&self, profile: &Profile) -> bool {
         self.keeps(self.environment, profile)
     }
 
     /// Whether a column is the same within a trajectory, where a column tells trajectories apart.
-    pub fn is_setting(&self, profile: &Profile) -> bool {
+    pub(super) fn is_setting(&self, profile: &Profile) -> bool {
         self.trajectory.is_some() && self.keeps(&self.ids(), profile)
     }
 }
@@ -65,7 +65,7 @@ pub(crate) struct Remarks<'r, 'a> {
 
 impl Remarks<'_, '_> {
     /// What a column that is left out may be, to stand behind its name; empty if nothing is known.
-    pub fn on(&self, profile: &Profile) -> String {
+    pub(super) fn on(&self, profile: &Profile) -> String {
         let Constancy { profiles, rows, .. } = self.constancy;
         let is_cut = profiles.iter().any(|profile| profile.numbers + profile.stamps + profile.texts >= ROWS);
         let told: Vec<&Profile> =

@@ -51,7 +51,7 @@ impl Quantity<'_> {
 
 impl Archive {
     /// The mapping with such splits; `extended` says whether inputs keep their first and last values beyond their samples.
-    pub fn mapping(&self, file: &SourceFile, roles: &Roles<'_>, held_out: HeldOut, extended: bool) -> String {
+    pub(super) fn mapping(&self, file: &SourceFile, roles: &Roles<'_>, held_out: HeldOut, extended: bool) -> String {
         let ids: Vec<&Profile> = roles.environment.iter().copied().chain(roles.trajectory).collect();
         let times = Times::of(roles.time, &ids, &roles.rows);
         let is_cut = times.split.as_ref().is_some_and(|split| split.is_sure && roles.doses.is_none());

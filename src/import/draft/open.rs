@@ -84,7 +84,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened, Vec<Problem>> {
 
 impl Opened {
     /// The other tables of the same kind, where they can be opened.
-    pub fn others(&self) -> impl Iterator<Item = Source> {
+    pub(super) fn others(&self) -> impl Iterator<Item = Source> {
         self.others.iter().filter_map(|path| {
             let name = path.display().to_string();
             let file = SourceFile { name, path: path.clone(), environment: None, trajectory: None };

@@ -26,7 +26,7 @@ pub(crate) enum Unusable {
 
 impl Unusable {
     /// What was found, and what to do.
-    pub fn in_words(&self) -> (String, &'static str) {
+    pub(super) fn in_words(&self) -> (String, &'static str) {
         match self {
             Unusable::Yaml(error) => (format!("no YAML of a PEtab problem ({error})"), "correct the file"),
             Unusable::Version2 => ("a PEtab problem of version 2".to_owned(), "write it in version 1 of the format"),

@@ -69,24 +69,24 @@ pub(crate) struct Profile {
 
 impl Profile {
     /// Whether it is mostly numbers; a short column may have nearly as many markers of missing values, if these are few spellings.
-    pub fn is_number(&self) -> bool {
+    pub(super) fn is_number(&self) -> bool {
         let others = self.texts + self.stamps;
         self.numbers > 0 && (self.numbers >= 4 * others || self.numbers > others && self.strange.len() <= FEW_MARKERS)
     }
 
-    pub fn is_called(&self, names: &[&str]) -> bool {
+    pub(super) fn is_called(&self, names: &[&str]) -> bool {
         names.contains(&bare_name(&self.name).as_str())
     }
 
     /// Whether it numbers the rows of the file, and has such a name.
-    pub fn counts_rows(&self) -> bool {
+    pub(super) fn counts_rows(&self) -> bool {
         // Ids may restart too, where every time has a row of each.
         let restarts = !self.is_called(ENVIRONMENTS);
         self.is_called(ROW_NUMBERS) && self.counts(restarts)
     }
 
     /// Whether it numbers the rows from 0 or 1, whatever its name, and enough of them not to be chance.
-    pub fn counts_from_the_first(&self) -> bool {
+    pub(super) fn counts_from_the_first(&self) -> bool {
         const ENOUGH: usize = 10;
         self.numbers_of_rows.len() >= ENOUGH
             && self.numbers_of_rows.first().is_some_and(|first| [0.0, 1.0].contains(first))
@@ -103,7 +103,7 @@ impl Profile {
     }
 
     /// Whether its numbers rise from row to row, apart from restarts.
-    pub fn rises(&self, rows: &[usize]) -> bool {
+    pub(super) fn rises(&self, rows: &[usize]) -> bool {
         let numbers: Vec<f64> = rows.iter().map(|&row| self.numbers_of_rows[row]).filter(|it| it.is_finite()).collect();
         let [rises, falls] = [|pair: &&[f64]| pair[1] > pair[0], |pair: &&[f64]| pair[1] < pair[0]]
             .map(|is: fn(&&[f64]) -> bool| numbers.windows(2).filter(is).count());
@@ -111,23 +111,23 @@ impl Profile {
     }
 
     /// Whether all its numbers are whole.
-    pub fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.numbers_of_rows.iter().all(|number| number.is_nan() || number.fract() == 0.0)
     }
 
     /// Whether its values are elapsed times, in hours, minutes and seconds.
-    pub fn is_elapsed(&self) -> bool {
+    pub(super) fn is_elapsed(&self) -> bool {
         self.values.iter().next().is_some_and(|text| elapsed(text).is_some())
     }
 
     /// Whether its unit is one of time.
-    pub fn unit_is_of_time(&self) -> bool {
+    pub(super) fn unit_is_of_time(&self) -> bool {
         let of_time = |unit: &String| Unit::parse(unit)?.to(Unit::parse("s")?);
         self.unit.as_ref().and_then(of_time).is_some()
     }
 
     /// Its unit of time: in brackets, or after `_` behind a name of times.
-    pub fn unit_of_time(&self) -> Option<&str> {
+    pub(super) fn unit_of_time(&self) -> Option<&str> {
         let (name, ending) = self.name.split_once('_').unwrap_or((&self.name, ""));
         let unit = self.unit.as_deref().unwrap_or(if TIMES.contains(&bare_name(name).as_str()) { ending } else { "" });
         Unit::parse(unit).and(Some(unit))

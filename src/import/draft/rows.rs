@@ -59,7 +59,7 @@ pub(crate) struct Course {
 
 impl Course {
     /// Follows the cells of `profile` in `rows`, where the cells of `ids` tell trajectories apart.
-    pub fn follow(profile: &Profile, ids: &[&Profile], rows: impl Iterator<Item = usize>) -> Self {
+    pub(super) fn follow(profile: &Profile, ids: &[&Profile], rows: impl Iterator<Item = usize>) -> Self {
         let (mut last, mut codes, mut course) = (HashMap::new(), HashSet::new(), Course::default());
         for row in rows.filter(|&row| profile.numbers_of_rows[row].is_finite()) {
             let code = profile.codes[row];
@@ -74,7 +74,7 @@ impl Course {
     }
 
     /// Whether it changes, but keeps each of its few values for a while.
-    pub fn is_stepped(&self) -> bool {
+    pub(super) fn is_stepped(&self) -> bool {
         self.changes > 0
             && self.pairs >= 6
             && 3 * self.changes <= self.pairs
@@ -82,12 +82,12 @@ impl Course {
     }
 
     /// Whether it has few values, far fewer than the `most` of another quantity: a log of changes.
-    pub fn is_seldom(&self, most: usize) -> bool {
+    pub(super) fn is_seldom(&self, most: usize) -> bool {
         3 * self.values <= most && self.distinct <= FEW
     }
 
     /// Whether it has only two or three different values, however often they change.
-    pub fn is_switched(&self) -> bool {
+    pub(super) fn is_switched(&self) -> bool {
         self.changes > 0 && self.distinct <= 3 && self.values >= 12
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct Split {
 
 impl Times {
     /// From the cells of `time` in `rows`, where the cells of `ids` tell trajectories apart.
-    pub fn of(time: Option<&Profile>, ids: &[&Profile], rows: &[usize]) -> Self {
+    pub(super) fn of(time: Option<&Profile>, ids: &[&Profile], rows: &[usize]) -> Self {
         let unsaid = "not said in the file: correct it";
         let Some(time) = time else { return Times { unit: "s".to_owned(), why: unsaid, epoch: None, split: None } };
         let said = time.unit_of_time();

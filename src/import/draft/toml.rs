@@ -16,19 +16,19 @@ pub(crate) struct Toml {
 
 impl Toml {
     /// Adds a line.
-    pub fn line(&mut self, line: &str) {
+    pub(super) fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
 
     /// Adds a key with a string, and a comment unless `note` is empty.
-    pub fn pair(&mut self, key: &str, value: &str, note: &str) {
+    pub(super) fn pair(&mut self, key: &str, value: &str, note: &str) {
         let note = if note.is_empty() { String::new() } else { format!("    # {note}") };
         self.line(&format!("{key} = {}{note}", quoted(value)));
     }
 
     /// A name for a quantity that no other has.
-    pub fn name(&mut self, name: &str) -> String {
+    pub(super) fn name(&mut self, name: &str) -> String {
         let mut identifier = identifier(name);
         while RESERVED.contains(&identifier.as_str()) || !self.names.insert(identifier.clone()) {
             identifier.push_str("_2");
@@ -37,7 +37,7 @@ impl Toml {
     }
 
     /// Adds a unit; `whence` says where it was found.
-    pub fn unit(&mut self, unit: Option<&str>, whence: &str) {
+    pub(super) fn unit(&mut self, unit: Option<&str>, whence: &str) {
         match unit {
             Some(unit) if is_dash(unit) => self.pair("unit", "1", whence),
             Some(unit) if Unit::parse(unit).is_some() => self.pair("unit", unit, whence),

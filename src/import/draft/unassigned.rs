@@ -10,13 +10,13 @@ pub(crate) struct Unassigned<'a>(pub Vec<&'a Profile>);
 
 impl<'a> Unassigned<'a> {
     /// Takes the first column that is so.
-    pub fn take(&mut self, is: impl Fn(&Profile) -> bool) -> Option<&'a Profile> {
+    pub(super) fn take(&mut self, is: impl Fn(&Profile) -> bool) -> Option<&'a Profile> {
         let position = self.0.iter().position(|profile| is(profile))?;
         Some(self.0.remove(position))
     }
 
     /// Takes one of the columns.
-    pub fn take_this(&mut self, this: &Profile) {
+    pub(super) fn take_this(&mut self, this: &Profile) {
         self.0.retain(|profile| !std::ptr::eq(*profile, this));
     }
 }

@@ -38,7 +38,7 @@ struct Values<'a> {
 
 impl BulkReader<'_> {
     /// Takes rows from the reader's row on, until one needs to be read alone or its record is new to this batch; returns how many.
-    pub fn take(&mut self, reader: &RowReader<'_>) -> usize {
+    pub(crate) fn take(&mut self, reader: &RowReader<'_>) -> usize {
         self.try_take(reader).unwrap_or(0)
     }
 

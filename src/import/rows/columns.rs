@@ -46,7 +46,7 @@ pub(crate) struct TableColumns {
 
 impl TableColumns {
     /// Finds the columns of the table in a file; reports those that the header lacks and units that do not fit.
-    pub fn find(
+    pub(crate) fn find(
         settings: &Settings,
         file: &SourceFile,
         source: &Source,
@@ -105,7 +105,7 @@ impl TableColumns {
     }
 
     /// Whether every row is a sample, whatever its other cells say.
-    pub fn keeps_every_row(&self) -> bool {
+    pub(crate) fn keeps_every_row(&self) -> bool {
         let no_marks = self.petab.is_empty() && self.of_samples.is_empty() && self.of_resets.is_empty();
         no_marks && self.conditions.is_empty() && self.event.is_none() && self.events.is_empty()
     }
@@ -189,7 +189,7 @@ pub(crate) struct ChannelNames {
 }
 
 impl ChannelNames {
-    pub fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         let ignored = settings.table.ignored_channels.iter().map(|name| (name.trim().to_owned(), None));
         let all = settings.channels.iter().map(|channel| (channel.column.trim().to_owned(), None));
         let read = settings.sampled().enumerate().map(|(i, (_, c))| (c.column.trim().to_owned(), Some(i)));
@@ -203,12 +203,12 @@ impl ChannelNames {
     }
 
     /// The position of a channel that a row has named before.
-    pub fn seen_position(&self, name: &str) -> Option<usize> {
+    pub(crate) fn seen_position(&self, name: &str) -> Option<usize> {
         self.named.iter().find(|named| named.0 == name).map(|named| named.1)
     }
 
     /// Reports the channels that no row names; whether there are none.
-    pub fn all_seen(&self, settings: &Settings, file: &SourceFile, problems: &mut Problems) -> bool {
+    pub(crate) fn all_seen(&self, settings: &Settings, file: &SourceFile, problems: &mut Problems) -> bool {
         for (_, (index, channel)) in settings.sampled().enumerate().filter(|(position, _)| !self.seen[*position]) {
             let found = format!("no row of channel {}", shown(&channel.column));
             let remedy = suggestion(&channel.column, self.met.iter().map(String::as_str));
@@ -229,7 +229,7 @@ pub(crate) struct EventColumns {
 
 impl EventColumns {
     /// Finds the columns of input `index` in the file of `units`; false if the header lacks one.
-    pub fn find(settings: &Settings, index: usize, units: &mut HeaderUnits<'_>) -> (Self, bool) {
+    pub(crate) fn find(settings: &Settings, index: usize, units: &mut HeaderUnits<'_>) -> (Self, bool) {
         let event = &settings.events[index];
         let key = format!("import.events[{index}]");
         let mut lookup = Lookup::new(units.source);

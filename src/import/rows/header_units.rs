@@ -30,7 +30,7 @@ struct NameWithUnit<'a> {
 impl<'a> HeaderUnits<'a> {
     /// The conversion of a column's values to the unit `wanted`. `stated` is the column's unit according to the settings; `key` is the setting
     /// to name in problems.
-    pub fn conversion(&mut self, column: usize, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
+    pub(crate) fn conversion(&mut self, column: usize, key: &str, wanted: &str, stated: Option<&str>) -> Conversion {
         let (name, unit) = split_header(&self.source.header[column]);
         let (what, place) = match (unit, self.source.stated_unit(column)) {
             (Some(own), Some(other)) => {
@@ -45,7 +45,13 @@ impl<'a> HeaderUnits<'a> {
     }
 
     /// The conversion of a channel of a long table, whose unit may stand in its name (column `names`) or in the header of `values`.
-    pub fn long_channel_conversion(&mut self, names: usize, values: usize, key: &str, channel: &Channel) -> Conversion {
+    pub(crate) fn long_channel_conversion(
+        &mut self,
+        names: usize,
+        values: usize,
+        key: &str,
+        channel: &Channel,
+    ) -> Conversion {
         let stated = channel.column_unit.as_deref();
         let (name, unit @ Some(own)) = split_header(&channel.column) else {
             return self.conversion(values, key, &channel.unit, stated);

@@ -44,7 +44,7 @@ pub(crate) struct Changes {
 
 impl Changes {
     /// Adds the counts of another trajectory; its times are not taken over.
-    pub fn add(&mut self, other: &Changes) {
+    pub(crate) fn add(&mut self, other: &Changes) {
         self.merged += other.merged;
         self.emptied += other.emptied;
     }
@@ -66,7 +66,7 @@ pub(crate) struct MergeRules<'a> {
 
 impl MergeRules<'_> {
     /// Places a problem at a line.
-    pub fn at(&self, line: SourceLine, problem: Problem) -> Problem {
+    pub(crate) fn at(&self, line: SourceLine, problem: Problem) -> Problem {
         problem.file(&self.files[line.file()].path).line(line.line())
     }
 
@@ -81,13 +81,13 @@ impl MergeRules<'_> {
 
 impl Series {
     /// An empty series with capacity for `count` samples of `width` values.
-    pub fn with_capacity(count: usize, width: usize) -> Self {
+    pub(crate) fn with_capacity(count: usize, width: usize) -> Self {
         let (moments, states) = (Vec::with_capacity(count), Vec::with_capacity(count * width));
         Series { moments, states, ..Series::default() }
     }
 
     /// How many equal rows a sample stands for, itself included.
-    pub fn copies(&self, sample: usize) -> u64 {
+    pub(crate) fn copies(&self, sample: usize) -> u64 {
         1 + self.repeats_of(sample).map_or(0, |repeats| repeats.count)
     }
 
@@ -95,7 +95,7 @@ impl Series {
         if self.repeats.is_empty() { None } else { self.repeats.get(&self.lines.get(sample)?).copied() }
     }
 
-    pub fn push(&mut self, moment: Moment, state: &[f64], line: SourceLine) {
+    pub(crate) fn push(&mut self, moment: Moment, state: &[f64], line: SourceLine) {
         self.moments.push(moment);
         self.states.extend_from_slice(state);
         self.lines.push(line);
@@ -103,7 +103,12 @@ impl Series {
 
     /// Times and lines of the samples in which a state was observed. The record has `parts` parts, of which this series is number `part`: a
     /// single one of all channels, or one per channel; the first `states` channels are states.
-    pub fn observed(&self, part: usize, parts: usize, states: usize) -> impl Iterator<Item = (Moment, SourceLine)> {
+    pub(crate) fn observed(
+        &self,
+        part: usize,
+        parts: usize,
+        states: usize,
+    ) -> impl Iterator<Item = (Moment, SourceLine)> {
         let own = if parts == 1 { states } else { usize::from(part < states) };
         let width = self.states.len() / self.moments.len().max(1);
         let is_observed = move |&i: &usize| self.states[i * width..][..own].iter().any(|value| !value.is_nan());

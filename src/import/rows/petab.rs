@@ -24,7 +24,7 @@ pub(crate) struct UnreadColumns {
 }
 
 impl UnreadColumns {
-    pub fn find(settings: &Settings, header: &[String]) -> Self {
+    pub(crate) fn find(settings: &Settings, header: &[String]) -> Self {
         let find = |name: &str| {
             let column = header.iter().position(|column| column == name);
             column.filter(|_| !settings.table.rows.contains_key(name))
@@ -36,7 +36,7 @@ impl UnreadColumns {
         UnreadColumns { preequilibration: find(PREEQUILIBRATION), overrides }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.preequilibration.is_none() && self.overrides.is_empty()
     }
 }

@@ -25,17 +25,17 @@ pub(crate) struct RowReader<'a> {
 
 impl RowReader<'_> {
     /// Places a problem at a cell of the row.
-    pub fn at(&self, column: usize, problem: Problem) -> Problem {
+    pub(crate) fn at(&self, column: usize, problem: Problem) -> Problem {
         problem.file(&self.file.path).line(self.row.line).column(column, &self.header[column])
     }
 
     /// Whether the row meets all conditions of the table.
-    pub fn is_selected(&self) -> bool {
+    pub(crate) fn is_selected(&self) -> bool {
         self.columns.conditions.iter().all(|(column, condition)| self.notation.meets(condition, self.row.cell(*column)))
     }
 
     /// Whether the row is an event, which is reported: the conditions of the settings could have left it out.
-    pub fn is_event(&self, problems: &mut Problems) -> bool {
+    pub(crate) fn is_event(&self, problems: &mut Problems) -> bool {
         let Some(column) = self.columns.event else { return false };
         let cell = self.row.cell(column);
         let is_event = cell != Cell::Missing && self.notation.number(cell) != Ok(0.0);
@@ -53,7 +53,7 @@ impl RowReader<'_> {
 
     /// Whether the row depends on a PEtab column that is not read, which is reported. Adds the columns of parameters that the row fills in to
     /// `filled`.
-    pub fn is_refused_by_petab(&self, filled: &mut BTreeSet<String>, problems: &mut Problems) -> bool {
+    pub(crate) fn is_refused_by_petab(&self, filled: &mut BTreeSet<String>, problems: &mut Problems) -> bool {
         let unread = &self.columns.petab;
         for &column in unread.overrides.iter().filter(|&&column| self.row.cell(column) != Cell::Missing) {
             if !filled.contains(&self.header[column]) {
@@ -75,7 +75,7 @@ impl RowReader<'_> {
     }
 
     /// The time; `None` if it cannot be read, which is reported.
-    pub fn time(&self, clock: &mut Clock, problems: &mut Problems) -> Option<Moment> {
+    pub(crate) fn time(&self, clock: &mut Clock, problems: &mut Problems) -> Option<Moment> {
         let (column, conversion) = self.columns.time?;
         let cell = self.row.cell(column);
         let report = |error: CellError| {
@@ -108,7 +108,7 @@ impl RowReader<'_> {
     }
 
     /// The amount of an event; `None` if it is missing or cannot be read, which is reported.
-    pub fn amount(&self, column: usize, conversion: Conversion, problems: &mut Problems) -> Option<f64> {
+    pub(crate) fn amount(&self, column: usize, conversion: Conversion, problems: &mut Problems) -> Option<f64> {
         let amount = self.value(column, conversion, problems)?;
         if amount.is_nan() {
             let mut problem = CellError::Missing.problem(self.row.cell(column));
@@ -119,7 +119,7 @@ impl RowReader<'_> {
     }
 
     /// Reads the channels of a row of a wide table into `state` `[C]`; false if one cannot be read.
-    pub fn state(&self, state: &mut Vec<f64>, problems: &mut Problems) -> bool {
+    pub(crate) fn state(&self, state: &mut Vec<f64>, problems: &mut Problems) -> bool {
         state.clear();
         for &(column, conversion) in &self.columns.channels {
             state.extend(column.and_then(|column| self.value(column, conversion, problems)));
@@ -128,7 +128,7 @@ impl RowReader<'_> {
     }
 
     /// The channel of a row of a long table: `None` if the row is to be left out, `Some(None)` if the channel is unknown, which is reported.
-    pub fn channel(&self, names: &mut ChannelNames, problems: &mut Problems) -> Option<Option<usize>> {
+    pub(crate) fn channel(&self, names: &mut ChannelNames, problems: &mut Problems) -> Option<Option<usize>> {
         let Some(column) = self.columns.channel else { return Some(None) };
         let cell = self.row.cell(column);
         let name = cell.text();
@@ -159,13 +159,13 @@ impl RowReader<'_> {
     }
 
     /// The value of a row of a long table; `position` is that of its channel.
-    pub fn long_value(&self, position: Option<usize>, problems: &mut Problems) -> Option<f64> {
+    pub(crate) fn long_value(&self, position: Option<usize>, problems: &mut Problems) -> Option<f64> {
         let conversion = position.map_or(Conversion::NONE, |position| self.columns.channels[position].1);
         self.value(self.columns.value?, conversion, problems)
     }
 
     /// Writes the key of the row's record: environment id, [`KEY_SEPARATOR`], trajectory id.
-    pub fn write_key(&self, key: &mut String) {
+    pub(crate) fn write_key(&self, key: &mut String) {
         key.clear();
         self.write_id(&self.columns.environment, &self.columns.file_environment, key);
         key.push(KEY_SEPARATOR);
@@ -173,7 +173,7 @@ impl RowReader<'_> {
     }
 
     /// Whether [`RowReader::write_key`] would write this key.
-    pub fn has_key(&self, key: &str) -> bool {
+    pub(crate) fn has_key(&self, key: &str) -> bool {
         let rest = self.without_id(&self.columns.environment, &self.columns.file_environment, key);
         let rest = rest.and_then(|rest| rest.strip_prefix(KEY_SEPARATOR));
         rest.and_then(|rest| self.without_id(&self.columns.trajectory, &self.columns.file_trajectory, rest)) == Some("")
@@ -208,7 +208,7 @@ impl RowReader<'_> {
 
     /// Reports cells that cannot be an id or part of one; whether there are none. The key of such a row never equals that of a valid one: it
     /// has more separators, or an empty part.
-    pub fn check_ids(&self, problems: &mut Problems) -> bool {
+    pub(crate) fn check_ids(&self, problems: &mut Problems) -> bool {
         let mut usable = true;
         for columns in [&self.columns.environment, &self.columns.trajectory] {
             for &column in columns {

@@ -8,28 +8,28 @@ pub(crate) struct SourceLine(u64);
 const LINE_BITS: u32 = 40;
 
 impl SourceLine {
-    pub fn new(file: usize, line: u64) -> Self {
+    pub(crate) fn new(file: usize, line: u64) -> Self {
         SourceLine((file as u64) << LINE_BITS | line & ((1 << LINE_BITS) - 1))
     }
 
     /// The line that many lines further on in the same file.
-    pub fn after(self, lines: u64) -> Self {
+    pub(crate) fn after(self, lines: u64) -> Self {
         SourceLine(self.0 + lines)
     }
 
-    pub fn bits(self) -> u64 {
+    pub(crate) fn bits(self) -> u64 {
         self.0
     }
 
-    pub fn from_bits(bits: u64) -> Self {
+    pub(crate) fn from_bits(bits: u64) -> Self {
         SourceLine(bits)
     }
 
-    pub fn file(self) -> usize {
+    pub(crate) fn file(self) -> usize {
         (self.0 >> LINE_BITS) as usize
     }
 
-    pub fn line(self) -> u64 {
+    pub(crate) fn line(self) -> u64 {
         self.0 & ((1 << LINE_BITS) - 1)
     }
 }
@@ -54,7 +54,7 @@ pub(crate) struct SourceLines {
 
 impl Runs {
     /// Appends the `count` numbers `first`, `first + 1`, ..
-    pub fn push(&mut self, first: u64, count: u64) {
+    pub(crate) fn push(&mut self, first: u64, count: u64) {
         if let Some([start, rest]) = self.0.last_mut() {
             let (step, length) = (*rest >> 32, *rest & LOWER_HALF);
             let step = if length == 1 && count == 1 { first.wrapping_sub(*start) } else { step };
@@ -70,7 +70,7 @@ impl Runs {
     }
 
     /// The last number.
-    pub fn last(&self) -> Option<u64> {
+    pub(crate) fn last(&self) -> Option<u64> {
         self.0.last().map(|&run| number(run, (run[1] & LOWER_HALF) - 1))
     }
 }
@@ -81,18 +81,18 @@ fn number([start, rest]: [u64; RUN], i: u64) -> u64 {
 }
 
 impl SourceLines {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    pub fn push(&mut self, line: SourceLine) {
+    pub(crate) fn push(&mut self, line: SourceLine) {
         let end = self.len() + 1;
         self.runs.push(line.bits(), 1);
         self.ends.truncate(self.runs.0.len() - 1);
         self.ends.push(end);
     }
 
-    pub fn append(&mut self, runs: &[[u64; RUN]]) {
+    pub(crate) fn append(&mut self, runs: &[[u64; RUN]]) {
         let mut end = self.len();
         self.ends.extend(runs.iter().map(|run| {
             end += (run[1] & LOWER_HALF) as usize;
@@ -102,13 +102,13 @@ impl SourceLines {
     }
 
     /// The line of the sample at a position, if there is one.
-    pub fn get(&self, position: usize) -> Option<SourceLine> {
+    pub(crate) fn get(&self, position: usize) -> Option<SourceLine> {
         let run = self.ends.partition_point(|&end| end <= position);
         let before = run.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.runs.0.get(run).map(|&run| SourceLine::from_bits(number(run, (position - before) as u64)))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = SourceLine> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = SourceLine> {
         let numbers = |&run: &[u64; RUN]| (0..run[1] & LOWER_HALF).map(move |i| SourceLine::from_bits(number(run, i)));
         self.runs.0.iter().flat_map(numbers)
     }

@@ -39,21 +39,21 @@ pub(crate) struct SpilledRows {
 
 impl RowBuffer {
     /// Allocated words.
-    pub fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         let repeats = self.repeats.as_ref().map_or(0, |repeats| repeats.capacity());
         self.rows.capacity() + RUN * self.lines.0.capacity() + REPEAT * repeats
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// Number of rows of `width` values.
-    pub fn len(&self, width: usize) -> usize {
+    pub(crate) fn len(&self, width: usize) -> usize {
         self.rows.len() / (width + 1)
     }
 
-    pub fn push(&mut self, moment: Moment, state: &[f64], line: SourceLine) {
+    pub(crate) fn push(&mut self, moment: Moment, state: &[f64], line: SourceLine) {
         let row = || std::iter::once(moment.bits()).chain(state.iter().map(|value| value.to_bits()));
         let last = self.rows.len().checked_sub(state.len() + 1).map(|start| &self.rows[start..]);
         if last.is_some_and(|last| last.iter().copied().eq(row())) {
@@ -74,7 +74,7 @@ impl RowBuffer {
     }
 
     /// Appends rows of `width` values from consecutive lines, the first of which is `first`.
-    pub fn push_all(
+    pub(crate) fn push_all(
         &mut self,
         rows: usize,
         width: usize,
@@ -114,7 +114,7 @@ impl RowBuffer {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn write(&self, writer: &mut impl Write, offset: u64) -> io::Result<SpilledRows> {
+    pub(crate) fn write(&self, writer: &mut impl Write, offset: u64) -> io::Result<SpilledRows> {
         writer.write_all(bytemuck::cast_slice(&self.rows))?;
         writer.write_all(bytemuck::cast_slice(&self.lines.0))?;
         writer.write_all(bytemuck::cast_slice(self.repeats()))?;
@@ -123,7 +123,7 @@ impl RowBuffer {
     }
 
     /// Appends the rows, of `width` values each, to a series.
-    pub fn append_to(&self, series: &mut Series, width: usize) {
+    pub(crate) fn append_to(&self, series: &mut Series, width: usize) {
         append_rows(series, &self.rows, width);
         series.lines.append(&self.lines.0);
         append_repeats(series, self.repeats());
@@ -146,12 +146,12 @@ fn append_repeats(series: &mut Series, repeats: &[[u64; REPEAT]]) {
 
 impl SpilledRows {
     /// Offset of the end of the rows in the file.
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.offset + ((self.words + RUN * self.runs + REPEAT * self.repeats) * WORD) as u64
     }
 
     /// Number of rows of `width` values.
-    pub fn len(&self, width: usize) -> usize {
+    pub(crate) fn len(&self, width: usize) -> usize {
         self.words / (width + 1)
     }
 
@@ -159,7 +159,7 @@ impl SpilledRows {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn append_to(&self, series: &mut Series, width: usize, file: &File) -> io::Result<()> {
+    pub(crate) fn append_to(&self, series: &mut Series, width: usize, file: &File) -> io::Result<()> {
         let mut offset = self.offset;
         let mut read = |bytes: &mut [u8]| {
             file.read_exact_at(bytes, offset)?;

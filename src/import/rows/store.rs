@@ -28,11 +28,11 @@ impl StoredRecord {
         self.key.split_once(KEY_SEPARATOR).unwrap_or((&self.key, ""))
     }
 
-    pub fn environment(&self) -> &str {
+    pub(crate) fn environment(&self) -> &str {
         self.ids().0
     }
 
-    pub fn trajectory(&self) -> &str {
+    pub(crate) fn trajectory(&self) -> &str {
         self.ids().1
     }
 }
@@ -85,7 +85,7 @@ fn slot(&([a, b], batch): &RawIds) -> usize {
 
 impl Store {
     /// An empty store of records with `parts_per_record` parts of `width` channels each.
-    pub fn new(parts_per_record: usize, width: usize) -> Self {
+    pub(crate) fn new(parts_per_record: usize, width: usize) -> Self {
         Store {
             records: Vec::new(),
             parts: Vec::new(),
@@ -103,7 +103,7 @@ impl Store {
     }
 
     /// The position of a row's record, which is added if it is new; `None` and a problem if the ids are unusable.
-    pub fn record(&mut self, reader: &RowReader<'_>, problems: &mut Problems) -> Option<usize> {
+    pub(crate) fn record(&mut self, reader: &RowReader<'_>, problems: &mut Problems) -> Option<usize> {
         if self.records.is_empty() || !reader.has_key(&self.last.0) {
             reader.write_key(&mut self.key);
             let position = match self.positions.get(self.key.as_str()) {
@@ -127,7 +127,7 @@ impl Store {
     }
 
     /// Adds, without rows, those records of another store whose environments this one lacks.
-    pub fn add_environments(&mut self, others: &[StoredRecord]) {
+    pub(crate) fn add_environments(&mut self, others: &[StoredRecord]) {
         if others.is_empty() {
             return;
         }
@@ -140,7 +140,7 @@ impl Store {
     }
 
     /// The position of a row's record, if there is one; remembers it by its `raw` ids.
-    pub fn find_row(&mut self, reader: &RowReader<'_>, raw: Option<RawIds>) -> Option<usize> {
+    pub(crate) fn find_row(&mut self, reader: &RowReader<'_>, raw: Option<RawIds>) -> Option<usize> {
         let position = match raw.and_then(|raw| self.recent(&raw)) {
             Some(position) => return Some(position),
             None if !self.records.is_empty() && reader.has_key(&self.last.0) => self.last.1,
@@ -157,20 +157,20 @@ impl Store {
     }
 
     /// The position of the record of these raw ids, if [`Store::find_row`] met them last in their slot.
-    pub fn recent(&self, raw: &RawIds) -> Option<usize> {
+    pub(crate) fn recent(&self, raw: &RawIds) -> Option<usize> {
         let (met, position) = (*self.recent.get(slot(raw))?)?;
         (met == *raw).then_some(position)
     }
 
     /// The position of the record of these ids, if there is one.
-    pub fn find(&self, environment: &str, trajectory: &str) -> Option<usize> {
+    pub(crate) fn find(&self, environment: &str, trajectory: &str) -> Option<usize> {
         self.positions
             .get(format!("{environment}{KEY_SEPARATOR}{trajectory}").as_str())
             .map(|&position| position as usize)
     }
 
     /// Appends rows from consecutive lines to a part of a record; `first` is the line of the first.
-    pub fn push_all(
+    pub(crate) fn push_all(
         &mut self,
         record: usize,
         part: usize,
@@ -184,7 +184,7 @@ impl Store {
     }
 
     /// Appends a row to a part of a record.
-    pub fn push(&mut self, record: usize, part: usize, moment: Moment, state: &[f64], line: SourceLine) {
+    pub(crate) fn push(&mut self, record: usize, part: usize, moment: Moment, state: &[f64], line: SourceLine) {
         self.append(record, part, |buffer| buffer.push(moment, state, line));
     }
 
@@ -222,7 +222,7 @@ impl Store {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn rows(&self, record: usize) -> io::Result<Vec<Series>> {
+    pub(crate) fn rows(&self, record: usize) -> io::Result<Vec<Series>> {
         let width = self.width;
         let rows = |part: &Part| {
             let spilled = || part.spilled.iter().flat_map(|spilled| spilled.iter());
@@ -240,18 +240,18 @@ impl Store {
     }
 
     /// Frees all rows; ids stay.
-    pub fn forget_rows(&mut self) {
+    pub(crate) fn forget_rows(&mut self) {
         (self.parts, self.file) = (Vec::new(), None);
     }
 
     /// Frees what only reading needs: records can no longer be found by their ids.
-    pub fn forget_ids(&mut self) {
+    pub(crate) fn forget_ids(&mut self) {
         self.positions = HashMap::new();
         self.recent = Vec::new();
     }
 
     /// Ends reading: spills what is buffered if a temporary file is in use, and reports a file that could not be written.
-    pub fn finish(&mut self, problems: &mut Problems) {
+    pub(crate) fn finish(&mut self, problems: &mut Problems) {
         if self.file.is_some() && self.failure.is_none() {
             self.failure = self.spill().err();
         }

@@ -11,13 +11,13 @@ use crate::problems::{Kind, Problem, shown};
 pub(crate) struct UnmetValues(Vec<Vec<(Condition, bool)>>);
 
 impl UnmetValues {
-    pub fn new(conditions: &BTreeMap<String, Condition>) -> Self {
+    pub(crate) fn new(conditions: &BTreeMap<String, Condition>) -> Self {
         let alone = |value: &String| (Condition::Is(vec![value.clone()]), false);
         UnmetValues(conditions.values().map(|condition| condition.values().iter().map(alone).collect()).collect())
     }
 
     /// Checks the cells of a row against the values; `columns` are those of the conditions, in order.
-    pub fn see(&mut self, row: &Row<'_>, columns: impl Iterator<Item = usize>, notation: &Notation) {
+    pub(crate) fn see(&mut self, row: &Row<'_>, columns: impl Iterator<Item = usize>, notation: &Notation) {
         for (values, column) in self.0.iter_mut().zip(columns) {
             for (value, is_met) in values.iter_mut().filter(|value| !value.1) {
                 *is_met = notation.meets(value, row.cell(column));
@@ -26,7 +26,7 @@ impl UnmetValues {
     }
 
     /// A warning per value that no row has; `key` is the setting of the conditions.
-    pub fn warnings(&self, key: &str, conditions: &BTreeMap<String, Condition>) -> Vec<Problem> {
+    pub(crate) fn warnings(&self, key: &str, conditions: &BTreeMap<String, Condition>) -> Vec<Problem> {
         let mut warnings = Vec::new();
         for ((name, condition), values) in conditions.iter().zip(&self.0) {
             for (value, _) in condition.values().iter().zip(values).filter(|(_, (_, is_met))| !is_met) {

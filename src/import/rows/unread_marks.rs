@@ -29,7 +29,7 @@ pub(crate) struct UnreadMarks(BTreeMap<(Option<usize>, String), Tally>);
 
 impl UnreadMarks {
     /// Counts the marks of a row read as an event of `input`; `amount` is the column of its amounts.
-    pub fn event(&mut self, reader: &RowReader<'_>, marks: &Marked, input: &EventInput, amount: Option<usize>) {
+    pub(crate) fn event(&mut self, reader: &RowReader<'_>, marks: &Marked, input: &EventInput, amount: Option<usize>) {
         for &(mark, column) in marks {
             let number = |column: usize| reader.notation.number(reader.row.cell(column)).ok();
             let differs = |duration: f64| {
@@ -58,14 +58,14 @@ impl UnreadMarks {
     }
 
     /// Counts the marks of a row read as a sample; `is_observed` says whether anything was measured.
-    pub fn sample(&mut self, reader: &RowReader<'_>, marks: &Marked, is_observed: bool) {
+    pub(crate) fn sample(&mut self, reader: &RowReader<'_>, marks: &Marked, is_observed: bool) {
         for &(mark, column) in marks.iter().filter(|(mark, _)| is_observed || MARKS[*mark].kind == MarkKind::Dose) {
             self.cell(reader, mark, column);
         }
     }
 
     /// Counts a reset, in a row of any kind that is not the first of its record.
-    pub fn reset(&mut self, reader: &RowReader<'_>, marks: &Marked) {
+    pub(crate) fn reset(&mut self, reader: &RowReader<'_>, marks: &Marked) {
         for &(mark, column) in marks {
             if [Ok(3.0), Ok(4.0)].contains(&reader.notation.number(reader.row.cell(column))) {
                 self.count(reader, Some(mark), column);
@@ -94,7 +94,7 @@ impl UnreadMarks {
     }
 
     /// A warning per column.
-    pub fn warnings(self) -> impl Iterator<Item = Problem> {
+    pub(crate) fn warnings(self) -> impl Iterator<Item = Problem> {
         let expected = "a mapping that reads the column, or no such cells in it";
         self.0.into_iter().filter_map(move |((mark, _), Tally { rows, at, values })| {
             let rows = many(rows, "row");

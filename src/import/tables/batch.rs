@@ -41,7 +41,7 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Column::Numbers(numbers) => numbers.len(),
             Column::Texts(texts) => texts.len(),
@@ -50,7 +50,7 @@ impl Column {
     }
 
     /// Integers as numbers, or as texts if one of them would not be exact: they may be ids.
-    pub fn integers<T: Copy + ToString>(
+    pub(crate) fn integers<T: Copy + ToString>(
         values: impl Iterator<Item = Option<T>> + Clone,
         is_exact: impl Fn(T) -> bool,
         number: impl Fn(T) -> f64,
@@ -63,7 +63,10 @@ impl Column {
 }
 
 impl Batches {
-    pub fn new(names: Vec<String>, batches: impl Iterator<Item = Result<Batch, Failure>> + Send + 'static) -> Self {
+    pub(crate) fn new(
+        names: Vec<String>,
+        batches: impl Iterator<Item = Result<Batch, Failure>> + Send + 'static,
+    ) -> Self {
         Batches {
             units: vec![None; names.len()],
             names,
@@ -83,17 +86,17 @@ impl Iterator for Batches {
 }
 
 impl Batch {
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.0.first().map_or(0, Column::len)
     }
 
-    pub fn column(&self, column: usize) -> &Column {
+    pub(crate) fn column(&self, column: usize) -> &Column {
         &self.0[column]
     }
 
     /// The number of consecutive rows, from `row` on, with equal cells in these columns. Searches in growing steps, so its cost is
     /// proportional to the result.
-    pub fn equal_rows(&self, columns: &[usize], row: usize) -> usize {
+    pub(crate) fn equal_rows(&self, columns: &[usize], row: usize) -> usize {
         let left = self.rows() - row;
         let mut length = if columns.is_empty() { left } else { 1 };
         while length < left {
@@ -125,7 +128,7 @@ impl Batch {
     }
 
     /// Raw bits of the cells in at most two columns: rows of this batch with equal bits have equal cells. `None` if a cell is missing.
-    pub fn raw(&self, columns: &[usize], row: usize) -> Option<[u128; 2]> {
+    pub(crate) fn raw(&self, columns: &[usize], row: usize) -> Option<[u128; 2]> {
         let mut raw = [0; 2];
         if columns.len() > raw.len() {
             return None;
@@ -141,7 +144,7 @@ impl Batch {
     }
 
     /// Drops the rows in which a number or time of this column is missing.
-    pub fn keep_present(&mut self, column: usize) {
+    pub(crate) fn keep_present(&mut self, column: usize) {
         fn kept<T>(values: &mut Vec<T>, keep: &[bool]) {
             let mut keep = keep.iter();
             values.retain(|_| keep.next() == Some(&true));
@@ -165,7 +168,7 @@ impl Batch {
         }
     }
 
-    pub fn cell(&self, column: usize, row: usize) -> Cell<'_> {
+    pub(crate) fn cell(&self, column: usize, row: usize) -> Cell<'_> {
         match &self.0[column] {
             Column::Numbers(numbers) if numbers[row].is_nan() => Cell::Missing,
             Column::Numbers(numbers) => Cell::Number(numbers[row]),

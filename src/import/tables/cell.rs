@@ -29,12 +29,12 @@ pub(crate) enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    pub fn from_text(text: &'a str) -> Self {
+    pub(crate) fn from_text(text: &'a str) -> Self {
         if text.is_empty() { Cell::Missing } else { Cell::Text(text) }
     }
 
     /// The cell as text; whole numbers have no decimal point.
-    pub fn text(self) -> Cow<'a, str> {
+    pub(crate) fn text(self) -> Cow<'a, str> {
         match self {
             Cell::Missing => Cow::Borrowed(""),
             Cell::Text(text) => Cow::Borrowed(text),
@@ -46,7 +46,7 @@ impl<'a> Cell<'a> {
     }
 
     /// The cell in a message.
-    pub fn shown(self) -> String {
+    pub(crate) fn shown(self) -> String {
         match self {
             Cell::Missing => "an empty cell".to_owned(),
             cell => shown(&cell.text()),
@@ -85,7 +85,7 @@ pub(crate) enum CellError {
 
 impl CellError {
     /// The problem, not yet located; `cell` is the cell.
-    pub fn problem(self, cell: Cell<'_>) -> Problem {
+    pub(crate) fn problem(self, cell: Cell<'_>) -> Problem {
         let number = "a finite number";
         let (kind, expected, remedy) = match self {
             CellError::Missing => {
@@ -171,7 +171,7 @@ pub(crate) struct Notation {
 }
 
 impl Notation {
-    pub fn new(decimal: &str, markers: &[String]) -> Self {
+    pub(crate) fn new(decimal: &str, markers: &[String]) -> Self {
         let decimal_comma = decimal == ",";
         let mut notation = Notation { decimal_comma, markers: Vec::new(), numbers: Vec::new() };
         notation.markers = markers.iter().map(|marker| marker.trim().to_owned()).collect();
@@ -181,7 +181,7 @@ impl Notation {
     }
 
     /// Whether some number stands for a missing value.
-    pub fn has_numbers(&self) -> bool {
+    pub(crate) fn has_numbers(&self) -> bool {
         !self.numbers.is_empty()
     }
 
@@ -189,7 +189,7 @@ impl Notation {
     ///
     /// # Errors
     /// Why it is none.
-    pub fn number(&self, cell: Cell<'_>) -> Result<f64, CellError> {
+    pub(crate) fn number(&self, cell: Cell<'_>) -> Result<f64, CellError> {
         let text = match cell {
             Cell::Missing => return Err(CellError::Missing),
             Cell::Number(number) if number.is_finite() => return Ok(number),
@@ -228,7 +228,7 @@ impl Notation {
     ///
     /// # Errors
     /// Why it is none.
-    pub fn value(&self, cell: Cell<'_>) -> Result<f64, CellError> {
+    pub(crate) fn value(&self, cell: Cell<'_>) -> Result<f64, CellError> {
         match cell {
             Cell::Missing => return Ok(f64::NAN),
             Cell::Number(number) if number.is_nan() => return Ok(f64::NAN),
@@ -240,7 +240,7 @@ impl Notation {
     }
 
     /// Whether a cell meets a condition.
-    pub fn meets(&self, condition: &Condition, cell: Cell<'_>) -> bool {
+    pub(crate) fn meets(&self, condition: &Condition, cell: Cell<'_>) -> bool {
         let is_one_of = |values: &[String]| {
             let text = cell.text();
             values.iter().any(|value| value.trim() == text)

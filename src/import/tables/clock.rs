@@ -23,16 +23,16 @@ impl Moment {
         Moment(in_order((number + 0.0).to_bits() as i64)) // -0.0 is the same time as 0.0
     }
 
-    pub fn bits(self) -> u64 {
+    pub(crate) fn bits(self) -> u64 {
         self.0 as u64
     }
 
-    pub fn from_bits(bits: u64) -> Self {
+    pub(crate) fn from_bits(bits: u64) -> Self {
         Moment(bits as i64)
     }
 
     /// Nanoseconds from `other` to this time stamp.
-    pub fn after(self, other: Moment) -> i64 {
+    pub(crate) fn after(self, other: Moment) -> i64 {
         self.0.saturating_sub(other.0)
     }
 
@@ -73,12 +73,12 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// The clock of validated settings.
-    pub fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         Clock::for_table(Some(&settings.table), settings.table.origin, &settings.time_unit)
     }
 
     /// A clock for times in the format and zone of `table`, or in the default ones, counted from `origin`.
-    pub fn for_table(table: Option<&Table>, origin: Option<Origin>, time_unit: &str) -> Self {
+    pub(crate) fn for_table(table: Option<&Table>, origin: Option<Origin>, time_unit: &str) -> Self {
         let nanosecond = Unit::parse("ns").and_then(|ns| Unit::parse(time_unit)?.to(ns));
         let zone = table.and_then(|table| table.time_zone.as_ref());
         let format = table.and_then(|table| table.time_format.clone());
@@ -94,38 +94,38 @@ impl Clock {
     }
 
     /// Whether times are stamps.
-    pub fn reads_stamps(&self) -> bool {
+    pub(crate) fn reads_stamps(&self) -> bool {
         self.form == Some(TimeForm::Stamps)
     }
 
     /// Whether times are elapsed times.
-    pub fn reads_elapsed(&self) -> bool {
+    pub(crate) fn reads_elapsed(&self) -> bool {
         self.form == Some(TimeForm::Elapsed)
     }
 
     /// A time read as hours and minutes that may have been minutes and seconds.
-    pub fn short(&self) -> Option<&str> {
+    pub(crate) fn short(&self) -> Option<&str> {
         self.short.as_deref()
     }
 
     /// Whether the fall from `before` to `after` looks like a clock that passed midnight.
-    pub fn passed_midnight(&self, before: Moment, after: Moment) -> bool {
+    pub(crate) fn passed_midnight(&self, before: Moment, after: Moment) -> bool {
         let hours = |moment: Moment| moment.number() * self.unit.unwrap_or(1.0) / HOUR;
         self.reads_elapsed() && hours(before) < 24.0 && hours(before) - hours(after) > 12.0
     }
 
     /// Whether times need converting from nanoseconds, but the dataset's unit is not one of time.
-    pub fn lacks_unit(&self) -> bool {
+    pub(crate) fn lacks_unit(&self) -> bool {
         (self.reads_stamps() || self.reads_elapsed()) && self.unit.is_none()
     }
 
     /// Whether all times so far were numbers and no format is set.
-    pub fn reads_numbers(&self) -> bool {
+    pub(crate) fn reads_numbers(&self) -> bool {
         self.format.is_none() && self.form == Some(TimeForm::Numbers)
     }
 
     /// The time of a finite number; `conversion` converts the column's unit to the dataset's.
-    pub fn moment_of(&self, number: f64, conversion: Conversion) -> Moment {
+    pub(crate) fn moment_of(&self, number: f64, conversion: Conversion) -> Moment {
         Moment::from_number(conversion.apply(number))
     }
 
@@ -133,7 +133,12 @@ impl Clock {
     ///
     /// # Errors
     /// Why the cell is not a usable time.
-    pub fn moment(&mut self, cell: Cell<'_>, notation: &Notation, conversion: Conversion) -> Result<Moment, CellError> {
+    pub(crate) fn moment(
+        &mut self,
+        cell: Cell<'_>,
+        notation: &Notation,
+        conversion: Conversion,
+    ) -> Result<Moment, CellError> {
         let number = if self.format.is_none() { notation.number(cell) } else { Err(CellError::TimeStamp) };
         let (moment, form) = match (number, cell) {
             (Ok(number), _) => (self.moment_of(number, conversion), TimeForm::Numbers),
@@ -200,7 +205,7 @@ impl Clock {
     }
 
     /// A time in words, for messages.
-    pub fn shown(&self, moment: Moment) -> String {
+    pub(crate) fn shown(&self, moment: Moment) -> String {
         match self.form {
             Some(TimeForm::Stamps) => Cell::Instant(moment.0).text().into_owned(),
             _ => moment.number().to_string(),
@@ -208,7 +213,7 @@ impl Clock {
     }
 
     /// The time that lies `duration`, in the dataset's unit, before another.
-    pub fn before(&self, moment: Moment, duration: f64) -> Moment {
+    pub(crate) fn before(&self, moment: Moment, duration: f64) -> Moment {
         match self.form {
             Some(TimeForm::Stamps) => {
                 Moment(moment.0.saturating_sub((duration * self.unit.unwrap_or(1.0)).round() as i64))
@@ -218,7 +223,7 @@ impl Clock {
     }
 
     /// A time in the dataset's unit; `first` is the first sample of its trajectory, from which time stamps count by default.
-    pub fn time(&self, moment: Moment, first: Moment) -> f64 {
+    pub(crate) fn time(&self, moment: Moment, first: Moment) -> f64 {
         match (self.form, self.origin) {
             (Some(TimeForm::Stamps), Some(Origin::File)) => moment.0 as f64 / self.unit.unwrap_or(1.0),
             (Some(TimeForm::Stamps), _) => {

@@ -14,7 +14,7 @@ const LONGEST: usize = 1 << 24;
 
 /// What separates the cells of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delimiter {
+pub(crate) enum Delimiter {
     /// One ASCII character.
     Character(u8),
     /// A run of blanks.
@@ -23,7 +23,7 @@ pub enum Delimiter {
 
 impl Delimiter {
     /// Parses the setting: `whitespace`, or one ASCII character that cannot be part of a number or a quotation.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         match text.as_bytes() {
             b"whitespace" => Some(Delimiter::Whitespace),
             [byte]
@@ -48,7 +48,7 @@ pub(crate) struct Syntax {
 
 impl Syntax {
     /// The syntax that the settings describe; `None` if the delimiter is not valid.
-    pub fn parse(delimiter: &str, comment: Option<&str>) -> Option<Self> {
+    pub(crate) fn parse(delimiter: &str, comment: Option<&str>) -> Option<Self> {
         let comment = comment.and_then(|comment| comment.bytes().next());
         Some(Syntax { delimiter: Delimiter::parse(delimiter)?, comment })
     }
@@ -108,7 +108,7 @@ struct Scan {
 }
 
 impl<R: Read> CsvReader<R> {
-    pub fn new(input: R, syntax: Syntax) -> Self {
+    pub(crate) fn new(input: R, syntax: Syntax) -> Self {
         CsvReader { input, syntax, buffer: Vec::new(), start: 0, end: 0, at_end: false, line: 1, cells: Vec::new() }
     }
 
@@ -116,7 +116,7 @@ impl<R: Read> CsvReader<R> {
     ///
     /// # Errors
     /// If the input cannot be read.
-    pub fn next(&mut self) -> io::Result<Option<Result<CsvRow<'_>, (u64, CsvError)>>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<Result<CsvRow<'_>, (u64, CsvError)>>> {
         loop {
             let Scan { next, lines, error } = loop {
                 let scan = self.scan();
@@ -258,12 +258,12 @@ impl<R: Read> CsvReader<R> {
 
 impl CsvRow<'_> {
     /// Number of cells.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.cells.len()
     }
 
     /// Cell `index`, trimmed.
-    pub fn cell(&self, index: usize) -> &str {
+    pub(crate) fn cell(&self, index: usize) -> &str {
         let CellSpan { start, end, quoted, .. } = self.cells[index];
         let cell = &self.text[start..end];
         if quoted || cell.is_ascii() { cell } else { cell.trim() }

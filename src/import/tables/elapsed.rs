@@ -96,7 +96,7 @@ enum Token {
 
 impl Format {
     /// Parses a format; `None` if it has other directives.
-    pub fn parse(format: &str) -> Option<Self> {
+    pub(crate) fn parse(format: &str) -> Option<Self> {
         let format = format.replace("%T", "%H:%M:%S").replace("%R", "%H:%M");
         let mut tokens = Vec::new();
         let mut rest = format.as_str();
@@ -123,7 +123,7 @@ impl Format {
     }
 
     /// Parses a time in this format, in nanoseconds.
-    pub fn read(&self, text: &str) -> Option<i64> {
+    pub(crate) fn read(&self, text: &str) -> Option<i64> {
         let (sign, mut rest) = signed(text.trim());
         let (mut nanoseconds, mut is_part) = (0, false);
         for token in &self.0 {

@@ -27,7 +27,7 @@ pub(crate) struct SourceFile {
 
 impl SourceFile {
     /// The name without folders and extensions.
-    pub fn stem(&self) -> &str {
+    pub(crate) fn stem(&self) -> &str {
         let name = self.name.rsplit('/').next().unwrap_or(&self.name);
         let endings = [
             ".gz", ".zst", ".csv", ".tsv", ".txt", ".tab", ".dat", ".parquet", ".h5", ".hdf5", ".hdf", ".nc", ".nc4",
@@ -41,7 +41,7 @@ impl SourceFile {
     }
 
     /// The file as a parent of a dataset; `None` and a problem if its SHA-256 could not be computed.
-    pub fn parent(&self, digest: io::Result<String>, problems: &mut Problems) -> Option<Parent> {
+    pub(crate) fn parent(&self, digest: io::Result<String>, problems: &mut Problems) -> Option<Parent> {
         let report = |error: io::Error| {
             let found = format!("a file that cannot be read: {error}");
             Problem::new(Kind::UnreadableFile, found, "a table", "make it readable").file(&self.path)

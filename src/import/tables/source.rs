@@ -52,14 +52,14 @@ enum Cells<'a> {
 
 impl Row<'_> {
     /// The batch that the row belongs to, and its position in it; `None` in a text file.
-    pub fn in_batch(&self) -> Option<(&Batch, usize)> {
+    pub(crate) fn in_batch(&self) -> Option<(&Batch, usize)> {
         match self.cells {
             Cells::Text(_) => None,
             Cells::Batch(batch, row) => Some((batch, row)),
         }
     }
 
-    pub fn cell(&self, column: usize) -> Cell<'_> {
+    pub(crate) fn cell(&self, column: usize) -> Cell<'_> {
         match self.cells {
             Cells::Text(row) => Cell::from_text(row.cell(column)),
             Cells::Batch(batch, row) => batch.cell(column, row),
@@ -69,7 +69,7 @@ impl Row<'_> {
 
 impl Source {
     /// Opens a file of any format; `None` and a problem if it cannot be read. `key` is the setting that names it.
-    pub fn open(file: &SourceFile, key: &str, syntax: Syntax, problems: &mut Problems) -> Option<Source> {
+    pub(crate) fn open(file: &SourceFile, key: &str, syntax: Syntax, problems: &mut Problems) -> Option<Source> {
         let path = &file.path;
         let mut report = |problem: Problem| problems.push(problem.file(path).setting(key));
         let (opened, head) = open_with_head(path).map_err(|error| report(unreadable(file, &error))).ok()?;
@@ -133,7 +133,7 @@ impl Source {
 
     /// Position of a column, named with or without its unit or group; `None` and a problem if there is none, or more than one. `key` is the
     /// setting that names it.
-    pub fn column(&self, key: &str, name: &str, problems: &mut Problems) -> Option<usize> {
+    pub(crate) fn column(&self, key: &str, name: &str, problems: &mut Problems) -> Option<usize> {
         let name = name.trim();
         if let Some(exact) = self.header.iter().position(|column| column == name) {
             return Some(exact);
@@ -178,7 +178,7 @@ impl Source {
     }
 
     /// The problem of a file of several parts where the settings do not tell them apart.
-    pub fn mixed_parts(&self) -> Option<Problem> {
+    pub(crate) fn mixed_parts(&self) -> Option<Problem> {
         let Content::Columnar(batches) = &self.content else { return None };
         let first = batches.apart.first()?;
         let found = format!("several parts, told apart by {}", listing(&batches.apart));
@@ -188,7 +188,7 @@ impl Source {
     }
 
     /// Names of columns that cannot be read, and what they are.
-    pub fn all_unread(&self) -> &[(String, String)] {
+    pub(crate) fn all_unread(&self) -> &[(String, String)] {
         match &self.content {
             Content::Columnar(batches) => &batches.unread,
             Content::Text(_) => &[],
@@ -196,22 +196,22 @@ impl Source {
     }
 
     /// The unit in a column's header, else the one in the file's metadata.
-    pub fn unit(&self, column: usize) -> Option<&str> {
+    pub(crate) fn unit(&self, column: usize) -> Option<&str> {
         split_header(&self.header[column]).1.or_else(|| self.stated_unit(column))
     }
 
     /// The unit of a column in the file's metadata.
-    pub fn stated_unit(&self, column: usize) -> Option<&str> {
+    pub(crate) fn stated_unit(&self, column: usize) -> Option<&str> {
         self.stated.get(column)?.as_deref()
     }
 
     /// Places a problem at a cell of the header.
-    pub fn at_header(&self, column: usize, problem: Problem) -> Problem {
+    pub(crate) fn at_header(&self, column: usize, problem: Problem) -> Problem {
         self.in_header(problem).column(column, &self.header[column])
     }
 
     /// Calls `row` with every row that has as many cells as the header, and reports the others. False if a request to stop cut it short.
-    pub fn rows(
+    pub(crate) fn rows(
         &mut self,
         interrupt: &Interrupt,
         problems: &mut Problems,
@@ -224,7 +224,7 @@ impl Source {
     }
 
     /// As [`Source::rows`]; `row` returns how many rows it has dealt with: in a columnar file, it may take further rows of the batch.
-    pub fn rows_in_bulk(
+    pub(crate) fn rows_in_bulk(
         &mut self,
         interrupt: &Interrupt,
         problems: &mut Problems,

@@ -43,7 +43,7 @@ pub(crate) struct Ties {
 
 impl Ties {
     /// Adds the counts of later records.
-    pub fn extend(&mut self, later: &Ties) {
+    pub(crate) fn extend(&mut self, later: &Ties) {
         self.samples += later.samples;
         self.after += later.after;
         self.unknown.extend(&later.unknown);
@@ -51,7 +51,7 @@ impl Ties {
     }
 
     /// The problem with samples whose order neither the rows nor the settings tell.
-    pub fn problem(&self) -> Option<Problem> {
+    pub(crate) fn problem(&self) -> Option<Problem> {
         let Tally { count, first } = &self.unknown;
         let found = format!("{} ({})", many(*count, "sample"), first.as_ref()?);
         let found = format!("{found} at the time of a brief pulse, and nothing that tells which came first");
@@ -61,7 +61,7 @@ impl Ties {
     }
 
     /// Warns of samples that were taken as before a pulse though its row comes first.
-    pub fn warning(&self) -> Option<Problem> {
+    pub(crate) fn warning(&self) -> Option<Problem> {
         let Tally { count, first } = &self.doubtful;
         let found = format!("{} ({}) at which a pulse begins", many(*count, "sample"), first.as_ref()?);
         let found = format!("{found} whose row comes first, and which is too long for an amount given at once");
@@ -97,7 +97,7 @@ pub(crate) struct Timeline<'a> {
 
 impl Timeline<'_> {
     /// Puts brief pulses before or after the samples of their time.
-    pub fn order_equal_times(mut self, counts: &mut Ties, problems: &mut Problems) {
+    pub(super) fn order_equal_times(mut self, counts: &mut Ties, problems: &mut Problems) {
         let mut is_in_order = None;
         for tie in self.ties() {
             let apart = |other: Moment| (self.time(other) - self.time(tie.moment)).abs();

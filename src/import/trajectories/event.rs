@@ -19,7 +19,7 @@ pub(crate) struct Event {
 
 impl Event {
     /// When its pulse of this duration ends.
-    pub fn ends(&self, duration: f64) -> f64 {
+    pub(super) fn ends(&self, duration: f64) -> f64 {
         if self.begins < self.time { self.time } else { self.time + duration }
     }
 }

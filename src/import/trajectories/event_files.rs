@@ -27,7 +27,7 @@ pub(crate) struct EventFiles<'a> {
 
 impl EventFiles<'_> {
     /// Reads them all into `events`; `None` if a file or a column is missing, or a request to stop came.
-    pub fn read(
+    pub(super) fn read(
         &self,
         events: &mut EventStore,
         clock: &mut Clock,

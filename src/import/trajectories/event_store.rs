@@ -25,13 +25,13 @@ pub(crate) struct EventStore {
 
 impl EventStore {
     /// A store without events, of the inputs in `settings`.
-    pub fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings) -> Self {
         let unmet = settings.events.iter().map(|event| UnmetValues::new(&event.rows)).collect();
         EventStore { store: Store::new(settings.events.len(), 1), unmet, unread: UnreadMarks::default() }
     }
 
     /// Stores a row as an event of each input whose conditions it meets; whether it meets any.
-    pub fn take(
+    pub(super) fn take(
         &mut self,
         settings: &Settings,
         reader: &RowReader<'_>,
@@ -64,22 +64,22 @@ impl EventStore {
     }
 
     /// The records that have events so far.
-    pub fn records(&self) -> &[StoredRecord] {
+    pub(super) fn records(&self) -> &[StoredRecord] {
         &self.store.records
     }
 
     /// Reports a temporary file that could not be written.
-    pub fn report_failure(&mut self, problems: &mut Problems) {
+    pub(super) fn report_failure(&mut self, problems: &mut Problems) {
         self.store.finish(problems);
     }
 
     /// Whether the record of a row has had an event.
-    pub fn has_event(&mut self, reader: &RowReader<'_>) -> bool {
+    pub(super) fn has_event(&mut self, reader: &RowReader<'_>) -> bool {
         self.store.find_row(reader, None).is_some()
     }
 
     /// Warns of values in conditions that no row has, and of columns that are not read.
-    pub fn warnings(&mut self, settings: &Settings) -> Vec<Problem> {
+    pub(super) fn warnings(&mut self, settings: &Settings) -> Vec<Problem> {
         let events = settings.events.iter().zip(&self.unmet).enumerate();
         let unmet =
             events.flat_map(|(i, (event, unmet))| unmet.warnings(&format!("import.events[{i}].rows"), &event.rows));
@@ -87,7 +87,7 @@ impl EventStore {
     }
 
     /// Warns of events whose record has no samples.
-    pub fn unmatched(&self, store: &Store) -> Option<Problem> {
+    pub(super) fn unmatched(&self, store: &Store) -> Option<Problem> {
         let environments: BTreeSet<&str> = store.records.iter().map(StoredRecord::environment).collect();
         let acts = |environment: &str, trajectory: &str| match trajectory.is_empty() {
             true => environments.contains(environment),
@@ -112,7 +112,7 @@ impl EventStore {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn read(
+    pub(super) fn read(
         &self,
         settings: &Settings,
         environment: &str,

@@ -53,18 +53,18 @@ pub(crate) struct Trajectories {
 
 impl Trajectories {
     /// The id of the environment of a trajectory.
-    pub fn environment(&self, segment: usize) -> &str {
+    pub(crate) fn environment(&self, segment: usize) -> &str {
         self.store.records[self.segments[segment].record].environment()
     }
 
     /// The id of a trajectory.
-    pub fn id(&self, segment: usize) -> Cow<'_, str> {
+    pub(crate) fn id(&self, segment: usize) -> Cow<'_, str> {
         let segment = &self.segments[segment];
         segment.id(&self.store.records[segment.record])
     }
 
     /// The positions of the trajectories of each environment.
-    pub fn environments(&self) -> Vec<Range<usize>> {
+    pub(crate) fn environments(&self) -> Vec<Range<usize>> {
         let environment = |segment: &Segment| self.store.records[segment.record].environment();
         let mut end = 0;
         let of_one = |segments: &[Segment]| {
@@ -76,7 +76,7 @@ impl Trajectories {
     }
 
     /// Frees the memory of all samples; ids and counts stay.
-    pub fn forget_samples(&mut self) {
+    pub(crate) fn forget_samples(&mut self) {
         self.store.forget_rows();
     }
 
@@ -84,7 +84,7 @@ impl Trajectories {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn samples(&mut self, settings: &Settings, segment: usize) -> io::Result<Samples> {
+    pub(crate) fn samples(&mut self, settings: &Settings, segment: usize) -> io::Result<Samples> {
         let Segment { record, samples, .. } = &self.segments[segment];
         let last = self.last.take().filter(|last| last.0 == *record);
         let all = match last {

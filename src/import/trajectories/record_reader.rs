@@ -30,7 +30,7 @@ impl RecordReader<'_> {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn samples(
+    pub(super) fn samples(
         &self,
         store: &Store,
         record: usize,

@@ -45,7 +45,7 @@ pub(crate) struct Counts {
 
 impl Counts {
     /// Zero counts for the channels and inputs of `settings`.
-    pub fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         let channels = settings.states().count();
         let interpolated = vec![0; settings.driving().count()];
         let [events, idle] = [(); 2].map(|()| vec![0; settings.events.len()]);
@@ -54,7 +54,7 @@ impl Counts {
     }
 
     /// Adds the states `[T, C]` of one trajectory; a sample of a driven one may have none.
-    pub fn add_states(&mut self, states: &[f64], is_driven: bool) {
+    pub(crate) fn add_states(&mut self, states: &[f64], is_driven: bool) {
         for state in states.chunks_exact(self.observed.len().max(1)) {
             if is_driven && state.iter().all(|value| value.is_nan()) {
                 self.driven += 1;
@@ -67,7 +67,7 @@ impl Counts {
     }
 
     /// Adds the counts of later records.
-    pub fn extend(&mut self, later: &Counts) {
+    pub(crate) fn extend(&mut self, later: &Counts) {
         let Counts {
             rows,
             unselected,
@@ -111,7 +111,7 @@ impl Counts {
     }
 
     /// Warns of rows that were merged, probably because a clock was set back.
-    pub fn clock_warning(&self) -> Option<Problem> {
+    pub(crate) fn clock_warning(&self) -> Option<Problem> {
         let Tally { count, first } = &self.set_back;
         let more = if *count > 1 {
             format!(", and the like in {} more", many(*count - 1, "trajectory"))
@@ -125,7 +125,7 @@ impl Counts {
     }
 
     /// What was changed, and how often.
-    pub fn report(&self, settings: &Settings) -> Vec<Treatment> {
+    pub(crate) fn report(&self, settings: &Settings) -> Vec<Treatment> {
         let mut report = Vec::new();
         let mut say = |done: &str, of: Option<&str>, count: u64, what: &str, became: &str| {
             if count > 0 {

@@ -19,7 +19,7 @@ pub(crate) struct Samples {
 
 impl Samples {
     /// Times, states and inputs of some of the samples.
-    pub fn slices<'a>(&'a self, samples: Range<usize>) -> [&'a [f64]; 3] {
+    pub(crate) fn slices<'a>(&'a self, samples: Range<usize>) -> [&'a [f64]; 3] {
         let of = |values: &'a [f64]| -> &'a [f64] {
             let width = values.len().checked_div(self.times.len()).unwrap_or(0);
             &values[samples.start * width..samples.end * width]
@@ -28,13 +28,13 @@ impl Samples {
     }
 
     /// Some of the samples, without their lines.
-    pub fn part(&self, samples: Range<usize>) -> Samples {
+    pub(crate) fn part(&self, samples: Range<usize>) -> Samples {
         let [times, states, inputs] = self.slices(samples).map(<[f64]>::to_vec);
         Samples { times, states, inputs, lines: SourceLines::default() }
     }
 
     /// The positions of the samples with an observed state; `None` without inputs, when all have one, or if they are fewer than two.
-    pub fn observed(&self) -> Option<Vec<usize>> {
+    pub(crate) fn observed(&self) -> Option<Vec<usize>> {
         let channels = self.states.len() / self.times.len().max(1);
         let is_observed = |&t: &usize| self.states[t * channels..][..channels].iter().any(|value| !value.is_nan());
         let observed: Vec<usize> =

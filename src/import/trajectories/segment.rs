@@ -43,7 +43,7 @@ pub(crate) struct Part {
 
 impl Segment {
     /// The segment of some of the samples of the record at a position.
-    pub fn new(record: usize, all: &Samples, part: Part, samples: Range<usize>) -> Self {
+    pub(crate) fn new(record: usize, all: &Samples, part: Part, samples: Range<usize>) -> Self {
         let mut digest = Sha256::new();
         let mut bytes = Vec::new();
         for numbers in all.slices(samples.clone()).into_iter().flat_map(|values| values.chunks(DIGESTED)) {
@@ -64,7 +64,7 @@ impl Segment {
     }
 
     /// The id of the trajectory; `record` is that of the segment.
-    pub fn id<'a>(&self, record: &'a StoredRecord) -> Cow<'a, str> {
+    pub(crate) fn id<'a>(&self, record: &'a StoredRecord) -> Cow<'a, str> {
         let end = if self.part.is_end { END_SUFFIX } else { "" };
         match (self.part.number, end) {
             (0, "") => record.trajectory().into(),
@@ -74,7 +74,7 @@ impl Segment {
     }
 
     /// Whether it is only a part of its record.
-    pub fn is_part(&self) -> bool {
+    pub(crate) fn is_part(&self) -> bool {
         self.part.number > 0 || self.part.is_end
     }
 }

@@ -9,13 +9,13 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Counts one; `words` describe it, should it be the first.
-    pub fn add(&mut self, words: impl FnOnce() -> String) {
+    pub(crate) fn add(&mut self, words: impl FnOnce() -> String) {
         self.count += 1;
         self.first.get_or_insert_with(words);
     }
 
     /// Adds the count of `later` ones.
-    pub fn extend(&mut self, later: &Tally) {
+    pub(crate) fn extend(&mut self, later: &Tally) {
         self.count += later.count;
         self.first = self.first.take().or_else(|| later.first.clone());
     }

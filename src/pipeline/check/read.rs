@@ -21,7 +21,7 @@ static SCHEMA: LazyLock<(Value, jsonschema::Validator)> = LazyLock::new(|| {
 });
 
 /// A pipeline file whose settings can be read.
-pub struct Read {
+pub(crate) struct Read {
     pub document: Document,
     pub settings: Settings,
     /// Problems of these settings, in order of place.
@@ -32,7 +32,7 @@ pub struct Read {
 ///
 /// # Errors
 /// Every problem, in order of place, if the settings cannot be read.
-pub fn read(file: &Path, arguments: &[String]) -> Result<Read, Vec<Problem>> {
+pub(crate) fn read(file: &Path, arguments: &[String]) -> Result<Read, Vec<Problem>> {
     let (mut document, mut problems) = Document::read(file)?;
     problems.extend(system_file::embed(&mut document, file)?);
     for (index, argument) in arguments.iter().enumerate() {
@@ -68,7 +68,7 @@ pub fn read(file: &Path, arguments: &[String]) -> Result<Read, Vec<Problem>> {
 }
 
 /// The problems of missing and contradicting sections.
-pub fn missing_stages(document: &Document) -> Vec<Problem> {
+pub(crate) fn missing_stages(document: &Document) -> Vec<Problem> {
     let has = |stage: Stage| document.root().get(stage.name()).is_some();
     let mut problems = Vec::new();
     let mut push = |path: &[String], found: String, expected: &str, remedy: &str| {

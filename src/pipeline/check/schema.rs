@@ -11,7 +11,7 @@ use crate::pipeline::document::{Document, describe};
 use crate::problems::{Kind, Place, Problem, did_you_mean, nearest, one_of};
 
 /// Every difference between `document` and `schema`, in no particular order.
-pub fn differences(document: &Document, schema: &Value, validator: &Validator) -> Vec<Problem> {
+pub(crate) fn differences(document: &Document, schema: &Value, validator: &Validator) -> Vec<Problem> {
     let mut explainer = Explainer { document, schema, problems: Vec::new() };
     for error in validator.iter_errors(document.root()) {
         explainer.explain(&error);

@@ -18,7 +18,7 @@ const KEYS: [&[&str]; 2] = [&["generate", "system"], &["estimate", "physics", "s
 ///
 /// # Errors
 /// A file cannot be read or is not TOML.
-pub fn embed(document: &mut Document, pipeline: &Path) -> Result<Vec<Problem>, Vec<Problem>> {
+pub(crate) fn embed(document: &mut Document, pipeline: &Path) -> Result<Vec<Problem>, Vec<Problem>> {
     let mut problems = Vec::new();
     for key in KEYS {
         let key: Vec<String> = key.iter().map(|part| (*part).to_owned()).collect();

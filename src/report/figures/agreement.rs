@@ -41,7 +41,7 @@ fn points(rows: &[Row], parameter: usize) -> Vec<Point<'_>> {
 }
 
 /// Panels of estimate against truth, unless the error map shows all of it.
-pub fn figure(input: &Input) -> Option<Figure> {
+pub(super) fn figure(input: &Input) -> Option<Figure> {
     if input.parameters.len() == 2 && input.estimates.len() > FEW {
         return None;
     }

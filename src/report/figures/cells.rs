@@ -2,7 +2,7 @@
 
 /// An environment at its true parameters; `error` is absent if its status is a failure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Site {
+pub(super) struct Site {
     pub x: f64,
     pub y: f64,
     pub error: Option<f64>,
@@ -10,7 +10,7 @@ pub struct Site {
 
 /// The content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cell {
+pub(super) enum Cell {
     Empty,
     /// Environments, all of which failed.
     Void,
@@ -20,7 +20,7 @@ pub enum Cell {
 
 /// Cells between edges, row by row from the lowest `y`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cells {
+pub(super) struct Cells {
     pub x_edges: Vec<f64>,
     pub y_edges: Vec<f64>,
     pub cells: Vec<Cell>,
@@ -36,7 +36,7 @@ const MOST_POINTS: usize = 2_000;
 const GATHERED: usize = 80;
 
 /// The cells of environments that lie on a lattice or are too many to be drawn one by one; else `None`.
-pub fn gather(sites: &[Site]) -> Option<Cells> {
+pub(super) fn gather(sites: &[Site]) -> Option<Cells> {
     let (xs, ys) = (distinct(sites.iter().map(|site| site.x)), distinct(sites.iter().map(|site| site.y)));
     let lattice = xs.len() >= 3 && ys.len() >= 3 && xs.len() * ys.len() <= 2 * sites.len();
     let (x_edges, y_edges, exact) = if lattice && xs.len() * ys.len() <= MOST_CELLS {

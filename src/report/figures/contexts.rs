@@ -18,7 +18,7 @@ const MOST_POINTS: usize = 4000;
 const NAMED: usize = 14;
 
 /// Two planes side by side, or a parameter over the one context; `None` for other dimensions.
-pub fn figure(input: &Input) -> Option<Figure> {
+pub(super) fn figure(input: &Input) -> Option<Figure> {
     let dimension = input.training.iter().map(|environment| environment.context.len()).max()?;
     match (dimension, input.parameters.len()) {
         (2, 2) => planes(input),

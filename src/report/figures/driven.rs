@@ -9,25 +9,25 @@ use crate::report::plot::Plot;
 use crate::schema::Between;
 
 /// Inputs drawn at most.
-pub const MOST: usize = 4;
+pub(super) const MOST: usize = 4;
 /// Height of a panel, and the gap above it.
 const HEIGHT: f64 = 64.0;
 const GAP: f64 = 50.0;
 /// The stroke of a signal.
-pub const CLASS: &str = "p-input";
+pub(super) const CLASS: &str = "p-input";
 
 /// How many inputs are drawn.
-pub fn count(input: &Input) -> usize {
+pub(super) fn count(input: &Input) -> usize {
     input.inputs.len().min(MOST)
 }
 
 /// What `rows` of panels add to the height.
-pub fn height(rows: usize) -> f64 {
+pub(super) fn height(rows: usize) -> f64 {
     rows as f64 * (HEIGHT + GAP)
 }
 
 /// Draws some of the inputs one below the other, under the panel at (`left`, `top`).
-pub fn below(
+pub(super) fn below(
     canvas: &mut Canvas,
     input: &Input,
     panel: &Panel,

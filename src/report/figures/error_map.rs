@@ -56,7 +56,7 @@ impl Scene {
 }
 
 /// The map, where there are two parameters and environments whose parameters are known.
-pub fn figure(input: &Input) -> Option<Figure> {
+pub(super) fn figure(input: &Input) -> Option<Figure> {
     let [first, second] = &input.parameters[..] else { return None };
     let scene = Scene::new(input);
     let mut errors: Vec<f64> = scene.sites().filter_map(|site| site.error).filter(|error| *error > 0.0).collect();

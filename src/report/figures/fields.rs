@@ -30,7 +30,7 @@ struct Row<'a> {
 }
 
 /// Rows of pictures, where channels are fields on two axes.
-pub fn figure(input: &Input) -> Option<Figure> {
+pub(super) fn figure(input: &Input) -> Option<Figure> {
     let axes = &input.grid.as_ref()?.axes;
     let [first, second] = &axes[..] else { return None };
     let (points, channels) = (first.count * second.count, input.channels.len());

@@ -31,6 +31,6 @@ impl Figure {
 }
 
 /// A count with its noun: `1 environment`, `3 environments`.
-pub fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{} {}", number::count(count as u64), form_of(count as u64, noun))
 }

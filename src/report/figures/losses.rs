@@ -11,7 +11,7 @@ use crate::report::plot::{Key, Plot, legend_row};
 const COLUMNS: usize = 350;
 
 /// The loss curve, where there are at least two points.
-pub fn figure(input: &Input) -> Option<Figure> {
+pub(super) fn figure(input: &Input) -> Option<Figure> {
     let usable = |value: f64| (value.is_finite() && value > 0.0).then_some(value);
     let train: Vec<(f64, f64)> =
         input.losses.iter().filter_map(|point| Some((point.step as f64, usable(point.train)?))).collect();

@@ -8,7 +8,7 @@ use crate::report::input::{Input, Portrait};
 const MOST: usize = 4;
 
 /// A portrait split by channels; its lengths have been checked.
-pub struct Panel<'a> {
+pub(crate) struct Panel<'a> {
     pub title: &'a str,
     pub times: &'a [f64],
     pub truth: Vec<Vec<f64>>,
@@ -19,7 +19,7 @@ pub struct Panel<'a> {
 
 impl<'a> Panel<'a> {
     /// The panels of the first environments with data.
-    pub fn all(input: &'a Input) -> Vec<Self> {
+    pub(crate) fn all(input: &'a Input) -> Vec<Self> {
         let channels = input.channels.len();
         input.portraits.iter().filter_map(|it| Panel::new(it, channels, input.inputs.len())).take(MOST).collect()
     }
@@ -44,7 +44,7 @@ impl<'a> Panel<'a> {
     }
 
     /// The range of channel `c`: of the truth, extended towards the prediction by at most that range on each side.
-    pub fn limits(&self, c: usize) -> Vec<f64> {
+    pub(crate) fn limits(&self, c: usize) -> Vec<f64> {
         let Some((low, high)) = range(self.truth[c].iter().copied()) else { return Vec::new() };
         let reach = (high - low).max(1e-3 * high.abs());
         let near = range(self.prediction[c].iter().map(|value| value.clamp(low - reach, high + reach)));

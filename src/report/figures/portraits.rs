@@ -15,7 +15,7 @@ const PANEL: (f64, f64) = (336.0, 290.0);
 const TURNING: f64 = 1.1;
 
 /// Panels in two columns. A trajectory that never turns is shown better by its channels over time, so it has no portrait.
-pub fn figure(input: &Input) -> Option<Figure> {
+pub(super) fn figure(input: &Input) -> Option<Figure> {
     if input.grid.is_some() || input.channels.len() != 2 {
         return None;
     }

@@ -11,7 +11,7 @@ use crate::report::plot::{Key, Plot, legend_row};
 use crate::schema::Quantity;
 
 /// Left edge of the first column.
-pub const LEFT: f64 = 68.0;
+pub(super) const LEFT: f64 = 68.0;
 /// Width of a panel, and its height.
 const WIDTH: f64 = 336.0;
 const HEIGHT: f64 = 230.0;
@@ -21,7 +21,7 @@ const LOW: f64 = 150.0;
 const MOST_DOTS: usize = 80;
 
 /// The description of the figure.
-pub fn told(input: &Input) -> &'static str {
+pub(super) fn told(input: &Input) -> &'static str {
     match input.initial_states_fitted {
         true => "Data and what was fitted to them, initial states included.",
         false => "Data and the prediction from the same initial state.",
@@ -29,12 +29,12 @@ pub fn told(input: &Input) -> &'static str {
 }
 
 /// The name of the predicted curve.
-pub fn fitted(input: &Input) -> &'static str {
+pub(super) fn fitted(input: &Input) -> &'static str {
     if input.initial_states_fitted { "fit" } else { "prediction" }
 }
 
 /// Panels in two columns: of two channels a row an environment.
-pub fn figure(input: &Input) -> Option<Figure> {
+pub(super) fn figure(input: &Input) -> Option<Figure> {
     if input.grid.is_some() {
         return None;
     }

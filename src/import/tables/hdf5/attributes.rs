@@ -59,11 +59,11 @@ impl Default for Coding {
 
 impl Coding {
     /// Whether the values are the stored numbers, missing ones aside.
-    pub fn is_identity(&self) -> bool {
+    pub(super) fn is_identity(&self) -> bool {
         self.scale == 1.0 && self.offset == 0.0 && self.since.is_none()
     }
 
-    pub fn is_missing(&self, stored: f64) -> bool {
+    pub(super) fn is_missing(&self, stored: f64) -> bool {
         let limited = if self.range_is_of_values { self.scaled(stored) } else { stored };
         self.missing.contains(&stored) || limited < self.range[0] || limited > self.range[1]
     }
@@ -76,7 +76,7 @@ impl Coding {
     ///
     /// # Errors
     /// If one is a time outside the representable range.
-    pub fn column(&self, mut numbers: Vec<f64>) -> Result<Column, Failure> {
+    pub(super) fn column(&self, mut numbers: Vec<f64>) -> Result<Column, Failure> {
         if *self != Coding::default() {
             for number in &mut numbers {
                 *number = if self.is_missing(*number) { f64::NAN } else { self.scaled(*number) };

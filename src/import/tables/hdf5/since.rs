@@ -35,7 +35,7 @@ impl Since {
     ///
     /// # Errors
     /// What a variable with this unit is, in words, if the calendar cannot be read.
-    pub fn parse(unit: &str, calendar: Option<&str>) -> Result<Option<Self>, String> {
+    pub(super) fn parse(unit: &str, calendar: Option<&str>) -> Result<Option<Self>, String> {
         let Some((unit, (day, date))) = parts(unit) else { return Ok(None) };
         let calendar = calendar.map(str::trim).unwrap_or(CALENDARS[0]).to_lowercase();
         if !CALENDARS.contains(&calendar.as_str()) {
@@ -51,7 +51,7 @@ impl Since {
     ///
     /// # Errors
     /// If it does not fit.
-    pub fn instant(&self, number: f64) -> Result<Option<i64>, Failure> {
+    pub(super) fn instant(&self, number: f64) -> Result<Option<i64>, Failure> {
         if number.is_nan() {
             return Ok(None);
         }

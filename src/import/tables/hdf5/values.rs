@@ -53,7 +53,7 @@ pub(crate) struct Member {
 
 impl Values {
     /// Whether there is one value per trajectory.
-    pub fn is_of_rows(&self) -> bool {
+    pub(super) fn is_of_rows(&self) -> bool {
         match self {
             Values::Numbers(_, axes, _)
             | Values::Integers(_, axes, ..)
@@ -68,7 +68,7 @@ impl Values {
     ///
     /// # Errors
     /// Why they cannot be read.
-    pub fn read(&mut self, rows: &Range<usize>, samples: &Range<usize>) -> Result<Column, Failure> {
+    pub(super) fn read(&mut self, rows: &Range<usize>, samples: &Range<usize>) -> Result<Column, Failure> {
         let all = rows.len() * samples.len();
         Ok(match self {
             Values::Index => {

@@ -81,7 +81,7 @@ impl Columns {
     ///
     /// # Errors
     /// The refusal of a file whose variable claims more values than its bytes can hold.
-    pub fn add(&mut self, path: &Path, name: &str, variable: Dataset, axes: Vec<Axis>) -> Result<(), Refusal> {
+    pub(super) fn add(&mut self, path: &Path, name: &str, variable: Dataset, axes: Vec<Axis>) -> Result<(), Refusal> {
         check_claim(name, &variable)?;
         let Some(kind) = variable.dtype().and_then(|kind| kind.to_descriptor()).ok() else {
             self.leave(name, "of an unsupported type".to_owned());
@@ -128,7 +128,7 @@ impl Columns {
     ///
     /// # Errors
     /// The refusal of a file whose variable claims more values than its bytes can hold.
-    pub fn add_member(
+    pub(super) fn add_member(
         &mut self,
         name: &str,
         variable: Dataset,
@@ -141,17 +141,17 @@ impl Columns {
     }
 
     /// Adds a column without a unit.
-    pub fn put(&mut self, name: &str, values: Values) {
+    pub(super) fn put(&mut self, name: &str, values: Values) {
         self.read.push(Variable { name: name.to_owned(), unit: None, values });
     }
 
     /// Notes a variable that is not read, and what it is.
-    pub fn leave(&mut self, name: &str, what: String) {
+    pub(super) fn leave(&mut self, name: &str, what: String) {
         self.unread.push((name.to_owned(), what));
     }
 
     /// The columns as the only table of a file.
-    pub fn table(self, rows: usize, samples: usize, padded: bool) -> Tables {
+    pub(super) fn table(self, rows: usize, samples: usize, padded: bool) -> Tables {
         let table = Table { columns: self.read, rows, samples, padded };
         Tables { tables: vec![table], unread: self.unread, apart: Vec::new() }
     }
@@ -169,7 +169,7 @@ fn check_claim(name: &str, variable: &Dataset) -> Result<(), Refusal> {
 
 impl Table {
     /// The rows of the table in batches, trajectory after trajectory.
-    pub fn batches(self) -> impl Iterator<Item = Result<Batch, Failure>> {
+    pub(super) fn batches(self) -> impl Iterator<Item = Result<Batch, Failure>> {
         let Table { mut columns, rows, samples, padded } = self;
         let together = (ROWS / samples.max(1)).max(1);
         let blocks = (0..rows).step_by(together).flat_map(move |row| {
