@@ -411,7 +411,7 @@ fn a_dataset_is_made_once_shown_and_checked() {
 
     let refused = paramill(root.path(), &["run", "pairs.toml", "--workspace", "other", "--set", "generate.rtol=1e-6"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(stderr(&refused).contains("forcing the stage `generate`"), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("--force generate"), "{}", stderr(&refused));
 
     fs::write(root.path().join("datasets/pairs/README.md"), "edited").unwrap();
     let damaged = paramill(root.path(), &["check", "datasets/pairs"]);

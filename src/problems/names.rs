@@ -23,10 +23,11 @@ pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) 
     let word = letters(word);
     let scored = names.into_iter().map(|name| {
         let name_letters = letters(name);
-        (strsim::jaro_winkler(&word, &name_letters), name_letters, name)
+        let typos = strsim::damerau_levenshtein(&word, &name_letters);
+        (strsim::jaro_winkler(&word, &name_letters), typos, name)
     });
-    let (likeness, name_letters, name) = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let typos = strsim::damerau_levenshtein(&word, &name_letters);
+    // Of names that are equally close, the one with the fewest typos.
+    let (likeness, typos, name) = scored.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)))?;
     // Jaro-Winkler favours common beginnings; in a short word one typo, such as two swapped letters, weighs too much in it.
     let is_close = likeness > 0.8 || (typos == 1 && word.len() > 2);
     (is_close && !word.is_empty()).then_some(name)
