@@ -10,6 +10,8 @@ mod formats;
 mod initial;
 #[path = "estimate/least_errors.rs"]
 mod least_errors;
+#[path = "estimate/library.rs"]
+mod library;
 #[path = "estimate/missing.rs"]
 mod missing;
 #[path = "estimate/robust.rs"]
