@@ -257,7 +257,7 @@ fn columns_that_change_what_rows_mean_are_named() {
     let apart =
         doses(&DOSE.replace("a,2,.,100,1\n", ""), &of_file).with("doses.csv", "id,t,amount,addl\na,1.5,100,2\n");
     assert!(
-        warnings(&apart)[0].contains("doses.csv:2, column 4 `addl`: found doses to come"),
+        warnings(&apart)[0].contains("doses.csv:2, column 4 `addl`: found additional doses"),
         "{:?}",
         warnings(&apart)
     );
