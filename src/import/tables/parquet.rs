@@ -26,6 +26,7 @@ use parquet::file::metadata::ParquetMetaData;
 use rayon::prelude::*;
 
 use super::batch::{Batch, Batches, Column, EXACT, Failure, Refusal};
+use super::format::Format;
 use crate::dataset::Pages;
 use crate::dataset::parquet_store::catch_panic;
 
@@ -36,11 +37,22 @@ const MOST_ROWS: usize = 1 << 16;
 
 const DAY: i64 = 86_400_000_000_000;
 
+/// Files that begin with `PAR1`.
+pub(crate) const FORMAT: Format = Format {
+    #[cfg(test)]
+    signature: SIGNATURE,
+    is_of: |head| head.starts_with(SIGNATURE),
+    open,
+};
+
+/// The first bytes of a file.
+const SIGNATURE: &[u8] = b"PAR1";
+
 /// Opens a file.
 ///
 /// # Errors
 /// Why the file cannot be read as a table.
-pub(crate) fn open(path: &Path) -> Result<Batches, Refusal> {
+fn open(path: &Path) -> Result<Batches, Refusal> {
     catch_panic(|| try_open(path)).map_err(damaged)?
 }
 

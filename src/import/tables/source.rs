@@ -9,8 +9,8 @@ use super::batch::{Batch, Batches};
 use super::cell::Cell;
 use super::csv::{CsvError, CsvReader, CsvRow, Syntax};
 use super::files::{SourceFile, files_in};
-use super::text::{decompressed, is_parquet, open_with_head};
-use super::{hdf5, parquet};
+use super::formats;
+use super::text::{decompressed, open_with_head};
 use crate::problems::{Kind, Problem, Problems, listing, shown, suggestion};
 use crate::progress::Interrupt;
 use crate::regular;
@@ -73,12 +73,7 @@ impl Source {
         let path = &file.path;
         let mut report = |problem: Problem| problems.push(problem.file(path).setting(key));
         let (opened, head) = open_with_head(path).map_err(|error| report(unreadable(file, &error))).ok()?;
-        let columnar = match head.as_slice() {
-            head if is_parquet(head) => Some(parquet::open(path)),
-            head if hdf5::is_hdf5(head) => Some(hdf5::open(path)),
-            _ => None,
-        };
-        let source = match columnar {
+        let source = match formats::of_file(&head).map(|format| (format.open)(path)) {
             Some(Ok(batches)) => Source {
                 path: path.clone(),
                 header: batches.names.clone(),

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use super::batch::Refusal;
-use super::hdf5;
+use super::formats;
 use crate::regular;
 
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -26,11 +26,6 @@ pub(crate) fn open_with_head(path: &Path) -> io::Result<(File, Vec<u8>)> {
     file.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
     file.rewind()?;
     Ok((file, head))
-}
-
-/// Whether a file that begins with `head` is a Parquet file.
-pub(crate) fn is_parquet(head: &[u8]) -> bool {
-    head.starts_with(b"PAR1")
 }
 
 /// The text of a file, decompressed and without its byte-order mark, or the refusal of a file that is not text.
@@ -74,7 +69,7 @@ fn unsupported(head: &[u8]) -> Option<(&'static str, &'static str)> {
 /// The beginning of a text file, decompressed; `None` if it is not text or cannot be read.
 pub(crate) fn beginning(path: &Path) -> Option<String> {
     let (file, head) = open_with_head(path).ok()?;
-    if is_parquet(&head) || hdf5::is_hdf5(&head) {
+    if formats::of_file(&head).is_some() {
         return None;
     }
     let mut text = Vec::new();

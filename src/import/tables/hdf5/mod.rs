@@ -17,4 +17,4 @@ mod layouts;
 mod generic;
 mod open;
 
-pub(crate) use open::{is_hdf5, open};
+pub(crate) use open::FORMAT;

@@ -9,13 +9,22 @@ use super::layouts::known_layout;
 use super::variables::{COPY, Table, Tables};
 use crate::dataset::hdf5_external_problems;
 use crate::import::tables::batch::{Batches, Refusal};
+use crate::import::tables::format::Format;
 
 /// Offsets at which a file may begin: a user block may precede it, as in files of MATLAB.
 const BEGINNINGS: [usize; 4] = [0, 512, 1024, 2048];
 const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
+/// HDF5 files of any layout.
+pub(crate) const FORMAT: Format = Format {
+    #[cfg(test)]
+    signature: SIGNATURE,
+    is_of: is_hdf5,
+    open,
+};
+
 /// Whether a file that begins with `head` is an HDF5 file.
-pub(crate) fn is_hdf5(head: &[u8]) -> bool {
+fn is_hdf5(head: &[u8]) -> bool {
     BEGINNINGS.iter().any(|&at| head.get(at..).is_some_and(|rest| rest.starts_with(SIGNATURE)))
 }
 
@@ -23,7 +32,7 @@ pub(crate) fn is_hdf5(head: &[u8]) -> bool {
 ///
 /// # Errors
 /// Why the file cannot be read as a table.
-pub(crate) fn open(path: &Path) -> Result<Batches, Refusal> {
+fn open(path: &Path) -> Result<Batches, Refusal> {
     let damaged = |error: hdf5_metno::Error| {
         (format!("an HDF5 file that cannot be read: {error}"), "check that the file was copied whole")
     };
