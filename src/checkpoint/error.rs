@@ -7,13 +7,32 @@ use crate::seal;
 /// What goes wrong with a model on disk.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The file system refused.
     #[error("{path}: {source}")]
-    Io { path: PathBuf, source: std::io::Error },
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its answer.
+        source: std::io::Error,
+    },
+    /// A file is not what it should be.
     #[error("{path}: found {found}; expected {expected}")]
-    Invalid { path: PathBuf, found: String, expected: String },
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// What was expected, and what to do about it.
+        expected: String,
+    },
     /// Several things are not as they must be: a sentence each.
     #[error("{path}: {}", problems.join("; "))]
-    Problems { path: PathBuf, problems: Vec<String> },
+    Problems {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, a sentence each.
+        problems: Vec<String>,
+    },
 }
 
 impl Error {

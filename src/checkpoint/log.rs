@@ -15,6 +15,7 @@ pub struct LogRecord {
     pub train: f64,
     /// On whole trajectories of the validation split; absent where it was not finite.
     pub validation: Option<f64>,
+    /// Adam's learning rate at this step, by its schedule; Gauss-Newton steps do not use it.
     pub learning_rate: f64,
     /// Probability that a sample restarted the rollout.
     pub teacher_forcing: f64,

@@ -13,23 +13,34 @@ use crate::{engine, models, rules};
 /// What a model says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
+    /// Format version of the model.
     pub format: FormatVersion,
     /// Always `model`.
     pub kind: String,
+    /// Name of the model, that of its directory.
     pub name: String,
+    /// What made it: tool, settings, seed and parents.
     pub provenance: Provenance,
+    /// The network and its size.
     pub model: models::Settings,
+    /// How an environment's weights follow from the shared ones and its context.
     pub rule: rules::Kind,
+    /// Layers whose weights depend on the context.
     pub adapted_layers: models::AdaptedLayers,
+    /// Method that integrates the model from sample to sample.
     pub solver: engine::Solver,
     /// Steps of the solver from sample to sample.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = MOST_SUBSTEPS))]
     pub substeps: usize,
+    /// Arithmetic of rollouts and gradients.
     pub precision: engine::Precision,
+    /// `d`, values of a context.
     #[schemars(range(min = 1, max = MOST_DIMENSIONS))]
     pub context_dimension: usize,
+    /// Unit of time of the dataset, which rates are per.
     pub time_unit: String,
+    /// The channels of a state `[C]`, with their units.
     pub channels: Vec<Quantity>,
     /// Where each channel is a field; absent where there is no space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,6 +48,7 @@ pub struct Manifest {
     /// Known signals that act on the system; absent where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
+    /// The parameters to estimate `[d_p]`, with their units.
     pub parameters: Vec<Quantity>,
     /// One a channel: the model sees `(value - centre) / scale`.
     pub scales: Vec<ChannelScale>,
@@ -51,10 +63,12 @@ pub struct Manifest {
     pub weights: Vec<f64>,
     /// The training environments, in the order of the contexts.
     pub environments: Vec<Environment>,
+    /// How the training went.
     pub training: TrainingSummary,
     /// Tolerance of the data it was trained on.
     #[schemars(range(min = 0))]
     pub data_tolerance: Option<f64>,
+    /// The other files of the directory, with size and SHA-256.
     pub files: Vec<FileEntry>,
 }
 
@@ -125,16 +139,21 @@ impl Units {
 /// Affine scaling of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelScale {
+    /// Value that becomes zero, in the unit of the channel.
     pub centre: f64,
+    /// Difference that becomes one, in the unit of the channel; above zero.
     pub scale: f64,
 }
 
 /// Affine scaling of an input, and its least and greatest value over the training split.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InputScale {
+    /// Centre and scale of the input.
     #[serde(flatten)]
     pub scale: ChannelScale,
+    /// Least value over the training split, in the unit of the input.
     pub least: f64,
+    /// Greatest value over the training split, in the unit of the input.
     pub greatest: f64,
 }
 
@@ -153,6 +172,7 @@ impl ChannelScale {
 /// A training environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
+    /// Its id in the dataset.
     pub id: String,
     /// Known parameters, in the order of the manifest's.
     pub parameters: Vec<Option<f64>>,
@@ -167,8 +187,11 @@ pub struct TrainingSummary {
     pub best_step: u64,
     /// Their mean squared error on the validation split, in the model's own units.
     pub validation: f64,
+    /// Why it stopped.
     pub stop_reason: StopReason,
+    /// Device it ran on: `cpu`, `cuda:0`.
     pub device: String,
+    /// Engine it ran on: `native` or `torch`.
     pub engine: String,
 }
 

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MapKind {
+    /// `phi = (1, z_1, .., z_d)`.
     Affine,
+    /// Also all products `z_a z_b`, `a <= b`.
     Quadratic,
 }
 
@@ -66,11 +68,13 @@ impl MapKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ParameterMap {
+    /// Degree of the map.
     pub kind: MapKind,
     /// Names of the parameters, in the order of the rows of `coefficients`.
     pub parameters: Vec<String>,
     /// Centre and scale of the contexts, `[d]` each.
     pub centre: Vec<f64>,
+    /// Scale of the contexts `[d]`: their standard deviation over the fitted environments, one where that is zero.
     pub scale: Vec<f64>,
     /// `[d_p][terms]`.
     pub coefficients: Vec<Vec<f64>>,
@@ -90,7 +94,9 @@ pub struct ParameterMap {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeaveOneOut {
+    /// Of the affine map; absent where it has no more environments than terms, or is not finite.
     pub affine: Option<f64>,
+    /// Of the quadratic map; absent where it has no more environments than terms, or is not finite.
     pub quadratic: Option<f64>,
 }
 
@@ -98,6 +104,7 @@ pub struct LeaveOneOut {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MapResidual {
+    /// Its id in the dataset.
     pub environment: String,
     /// Its context, fitted as a new environment's would be, `[d]`.
     pub context: Vec<f64>,

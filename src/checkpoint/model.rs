@@ -27,12 +27,15 @@ const REMEDY: &str = "restore the files, or make the model again by forcing the 
 
 /// A trained model with everything that its directory holds.
 pub struct StoredModel {
+    /// What the model is, and how it was made.
     pub manifest: Manifest,
     /// Shared values `[S]` of the rule.
     pub shared: Vec<f64>,
     /// Training contexts `[E, d]`.
     pub contexts: Vec<f64>,
+    /// The loss curve, in the order of the steps.
     pub log: Vec<LogRecord>,
+    /// The context-to-parameter map; absent until it is fitted.
     pub map: Option<ParameterMap>,
     /// SHA-256 of the manifest as it stands on disk, hex; empty for a model that was never written.
     pub content_hash: String,

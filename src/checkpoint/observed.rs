@@ -13,6 +13,7 @@ const FEWEST_SAMPLES: usize = 3;
 pub struct ObservedChannel {
     /// Least and greatest value.
     pub least: f64,
+    /// Greatest value over the training split, in the channel's unit.
     pub greatest: f64,
     /// The motion of the trajectory that moves least; zero where none shows any.
     pub least_motion: Motion,

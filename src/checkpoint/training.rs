@@ -29,10 +29,13 @@ const KEPT: usize = 2;
 pub struct TrainingState {
     /// Steps done.
     pub step: u64,
+    /// What is trained, after `step` steps.
     pub trained: Vec<f64>,
     /// Adam's running means of the gradient and of its square.
     pub first_moment: Vec<f64>,
+    /// Running mean of the squared gradient.
     pub second_moment: Vec<f64>,
+    /// The best weights so far; absent until a validation loss was finite.
     pub best: Option<Best>,
     /// Looks at the validation split since the best.
     pub looks_without_best: u64,
@@ -40,14 +43,18 @@ pub struct TrainingState {
     pub damping: Option<(f64, f64)>,
     /// Sum and number of training losses since the last record.
     pub window: (f64, u64),
+    /// The loss curve so far.
     pub log: Vec<LogRecord>,
 }
 
 /// The best on the validation split so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Best {
+    /// Steps done when it was found.
     pub step: u64,
+    /// Its mean squared error on the validation split, in the model's own units.
     pub validation: f64,
+    /// What was trained, at that step.
     pub trained: Vec<f64>,
 }
 

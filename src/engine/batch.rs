@@ -12,9 +12,13 @@ use crate::schema::Between;
 /// that is held.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
+    /// `E`.
     pub environments: usize,
+    /// `B`, rows of each environment.
     pub rows: usize,
+    /// `L`, steps of each row.
     pub steps: usize,
+    /// `C`, values of a state: channels times grid points.
     pub channels: usize,
     /// `U`.
     pub inputs: usize,

@@ -18,7 +18,9 @@ pub enum EngineChoice {
     /// Native kernels for perceptrons unless a CUDA device is asked for by name, else libtorch: a small perceptron is faster
     /// on the CPU than any device that each of its operations must be sent to.
     Auto,
+    /// Native kernels: perceptrons on the CPU.
     Native,
+    /// libtorch: every model, on the CPU or a CUDA device.
     Torch,
 }
 
@@ -38,23 +40,33 @@ impl EngineChoice {
 /// Device and engine, as the user asked for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compute {
+    /// Where to compute.
     pub device: DeviceChoice,
+    /// What to compute with.
     pub engine: EngineChoice,
 }
 
 /// Why there is no such engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComputeError {
+    /// The device asked for is not there.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The native engine was asked for together with a CUDA device.
     #[error(
         "engine native was asked for, but it computes on the CPU, not on {device}; ask for the device cpu or the engine auto"
     )]
-    NativeDevice { device: Device },
+    NativeDevice {
+        /// The device.
+        device: Device,
+    },
+    /// The engine torch was asked for in a build without libtorch.
     #[error("engine torch was asked for, but {WITHOUT_TORCH}; ask for the engine auto, or {BUILD_WITH_TORCH}")]
     NoTorch,
+    /// A model of fields in a build without libtorch.
     #[error("a model of fields is computed by libtorch, and {WITHOUT_TORCH}; {BUILD_WITH_TORCH}")]
     NoTorchForFields,
+    /// The native engine was asked for with a rule that needs second derivatives.
     #[error(
         "engine native was asked for, but the rule differentiates through adaptation, which takes the derivatives of \
          libtorch; ask for the engine torch or auto"

@@ -6,6 +6,7 @@ use std::str::FromStr;
 /// Where an engine computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
+    /// The processor, on the threads of the run.
     Cpu,
     /// The CUDA device of that number.
     Cuda(usize),
@@ -16,7 +17,9 @@ pub enum Device {
 pub enum DeviceChoice {
     /// CUDA where there is one, else the CPU.
     Auto,
+    /// The processor.
     Cpu,
+    /// The CUDA device of that number, from 0; an error if there is none.
     Cuda(usize),
 }
 

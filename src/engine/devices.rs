@@ -8,6 +8,7 @@ use crate::progress::{Event, Run};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("device cuda:{index} was asked for, but {found}; ask for cpu or auto, or {remedy}")]
 pub struct DeviceError {
+    /// Number of the CUDA device that was asked for.
     pub index: usize,
     /// What is there instead.
     pub found: String,
@@ -42,6 +43,7 @@ impl DeviceChoice {
 
 /// What a build is that cannot do what needs libtorch, and the remedy.
 pub const WITHOUT_TORCH: &str = "this paramill was built without libtorch";
+/// What to do in a build without libtorch.
 pub const BUILD_WITH_TORCH: &str = "build paramill with its default features (`make build`)";
 
 /// Says so if CUDA was looked for, its driver is here, and the CPU computes all the same.

@@ -13,6 +13,7 @@ pub const MOST_SUBSTEPS: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Solver {
+    /// The explicit Euler method, first order.
     Euler,
     /// The classical fourth-order method.
     Rk4,
@@ -36,6 +37,8 @@ impl Solver {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
+    /// Single precision.
     F32,
+    /// Double precision.
     F64,
 }

@@ -23,25 +23,61 @@ pub enum Error {
     Trajectories(Vec<String>),
     /// The operating system refused.
     #[error("{path}: {source}")]
-    Io { path: PathBuf, source: std::io::Error },
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its answer.
+        source: std::io::Error,
+    },
     /// A file or directory is not as it must be.
     #[error("{path}: found {found}; expected {expected}")]
-    Invalid { path: PathBuf, found: String, expected: String },
+    Invalid {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// What was expected, and what to do about it.
+        expected: String,
+    },
     /// There are fewer known environments than terms of the map.
     #[error(
         "the {kind} map has {expected} terms, but only {found} training environments have known parameters; \
          add environments, or lower train.context_dimension"
     )]
-    TooFewForMap { kind: &'static str, expected: usize, found: usize },
+    TooFewForMap {
+        /// Degree of the map: `affine` or `quadratic`.
+        kind: &'static str,
+        /// Terms of the map, the fewest environments that determine it.
+        expected: usize,
+        /// Training environments whose parameters are known.
+        found: usize,
+    },
     /// The quantities of the dataset are not those of the model.
     #[error("{}: the dataset has {found}, but the model was trained on {expected}", .dataset.display())]
-    OtherQuantities { dataset: PathBuf, found: String, expected: String },
+    OtherQuantities {
+        /// The dataset.
+        dataset: PathBuf,
+        /// What the dataset has.
+        found: String,
+        /// What the model was trained on.
+        expected: String,
+    },
     /// The dataset has none of the splits to estimate.
     #[error("{}: found none of the splits that estimate.splits names ({expected}); generate one of them, or name the environments to estimate in import.splits.adapt ([\"*\"] for all)", .dataset.display())]
-    NoSplit { dataset: PathBuf, expected: String },
+    NoSplit {
+        /// The dataset.
+        dataset: PathBuf,
+        /// The splits that the settings name.
+        expected: String,
+    },
     /// Bounds of a parameter that the dataset does not have.
     #[error("estimate.bounds: found the parameter `{found}`; the dataset has {expected}")]
-    UnknownParameter { found: String, expected: String },
+    UnknownParameter {
+        /// The parameter that has bounds.
+        found: String,
+        /// Parameters of the dataset.
+        expected: String,
+    },
     /// Fitted trajectories of fields are not written.
     #[error("estimate.fitted: the dataset holds fields, whose fitted trajectories are not written; leave it out")]
     FittedFields,
@@ -54,22 +90,43 @@ pub enum Error {
     #[error(
         "the forecast is not finite from time {time} on; start nearer to the training data, or look less far ahead"
     )]
-    DivergedForecast { time: f64 },
+    DivergedForecast {
+        /// First time at which a value is not finite, in the dataset's unit.
+        time: f64,
+    },
     /// A lower bound above the upper one.
     #[error("estimate.bounds.{name}: found min {min} above max {max}; expected the smaller one as min")]
-    ReversedBounds { name: String, min: f64, max: f64 },
+    ReversedBounds {
+        /// The parameter.
+        name: String,
+        /// The lower bound.
+        min: f64,
+        /// The upper bound.
+        max: f64,
+    },
     /// Two columns of the table would have the same name.
     #[error(
         "found a parameter or channel with the column `{column}`, which the table of estimates already has; rename it"
     )]
-    RepeatedColumn { column: String },
+    RepeatedColumn {
+        /// Name of the column.
+        column: String,
+    },
     /// A forecast that was asked for cannot be made.
     #[error("found {found}; expected {expected}")]
-    Unpredictable { found: String, expected: String },
+    Unpredictable {
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
     /// Equations, settings and dataset disagree.
     #[error("{}", .0.iter().map(|problem| format!("estimate.physics.{problem}")).collect::<Vec<_>>().join("\n"))]
     Physics(Vec<Problem>),
     /// A signal asked to stop.
     #[error("interrupted; the same command makes the estimates from the beginning")]
-    Interrupted { signal: i32 },
+    Interrupted {
+        /// Number of the signal, such as 2 for SIGINT.
+        signal: i32,
+    },
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Block {
     /// Name as PyTorch would have it, such as `layers.0.weight`.
     pub name: String,
+    /// Size along each axis.
     pub shape: Vec<usize>,
     /// Index of its first value in the flat vector; values are row-major.
     pub offset: usize,
@@ -30,6 +31,7 @@ impl Block {
 /// Blocks that follow each other without a gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
+    /// In the order of the flat vector.
     pub blocks: Vec<Block>,
 }
 
@@ -80,9 +82,12 @@ impl Layout {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdaptedLayers {
+    /// Every layer.
     #[default]
     All,
+    /// The first layer.
     First,
+    /// The last layer.
     Last,
 }
 

@@ -18,6 +18,7 @@ use crate::digest::sha256;
 /// Everything that decides a stage's product.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ingredients {
+    /// The stage that makes the product.
     pub stage: Stage,
     /// The version of the stage's algorithm; the first in records from before there were others.
     #[serde(default = "first")]

@@ -19,14 +19,18 @@ use crate::regular;
 pub struct Record {
     /// SHA-256 over the ingredients, hex.
     pub fingerprint: String,
+    /// What the product was made from.
     pub ingredients: Ingredients,
     /// `paramill` and its version, which the product does not depend on; absent in records of format 2.1 and before.
     #[serde(default)]
     pub tool: String,
     /// Wall time.
     pub seconds: f64,
+    /// The device that computed: `cpu`, `cuda:0`.
     pub device: String,
+    /// The engine that computed: `native` or `torch`; empty where no model did.
     pub engine: String,
+    /// Worker threads of the run.
     pub threads: usize,
     /// Where the product stands, as it was named then.
     pub product: String,

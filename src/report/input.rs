@@ -12,15 +12,20 @@ use crate::schema::{Grid, Quantity};
 /// `summary.json`: the figures of one run. `null` where a pipeline has no such figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
+    /// Name of the pipeline.
     pub pipeline: String,
     /// The figures of the estimation.
     #[serde(flatten)]
     pub evaluation: Evaluation,
     /// Wall time by stage, seconds, of the run that last did the stage.
     pub seconds: BTreeMap<String, f64>,
+    /// The device that trained the model, such as `cuda:0`; `cpu` where nothing was trained.
     pub device: String,
+    /// The engine that trained the model: `native` or `torch`; else `least squares on the equations`.
     pub engine: String,
+    /// Worker threads of the estimation.
     pub threads: usize,
+    /// The pipeline's seed.
     pub seed: u64,
     /// Tolerance of the data; errors below it mean nothing.
     pub data_tolerance: Option<f64>,
@@ -29,6 +34,7 @@ pub struct Summary {
     /// What known equations give of the state where the system starts, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
+    /// Steps of the training; zero where nothing was trained.
     pub training_steps: u64,
     /// Mean squared error on the validation split of the chosen model.
     pub mse_validation: Option<f64>,
@@ -37,6 +43,7 @@ pub struct Summary {
 /// A training environment after training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainingEnvironment {
+    /// Its id in the dataset.
     pub environment: String,
     /// Its context `[d_xi]`.
     pub context: Vec<f64>,
@@ -64,8 +71,11 @@ pub struct Portrait {
 /// One point of the loss curve. Losses are mean squared errors in the model's own (scaled) units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossPoint {
+    /// Steps done.
     pub step: u64,
+    /// Mean training loss since the previous point.
     pub train: f64,
+    /// Mean squared error on the validation split; absent where it was not finite.
     pub validation: Option<f64>,
 }
 
@@ -75,6 +85,7 @@ pub struct LossPoint {
 pub struct Published {
     /// Which of our figures it stands beside: a field name of [`Summary`].
     pub figure: String,
+    /// The published value, in the unit of our figure.
     pub value: f64,
     /// Method and publication.
     pub source: String,
@@ -83,22 +94,33 @@ pub struct Published {
 /// All that a report shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
+    /// Heading of the report.
     pub title: String,
+    /// What the pipeline is about, in the words of its file; may be empty.
     pub description: String,
+    /// The figures of the run.
     pub summary: Summary,
+    /// Unit of time.
     pub time_unit: String,
+    /// The channels of a state `[C]`, with their units.
     pub channels: Vec<Quantity>,
+    /// Known signals that drive the system `[U]`; may be empty.
     pub inputs: Vec<schema::Input>,
     /// Where each channel is a field; none where there is no space.
     pub grid: Option<Grid>,
+    /// The estimated parameters `[d_p]`, with their units.
     pub parameters: Vec<Quantity>,
+    /// Training environments; none where known equations estimate.
     pub training: Vec<TrainingEnvironment>,
     /// Estimated environments, in ascending order of their id; of very many only some, and then `summary` counts more.
     pub estimates: Vec<Row>,
+    /// Trajectories beside their predictions.
     pub portraits: Vec<Portrait>,
     /// Whether the initial states of their predictions were fitted with the parameters.
     pub initial_states_fitted: bool,
+    /// The loss curve, in the order of the steps; empty where nothing was trained.
     pub losses: Vec<LossPoint>,
+    /// Published numbers to compare with.
     pub published: Vec<Published>,
     /// What could not be gathered for this report and why, such as the trajectories of an environment.
     pub undrawn: Vec<String>,

@@ -5,7 +5,9 @@ use crate::models::Layout;
 /// A named tensor of the shared values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedTensor {
+    /// Name in the weights file.
     pub name: String,
+    /// Size along each axis.
     pub shape: Vec<usize>,
     /// Index in `[S]` of each value, in row-major order of `shape`.
     pub indices: Vec<usize>,

@@ -11,8 +11,11 @@ use crate::rules::Rule;
 /// What a step works with.
 #[derive(Clone, Copy)]
 pub struct Descent<'a> {
+    /// Penalties and the gradient clip.
     pub settings: &'a Settings,
+    /// Computes the loss and its gradient.
     pub engine: &'a dyn Engine,
+    /// Gives an environment's weights from shared values and its context.
     pub rule: &'a dyn Rule,
     /// `P`.
     pub weights: usize,
@@ -22,8 +25,11 @@ pub struct Descent<'a> {
 
 /// What a step changes: `z` and Adam's running means, each `[S + E d]`.
 pub struct Moving<'a> {
+    /// `z`: shared values `[S]`, then contexts `[E, d]`.
     pub trained: &'a mut [f64],
+    /// Running mean of the gradient.
     pub first_moment: &'a mut [f64],
+    /// Running mean of the squared gradient.
     pub second_moment: &'a mut [f64],
 }
 

@@ -10,58 +10,140 @@ use crate::{checkpoint, dataset};
 /// Why a training ended without a model.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The dataset cannot be read.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
+    /// The model or a checkpoint cannot be read or written.
     #[error(transparent)]
     Checkpoint(#[from] checkpoint::Error),
+    /// The device or the engine cannot compute the model.
     #[error(transparent)]
     Compute(#[from] ComputeError),
+    /// A split that training needs has no environments.
     #[error("{dataset}: found no {split} split; expected one to {purpose}")]
-    MissingSplit { dataset: PathBuf, split: Split, purpose: &'static str },
+    MissingSplit {
+        /// The dataset.
+        dataset: PathBuf,
+        /// The split.
+        split: Split,
+        /// What it is needed for.
+        purpose: &'static str,
+    },
+    /// A split has environments that the train split lacks.
     #[error("{dataset}: {split} split: found environments {found:?}; expected only those of the train split")]
-    UnknownEnvironments { dataset: PathBuf, split: Split, found: Vec<String> },
+    UnknownEnvironments {
+        /// The dataset.
+        dataset: PathBuf,
+        /// The split.
+        split: Split,
+        /// Their ids.
+        found: Vec<String>,
+    },
+    /// No dimension is set, and the dataset has no parameters to count.
     #[error("{dataset}: found no parameters to take the context dimension from; set train.context_dimension")]
-    NoContextDimension { dataset: PathBuf },
+    NoContextDimension {
+        /// The dataset.
+        dataset: PathBuf,
+    },
+    /// The training loss is not finite.
     #[error(
         "the loss at step {step} is not finite; {}; lower train.learning_rate or train.gradient_clip",
         last_good(.checkpoint.as_deref())
     )]
-    Diverged { step: u64, checkpoint: Option<PathBuf> },
+    Diverged {
+        /// Step at which it was found.
+        step: u64,
+        /// The last good checkpoint; none where none was written.
+        checkpoint: Option<PathBuf>,
+    },
+    /// No validation loss was ever finite.
     #[error(
         "after {steps} steps no look at the validation split was finite; train longer, lower train.learning_rate, or \
          raise train.teacher_forcing.start"
     )]
-    NothingGood { steps: u64 },
+    NothingGood {
+        /// Steps done.
+        steps: u64,
+    },
+    /// More residuals than Gauss-Newton is allowed.
     #[error(
         "Gauss-Newton would have {found} residuals, and train.gauss_newton.residual_limit is {expected}: its cost grows \
          with their cube; set train.gauss_newton.trajectories_per_environment to fit fewer, raise the limit, or set \
          train.gauss_newton.steps = 0"
     )]
-    TooManyResiduals { found: usize, expected: usize },
+    TooManyResiduals {
+        /// Residuals of a step.
+        found: usize,
+        /// The limit.
+        expected: usize,
+    },
+    /// Contexts cannot be tied to parameters.
     #[error(
         "{dataset}: contexts are tied to parameters, but {found}; set train.contexts = \"learned\", or give the parameters"
     )]
-    NotTied { dataset: PathBuf, found: String },
+    NotTied {
+        /// The dataset.
+        dataset: PathBuf,
+        /// What is in the way.
+        found: String,
+    },
+    /// A channel or an input cannot be scaled.
     #[error(
         "{dataset}: {quantity} has values so large that their standard deviation is not a finite number; \
          correct the data, or give it in a larger unit"
     )]
-    TooLarge { dataset: PathBuf, quantity: String },
+    TooLarge {
+        /// The dataset.
+        dataset: PathBuf,
+        /// The channel or input.
+        quantity: String,
+    },
+    /// Environments without a complete sample that another follows.
     #[error(
         "{dataset}: {split} split: environments {found:?} have no trajectory to start in; expected one with a complete \
          sample that another follows; give the missing cells, or leave these environments out"
     )]
-    NoStart { dataset: PathBuf, split: Split, found: Vec<String> },
+    NoStart {
+        /// The dataset.
+        dataset: PathBuf,
+        /// The split.
+        split: Split,
+        /// Their ids.
+        found: Vec<String>,
+    },
+    /// The model does not suit the dataset's states or inputs.
     #[error("{dataset}: train.model is for {expected}; found {found}; choose another of `paramill list models`")]
-    UnsuitableModel { dataset: PathBuf, found: String, expected: &'static str },
+    UnsuitableModel {
+        /// The dataset.
+        dataset: PathBuf,
+        /// What was found.
+        found: String,
+        /// What the model is for.
+        expected: &'static str,
+    },
+    /// The rule cannot adapt the layers asked for.
     #[error(
         "train.adapted_layers: found {found}; expected {expected}; leave it out, or choose another rule of `paramill list rules`"
     )]
-    UnsuitableRule { found: String, expected: &'static str },
+    UnsuitableRule {
+        /// What was found.
+        found: String,
+        /// What the rule adapts.
+        expected: &'static str,
+    },
+    /// Everything wrong with `train.weights`.
     #[error("{}", .0.iter().map(|problem| format!("train.{problem}")).collect::<Vec<_>>().join("\n"))]
     Weights(Vec<Problem>),
+    /// A signal asked to stop.
     #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
-    Interrupted { signal: i32, step: u64, checkpoint: PathBuf },
+    Interrupted {
+        /// Number of the signal, such as 2 for SIGINT.
+        signal: i32,
+        /// Steps done.
+        step: u64,
+        /// Checkpoint that training goes on from.
+        checkpoint: PathBuf,
+    },
 }
 
 fn last_good(checkpoint: Option<&Path>) -> String {

@@ -25,6 +25,7 @@ pub struct Settings {
     /// Weight of the rule's locality penalty in the loss; the rule `coda` and those of CAVIA have none.
     #[schemars(range(min = 0))]
     pub locality_penalty: f64,
+    /// The network that is trained, and its size.
     pub model: models::Settings,
     /// Integrates the model from sample to sample.
     pub solver: Solver,
@@ -53,6 +54,7 @@ pub struct Settings {
     /// Adam's learning rate at the start.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub learning_rate: f64,
+    /// How the learning rate moves over the steps; constant by default.
     pub schedule: Schedule,
     /// Largest norm of the gradient over all that is trained; longer ones are scaled down.
     #[schemars(extend("exclusiveMinimum" = 0))]
@@ -60,6 +62,7 @@ pub struct Settings {
     /// Trajectories of each environment in a batch; all if absent.
     #[schemars(range(min = 1))]
     pub trajectories_per_environment: Option<usize>,
+    /// How often a rollout restarts from an observed state.
     pub teacher_forcing: TeacherForcing,
     /// What follows Adam.
     pub gauss_newton: GaussNewton,
@@ -124,6 +127,7 @@ pub enum Scaling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {
+    /// The learning rate as it is.
     Constant,
     /// Half a cosine from the learning rate down to a thousandth of it.
     Cosine,
@@ -133,10 +137,13 @@ pub enum Schedule {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TeacherForcing {
+    /// Probability at step 0; 0.99 by default.
     #[schemars(range(min = 0, max = 1))]
     pub start: f64,
+    /// Factor on the probability per `every` steps; 0.99 by default.
     #[schemars(range(min = 0, max = 1))]
     pub decay: f64,
+    /// Steps per factor of `decay`; 10 by default.
     #[schemars(range(min = 1))]
     pub every: u64,
 }

@@ -52,6 +52,7 @@ fn padded_batch(units: &Units, supports: &[Support], environments: usize) -> Bat
 /// What contexts are fitted with.
 pub struct Adapter<'a> {
     settings: &'a Settings,
+    /// Computes the rollouts, with all the solver steps of the model.
     pub engine: Box<dyn Engine>,
     /// One step from sample to sample, where the model takes several: it finds where to start.
     coarse: Option<Box<dyn Engine>>,

@@ -17,8 +17,11 @@ pub struct Adaptation {
     pub initial_states: Vec<Vec<f64>>,
     /// Predictions of the support trajectories at the fitted context: one `[T - 1, C]` a trajectory.
     pub predictions: Vec<Vec<f64>>,
+    /// How the fit ended.
     pub status: Status,
+    /// Why, where the status is not `ok`; else empty.
     pub reason: String,
+    /// Gauss-Newton iterations, those of rough and repeated fits included.
     pub iterations: usize,
 }
 

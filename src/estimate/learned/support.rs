@@ -9,6 +9,7 @@ use crate::schema::Trajectory;
 /// The observed trajectories of one environment, in the model's own units.
 #[derive(Clone, Debug, Default)]
 pub struct Support {
+    /// Each starts where its rollout does.
     pub trajectories: Vec<Trajectory>,
 }
 
