@@ -147,6 +147,21 @@ pub fn preview(plan: &Plan, options: &Options, executor: &dyn Executor) -> Resul
 /// # Errors
 /// Whatever stops a stage; another run in the same workspace or on the same dataset; a request to stop. Stages that
 /// ended before keep their products and records.
+///
+/// ```no_run
+/// use std::path::Path;
+///
+/// use paramill::engine::{Compute, DeviceChoice, EngineChoice};
+/// use paramill::pipeline::{self, Built, Locations, Options, Plan};
+/// use paramill::progress::Run;
+///
+/// let plan = Plan::load(Path::new("pipelines/lv-demo.toml"), &[], &Locations::default()).expect("a sound pipeline");
+/// let compute = Compute { device: DeviceChoice::Auto, engine: EngineChoice::Auto };
+/// let options = Options { stages: Vec::new(), force: Vec::new(), compute, threads: 2 };
+/// let outcome = pipeline::run(&plan, &options, &Built, &Run::silent())?;
+/// println!("{} environments", outcome.environments());
+/// # Ok::<(), paramill::pipeline::Error>(())
+/// ```
 pub fn run(plan: &Plan, options: &Options, executor: &dyn Executor, run: &Run<'_>) -> Result<Outcome, Error> {
     options.check(plan)?;
     let _workspace = Lock::exclusive(&plan.workspace.join(".lock"))?;
