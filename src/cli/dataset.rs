@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::arguments::{DatasetCommand, Diff, Export, Merge, Regenerate, SplitDataset};
 use super::check::check;
+use super::dataset_arguments::{DatasetCommand, Diff, Export, Merge, Regenerate, SplitDataset};
 use super::output::{complain, number, print, print_json};
 use super::run::start_threads;
 use super::show::show_dataset;

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::arguments::{Show, ShowDataset};
+use super::arguments::Show;
+use super::dataset_arguments::ShowDataset;
 use super::kinds::recognise;
 use super::output::{complain, number, print, print_file, print_json, table};
 use crate::dataset::{Dataset, Manifest, SplitSurvey, ValueRange, damaged, first_trajectories, survey};
