@@ -26,7 +26,7 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// Its answer.
+        /// Its error.
         source: std::io::Error,
     },
     /// A file or directory is not as it must be.

@@ -8,7 +8,7 @@ use super::settings::{Contexts, Settings};
 use crate::engine::{Batch, Engine};
 use crate::rules::Rule;
 
-/// What a step works with.
+/// What a step of Adam needs besides the batch.
 #[derive(Clone, Copy)]
 pub struct Descent<'a> {
     /// Penalties and the gradient clip.
@@ -17,7 +17,7 @@ pub struct Descent<'a> {
     pub engine: &'a dyn Engine,
     /// Gives an environment's weights from shared values and its context.
     pub rule: &'a dyn Rule,
-    /// `P`.
+    /// `P`, weights of an environment.
     pub weights: usize,
     /// `E`.
     pub environments: usize,
