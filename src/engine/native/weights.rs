@@ -150,7 +150,7 @@ impl<T: Real> Weights<T> {
         self.hidden.iter().map(move |layer| nonzero(&layer.transposed) || nonzero(&layer.bias))
     }
 
-    /// Adds gradients in the layout of [`GradientBuffers`] to the flat gradient `[P]`.
+    /// Adds gradients in the layout of [`Gradient`] to the flat gradient `[P]`.
     pub(super) fn add_gradient(shape: &Shape, gradient: &Gradient<T>, flat: &mut [f64]) {
         let mut flat = flat.iter_mut();
         let mut add = |value: T| *flat.next().expect("a flat gradient of the shape's size") += value.to_f64();
