@@ -37,7 +37,7 @@ pub struct StoredModel {
     pub log: Vec<LogRecord>,
     /// The context-to-parameter map; absent until it is fitted.
     pub map: Option<ParameterMap>,
-    /// SHA-256 of the manifest as it stands on disk, hex; empty for a model that was never written.
+    /// SHA-256 of the manifest's bytes on disk, hex; empty for a model that was never written.
     pub content_hash: String,
 }
 

@@ -54,8 +54,8 @@ pub trait Rule: Send + Sync {
         0.0
     }
 
-    /// `q [S]` of the parabola `sum_j q_j z_j^2` (and a constant) that touches the penalty at the shared values `z` and lies nowhere below
-    /// it. Infinite where the penalty holds a value at zero.
+    /// `q [S]` of the parabola `sum_j q_j z_j^2` plus a constant that touches the penalty at the shared values `z` and
+    /// is nowhere below it. Infinite where the penalty holds a value at zero.
     fn majorizer_weights(&self, _shared: &[f64]) -> Vec<f64> {
         vec![0.0; self.shared_size()]
     }

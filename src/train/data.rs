@@ -17,7 +17,7 @@ pub(super) struct SplitData<'a> {
     dataset: &'a Dataset,
     split: Split,
     units: Units,
-    /// Root of the weight in the loss of each value of a state; empty where all weigh the same.
+    /// Square root of the weight in the loss of each value of a state; empty where all weights are equal.
     roots: Vec<f64>,
     /// Rows of the split, by environment in the order of the model's contexts.
     rows: Vec<Vec<usize>>,
@@ -142,7 +142,7 @@ impl<'a> SplitData<'a> {
         self.gather(&chosen, restarts)
     }
 
-    /// Whole trajectories `first..first + count` of each environment, as far as there are so many.
+    /// Whole trajectories `first..first + count` of each environment, or those of them that exist.
     ///
     /// # Errors
     /// Any error of reading, where the split is not in memory.
@@ -245,7 +245,7 @@ fn compared(dataset: &Dataset, split: Split, index: &[IndexEntry]) -> Result<Vec
 /// The samples of the trajectory at `row` where the rollout restarts: inner ones, and complete ones only.
 pub(super) fn draw_restarts(seed: u64, step: u64, row: usize, trajectory: &Trajectory, probability: f64) -> Vec<usize> {
     if probability < 1e-6 {
-        return Vec::new(); // a draw below it would come once in a million samples
+        return Vec::new(); // fewer than one restart in a million samples
     }
     let mut stream = Stream::new(seed, "teacher-forcing", &[step, row as u64]);
     let drawn = (1..trajectory.len().saturating_sub(1)).filter(|_| stream.unit() < probability);

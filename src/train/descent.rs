@@ -59,7 +59,8 @@ impl Descent<'_> {
         weights
     }
 
-    /// The gradient with respect to all that is trained, penalties included, from that of the loss with respect to `[E, P]`.
+    /// The gradient of the penalised loss with respect to everything trained, from the gradient `d_weights [E, P]` of
+    /// the loss.
     fn chain(&self, trained: &[f64], d_weights: &[f64]) -> Vec<f64> {
         let (shared, contexts) = trained.split_at(self.rule.shared_size());
         let mut gradient = vec![0.0; trained.len()];

@@ -1,7 +1,7 @@
 //! One fit loop that emits events.
 //!
 //! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega` over the shared values and the
-//! contexts `xi_e`, which start at zero. Source: PROTOCOL of CoDA (Kirchmeyer et al., ICML 2022, section 3).
+//! contexts `xi_e`, which start at zero. Source: the training protocol of CoDA (Kirchmeyer et al., ICML 2022, section 3).
 //!
 //! The model that is kept is the one with the least mean squared error on whole trajectories of the validation split.
 
@@ -106,7 +106,7 @@ pub fn run(
             )));
         }
         let found: Vec<String> = data.empty_environments().map(|e| environments[e].id.clone()).collect();
-        // Any environment with a trajectory can choose the model; without one in the train split it has no context.
+        // In the train split, an environment without a trajectory gets no context; for validation, one usable environment will do.
         if !found.is_empty() && (split == Split::Train || found.len() == environments.len()) {
             return Err(Error::NoStart { dataset: dataset.directory().to_owned(), split, found });
         }

@@ -77,7 +77,7 @@ pub struct Settings {
     /// Steps between two checkpoints.
     #[schemars(range(min = 1))]
     pub checkpoint_every: u64,
-    /// Trajectory data held in memory at most; a larger training split is read from disk batch by batch.
+    /// Most trajectory data held in memory, in MiB; a larger training split is read from disk batch by batch.
     #[schemars(range(min = 1))]
     pub memory_budget_mib: usize,
 }

@@ -40,7 +40,7 @@ fn rows_of(i: usize, size: usize) -> Range<usize> {
     i * BLOCK..size.min((i + 1) * BLOCK)
 }
 
-/// Row and column of each block of a matrix of `count` rows of blocks, as they are stored.
+/// Block row and block column of each stored block of a matrix of `count` block rows, in the order of storage.
 fn places(count: usize) -> Vec<(usize, usize)> {
     (0..count).flat_map(|j| (j..count).map(move |i| (i, j))).collect()
 }

@@ -1,9 +1,9 @@
 //! Vector fields that are a chain of layers, each linear in its weights and in its input, with swish activations
 //! between them.
 //!
-//! With `y = L(theta, h)` bilinear but for its bias, the tangents at `theta = basis_0 + sum_k xi_k basis_k` are
-//! `dy_k = L(theta, dh_k) + L(basis_k, h)`, the first without bias: one product of the row's own weights with the primal and its
-//! tangents together, one of the shared basis with all rows.
+//! With `y = L(theta, h)` bilinear except for its bias, the tangents at `theta = basis_0 + sum_k xi_k basis_k` are
+//! `dy_k = L(theta, dh_k) + L(basis_k, h)`, the first without bias: one product of the row's own weights with the
+//! primal and its tangents together, one of the shared basis with all rows.
 
 use tch::Tensor;
 
