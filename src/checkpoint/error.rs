@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::seal;
 
-/// What goes wrong with a model on disk.
+/// Why a model on disk cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file system refused.
@@ -12,7 +12,7 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// Its answer.
+        /// Its error.
         source: std::io::Error,
     },
     /// A file is not what it should be.
@@ -25,7 +25,7 @@ pub enum Error {
         /// What was expected, and what to do about it.
         expected: String,
     },
-    /// Several things are not as they must be: a sentence each.
+    /// Several things are wrong with a file.
     #[error("{path}: {}", problems.join("; "))]
     Problems {
         /// The file.

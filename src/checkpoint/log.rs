@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Error;
 
-/// One look at the validation split. Losses are mean squared errors in the model's own units.
+/// A line of the training log, written at each validation. Losses are mean squared errors in the model's own units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogRecord {
     /// Steps done.
     pub step: u64,
     /// Mean training loss (data term only) over the steps since the last record.
     pub train: f64,
-    /// On whole trajectories of the validation split; absent where it was not finite.
+    /// Loss on whole trajectories of the validation split; absent where it was not finite.
     pub validation: Option<f64>,
     /// Adam's learning rate at this step, by its schedule; Gauss-Newton steps do not use it.
     pub learning_rate: f64,

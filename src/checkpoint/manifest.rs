@@ -10,7 +10,7 @@ use crate::rules::MOST_DIMENSIONS;
 use crate::schema::{Between, FormatVersion, Grid, Input, Quantity, StateShape, Trajectory};
 use crate::{engine, models, rules};
 
-/// What a model says of itself.
+/// What a model is, how it was made, and what it was trained on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// Format version of the model.
@@ -42,7 +42,7 @@ pub struct Manifest {
     pub time_unit: String,
     /// The channels of a state `[C]`, with their units.
     pub channels: Vec<Quantity>,
-    /// Where each channel is a field; absent where there is no space.
+    /// The spatial grid, where channels are fields; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<Grid>,
     /// Known signals that act on the system; absent where there are none.
@@ -50,22 +50,23 @@ pub struct Manifest {
     pub inputs: Vec<Input>,
     /// The parameters to estimate `[d_p]`, with their units.
     pub parameters: Vec<Quantity>,
-    /// One a channel: the model sees `(value - centre) / scale`.
+    /// Scaling of each channel `[C]`: the model sees `(value - centre) / scale`.
     pub scales: Vec<ChannelScale>,
-    /// The same, one an input, and what they were in training.
+    /// Scaling and training range of each input `[U]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input_scales: Vec<InputScale>,
-    /// What each channel was like in training; absent in a model of format 2.0, whose environments are not held against it.
+    /// Range, motion and error of each channel in training `[C]`; absent in a model of format 2.0, for which new
+    /// environments are not compared with the training data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observed: Vec<ObservedChannel>,
-    /// The weight of each channel in the loss, their mean one; absent where all weigh the same.
+    /// Weight of each channel in the loss `[C]`, with mean one; absent where all are equal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<f64>,
     /// The training environments, in the order of the contexts.
     pub environments: Vec<Environment>,
     /// How the training went.
     pub training: TrainingSummary,
-    /// Tolerance of the data it was trained on.
+    /// Tolerance of the data it was trained on (the solver's `rtol`); absent where it is unknown, as for measurements.
     #[schemars(range(min = 0))]
     pub data_tolerance: Option<f64>,
     /// The other files of the directory, with size and SHA-256.
@@ -88,10 +89,10 @@ impl Manifest {
     }
 }
 
-/// The units that a model computes in, value by value, and what its inputs are between samples.
+/// The scaling between a model's own units and the dataset's, and how its inputs run between samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Units {
-    /// One a value of a state.
+    /// Scaling of each value of a state: channels times grid points.
     pub state: Vec<ChannelScale>,
     /// `[U]`.
     pub inputs: Vec<ChannelScale>,
@@ -100,7 +101,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// Given a scale a channel and one an input.
+    /// From the scaling of each channel `[C]` and of each input `[U]`.
     pub fn new(scales: &[ChannelScale], state: &StateShape, of_inputs: &[InputScale], inputs: &[Input]) -> Self {
         Units {
             state: scales.iter().flat_map(|&scale| std::iter::repeat_n(scale, state.points())).collect(),
@@ -109,7 +110,7 @@ impl Units {
         }
     }
 
-    /// Takes a trajectory to these units.
+    /// Converts a trajectory from the dataset's units to the model's own.
     ///
     /// # Panics
     /// If its inputs are not as many as these.
@@ -117,7 +118,7 @@ impl Units {
         self.convert(trajectory, ChannelScale::scaled);
     }
 
-    /// Takes a trajectory from these units to those of the dataset.
+    /// Converts a trajectory from the model's own units to the dataset's.
     ///
     /// # Panics
     /// If its inputs are not as many as these.
@@ -145,7 +146,7 @@ pub struct ChannelScale {
     pub scale: f64,
 }
 
-/// Affine scaling of an input, and its least and greatest value over the training split.
+/// Affine scaling of an input, and its range over the training split.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InputScale {
     /// Centre and scale of the input.
@@ -183,7 +184,7 @@ pub struct Environment {
 pub struct TrainingSummary {
     /// Steps done.
     pub steps: u64,
-    /// Steps after which the kept weights stood.
+    /// Step at which the kept weights were reached.
     pub best_step: u64,
     /// Their mean squared error on the validation split, in the model's own units.
     pub validation: f64,
@@ -201,7 +202,7 @@ pub struct TrainingSummary {
 pub enum StopReason {
     /// All steps are done.
     Completed,
-    /// No new best on the validation split for as many looks as `patience` allows.
+    /// No new best on the validation split for as many validations as `patience` allows.
     NoImprovement,
     /// No Gauss-Newton step decreases the training loss any more.
     Stationary,

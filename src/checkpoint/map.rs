@@ -72,21 +72,21 @@ pub struct ParameterMap {
     pub kind: MapKind,
     /// Names of the parameters, in the order of the rows of `coefficients`.
     pub parameters: Vec<String>,
-    /// Centre and scale of the contexts, `[d]` each.
+    /// Centre of the contexts `[d]`: their mean over the fitted environments.
     pub centre: Vec<f64>,
     /// Scale of the contexts `[d]`: their standard deviation over the fitted environments, one where that is zero.
     pub scale: Vec<f64>,
-    /// `[d_p][terms]`.
+    /// `c`, `[d_p][terms]`.
     pub coefficients: Vec<Vec<f64>>,
-    /// Variance `s_j^2` of what the map leaves of each parameter `[d_p]`, over the environments less the terms; zero where
-    /// there are no more environments than terms, which leaves nothing to judge by.
+    /// Residual variance `s_j^2` of each parameter `[d_p]`: the sum of squared residuals over the number of
+    /// environments minus that of terms; zero where there are no more environments than terms.
     pub residual_variance: Vec<f64>,
     /// `(Phi' Phi)^-1` over the environments `[terms][terms]`.
     pub inverse_gram: Vec<Vec<f64>>,
     /// Root mean square of the leave-one-out errors, each divided by the standard deviation of its parameter over the
-    /// training environments. Absent for a map that has too few environments to be judged.
+    /// training environments. Absent for a map that has no more environments than terms.
     pub leave_one_out: LeaveOneOut,
-    /// What the map leaves on the environments it was fitted on.
+    /// Residuals of the map on the environments it was fitted on.
     pub environments: Vec<MapResidual>,
 }
 
@@ -125,8 +125,8 @@ impl ParameterMap {
         self.coefficients.iter().map(|row| row.iter().zip(&phi).map(|(c, f)| c * f).sum()).collect()
     }
 
-    /// Variance of each parameter `[d_p]` that is the map's own: `s_j^2 (1 + phi' (Phi' Phi)^-1 phi)`, the scatter about the map
-    /// and what is unknown of its coefficients.
+    /// Variance that the map itself adds to each parameter `[d_p]`: `s_j^2 (1 + phi' (Phi' Phi)^-1 phi)`, from the
+    /// scatter about the map and the uncertainty of its coefficients.
     pub fn variance(&self, context: &[f64]) -> Vec<f64> {
         let phi = self.kind.features(&self.standardise(context));
         let row = |row: &[f64]| row.iter().zip(&phi).map(|(g, f)| g * f).sum::<f64>();

@@ -1,4 +1,4 @@
-//! The model store: weights, contexts, training state and the context-to-parameter map, complete or absent.
+//! The model store: weights, contexts, training state and the context-to-parameter map, each written atomically.
 //!
 //! ```text
 //! models/NAME/

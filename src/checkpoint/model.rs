@@ -22,7 +22,7 @@ use crate::schema::FormatVersion;
 use crate::seal;
 use crate::seal::SUMS;
 
-/// What to do about a manifest that cannot be trusted.
+/// Advice in messages about a manifest that does not match its checksum.
 const REMEDY: &str = "restore the files, or make the model again by forcing the stage `train`";
 
 /// A trained model with everything that its directory holds.
@@ -37,12 +37,12 @@ pub struct StoredModel {
     pub log: Vec<LogRecord>,
     /// The context-to-parameter map; absent until it is fitted.
     pub map: Option<ParameterMap>,
-    /// SHA-256 of the manifest as it stands on disk, hex; empty for a model that was never written.
+    /// SHA-256 of the manifest's bytes on disk, hex; empty for a model that was never written.
     pub content_hash: String,
 }
 
 impl StoredModel {
-    /// The dynamics model, a function of weights.
+    /// The dynamics model, as a function of its weights.
     pub fn model(&self) -> Box<dyn Model> {
         self.manifest.model.build(&self.manifest.state_shape(), self.manifest.inputs.len())
     }
@@ -71,7 +71,7 @@ impl StoredModel {
         self.engine_of(compute, self.manifest.substeps)
     }
 
-    /// The same with one step from sample to sample, where the model takes several.
+    /// The same engine with one solver step from sample to sample; `None` where the model takes only one anyway.
     ///
     /// # Errors
     /// As [`StoredModel::engine`].
@@ -84,10 +84,10 @@ impl StoredModel {
         compute.engine(model, &self.manifest.state_shape(), inputs.len(), *solver, substeps, *precision)
     }
 
-    /// Puts the model in place as `directory`, whole, and fills in its list of files.
+    /// Writes the model to `directory` atomically, and fills in the manifest's list of files.
     ///
     /// # Errors
-    /// Any error of writing; what stood there before is then unchanged.
+    /// Any error of writing; what was there before is then unchanged.
     pub fn write(&mut self, directory: &Path) -> Result<(), Error> {
         let mut arrays = Arrays::new();
         for tensor in self.rule().tensors(self.model().layout()) {
@@ -122,7 +122,8 @@ impl StoredModel {
     /// Reads a model and checks every file against the manifest, and the manifest against its seal.
     ///
     /// # Errors
-    /// If a file is missing, changed, or not what the manifest says; or if the manifest says what no pipeline could have asked for.
+    /// If a file is missing, changed, or not what the manifest says; or if the manifest has values that no pipeline may
+    /// set.
     pub fn read(directory: &Path) -> Result<Self, Error> {
         let mut stored = Self::read_without_map(directory)?;
         if stored.manifest.files.iter().any(|file| file.path == MAP_FILE) {
@@ -134,7 +135,7 @@ impl StoredModel {
         Ok(stored)
     }
 
-    /// The same, with no look at the map: to fit it anew.
+    /// The same without reading the map, for fitting it again.
     ///
     /// # Errors
     /// As [`StoredModel::read`].
@@ -158,7 +159,7 @@ impl StoredModel {
     }
 }
 
-/// Every way in which a model directory is not what its manifest says.
+/// Everything in a model directory that does not match its manifest; empty if all is well.
 pub fn verify(directory: &Path) -> Vec<String> {
     let (manifest, _) = match Manifest::read(directory) {
         Ok(read) => read,
@@ -180,7 +181,7 @@ impl Manifest {
     /// Reads and checks the manifest of the model in `directory`; also returns the SHA-256 of its bytes.
     ///
     /// # Errors
-    /// If it is missing, is not what its seal says, or breaks a rule (all that it breaks).
+    /// If it is missing, does not match its checksum, or breaks rules, all of which are named.
     pub fn read(directory: &Path) -> Result<(Self, String), Error> {
         let path = directory.join(MANIFEST_FILE);
         if !directory.join(SUMS).exists() {
@@ -194,7 +195,7 @@ impl Manifest {
     }
 }
 
-/// Whether a manifest is that of a model in a format that is read.
+/// Checks that a manifest is that of a model, in a format that this version reads.
 fn check_header(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     #[derive(serde::Deserialize)]
     struct Header {
@@ -214,7 +215,7 @@ fn check_header(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Whether the file has as many weights as the manifest speaks of: before anything of a size that the manifest alone states is made.
+/// Checks that the file has as many weights as the manifest implies, before anything of that size is allocated.
 fn check_size(expected: usize, path: &Path, arrays: &Arrays) -> Result<(), Error> {
     let found: usize = arrays.values().map(|array| array.values.len()).sum();
     if expected == found {
@@ -227,7 +228,7 @@ fn check_size(expected: usize, path: &Path, arrays: &Arrays) -> Result<(), Error
     })
 }
 
-/// Reads a file that the manifest lists, and holds it against the listed digest.
+/// Reads a file that the manifest lists, and checks it against the listed size and digest.
 fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<u8>, Error> {
     let path: PathBuf = directory.join(name);
     let invalid = |found: String, expected: String| Error::Invalid { path: path.clone(), found, expected };

@@ -1,17 +1,17 @@
-//! What the channels of the training were like: an environment to estimate is held against it.
+//! Range and motion of the channels in the training data, which environments to estimate are compared with.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{StateShape, Trajectory};
 
-/// Samples of a channel without which it has no motion to tell of.
+/// Fewest observed samples of a channel that its motion is computed from.
 const FEWEST_SAMPLES: usize = 3;
 
 /// One channel over the training split, and how well the model follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedChannel {
-    /// Least and greatest value.
+    /// Least value over the training split, in the channel's unit.
     pub least: f64,
     /// Greatest value over the training split, in the channel's unit.
     pub greatest: f64,
@@ -24,14 +24,15 @@ pub struct ObservedChannel {
 /// How much a channel moves along a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Motion {
-    /// Standard deviation over the samples, of a field about the mean of each point.
+    /// Standard deviation over the samples; for a field, about the mean of each grid point.
     pub deviation: f64,
-    /// The same over the time that they span: of a shorter trajectory it is the rate that is alike.
+    /// The deviation divided by the time span of the samples, which suits comparison with shorter trajectories.
     pub rate: f64,
 }
 
 impl Motion {
-    /// Of each channel of `trajectory`; none where too little was observed, or it is too large to square.
+    /// The motion of each channel of `trajectory` `[C]`; `None` where too few samples were observed or the squares
+    /// overflow.
     pub fn of(trajectory: &Trajectory, shape: &StateShape) -> Vec<Option<Motion>> {
         (0..shape.channels).map(|channel| Motion::of_channel(trajectory, shape, channel)).collect()
     }
@@ -62,7 +63,7 @@ impl Motion {
         (motion.deviation.is_finite() && motion.rate.is_finite()).then_some(motion)
     }
 
-    /// The lesser of both, each for itself.
+    /// The smaller deviation and the smaller rate of the two.
     pub fn least(self, other: Motion) -> Motion {
         Motion { deviation: self.deviation.min(other.deviation), rate: self.rate.min(other.rate) }
     }

@@ -1,6 +1,6 @@
-//! The state of an unfinished training: enough to go on as if nothing had happened.
+//! The state of an unfinished training: enough to resume as if there had been no interruption.
 //!
-//! Every random draw of a training is keyed by its step, so the step number is all the state of randomness there is.
+//! Every random draw of a training is keyed by its step, so the step number is the whole state of the random numbers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,9 +19,9 @@ use crate::seal;
 
 const STATE_FILE: &str = "state.json";
 const ARRAYS_FILE: &str = "state.safetensors";
-/// What becomes of a checkpoint that is not sound.
+/// Advice in messages about a damaged checkpoint.
 const FALL_BACK: &str = "an earlier checkpoint is used if there is one";
-/// Checkpoints that are kept: the newest, and one to fall back on.
+/// Number of checkpoints kept: the newest, and one to fall back on.
 const KEPT: usize = 2;
 
 /// Everything that the next step depends on. Vectors hold the shared values `[S]`, then the contexts `[E, d]`.
@@ -31,13 +31,13 @@ pub struct TrainingState {
     pub step: u64,
     /// What is trained, after `step` steps.
     pub trained: Vec<f64>,
-    /// Adam's running means of the gradient and of its square.
+    /// Adam's running mean of the gradient.
     pub first_moment: Vec<f64>,
-    /// Running mean of the squared gradient.
+    /// Adam's running mean of the squared gradient.
     pub second_moment: Vec<f64>,
     /// The best weights so far; absent until a validation loss was finite.
     pub best: Option<Best>,
-    /// Looks at the validation split since the best.
+    /// Validations since the best.
     pub looks_without_best: u64,
     /// Damping of Gauss-Newton and the factor of its next increase; absent before its first step.
     pub damping: Option<(f64, f64)>,
@@ -70,7 +70,7 @@ struct Header {
     arrays_sha256: String,
 }
 
-/// The checkpoints of one training, told from others by the fingerprint of its settings and data.
+/// The checkpoints of one training, in a directory named by the fingerprint of its settings and data.
 pub struct TrainingStore {
     directory: PathBuf,
 }
@@ -88,7 +88,7 @@ impl TrainingStore {
         &self.directory
     }
 
-    /// Writes a checkpoint, whole, then removes all but the newest [`KEPT`].
+    /// Writes a checkpoint atomically, then removes all but the newest [`KEPT`].
     ///
     /// # Errors
     /// Any error of writing; earlier checkpoints are then untouched.
@@ -127,7 +127,8 @@ impl TrainingStore {
         Ok(target)
     }
 
-    /// The newest checkpoint that is sound, and the errors of newer ones that are not.
+    /// The newest checkpoint that can be read, and the errors of newer ones that cannot. `trained` is the number of
+    /// trained values.
     ///
     /// # Errors
     /// If the directory cannot be listed.
@@ -142,7 +143,7 @@ impl TrainingStore {
         Ok((None, broken))
     }
 
-    /// The newest checkpoint of fewer than `step` steps.
+    /// The newest checkpoint of an earlier step than `step`.
     ///
     /// # Errors
     /// If the directory cannot be listed.
@@ -152,7 +153,7 @@ impl TrainingStore {
         Ok(checkpoints.into_iter().rfind(|path| path.file_name().is_some_and(|of| of < name.as_str())))
     }
 
-    /// Removes the checkpoints of this training, once its model stands.
+    /// Removes the checkpoints of this training, once its model is written.
     ///
     /// # Errors
     /// Any error of removing.

@@ -1,7 +1,8 @@
-//! What the manifest and the map of a model may say: the limits that pipelines have, counts that agree, finite numbers.
+//! Checks of a model's manifest and map: the limits of pipeline settings, matching counts, finite numbers.
 //!
-//! A seal tells that a model is as it was written, not that paramill wrote it. Limits stand once, in the schemas of the types, which pipelines
-//! are held against too; what no schema can state is checked here. Sizes against the weights come after, before anything is allocated.
+//! A seal shows that a model is as it was written, not that paramill wrote it. Limits are stated once, in the schemas
+//! of the types, which pipelines are checked against too; what a schema cannot state is checked here. Sizes are
+//! compared with the weights later, before anything is allocated.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,13 +20,13 @@ use super::manifest::{ChannelScale, Manifest};
 use super::map::ParameterMap;
 use crate::dataset::grid_problems;
 
-/// Characters of a value that are shown of it.
+/// Most characters of a value that a message shows.
 const SHOWN: usize = 60;
 
 /// Reads `bytes` of the file `path` as a `T` within the limits of its schema.
 ///
 /// # Errors
-/// If they are no JSON, or with everything that is not as the schema states, by its key.
+/// If they are not JSON, or with everything that breaks the schema, by its key.
 pub(crate) fn read<T: JsonSchema + DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, Error> {
     let value: Value = parse(path, bytes)?;
     let validator = jsonschema::validator_for(schemars::schema_for!(T).as_value()).expect("schemas of types are sound");
@@ -35,13 +36,13 @@ pub(crate) fn read<T: JsonSchema + DeserializeOwned>(path: &Path, bytes: &[u8]) 
     parse(path, bytes)
 }
 
-/// Adds a sentence for each thing that `error` is about.
+/// Adds a sentence for each problem in `error`.
 fn explain(error: &ValidationError<'_>, problems: &mut Vec<String>) {
     use ValidationErrorKind as Kind;
     let key = key_of(error);
     let expected = match error.kind() {
         Kind::OneOfNotValid { context } | Kind::AnyOf { context } => {
-            // Of alternatives that a tag chooses between, the one that it names.
+            // Where a tag chooses between alternatives, only the one that it names is looked at.
             let named = context.iter().find(|branch| branch.iter().all(|error| allowed(error).is_empty()));
             if let Some(named) = named {
                 return named.iter().for_each(|error| explain(error, problems));
@@ -63,7 +64,7 @@ fn explain(error: &ValidationError<'_>, problems: &mut Vec<String>) {
     problems.push(format!("`{key}` is {}; expected {expected}", brief(error.instance())));
 }
 
-/// The values that `error` would have let pass, if it is about a choice.
+/// The accepted values, if `error` is about a choice between some.
 fn allowed<'a>(error: &'a ValidationError<'_>) -> Vec<&'a Value> {
     match error.kind() {
         ValidationErrorKind::Enum { options } => options.as_array().into_iter().flatten().collect(),
@@ -84,7 +85,7 @@ fn key_of(error: &ValidationError<'_>) -> String {
     segments.collect::<Vec<_>>().join(".")
 }
 
-/// A value, or its beginning where it is long.
+/// A value for a message, cut where it is long.
 fn brief(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(SHOWN) {
@@ -94,7 +95,7 @@ fn brief(value: &Value) -> String {
 }
 
 impl Manifest {
-    /// What the manifest says that cannot be so; a sentence each.
+    /// What is wrong with the manifest; a sentence each.
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let mut counted = |key: &str, found: usize, of: &str, expected: usize| {
@@ -158,7 +159,7 @@ impl Manifest {
 }
 
 impl ParameterMap {
-    /// What the map says that cannot be so for the model of `manifest`; a sentence each.
+    /// What is wrong with the map for the model of `manifest`; a sentence each.
     pub(crate) fn problems(&self, manifest: &Manifest) -> Vec<String> {
         let d = manifest.context_dimension;
         let (parameters, terms) = (manifest.parameters.len(), self.kind.terms(d));

@@ -5,11 +5,12 @@ use crate::schema::Between;
 /// `E` environments with `B` rows each; a row is an observed segment of up to `L` steps with `C` values a state.
 ///
 /// A row starts at `initial` and is compared with `targets` after each step of length `dt`. Where a row is shorter than
-/// `L`, or an environment has fewer rows than `B`, `dt` and `mask` are zero: padding moves nothing and counts for nothing.
-/// A missing value has mask and target zero too. A mask between is the root of the value's weight in the loss.
+/// `L`, or an environment has fewer rows than `B`, `dt` and `mask` are zero: padding leaves the state unchanged and has
+/// no weight in the loss. A missing value has mask and target zero too. Any other mask is the square root of the
+/// value's weight in the loss.
 ///
-/// Within a step each input is on a straight line: it has a value where the step starts, and a slope `du/dt`, which is zero for an input
-/// that is held.
+/// Within a step each input is linear: it has a value at the start of the step and a slope `du/dt`, which is zero for
+/// an input that is held.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     /// `E`.
@@ -28,9 +29,9 @@ pub struct Batch {
     pub dt: Vec<f64>,
     /// `[E, B, L, C]`.
     pub targets: Vec<f64>,
-    /// `[E, B, L, C]`: zero, or the root of a weight, which is one unless it is said otherwise.
+    /// `[E, B, L, C]`: zero, or the square root of the value's weight, which is one by default.
     pub mask: Vec<f64>,
-    /// Inputs where a step starts `[E, B, L, U]`.
+    /// Inputs at the start of each step `[E, B, L, U]`.
     pub input_starts: Vec<f64>,
     /// `[E, B, L, U]`.
     pub input_slopes: Vec<f64>,
@@ -41,15 +42,15 @@ pub struct Batch {
 pub struct Segment<'a> {
     /// Sample times `[n]`, the first being the start.
     pub times: &'a [f64],
-    /// States `[n, C]`, NaN where missing; the first is complete, for it is where the rollout starts.
+    /// States `[n, C]`, NaN where missing; the first is complete, because the rollout starts there.
     pub states: &'a [f64],
     /// Inputs `[n, U]`.
     pub inputs: &'a [f64],
 }
 
 impl Batch {
-    /// Pads `segments[e]` of every environment, with inputs that are `between [U]` their samples, to one shape. `rows` and `steps` are the smallest that hold all, unless a
-    /// larger shape is asked for by `at_least = (rows, steps)`.
+    /// Pads `segments[e]` of every environment, to one shape; `between [U]` says how inputs run between samples. `rows`
+    /// and `steps` are the smallest that hold all segments, and no smaller than `at_least = (rows, steps)`.
     ///
     /// # Panics
     /// If a segment's states or inputs are not `channels` and `U` for each of its times.
@@ -106,7 +107,7 @@ impl Batch {
         }
     }
 
-    /// Takes environment `e` out: nothing of it moves or counts.
+    /// Turns environment `e` into padding: its states stay constant and its values have no weight.
     pub fn blank(&mut self, e: usize) {
         let (steps, values) = (self.rows * self.steps, self.values_per_environment());
         self.dt[e * steps..(e + 1) * steps].fill(0.0);
@@ -134,19 +135,21 @@ impl Batch {
         }
     }
 
-    /// Multiplies the weight of each value by the square of its entry in `roots`, one a value of a state; of none, all stay.
+    /// Multiplies the weight of each value by the square of its entry in `roots`, one for each value of a state; an
+    /// empty slice changes nothing.
     pub fn weigh(&mut self, roots: &[f64]) {
         if !roots.is_empty() {
             self.mask.chunks_exact_mut(roots.len()).for_each(|of| of.iter_mut().zip(roots).for_each(|(m, r)| *m *= r));
         }
     }
 
-    /// Sum of the weights of the observed values that are compared, over the whole batch: how many they are where all weigh one.
+    /// Sum of the weights of the observed values that are compared, over the whole batch: their number, where all
+    /// weights are one.
     pub fn count(&self) -> f64 {
         self.mask.iter().map(|root| root * root).sum()
     }
 
-    /// Observed values that are compared, over the whole batch.
+    /// Number of observed values that are compared, over the whole batch.
     pub fn values(&self) -> usize {
         self.mask.iter().filter(|&&root| root > 0.0).count()
     }

@@ -15,8 +15,8 @@ use crate::schema::StateShape;
 /// Which engine the user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// Native kernels for perceptrons unless a CUDA device is asked for by name, else libtorch: a small perceptron is faster
-    /// on the CPU than any device that each of its operations must be sent to.
+    /// Native kernels for perceptrons unless a CUDA device is asked for by name, else libtorch. Small perceptrons are
+    /// faster on the CPU than on a device to which each operation must be sent.
     Auto,
     /// Native kernels: perceptrons on the CPU.
     Native,
@@ -46,7 +46,7 @@ pub struct Compute {
     pub engine: EngineChoice,
 }
 
-/// Why there is no such engine.
+/// Why the engine or the device asked for cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComputeError {
     /// The device asked for is not there.
@@ -80,7 +80,7 @@ pub fn computes(model: &models::Settings) -> bool {
 }
 
 impl Compute {
-    /// The same for a rule that differentiates through adaptation.
+    /// The same, with the engine changed to torch, for a rule that differentiates through adaptation.
     ///
     /// # Errors
     /// If an engine without second derivatives is asked for by name.
@@ -91,10 +91,10 @@ impl Compute {
         }
     }
 
-    /// Looks for what was asked for by name, before anything is computed.
+    /// Checks that the engine and the device asked for by name are available, before anything is computed.
     ///
     /// # Errors
-    /// If this build or this machine has it not.
+    /// If this build or this machine does not have it.
     pub fn check(self) -> Result<(), ComputeError> {
         if self.engine == EngineChoice::Torch && !HAS_TORCH {
             return Err(ComputeError::NoTorch);
@@ -105,10 +105,10 @@ impl Compute {
         }
     }
 
-    /// The engine for a model of states of that shape under so many inputs, and the device that it computes on.
+    /// The engine for a model of states of that shape with that many inputs, and the device that it computes on.
     ///
     /// # Errors
-    /// If engine or device are not there, or the engine does not compute on the device.
+    /// If the engine or the device is not available, or the engine does not support the device.
     pub fn engine(
         self,
         model: &models::Settings,

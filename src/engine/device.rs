@@ -8,11 +8,11 @@ use std::str::FromStr;
 pub enum Device {
     /// The processor, on the threads of the run.
     Cpu,
-    /// The CUDA device of that number.
+    /// The CUDA device of that number, from 0.
     Cuda(usize),
 }
 
-/// What the user asked for.
+/// The device that the user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// CUDA where there is one, else the CPU.

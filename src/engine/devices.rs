@@ -1,10 +1,10 @@
-//! The devices of this machine.
+//! The CUDA devices of this machine.
 
 use super::device::{Device, DeviceChoice};
 use super::torch::{HAS_TORCH, cuda_devices, cuda_problem};
 use crate::progress::{Event, Run};
 
-/// No such device.
+/// The CUDA device asked for cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("device cuda:{index} was asked for, but {found}; ask for cpu or auto, or {remedy}")]
 pub struct DeviceError {
@@ -41,12 +41,12 @@ impl DeviceChoice {
     }
 }
 
-/// What a build is that cannot do what needs libtorch, and the remedy.
+/// Why something needs another build, in messages.
 pub const WITHOUT_TORCH: &str = "this paramill was built without libtorch";
 /// What to do in a build without libtorch.
 pub const BUILD_WITH_TORCH: &str = "build paramill with its default features (`make build`)";
 
-/// Says so if CUDA was looked for, its driver is here, and the CPU computes all the same.
+/// Warns if CUDA was looked for and has a driver, but the CPU computes all the same.
 pub fn warn_of_cuda(run: &Run) {
     if let Some(problem) = cuda_problem() {
         let remedy = "install a libtorch with CUDA that suits the driver, or ask for the device cpu";

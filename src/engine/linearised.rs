@@ -1,7 +1,8 @@
 //! Rollouts with tangents where the weights depend on the context in any differentiable way.
 //!
-//! At the context `xi_e` of an environment the weights follow `theta(xi_e) + sum_k (dtheta/dxi_k) s_k` to first order: a basis of its own, at
-//! `s = 0`. Any engine then computes tangents as it does for a basis that environments share, one environment after the other.
+//! Near the context `xi_e` of an environment the weights are `theta(xi_e) + sum_k (dtheta/dxi_k) s_k` to first order.
+//! That is a basis of the environment's own, evaluated at `s = 0`, for which any engine computes tangents as for a
+//! shared basis, one environment after the other.
 
 use rayon::prelude::*;
 
@@ -11,7 +12,7 @@ use super::rollouts::{Engine, Tangents, Wrt};
 /// Weights and their tangents `[1 + d, P]` at a context `[d]`.
 type WeightsAt<'a> = Box<dyn Fn(&[f64]) -> Vec<f64> + Sync + 'a>;
 
-/// Rollouts of an engine with tangents of weights that are not affine in the context.
+/// Rollouts of an engine with tangents, for weights that are not affine in the context.
 pub struct Linearised<'a> {
     engine: &'a dyn Engine,
     /// `d`.

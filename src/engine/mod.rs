@@ -1,13 +1,14 @@
 //! How a rollout, its loss, its gradient and its tangents are computed.
 //!
-//! An engine knows no adaptation rule: it takes weights and a padded [`Batch`] of observed segments. Everything at this
-//! seam is a plain slice of `f64`, in the model's own units; the arithmetic inside is the engine's.
+//! An engine knows no adaptation rule: it takes weights and a padded [`Batch`] of observed segments. Its interface uses
+//! plain slices of `f64`, in the model's own units; the engine computes in its own precision.
 //!
 //! With `x_0` a row's initial state and `Phi` one Runge-Kutta step, the rollout is `x_l = Phi(x_{l-1}, dt_l; theta_e)`,
 //! `l = 1..L`, and the loss is the mean squared error over the batch's observed values, `sum (m (x - y))^2 / sum m^2`.
 //!
-//! Inputs `u [U]` are carried as values of the state whose rates are known: set where a step starts, and moved by their slope within it.
-//! A stage then sees `u(t + c_i dt)`, for `c_i = sum_j a_ij`. Nothing is differentiated with respect to them.
+//! Inputs `u [U]` are appended to the state as values with known rates: they are set at the start of a step, and their
+//! slope is their rate within it. A stage then sees `u(t + c_i dt)`, for `c_i = sum_j a_ij`. Nothing is differentiated
+//! with respect to them.
 
 mod batch;
 mod rollouts;

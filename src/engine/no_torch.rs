@@ -1,4 +1,4 @@
-//! What the engine on libtorch answers in a build without the feature `torch`: that it is not there.
+//! Stands in for the engine on libtorch in a build without the feature `torch`, and reports that it is absent.
 
 use super::device::Device;
 use super::rollouts::Engine;
@@ -10,7 +10,7 @@ use crate::solve::Tableau;
 /// Whether libtorch is part of this build.
 pub const HAS_TORCH: bool = false;
 
-/// The engine for a model; none in a build without libtorch.
+/// Always `None`: this build has no engine on libtorch.
 pub(crate) fn engine(
     _: &models::Settings,
     _: (&StateShape, usize),
@@ -21,15 +21,15 @@ pub(crate) fn engine(
     None
 }
 
-/// CUDA devices that can be used.
+/// Number of usable CUDA devices: none.
 pub(crate) fn cuda_devices() -> usize {
     0
 }
 
-/// Why there is no CUDA device, though there is a driver, where CUDA was looked for.
+/// Why CUDA is unusable although there is a driver: never reported, since only libtorch looks for it.
 pub(crate) fn cuda_problem() -> Option<&'static str> {
     None
 }
 
-/// There are no threads of libtorch to be kept from computing.
+/// Does nothing: there are no libtorch threads to restrict.
 pub(crate) fn one_thread_each() {}

@@ -1,4 +1,4 @@
-//! What an engine computes.
+//! The interface of an engine.
 
 use super::batch::Batch;
 
@@ -16,7 +16,8 @@ pub trait Engine: Send + Sync {
     /// The residuals `m (x - y)` of all observed values, and their Jacobian with respect to the environment's weights.
     fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian;
 
-    /// Environments that [`Tangents::roll_out`] wants at once; fixed, so that no result depends on how many there are.
+    /// Number of environments to pass to [`Tangents::roll_out`] at once; constant, so that results do not depend on how
+    /// many there are in all.
     fn environments_per_batch(&self) -> usize;
 
     /// Rollouts with tangents for one basis `[1 + d, P]`: `theta_e = basis_0 + sum_k xi_ek basis_k`. Where weights are not affine in the
@@ -24,7 +25,7 @@ pub trait Engine: Send + Sync {
     fn tangents<'a>(&'a self, basis: &[f64], context_dimension: usize) -> Box<dyn Tangents + 'a>;
 }
 
-/// Residuals of a batch and how they move with the weights of their environment.
+/// Residuals of a batch and their derivatives with respect to the weights of their environment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Jacobian {
     /// Environment of each residual `[n]`, ascending.
@@ -65,7 +66,7 @@ impl Wrt {
     }
 }
 
-/// The weighed sum of squared residuals of `predictions` over the observed values of `batch`.
+/// The weighted sum of squared residuals of `predictions` over the observed values of `batch`.
 pub fn sum_of_squares(predictions: &[f64], batch: &Batch) -> f64 {
     let values = predictions.iter().zip(&batch.targets).zip(&batch.mask);
     values.filter(|&(_, &mask)| mask > 0.0).map(|((p, y), m)| m * m * (p - y) * (p - y)).sum()

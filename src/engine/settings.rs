@@ -1,4 +1,4 @@
-//! How rollouts are computed.
+//! Solver and precision of rollouts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::solve;
 use crate::solve::Tableau;
 
-/// Steps of the solver from sample to sample at most.
+/// Most steps of the solver from sample to sample.
 pub const MOST_SUBSTEPS: usize = 64;
 
-/// Fixed-step method from sample to sample.
+/// Fixed-step Runge-Kutta method that integrates from sample to sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Solver {
@@ -22,7 +22,7 @@ pub enum Solver {
 }
 
 impl Solver {
-    /// The method that takes `substeps` equal steps of this one at a time.
+    /// The tableau of `substeps` equal steps of this method.
     pub fn tableau(self, substeps: usize) -> Tableau {
         let one: &Tableau = match self {
             Solver::Euler => &solve::EULER,

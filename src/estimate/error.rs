@@ -26,7 +26,7 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// Its answer.
+        /// Its error.
         source: std::io::Error,
     },
     /// A file or directory is not as it must be.
@@ -49,7 +49,7 @@ pub enum Error {
         kind: &'static str,
         /// Terms of the map, the fewest environments that determine it.
         expected: usize,
-        /// Training environments whose parameters are known.
+        /// Training environments with known parameters whose contexts could be fitted.
         found: usize,
     },
     /// The quantities of the dataset are not those of the model.

@@ -6,10 +6,11 @@
 //! g   = A_p' s(A_p h_L + b_p) + b_p'                                project through p channels
 //! ```
 //!
-//! State `x [C, n_1, n_2]`; `F` the discrete Fourier transform over space; `R_l [w, w, 2 m, m]` complex, acting on the `m` lowest wave numbers
-//! of either sign along the first axis and the `m` lowest along the second, all others being dropped; `A` matrices on channels; `s` the swish.
-//! `e` holds the sine and cosine of `2 pi` times the place on each axis (in units of the period), where the source has the place itself: what
-//! is periodic has no jump. Where a grid has fewer wave numbers than `m`, only those are used.
+//! State `x [C, n_1, n_2]`; `F` the discrete Fourier transform over space; `R_l [w, w, 2 m, m]` complex, acting on the
+//! `m` lowest wave numbers of either sign along the first axis and the `m` lowest along the second, with all others
+//! dropped; `A` matrices on channels; `s` the swish. `e` holds the sine and cosine of `2 pi` times the position on each
+//! axis (in units of the period), where the source has the position itself, which jumps at the period. Where a grid has
+//! fewer wave numbers than `m`, only those are used.
 //!
 //! Source: Z. Li et al., Fourier Neural Operator for Parametric Partial Differential Equations, ICLR 2021; sizes as in Kirchmeyer et al.,
 //! ICML 2022 (four spectral layers, 12 modes, width 10).
@@ -19,7 +20,7 @@ use super::model::Model;
 use crate::random::Stream;
 use crate::schema::StateShape;
 
-/// Values that say where a point is: sine and cosine on each of two axes.
+/// Features of a point's position: sine and cosine along each of two axes.
 pub(crate) const PLACE: usize = 4;
 
 /// A Fourier neural operator.

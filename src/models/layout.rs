@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// One tensor inside the flat weight vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Name as PyTorch would have it, such as `layers.0.weight`.
+    /// Name in the style of PyTorch, such as `layers.0.weight`.
     pub name: String,
     /// Size along each axis.
     pub shape: Vec<usize>,
@@ -22,7 +22,7 @@ impl Block {
         self.shape.iter().product()
     }
 
-    /// Where it stands in the flat vector.
+    /// Its indices in the flat vector.
     pub fn range(&self) -> Range<usize> {
         self.offset..self.offset + self.size()
     }
@@ -42,7 +42,7 @@ impl Layout {
         self.blocks.push(Block { name, shape: shape.to_vec(), offset });
     }
 
-    /// The weights of the layer `index`, of `layers.INDEX.` in the names; all blocks of a layer stand together.
+    /// Range of the weights of layer `index`, whose blocks are named `layers.INDEX.*` and are adjacent.
     fn layer(&self, index: usize) -> Range<usize> {
         let prefix = format!("layers.{index}.");
         let blocks = self.blocks.iter().filter(|block| block.name.starts_with(&prefix));
@@ -50,17 +50,17 @@ impl Layout {
         start..blocks.map(|block| block.range().end).max().unwrap_or(0)
     }
 
-    /// The block `name` of the first or last layer; of all layers, it is the first.
+    /// The block `name` of the first or last layer; for `All`, that of the first layer.
     ///
     /// # Panics
-    /// If that layer has no such block: every model has a `weight` and a `bias` in both.
+    /// If that layer has no such block; every model has a `weight` and a `bias` in its first and last layer.
     pub fn block(&self, layer: AdaptedLayers, name: &str) -> &Block {
         let of_layer = self.adapted(layer);
         let found = self.blocks.iter().find(|block| of_layer.contains(&block.offset) && block.name.ends_with(name));
         found.unwrap_or_else(|| panic!("no block `{name}` in that layer"))
     }
 
-    /// The weights that `adapted` names.
+    /// Range of the weights of the layers `adapted`.
     pub fn adapted(&self, adapted: AdaptedLayers) -> Range<usize> {
         match adapted {
             AdaptedLayers::All => 0..self.size(),
@@ -92,7 +92,7 @@ pub enum AdaptedLayers {
 }
 
 impl AdaptedLayers {
-    /// As settings have it.
+    /// The name used in settings.
     pub fn name(self) -> &'static str {
         match self {
             AdaptedLayers::All => "all",

@@ -1,8 +1,9 @@
-//! Dynamics models: functions of explicit weights, with no hidden state.
+//! Dynamics models, as functions of explicit weights without hidden state.
 //!
-//! A model is the right-hand side `dx/dt = g(x, u; theta)` of a system that depends on time through its inputs alone; a state is flat, `C` here
-//! being all its values. It never owns `theta`, so every environment of a batch has its own. How `g` is computed is the engine's: the native
-//! one has kernels for perceptrons, that on libtorch follows the operations on tensors of [`tensors`](self).
+//! A model is the right-hand side `dx/dt = g(x, u; theta)` of a system that depends on time only through its inputs; a
+//! state is a flat vector, and `C` here counts all its values. The model does not own `theta`, so every environment of
+//! a batch can have its own. The engine decides how `g` is computed: the native one has kernels for perceptrons, the
+//! one on libtorch uses the tensor operations of [`tensors`](self).
 
 mod layout;
 mod model;

@@ -1,4 +1,4 @@
-//! What there is to know of a model's weights.
+//! The interface of a dynamics model: the layout of its weights, and random ones to start from.
 
 use super::layout::Layout;
 use crate::random::Stream;
@@ -8,7 +8,7 @@ pub trait Model: Send + Sync {
     /// Name in settings and manifests.
     fn name(&self) -> &'static str;
 
-    /// Where each named tensor stands in the flat weights.
+    /// Position of each named tensor in the flat weights.
     fn layout(&self) -> &Layout;
 
     /// Random weights `[P]` to start training from.

@@ -1,4 +1,4 @@
-//! Which model a pipeline names, and how large it is.
+//! The model that a pipeline names, and its size.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,13 @@ use super::mlp::Mlp;
 use super::model::Model;
 use crate::schema::StateShape;
 
-/// Which model stands for the vector field.
+/// The network that represents the vector field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Settings {
     /// Multilayer perceptron on the state of an ordinary differential equation, and on its inputs.
     Mlp {
-        /// Linear layers, hidden ones and the last.
+        /// Linear layers, the last included.
         #[serde(default = "default_layers")]
         #[schemars(range(min = 1, max = 64))]
         layers: usize,
@@ -27,7 +27,7 @@ pub enum Settings {
     /// Convolutional network on periodic fields in two dimensions.
     #[serde(rename = "convnet")]
     ConvNet {
-        /// Convolutions, hidden ones and the last.
+        /// Convolutions, the last included.
         #[serde(default = "default_layers")]
         #[schemars(range(min = 1, max = 64))]
         layers: usize,
@@ -39,7 +39,7 @@ pub enum Settings {
         #[serde(default = "default_kernel")]
         #[schemars(range(min = 1, max = 15))]
         kernel: usize,
-        /// What the output is multiplied by.
+        /// Constant factor on the output.
         #[serde(default = "default_output_scale")]
         #[schemars(extend("exclusiveMinimum" = 0))]
         output_scale: f64,
@@ -73,7 +73,7 @@ pub(crate) enum Named {
 }
 
 impl Settings {
-    /// Why this model is not for such states under so many inputs, if it is not: what was found, and what was expected.
+    /// Why this model does not suit such states with that many inputs, if so: what was found, and what was expected.
     pub fn problem(&self, state: &StateShape, inputs: usize) -> Option<(String, &'static str)> {
         let space = &state.space;
         if inputs > 0 && !matches!(self, Settings::Mlp { .. }) {
@@ -93,7 +93,7 @@ impl Settings {
             Settings::ConvNet { kernel, .. } if kernel % 2 == 0 => {
                 Some((format!("kernel = {kernel}"), "an odd number, so that a kernel has a middle"))
             }
-            // The circular margin of a convolution is taken from the field itself.
+            // Circular padding is copied from the field itself, which must be at least half a kernel wide.
             Settings::ConvNet { kernel, .. } => (space.len() != 2 || space.iter().any(|&count| count < kernel / 2))
                 .then(|| (found(), "fields in two dimensions, no smaller than half a kernel")),
             Settings::Fno { .. } => (space.len() != 2 || space.iter().any(|&count| count < 2))
@@ -113,7 +113,7 @@ impl Settings {
         }
     }
 
-    /// The model for states of that shape under so many inputs, with which it has no [`problem`](Settings::problem).
+    /// The model for states of that shape with that many inputs, for which there is no [`problem`](Settings::problem).
     pub fn build(&self, state: &StateShape, inputs: usize) -> Box<dyn Model> {
         match self.named(state, inputs) {
             Named::Mlp(model) => Box::new(model),
@@ -122,7 +122,7 @@ impl Settings {
         }
     }
 
-    /// The same as a perceptron, if it is one.
+    /// The same, if it is a perceptron.
     pub fn perceptron(&self, state: &StateShape, inputs: usize) -> Option<Mlp> {
         match self.named(state, inputs) {
             Named::Mlp(model) => Some(model),

@@ -1,13 +1,14 @@
 //! CAVIA-Concat: the context `xi_e [d]` is appended to the input of the network, whose first layer then has the bias
-//! `b_1 + A xi_e`, with `b_1 [n_1]`, `A [n_1, d]`. All other weights are those of all environments.
+//! `b_1 + A xi_e`, with `b_1 [n_1]`, `A [n_1, d]`. All other weights are shared by all environments.
 //!
 //! On a periodic field the context is appended as constant channels, which the first layer sums to the same bias.
 //!
-//! Source: Zintgraf, Shiarlis, Kurin, Hofmann, Whiteson, "Fast Context Adaptation via Meta-Learning", ICML 2019, section 3; compared in
-//! Kirchmeyer, Yin et al., ICML 2022. Where this differs: the source sets contexts to zero before every step, moves them by gradient steps
-//! of a fixed rate, and differentiates the outer loss through those. Here contexts of training environments are trained beside the weights,
-//! with their squared norm as penalty, and those of new ones are fitted by Gauss-Newton, as with the other rules: the compared rules then
-//! differ in how weights depend on the context alone.
+//! Source: Zintgraf, Shiarlis, Kurin, Hofmann, Whiteson, "Fast Context Adaptation via Meta-Learning", ICML 2019,
+//! section 3; compared in Kirchmeyer, Yin et al., ICML 2022. Difference from the source: it sets contexts to zero
+//! before every step, moves them by gradient steps of a fixed rate, and differentiates the outer loss through those.
+//! Here contexts of training environments are trained along with the weights, with a penalty on their squared norm, and
+//! those of new environments are fitted by Gauss-Newton, as with the other rules. The rules then differ only in how
+//! weights depend on the context.
 //!
 //! The shared values are `[theta, A_1, .., A_d]`, `A_k` being the k-th column of `A`: `S = P + n_1 d`.
 
@@ -29,13 +30,13 @@ pub(super) struct CaviaConcat {
 }
 
 impl CaviaConcat {
-    /// For a network of that layout.
+    /// For a network of this layout and contexts of `d` values.
     pub(super) fn new(layout: &Layout, context_dimension: usize) -> Self {
         let bias = layout.block(AdaptedLayers::First, "bias").range();
         CaviaConcat { weights: layout.size(), bias, context_dimension }
     }
 
-    /// The columns of `A` among shared values.
+    /// The columns of `A` in the shared values.
     fn columns<'a>(&self, shared: &'a [f64]) -> impl Iterator<Item = &'a [f64]> + use<'a> {
         shared[self.weights..].chunks_exact(self.bias.len())
     }

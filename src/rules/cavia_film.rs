@@ -4,13 +4,13 @@
 //! y = A_L (gamma h + beta) + b_L,     gamma = 1 + G xi_e,     beta = B xi_e,     G, B [m, d]
 //! ```
 //!
-//! which is a last layer with the weights `A_L diag(gamma)` and the bias `b_L + A_L beta`. All other weights are those of all environments.
-//! Features are those behind the activation. On a periodic field a feature is a channel, and a shift of one reaches the bias by the sum of its
-//! kernel.
+//! which is a last layer with the weights `A_L diag(gamma)` and the bias `b_L + A_L beta`. All other weights are shared
+//! by all environments. Features are taken after the activation. On a periodic field a feature is a channel, and a
+//! shift of it changes the bias by the sum of its kernel times the shift.
 //!
-//! Source: Zintgraf, Shiarlis, Kurin, Hofmann, Whiteson, "Fast Context Adaptation via Meta-Learning", ICML 2019, section 3 (layers of
-//! Perez et al., AAAI 2018); compared, with the last hidden features, in Kirchmeyer, Yin et al., ICML 2022. Where this differs: contexts
-//! are trained and fitted as with [`super::cavia_concat`].
+//! Source: Zintgraf, Shiarlis, Kurin, Hofmann, Whiteson, "Fast Context Adaptation via Meta-Learning", ICML 2019,
+//! section 3 (layers of Perez et al., AAAI 2018); compared, with the last hidden features, in Kirchmeyer, Yin et al.,
+//! ICML 2022. Difference from the source: contexts are trained and fitted as in [`super::cavia_concat`].
 //!
 //! The shared values are `[theta, G_1, .., G_d, B_1, .., B_d]`, `G_k` and `B_k` being columns: `S = P + 2 m d`.
 
@@ -35,21 +35,21 @@ pub(super) struct CaviaFilm {
     context_dimension: usize,
 }
 
-/// `G xi` and `B xi`, or how they move.
+/// `G xi` and `B xi`, or their tangents.
 struct Modulation {
     scales: Vec<f64>,
     shifts: Vec<f64>,
 }
 
 impl CaviaFilm {
-    /// For a network of that layout.
+    /// For a network of this layout and contexts of `d` values.
     pub(super) fn new(layout: &Layout, context_dimension: usize) -> Self {
         let [last, bias] = ["weight", "bias"].map(|name| layout.block(AdaptedLayers::Last, name));
         let (features, last, bias) = (last.shape[1], last.range(), bias.range());
         CaviaFilm { weights: layout.size(), last, bias, features, context_dimension }
     }
 
-    /// `G` and `B` of shared values, column after column.
+    /// `G` and `B` in the shared values, column by column.
     fn columns<'a>(&self, shared: &'a [f64]) -> [&'a [f64]; 2] {
         shared[self.weights..].split_at(self.features * self.context_dimension).into()
     }
@@ -66,7 +66,7 @@ impl CaviaFilm {
         Modulation { scales, shifts }
     }
 
-    /// Place, feature and bias of each weight of the last layer.
+    /// Index, feature and index of the bias of each weight of the last layer.
     fn places(&self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
         let of_output = self.last.len() / self.bias.len();
         let of_feature = of_output / self.features;

@@ -4,7 +4,8 @@
 //! parabola that touches it: `|W_i| <= |W_i|^2 / (2 c) + c / 2` with equality at `|W_i| = c` (iteratively reweighted squares).
 //! Source: Kirchmeyer, Yin et al., "Generalizing to New Physical Systems via Context-Informed Dynamics Model", ICML 2022.
 //!
-//! `W` may be held at zero but for the rows of one layer ("first layer", "last layer" in the paper's table on locality).
+//! `W` may be restricted to the rows of one layer, all others being zero ("first layer", "last layer" in the paper's
+//! table on locality).
 //!
 //! The shared values are `[theta_c, W_1, .., W_d]`, `W_k` being the k-th column of `W`: `S = (1 + d) P`. Their part of the Gauss-Newton
 //! kernel is `J_i . J_k + (xi_e . xi_f) J_i . S M J_k`, `S` the share of each row of `W` and `M` the adapted weights, for residuals `i` and
@@ -17,7 +18,7 @@ use super::shared_tensor::SharedTensor;
 use crate::models::Layout;
 use crate::random::Stream;
 
-/// What the penalty on `W` is.
+/// The locality penalty on `W`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Locality {
     None,
@@ -32,7 +33,7 @@ pub(super) struct Coda {
     pub locality: Locality,
     /// `P`.
     pub weights: usize,
-    /// Rows of `W` that are not held at zero.
+    /// Rows of `W` that are trained; the others stay zero.
     pub adapted: Range<usize>,
     /// `d`.
     pub context_dimension: usize,

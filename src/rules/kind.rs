@@ -9,7 +9,7 @@ use super::coda::{Coda, Locality};
 use super::rule::Rule;
 use crate::models::{AdaptedLayers, Layout};
 
-/// Values of a context at most.
+/// Most values of a context.
 pub const MOST_DIMENSIONS: usize = 16;
 
 /// Which rule adapts the weights to an environment.
@@ -32,8 +32,8 @@ impl Kind {
     /// Every rule.
     pub const ALL: [Kind; 5] = [Kind::CodaL1, Kind::CodaL2, Kind::Coda, Kind::CaviaConcat, Kind::CaviaFilm];
 
-    /// The rule for a model of that layout and contexts of `context_dimension` values. `adapted` is for the rules that leave open which
-    /// layers depend on the context.
+    /// The rule for a model of that layout and contexts of `context_dimension` values. `adapted` matters only to CoDA;
+    /// the CAVIA rules fix which layers depend on the context.
     pub fn build(self, layout: &Layout, adapted: AdaptedLayers, context_dimension: usize) -> Box<dyn Rule> {
         let coda = |locality| {
             let (weights, adapted) = (layout.size(), layout.adapted(adapted));
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// Why this rule cannot adapt those layers, if it cannot: what was found, and what was expected.
+    /// Why this rule cannot adapt those layers, if so: what was found, and what was expected.
     pub fn problem(self, adapted: AdaptedLayers) -> Option<(String, &'static str)> {
         match self {
             Kind::CodaL1 | Kind::CodaL2 | Kind::Coda => None,

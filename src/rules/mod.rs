@@ -1,7 +1,7 @@
-//! Adaptation rules: how shared weights and what an environment owns give the weights of that environment.
+//! Adaptation rules: how an environment's weights follow from the shared values and its context.
 //!
-//! A rule works on plain vectors. The engine hands it the gradient with respect to each environment's weights, and the rule chains it back to
-//! the shared values and to what the environment owns.
+//! A rule works on plain vectors. The engine hands it the gradient with respect to each environment's weights, and the
+//! rule applies the chain rule to get those with respect to the shared values and the context.
 
 mod shared_tensor;
 mod rule;

@@ -1,4 +1,4 @@
-//! What an adaptation rule says of itself.
+//! The interface of an adaptation rule.
 
 use std::ops::Range;
 
@@ -6,23 +6,25 @@ use super::shared_tensor::SharedTensor;
 use crate::models::Layout;
 use crate::random::Stream;
 
-/// How shared values `[S]` and what an environment owns give its weights `theta_e [P]`.
+/// How an environment's weights `theta_e [P]` follow from the shared values `[S]` and its own values, the context
+/// `[d]`.
 ///
-/// What an environment owns is its context `xi_e [d]`: a few numbers that parameters are read off, or, of other rules, the weights of its
-/// own last layer or network, or nothing (`d = 0`). `theta_e` may depend on both in any differentiable way. What follows from the derivatives
-/// is derived here; a rule with structure overrides it by something faster.
+/// The context `xi_e` is a few numbers that parameters are read from or, with other rules, the weights of an
+/// environment's own last layer or network, or empty (`d = 0`). `theta_e` may be any differentiable function of both.
+/// The methods that follow from the derivatives have default implementations; a rule with more structure overrides them
+/// with faster ones.
 pub trait Rule: Send + Sync {
     /// Number of shared values `S`.
     fn shared_size(&self) -> usize;
 
-    /// Number of values `d` that an environment owns.
+    /// Number of values `d` of a context.
     fn context_size(&self) -> usize;
 
     /// Shared values to start from, given random weights `[P]` of the model. `std_dev` is the standard deviation of the values that a
     /// context multiplies.
     fn initial_shared(&self, weights: Vec<f64>, std_dev: f64, stream: &mut Stream) -> Vec<f64>;
 
-    /// What an environment owns before it was trained or adapted `[d]`.
+    /// The context `[d]` before training or adaptation.
     fn initial_context(&self) -> Vec<f64> {
         vec![0.0; self.context_size()]
     }
@@ -33,8 +35,8 @@ pub trait Rule: Send + Sync {
     /// Adds to `d_weights [P]` the tangent of the weights along `(d_shared [S], d_context [d])`.
     fn push_forward(&self, shared: &[f64], context: &[f64], d_shared: &[f64], d_context: &[f64], d_weights: &mut [f64]);
 
-    /// Adds to `d_shared [S]` and `d_context [d]` what the gradient `d_weights [P]` of one environment gives them: the transpose of
-    /// [`push_forward`](Rule::push_forward).
+    /// Adds to `d_shared [S]` and `d_context [d]` the gradient that follows from the gradient `d_weights [P]` of one
+    /// environment: the transpose of [`push_forward`](Rule::push_forward).
     fn pull_back(
         &self,
         shared: &[f64],
@@ -44,22 +46,22 @@ pub trait Rule: Send + Sync {
         d_context: &mut [f64],
     );
 
-    /// Named tensors of the shared values, for files: name, shape, and where each value stands in `[S]`.
+    /// Named tensors of the shared values, for files: name, shape, and the index of each value in `[S]`.
     fn tensors(&self, layout: &Layout) -> Vec<SharedTensor>;
 
-    /// The penalty on the shared values, per unit of its weight: `Omega`.
+    /// The locality penalty `Omega` on the shared values, without its weight `lambda`.
     fn penalty(&self, _shared: &[f64]) -> f64 {
         0.0
     }
 
-    /// `q [S]` of the parabola `sum_j q_j z_j^2` (and a constant) that touches the penalty at the shared values `z` and lies nowhere below
-    /// it. Infinite where the penalty holds a value at zero.
+    /// `q [S]` of the parabola `sum_j q_j z_j^2` plus a constant that touches the penalty at the shared values `z` and
+    /// is nowhere below it. Infinite where the penalty holds a value at zero.
     fn majorizer_weights(&self, _shared: &[f64]) -> Vec<f64> {
         vec![0.0; self.shared_size()]
     }
 
-    /// Adds the gradient of `lambda` times the penalty to `d_shared [S]`: that of the parabola which touches it. Where a value is held at
-    /// zero, zero is among the subgradients.
+    /// Adds the gradient of `lambda` times the penalty to `d_shared [S]`, computed from the parabola that touches it.
+    /// Where the penalty holds a value at zero, it adds zero, which is a subgradient.
     fn add_penalty_gradient(&self, shared: &[f64], lambda: f64, d_shared: &mut [f64]) {
         for ((d, z), q) in d_shared.iter_mut().zip(shared).zip(self.majorizer_weights(shared)) {
             if q.is_finite() {
@@ -68,13 +70,13 @@ pub trait Rule: Send + Sync {
         }
     }
 
-    /// Whether the weights are affine in the context: `theta_e = basis_0 + sum_k xi_k basis_k`, the basis being what
-    /// [`linearise`](Rule::linearise) gives at zero. Many environments are then rolled out from one set of matrices.
+    /// Whether the weights are affine in the context: `theta_e = basis_0 + sum_k xi_k basis_k`, with the basis that
+    /// [`linearise`](Rule::linearise) returns at zero. Many environments can then be rolled out from one basis.
     fn is_affine(&self) -> bool {
         false
     }
 
-    /// The weights at a context, and behind them their tangents with respect to it: `[1 + d, P]`.
+    /// The weights at a context, followed by their tangents with respect to it: `[1 + d, P]`.
     fn linearise(&self, shared: &[f64], context: &[f64], weights: usize) -> Vec<f64> {
         let d = context.len();
         let mut values = vec![0.0; (1 + d) * weights];
@@ -89,24 +91,26 @@ pub trait Rule: Send + Sync {
         values
     }
 
-    /// The parts of `sum_j s_j (dr_i / dz_j) (dr_k / dz_j)` over the shared values `z`, with the share `s_j` of each, as products of the
-    /// Jacobian with respect to the weights; `contexts [E, d]` are those of all environments. A rule without any has the rows pulled back,
-    /// which takes `n S` values more.
+    /// The parts of `sum_j s_j (dr_i / dz_j) (dr_k / dz_j)` over the shared values `z`, where `s_j` is the share of
+    /// each, as products of the Jacobian with respect to the weights; `contexts [E, d]` are those of all environments.
+    /// For a rule that returns `None`, the Jacobian with respect to the shared values is computed instead, which takes
+    /// `n S` more values.
     fn gram_products(&self, _contexts: &[f64], _shares: &[f64]) -> Option<Vec<GramProduct>> {
         None
     }
 
-    /// Whether training differentiates through the adaptation, which takes the engine with second derivatives.
+    /// Whether training differentiates through the adaptation, which needs the engine with second derivatives
+    /// (libtorch).
     fn needs_autograd(&self) -> bool {
         false
     }
 }
 
-/// A part of the kernel of residuals `i` and `k`, of the environments `e` and `f`: `(c_e . c_f) sum_p s_p J_ip J_kp`.
+/// A term of the kernel for residuals `i` and `k` of the environments `e` and `f`: `(c_e . c_f) sum_p s_p J_ip J_kp`.
 pub struct GramProduct {
-    /// Those of the weights `p` that count.
+    /// Range of the weights `p` in the sum.
     pub weights: Range<usize>,
-    /// `s`, one of each of these weights.
+    /// `s`, one for each of these weights.
     pub shares: Vec<f64>,
     /// `c [E, m]`.
     pub factors: Vec<f64>,

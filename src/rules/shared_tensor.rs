@@ -14,7 +14,7 @@ pub struct SharedTensor {
 }
 
 impl SharedTensor {
-    /// The weights of a network, block by block as `PREFIX.BLOCK`, which stand first among the shared values.
+    /// The weights of a network, block by block as `PREFIX.BLOCK`, which come first among the shared values.
     pub fn of_network(prefix: &str, layout: &Layout) -> Vec<SharedTensor> {
         let tensor = |block: &crate::models::Block| SharedTensor {
             name: format!("{prefix}.{}", block.name),
@@ -24,7 +24,7 @@ impl SharedTensor {
         layout.blocks.iter().map(tensor).collect()
     }
 
-    /// A matrix `[rows, columns]` that is stored column after column from `start`.
+    /// A matrix `[rows, columns]` that is stored by columns from index `start`.
     pub fn by_columns(name: &str, start: usize, [rows, columns]: [usize; 2]) -> SharedTensor {
         let indices = (0..rows).flat_map(|row| (0..columns).map(move |k| start + k * rows + row)).collect();
         SharedTensor { name: name.to_owned(), shape: vec![rows, columns], indices }

@@ -17,11 +17,11 @@ pub(super) struct SplitData<'a> {
     dataset: &'a Dataset,
     split: Split,
     units: Units,
-    /// Root of the weight in the loss of each value of a state; empty where all weigh the same.
+    /// Square root of the weight in the loss of each value of a state; empty where all weights are equal.
     roots: Vec<f64>,
     /// Rows of the split, by environment in the order of the model's contexts.
     rows: Vec<Vec<usize>>,
-    /// What a rollout of each is compared with: observed values behind its start.
+    /// Number of observed values after the start of each of these rows: what a rollout is compared with.
     compared: Vec<Vec<usize>>,
     /// Trajectories that are left out.
     left_out: usize,
@@ -32,7 +32,7 @@ pub(super) struct SplitData<'a> {
 }
 
 impl<'a> SplitData<'a> {
-    /// Looks through `split` and holds it in memory if it takes at most `budget` bytes.
+    /// Indexes `split`, and reads it into memory if it takes at most `budget` bytes.
     ///
     /// # Errors
     /// Any error of reading.
@@ -80,7 +80,7 @@ impl<'a> SplitData<'a> {
         Ok(data)
     }
 
-    /// Residuals of a step on `per_environment` trajectories of each environment at most, or on all.
+    /// Largest number of residuals of a step on at most `per_environment` trajectories of each environment, or on all.
     pub(super) fn most_residuals(&self, per_environment: Option<usize>) -> usize {
         most_residuals(self.compared.iter().map(Vec::as_slice), per_environment)
     }
@@ -90,17 +90,17 @@ impl<'a> SplitData<'a> {
         self.held.is_some()
     }
 
-    /// Trajectories that are left out, for they have no complete sample that another follows.
+    /// Number of trajectories that are left out because they have no complete sample that another follows.
     pub(super) fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// Environments, by their place among the model's, of which all trajectories are left out.
+    /// Indices of the environments whose trajectories are all left out.
     pub(super) fn empty_environments(&self) -> impl Iterator<Item = usize> {
         (0..self.rows.len()).filter(|&e| self.rows[e].is_empty())
     }
 
-    /// Most trajectories of an environment.
+    /// The largest number of trajectories that an environment has.
     pub(super) fn trajectories_per_environment(&self) -> usize {
         self.rows.iter().map(Vec::len).max().unwrap_or(0)
     }
@@ -119,8 +119,8 @@ impl<'a> SplitData<'a> {
         Ok(trajectories)
     }
 
-    /// `per_environment` trajectories of each environment for `step`: each of them in turn, all in `trajectories / per_environment`
-    /// steps. Each is cut into segments where `restarts` says so.
+    /// `per_environment` trajectories of each environment for `step`: they take turns, so that all are used in
+    /// `trajectories / per_environment` steps. Each is cut into segments at the samples that `restarts` returns.
     ///
     /// # Errors
     /// Any error of reading, where the split is not in memory.
@@ -142,7 +142,7 @@ impl<'a> SplitData<'a> {
         self.gather(&chosen, restarts)
     }
 
-    /// Trajectories `first..first + count` of each environment, whole, those that there are.
+    /// Whole trajectories `first..first + count` of each environment, or those of them that exist.
     ///
     /// # Errors
     /// Any error of reading, where the split is not in memory.
@@ -152,7 +152,7 @@ impl<'a> SplitData<'a> {
         self.gather(&chosen, |_, _| Vec::new())
     }
 
-    /// All whole trajectories, as many at once as the memory budget holds.
+    /// Calls `take` with batches of whole trajectories until all were used, each as large as the memory budget allows.
     ///
     /// # Errors
     /// Any error of reading, where the split is not in memory.
@@ -193,7 +193,8 @@ impl<'a> SplitData<'a> {
     }
 }
 
-/// Pushes the segments of `trajectory` that start at its first sample and at each of `restarts` (ascending, inside).
+/// Pushes the segments of `trajectory` that start at its first sample and at each of `restarts` (ascending inner
+/// samples).
 fn cut<'t>(trajectory: &'t Trajectory, restarts: &[usize], segments: &mut Vec<Segment<'t>>) {
     let (channels, inputs) = (trajectory.channels(), trajectory.inputs_per_sample());
     let ends = restarts.iter().copied().chain([trajectory.len() - 1]);
@@ -213,20 +214,20 @@ pub(super) fn restart_probability(settings: &TeacherForcing, step: u64) -> f64 {
     settings.start * settings.decay.powf(step as f64 / settings.every as f64)
 }
 
-/// Residuals of a step on `per_environment` trajectories of each environment at most, or on all, where `compared` says how many values each
-/// of them has: trajectories come in turn.
+/// Largest number of residuals of a step on at most `per_environment` trajectories of each environment, or on all,
+/// given how many values of each are compared. Trajectories take turns, so the number differs between steps.
 pub(crate) fn most_residuals<'a>(compared: impl Iterator<Item = &'a [usize]>, per_environment: Option<usize>) -> usize {
     let of_environment = |values: &[usize]| {
         let together = per_environment.unwrap_or(values.len()).min(values.len());
         let from = |first: usize| values.iter().cycle().skip(first).take(together).sum::<usize>();
-        // All of them are the same from wherever they begin.
+        // The sum over all of them is the same wherever it begins.
         let begins = if together == values.len() { 1 } else { values.len() };
         (0..begins).map(from).max().unwrap_or(0)
     };
     compared.map(of_environment).sum()
 }
 
-/// What a rollout of each row of `split` is compared with: observed values behind its start; none where no sample follows a complete one.
+/// Number of observed values after the start of each row of `split`; `None` where no sample follows a complete one.
 fn compared(dataset: &Dataset, split: Split, index: &[IndexEntry]) -> Result<Vec<Option<usize>>, Error> {
     let manifest = dataset.manifest();
     if manifest.splits.get(&split).is_none_or(|summary| summary.missing == 0) {
@@ -244,7 +245,7 @@ fn compared(dataset: &Dataset, split: Split, index: &[IndexEntry]) -> Result<Vec
 /// The samples of the trajectory at `row` where the rollout restarts: inner ones, and complete ones only.
 pub(super) fn draw_restarts(seed: u64, step: u64, row: usize, trajectory: &Trajectory, probability: f64) -> Vec<usize> {
     if probability < 1e-6 {
-        return Vec::new(); // a draw below it would come once in a million samples
+        return Vec::new(); // fewer than one restart in a million samples
     }
     let mut stream = Stream::new(seed, "teacher-forcing", &[step, row as u64]);
     let drawn = (1..trajectory.len().saturating_sub(1)).filter(|_| stream.unit() < probability);

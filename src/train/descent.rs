@@ -8,7 +8,7 @@ use super::settings::{Contexts, Settings};
 use crate::engine::{Batch, Engine};
 use crate::rules::Rule;
 
-/// What a step works with.
+/// What a step of Adam needs besides the batch.
 #[derive(Clone, Copy)]
 pub struct Descent<'a> {
     /// Penalties and the gradient clip.
@@ -17,7 +17,7 @@ pub struct Descent<'a> {
     pub engine: &'a dyn Engine,
     /// Gives an environment's weights from shared values and its context.
     pub rule: &'a dyn Rule,
-    /// `P`.
+    /// `P`, weights of an environment.
     pub weights: usize,
     /// `E`.
     pub environments: usize,
@@ -59,7 +59,8 @@ impl Descent<'_> {
         weights
     }
 
-    /// The gradient with respect to all that is trained, penalties included, from that of the loss with respect to `[E, P]`.
+    /// The gradient of the penalised loss with respect to everything trained, from the gradient `d_weights [E, P]` of
+    /// the loss.
     fn chain(&self, trained: &[f64], d_weights: &[f64]) -> Vec<f64> {
         let (shared, contexts) = trained.split_at(self.rule.shared_size());
         let mut gradient = vec![0.0; trained.len()];

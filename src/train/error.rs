@@ -128,7 +128,7 @@ pub enum Error {
     UnsuitableRule {
         /// What was found.
         found: String,
-        /// What the rule adapts.
+        /// What was expected, and why.
         expected: &'static str,
     },
     /// Everything wrong with `train.weights`.
@@ -141,7 +141,7 @@ pub enum Error {
         signal: i32,
         /// Steps done.
         step: u64,
-        /// Checkpoint that training goes on from.
+        /// Checkpoint that training resumes from.
         checkpoint: PathBuf,
     },
 }

@@ -12,7 +12,8 @@ use crate::progress::{Event, Run};
 use crate::random::Stream;
 use crate::rules::Rule;
 
-/// Standard deviation at the start of the values that learned contexts multiply. Tied contexts are not zero: the values start there.
+/// Initial standard deviation of the values that learned contexts multiply; with tied contexts, which are not zero,
+/// these values start at zero.
 const INITIAL_DEVIATION: f64 = 0.1;
 
 /// The two parts of a training.
@@ -36,7 +37,7 @@ impl Part {
         run.emit(Event::Begin { what: what.to_owned(), total: Some(total), unit: "steps" });
     }
 
-    /// Steps of this part that are behind `state`.
+    /// Steps of this part that are done.
     fn done(self, state: &TrainingState, settings: &Settings) -> u64 {
         match self {
             Part::Adam => state.step,
@@ -45,7 +46,7 @@ impl Part {
     }
 }
 
-/// Everything that a training works with.
+/// Everything that the fit loop uses.
 pub(super) struct Fit<'a> {
     pub settings: &'a Settings,
     pub seed: u64,
@@ -64,14 +65,14 @@ pub(super) struct Fit<'a> {
 }
 
 impl Fit<'_> {
-    /// Steps until a reason to stop. The state holds the best weights.
+    /// Makes steps until there is a reason to stop. The state then holds the best weights.
     pub(super) fn run(&self, run: &Run) -> Result<(TrainingState, StopReason), Error> {
         let mut state = self.resume(run)?;
         let last = self.settings.steps.saturating_add(self.settings.gauss_newton.steps);
         if state.step > 0 {
             run.emit(Event::Note(format!("going on from the checkpoint at step {}", state.step)));
         }
-        // Steps of Adam and of Gauss-Newton differ in cost: each have their own count, rate and time left.
+        // A Gauss-Newton step costs far more than one of Adam, so each part has its own progress bar.
         let mut part = Part::of(&state, self.settings);
         part.begin(self.settings, run);
         let mut saved = state.step;
@@ -169,7 +170,7 @@ impl Fit<'_> {
         Ok(true)
     }
 
-    /// Looks at the validation split: writes a record, and keeps the weights if they are the best so far.
+    /// Computes the validation loss, writes a record, and keeps the weights if they are the best so far.
     fn look(&self, state: &mut TrainingState) -> Result<(), Error> {
         let weights = self.decode(&state.trained);
         let (mut squares, mut values) = (0.0, 0.0);

@@ -11,7 +11,7 @@ use crate::checkpoint::TrainingState;
 use crate::engine::{Batch, sum_of_squares};
 use crate::least_squares::damping::Damping;
 
-/// Dampings that are tried in one step, each greater than the one before.
+/// Most dampings tried in one step, each greater than the one before.
 const TRIALS: usize = 12;
 
 impl Fit<'_> {
@@ -54,7 +54,7 @@ impl Fit<'_> {
         Ok(false)
     }
 
-    /// `n lambda Omega + n lambda_xi sum_e |xi_e|^2` for `n` residuals; tied contexts are penalised by nothing.
+    /// `n lambda Omega + n lambda_xi sum_e |xi_e|^2` for `n` residuals; tied contexts have no penalty.
     fn penalties(&self, trained: &[f64], n: usize) -> f64 {
         let settings = &self.settings.gauss_newton;
         let (shared, contexts) = trained.split_at(self.rule.shared_size());

@@ -1,16 +1,17 @@
-//! The scale of each input: `(u - centre) / scale`, `centre` its mean over the samples of the training split, from the first observed states
-//! on, and `scale` its deviation.
+//! The scale of each input: `(u - centre) / scale`, where `centre` is its mean over the samples of the training split
+//! from the first observed state on, and `scale` its standard deviation.
 //!
-//! Inputs are scaled whatever is said of channels: no rollout is compared with them, and a network sees them beside the state. Of one that is
-//! constant but for rounding nothing is learned: its scale is its own size, or one if that is more, so that another value moves little.
+//! Inputs are scaled whatever the setting for channels: no rollout is compared with them, and the network gets them
+//! beside the state. Nothing can be learned of an input that is constant up to rounding; its scale is its own size, or
+//! one if that is larger, so that a different value changes little.
 
 use super::moments::Moments;
 use crate::checkpoint::{ChannelScale, InputScale};
 use crate::dataset::{Dataset, Error};
 use crate::schema::{Split, Trajectory};
 
-/// Reads the training split in one streaming pass, if there are inputs. Values too large for their spread to be a number give a scale that is
-/// not finite.
+/// Reads the training split in one streaming pass, if there are inputs. Values so large that their variance overflows
+/// give a scale that is not finite.
 ///
 /// # Errors
 /// Any error of reading.

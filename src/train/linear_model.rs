@@ -1,10 +1,11 @@
-//! A step of Gauss-Newton on `|r|^2 + n lambda Omega + n lambda_xi sum_e |xi_e|^2` over `z = (shared, xi)`, in the space of the
-//! residuals `r [n]`. With `J_i = dr_i/dtheta_e [P]`, `J_z = dr/dz` by the chain rule of the [`Rule`], and each penalty in the place of the
-//! parabola `sum_j h_j z_j^2` that touches it from above (a row norm is reweighted anew in every step), a step with damping `mu` is
-//! `dz = -(S J_z' a + (1 - S) z)`, `(J_z S J_z' + mu I) a = r - J_z (1 - S) z`, `S = diag(mu / (mu + h))`: of each value the share `S`
-//! that its penalty leaves to the data. The kernel `J_z S J_z'` is the sum of the rule's own [`GramProduct`]s, or of the products of the
-//! rows that it pulls back, and, where contexts are learned, of `s_xi [e_i = e_j] (dr_i/dxi_e) . (dr_j/dxi_e)`. Behind the step the linear
-//! model leaves the residuals `mu a`. The damping follows the gain ratio (Nielsen 1999).
+//! A step of Gauss-Newton on `|r|^2 + n lambda Omega + n lambda_xi sum_e |xi_e|^2` over `z = (shared, xi)`, in the
+//! space of the residuals `r [n]`. With `J_i = dr_i/dtheta_e [P]`, `J_z = dr/dz` by the chain rule of the [`Rule`], and
+//! each penalty replaced by the parabola `sum_j h_j z_j^2` that touches it from above (row norms are reweighted in
+//! every step), a step with damping `mu` is `dz = -(S J_z' a + (1 - S) z)`, `(J_z S J_z' + mu I) a = r - J_z (1 - S)
+//! z`, `S = diag(mu / (mu + h))`: `S` is the share of each value that its penalty leaves to the data. The kernel `J_z S
+//! J_z'` is the sum of the rule's own [`GramProduct`]s, or of the products of the rows that it pulls back, and, where
+//! contexts are learned, of `s_xi [e_i = e_j] (dr_i/dxi_e) . (dr_j/dxi_e)`. After the step, the residuals of the linear
+//! model are `mu a`. The damping follows the gain ratio (Nielsen 1999).
 
 use std::ops::Range;
 
@@ -17,21 +18,21 @@ use super::symmetric::Symmetric;
 use crate::engine::Jacobian;
 use crate::rules::{GramProduct, Rule};
 
-/// What its penalty leaves to the data of each shared value `[S]`, and of every context.
+/// The diagonal of `S`: the share that its penalty leaves to the data, of each shared value `[S]` and of every context.
 struct Shares {
     shared: Vec<f64>,
     contexts: f64,
 }
 
-/// Where a step leads.
+/// A step and what is expected of it.
 pub struct Step {
     /// `z + dz`.
     pub trained: Vec<f64>,
-    /// Of the penalised sum of squares, by the linear model and the parabolas.
+    /// Expected decrease of the penalised sum of squares, by the linear model and the parabolas.
     pub decrease: f64,
 }
 
-/// Residuals and penalties around `z`.
+/// Residuals, linearised, and penalties around `z`.
 pub struct LinearModel<'a> {
     rule: &'a dyn Rule,
     contexts: Contexts,
@@ -40,11 +41,12 @@ pub struct LinearModel<'a> {
     jacobian: Jacobian,
     /// `|r|^2`.
     squares: f64,
-    /// The residuals of each environment, which stand together.
+    /// The range of residuals of each environment.
     environments: Vec<Range<usize>>,
-    /// `dr/dshared [n, S]`, of a rule without products of its own.
+    /// `dr/dshared [n, S]`, for a rule without Gram products of its own.
     by_shared: Option<Vec<f64>>,
-    /// `J J'` over the columns of each product; where shares differ from column to column it is made anew.
+    /// `J J'` over the columns of each product, computed once; where the shares differ between columns it is computed
+    /// again for each step.
     grams: Vec<(Range<usize>, Symmetric)>,
     /// `dr_i / dxi_e [n, d]`, where contexts are learned.
     by_context: Option<Vec<f64>>,
@@ -55,7 +57,8 @@ pub struct LinearModel<'a> {
 }
 
 impl<'a> LinearModel<'a> {
-    /// The model around `trained` with the residuals there; `contexts` are moved if learned.
+    /// The model around `trained`, given the residuals there and their Jacobian; contexts move only if they are
+    /// learned.
     pub fn new(
         rule: &'a dyn Rule,
         settings: &GaussNewton,
@@ -69,7 +72,7 @@ impl<'a> LinearModel<'a> {
         let first = |e: usize| jacobian.environments.partition_point(|&other| other < e);
         let counted = jacobian.environments.last().map_or(0, |last| last + 1);
         let count = of_environments.len().checked_div(rule.context_size()).unwrap_or(counted);
-        // No penalty holds nothing, not even a row whose norm is zero.
+        // Without a penalty nothing is held, not even a row whose norm is zero.
         let shared_majorizer = match settings.locality_penalty {
             0.0 => vec![0.0; shared.len()],
             lambda => rule.majorizer_weights(shared).into_iter().map(|q| n as f64 * lambda * q).collect(),
@@ -112,7 +115,7 @@ impl<'a> LinearModel<'a> {
         self.kernel(&shares).mean_diagonal()
     }
 
-    /// The step with damping `mu`; none where the kernel is not positive definite in the arithmetic.
+    /// The step with damping `mu`; `None` where the damped kernel is not numerically positive definite.
     pub fn step(&self, damping: f64) -> Option<Step> {
         let share = |h: f64| damping / (damping + h);
         let shared = self.shared_majorizer.iter().copied().map(share).collect();
@@ -134,7 +137,7 @@ impl<'a> LinearModel<'a> {
         matrix(&self.jacobian.rows, self.jacobian.residuals.len())
     }
 
-    /// What the products of the kernel are made of: `J`, or the rows that are pulled back.
+    /// The matrix whose Gram products make the kernel: `J`, or `dr/dshared` for a rule without products of its own.
     fn factor(&self) -> MatRef<'_, f64> {
         self.by_shared.as_ref().map_or_else(|| self.rows(), |rows| matrix(rows, self.jacobian.residuals.len()))
     }
@@ -232,7 +235,7 @@ impl<'a> LinearModel<'a> {
         })
     }
 
-    /// The Gram matrix of a product, where shares that are not all alike make it another than the one that stands ready.
+    /// The weighted Gram matrix of a product whose shares are not all equal; `None` where the one in `grams` will do.
     fn weighed(&self, GramProduct { weights, shares, .. }: &GramProduct) -> Option<Symmetric> {
         let differ = shares.windows(2).any(|pair| pair[0] != pair[1]);
         differ.then(|| Symmetric::gram(self.factor().get(.., weights.clone()), Some(shares)))
@@ -253,7 +256,8 @@ impl<'a> LinearModel<'a> {
         self.environments.par_iter().enumerate().flat_map_iter(of_environment).collect()
     }
 
-    /// `a` with `(J_z S J_z' + mu I) a = r - J_z (1 - S) z`; none where the matrix is not positive definite in the arithmetic.
+    /// `a` with `(J_z S J_z' + mu I) a = r - J_z (1 - S) z`; `None` where the matrix is not numerically positive
+    /// definite.
     fn multipliers(&self, damping: f64, shares: &Shares) -> Option<Vec<f64>> {
         let factor = self.kernel(shares).factor(damping)?;
         let right = self.jacobian.residuals.iter().zip(self.held(shares)).map(|(r, held)| r - held);
@@ -285,12 +289,12 @@ fn column(values: &[f64]) -> MatRef<'_, f64> {
     MatRef::from_column_major_slice(values, values.len(), 1)
 }
 
-/// The matrix of so many rows, one after the other.
+/// A view of row-major values as a matrix.
 fn matrix(values: &[f64], rows: usize) -> MatRef<'_, f64> {
     MatRef::from_row_major_slice(values, rows, values.len() / rows.max(1))
 }
 
-/// `left right`, on this thread; row after row.
+/// `left right` on this thread, row-major.
 fn product(left: MatRef<f64>, right: MatRef<f64>) -> Vec<f64> {
     let mut values = vec![0.0; left.nrows() * right.ncols()];
     let product = MatMut::from_row_major_slice_mut(&mut values, left.nrows(), right.ncols());

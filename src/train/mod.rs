@@ -1,7 +1,7 @@
 //! One fit loop that emits events.
 //!
 //! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega` over the shared values and the
-//! contexts `xi_e`, which start at zero. Source: PROTOCOL of CoDA (Kirchmeyer et al., ICML 2022, section 3).
+//! contexts `xi_e`, which start at zero. Source: the training protocol of CoDA (Kirchmeyer et al., ICML 2022, section 3).
 //!
 //! The model that is kept is the one with the least mean squared error on whole trajectories of the validation split.
 
@@ -40,11 +40,11 @@ use crate::schema::{FormatVersion, Quantity, Split, algorithm};
 
 /// Trains on `dataset` and puts the model in place as `directory`.
 ///
-/// An unfinished training of the same settings, seed and data goes on from its newest checkpoint, and gives the losses
-/// that it would have given uninterrupted.
+/// An unfinished training with the same settings, seed and data resumes from its newest checkpoint, with the losses
+/// that it would have had without the interruption.
 ///
 /// # Errors
-/// See [`Error`]; nothing is in place then, but the checkpoints are.
+/// See [`Error`]; no model is written then, but the checkpoints are.
 pub fn run(
     settings: &Settings,
     seed: u64,
@@ -106,7 +106,7 @@ pub fn run(
             )));
         }
         let found: Vec<String> = data.empty_environments().map(|e| environments[e].id.clone()).collect();
-        // Any environment with a trajectory can choose the model; without one in the train split it has no context.
+        // In the train split, an environment without a trajectory gets no context; for validation, one usable environment will do.
         if !found.is_empty() && (split == Split::Train || found.len() == environments.len()) {
             return Err(Error::NoStart { dataset: dataset.directory().to_owned(), split, found });
         }
@@ -141,7 +141,7 @@ pub fn run(
         Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)
             .map_err(|found| Error::NotTied { dataset: dataset.directory().to_owned(), found })?,
     };
-    // Jacobians row by row suit no device but the CPU.
+    // Jacobians are computed row by row, which only the CPU does well.
     let on_cpu = Compute { device: DeviceChoice::Cpu, ..compute };
     let (reference, _) =
         on_cpu.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, Precision::F64)?;
@@ -221,7 +221,7 @@ pub fn run(
     Ok(stored)
 }
 
-/// The weight of each of `channels` in the loss, their mean one; none where `settings` have none.
+/// The weight of each of `channels` in the loss, scaled to mean one; empty where `settings` have none.
 fn channel_weights(settings: &BTreeMap<String, f64>, channels: &[Quantity]) -> Result<Vec<f64>, Error> {
     let names: Vec<&str> = channels.iter().map(|channel| channel.name.as_str()).collect();
     let problems = weight_problems(settings, &names);
@@ -236,7 +236,7 @@ fn channel_weights(settings: &BTreeMap<String, f64>, channels: &[Quantity]) -> R
     Ok(weights.into_iter().map(|weight| weight / mean).collect())
 }
 
-/// Everything wrong with `train.weights` for channels of these names; keys begin at `weights`.
+/// Everything wrong with `train.weights` for channels of these names; the keys of the problems begin with `weights`.
 pub(crate) fn weight_problems(weights: &BTreeMap<String, f64>, channels: &[&str]) -> Vec<Problem> {
     let mut problems = Problems::default();
     for (name, weight) in weights {
@@ -250,13 +250,13 @@ pub(crate) fn weight_problems(weights: &BTreeMap<String, f64>, channels: &[&str]
     problems.into_vec()
 }
 
-/// What tells one training from another: its settings, seed and data.
+/// Digest of the settings, seed and data of a training, which tells it from others.
 fn fingerprint(configuration: &serde_json::Value, seed: u64, dataset: &str) -> String {
     let text = format!("{configuration}\n{seed}\n{dataset}\n{}", algorithm("train"));
     sha256(text.as_bytes())
 }
 
-/// The standardised parameters `[E, d]` times `scale`, or why there are none.
+/// The standardised parameters `[E, d]` times `scale`, or the reason why contexts cannot be tied.
 fn tied_contexts(
     environments: &[checkpoint::Environment],
     context_dimension: usize,

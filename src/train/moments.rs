@@ -1,4 +1,4 @@
-//! Mean `m` and deviation of values `x_1, x_2, ..` that come one by one.
+//! Running mean `m` and standard deviation of values `x_1, x_2, ..`.
 //!
 //! ```text
 //! m_n = m_{n-1} + (x_n - m_{n-1}) / n        s_n = s_{n-1} + (x_n - m_{n-1}) (x_n - m_n)        deviation = sqrt(s_n / n)
@@ -11,7 +11,7 @@
 pub(super) struct Moments {
     /// `n`.
     pub count: u64,
-    /// `m`; zero of no values.
+    /// `m`; zero where there are no values.
     pub mean: f64,
     /// `s`.
     squares: f64,
@@ -25,7 +25,7 @@ impl Moments {
         self.squares += difference * (value - self.mean);
     }
 
-    /// The deviation; none of values that are constant but for rounding.
+    /// The standard deviation; `None` where the values are constant up to rounding.
     pub(super) fn deviation(self) -> Option<f64> {
         let deviation = (self.squares / f64::max(self.count as f64, 1.0)).sqrt();
         let is_constant = deviation <= f64::EPSILON * self.mean.abs();

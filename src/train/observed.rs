@@ -1,4 +1,5 @@
-//! What the channels of the training split are like, and how well the kept model follows each on the validation split.
+//! Range and motion of the channels of the training split, and how well the kept model follows each on the validation
+//! split.
 
 use super::data::SplitData;
 use super::error::Error;
@@ -8,7 +9,8 @@ use crate::dataset::Dataset;
 use crate::engine::Engine;
 use crate::schema::Split;
 
-/// The range and the motion of each channel, in one streaming pass over the training split. Errors of the model are not in yet.
+/// The range and the motion of each channel, in one streaming pass over the training split. The model's validation
+/// errors are not filled in yet.
 ///
 /// # Errors
 /// Any error of reading.
@@ -36,8 +38,9 @@ pub(super) fn of_training(dataset: &Dataset) -> Result<Vec<ObservedChannel>, dat
     Ok(ranges.into_iter().zip(motions).map(channel).collect())
 }
 
-/// Root mean squared error of each channel on whole trajectories of the validation split, in the units of the dataset; of a channel without
-/// a value there, that of all in the model's own units, `otherwise`, in its unit.
+/// Root mean squared error of each channel on whole trajectories of the validation split, in the units of the dataset;
+/// for a channel without a value there, `otherwise` (the error over all channels in the model's own units) in the
+/// channel's unit.
 ///
 /// `weights [E, P]` and `scales [C]` are the model's.
 ///

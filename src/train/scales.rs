@@ -1,17 +1,19 @@
-//! Centre and scale of each channel over the observed cells of the training split, which is read as a stream: it may be larger than memory.
+//! Centre and scale of each channel over the observed cells of the training split, which is read as a stream because it
+//! may be larger than memory.
 //!
 //! ```text
 //! standard   centre = mean,     scale = sqrt(mean (y - mean)^2)
 //! robust     centre = median,   scale = (q_75 - q_25) / 1.349
 //! ```
 //!
-//! `q_p` is the value of rank `floor(p (n - 1))` of `n`; 1.349 is the distance of the quartiles of a Gaussian in standard deviations. Where
-//! the quartiles coincide, more than half of a channel being one value, its standard deviation serves. A channel that is constant but
-//! for rounding keeps scale one.
+//! `q_p` is the value of rank `floor(p (n - 1))` of `n`; 1.349 is the distance of the quartiles of a Gaussian in
+//! standard deviations. Where the quartiles coincide (half of the channel or more is a single value), the standard
+//! deviation is used instead. A channel that is constant up to rounding keeps scale one.
 //!
-//! Ranks by radix selection: numbers in their order are 64-bit integers, of which each of four passes finds 16 bits by counting the values
-//! that begin with those found so far. It is exact, and depends on no order. Source: D. Knuth, The Art of Computer Programming 3, sections
-//! 5.2.5 and 5.3.3.
+//! Ranks are found by radix selection: each value is mapped to a 64-bit integer of the same order, and each of four
+//! passes finds the next 16 bits by counting the values that share the bits found so far. The result is exact and does
+//! not depend on the order of the values. Source: D. Knuth, The Art of Computer Programming 3, sections 5.2.5 and
+//! 5.3.3.
 
 use super::moments::Moments;
 use super::settings::Scaling;
@@ -19,17 +21,17 @@ use crate::checkpoint::ChannelScale;
 use crate::dataset::{Dataset, Error};
 use crate::schema::Split;
 
-/// Bits that one pass finds, and how many values they have.
+/// Bits that one pass finds, and the number of their values.
 const DIGIT: u32 = 16;
 const DIGITS: usize = 1 << DIGIT;
-/// Sizes that a model can be trained on as they are.
+/// Largest absolute values of a channel that a model can be trained on without scaling.
 const USUAL: std::ops::RangeInclusive<f64> = 0.01..=100.0;
 /// Distance of the quartiles of a Gaussian, in standard deviations.
 const GAUSSIAN_WIDTH: f64 = 1.349;
 
 /// The scale of each channel, and whether it is constant over the training split.
 ///
-/// Values too large for their spread to be a number give a scale that is not finite.
+/// Values so large that their variance overflows give a scale that is not finite.
 ///
 /// # Errors
 /// Any error of reading.
@@ -57,8 +59,8 @@ pub(super) fn channel_scales(dataset: &Dataset, scaling: Scaling) -> Result<Vec<
     Ok(scales)
 }
 
-/// Channels whose values in the first trajectories are all small or some of them large beside one, and the greatest size there: unscaled, a model
-/// sees little of the small and nothing else of the large.
+/// Channels whose largest absolute value in the first batch of trajectories is far from one, with that value. Without
+/// scaling, a model hardly sees a small channel, and hardly anything beside a large one.
 ///
 /// # Errors
 /// Any error of reading.
@@ -74,7 +76,7 @@ pub(super) fn odd_channels(dataset: &Dataset) -> Result<Vec<(usize, f64)>, Error
     Ok(sizes.filter(|(_, size)| *size > 0.0 && !USUAL.contains(size)).collect())
 }
 
-/// Hands over the channel and the value of every observed cell of the training split.
+/// Calls `take` with the channel and the value of every observed cell of the training split.
 fn each_value(dataset: &Dataset, mut take: impl FnMut(usize, f64)) -> Result<(), Error> {
     let shape = dataset.manifest().state_shape();
     let (channels, points) = (shape.channels, shape.points());
@@ -93,7 +95,7 @@ fn each_value(dataset: &Dataset, mut take: impl FnMut(usize, f64)) -> Result<(),
     Ok(())
 }
 
-/// The number in the order of which numbers are, and back.
+/// Maps a number to an integer of the same order; [`value`] maps it back.
 fn ordered(value: f64) -> u64 {
     let bits = value.to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
@@ -108,13 +110,14 @@ fn value(ordered: u64) -> f64 {
 struct Search {
     /// The bits known so far.
     prefix: u64,
-    /// Rank of the value among those that begin so.
+    /// Rank of the value among those with this prefix.
     rank: u64,
-    /// How many begin so and go on with each digit.
+    /// How many values have this prefix followed by each digit.
     counts: Vec<u64>,
 }
 
-/// The lower quartile, the median and the upper quartile of each channel of which `count [C]` values are observed; NaN of none.
+/// The lower quartile, the median and the upper quartile of each channel of which `count [C]` values are observed; NaN
+/// where there are none.
 fn quartiles(dataset: &Dataset, count: &[u64]) -> Result<Vec<[f64; 3]>, Error> {
     let search = |n: u64, quarter: u64| Search {
         prefix: 0,
@@ -126,7 +129,7 @@ fn quartiles(dataset: &Dataset, count: &[u64]) -> Result<Vec<[f64; 3]>, Error> {
         each_value(dataset, |c, value| {
             let ordered = ordered(value);
             for search in &mut searches[c] {
-                // All bits above are found; of the first digit there are none.
+                // All bits above are known; above the first digit there are none.
                 if ordered.checked_shr(below + DIGIT).unwrap_or(0) == search.prefix {
                     search.counts[(ordered >> below) as usize % DIGITS] += 1;
                 }

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use crate::engine::{MOST_SUBSTEPS, Precision, Solver};
 use crate::{models, rules};
 
-/// How a model is trained. Every default is a value, and all values land in the model's manifest.
+/// How a model is trained. Every setting has a default, and all values are written to the model's manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// How an environment's weights follow from the shared ones and its context.
     pub rule: rules::Kind,
-    /// Layers whose weights depend on the context, where the rule leaves that open; those of CAVIA do not.
+    /// Layers whose weights depend on the context. The CAVIA rules fix this themselves and take only `all`.
     pub adapted_layers: models::AdaptedLayers,
-    /// Dimensions of a context; as many as the dataset has parameters if absent.
+    /// Dimensions of a context; the number of parameters of the dataset if absent.
     #[schemars(range(min = 1, max = rules::MOST_DIMENSIONS))]
     pub context_dimension: Option<usize>,
     /// Weight of the squared norm of the contexts in the loss.
@@ -34,10 +34,11 @@ pub struct Settings {
     pub substeps: usize,
     /// How channels are scaled before the model sees them.
     pub scaling: Scaling,
-    /// How much the squared error of a channel counts in the loss, in the model's own (scaled) units, by the name of the channel: 1 where it
-    /// has none. Only their ratios matter. The model keeps them, and contexts of new environments are fitted with them too. Estimates are then
-    /// those of weighed least squares; what is said of their errors, and of the noise, is by the noise that the residuals show, whatever
-    /// the weights. Known equations do not ask for them.
+    /// How much the squared error of a channel counts in the loss, in the model's own (scaled) units, by the name of
+    /// the channel: 1 where it has none. Only their ratios matter. The model keeps them, and contexts of new
+    /// environments are fitted with them too. Estimates are then weighted least squares; their standard errors and the
+    /// estimated noise follow from the residuals, whatever the weights. Estimation by known equations does not use
+    /// them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(range(min = 1e-12, max = 1e12))]
     pub weights: BTreeMap<String, f64>,
@@ -45,7 +46,8 @@ pub struct Settings {
     pub precision: Precision,
     /// Whether contexts are learned, or tied to the known parameters of the training environments.
     pub contexts: Contexts,
-    /// Standard deviation of tied contexts over the training environments. The smaller, the more environments share.
+    /// Standard deviation of tied contexts over the training environments. The smaller it is, the more the environments
+    /// share.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub tied_deviation: f64,
     /// Steps of Adam.
@@ -56,26 +58,26 @@ pub struct Settings {
     pub learning_rate: f64,
     /// How the learning rate moves over the steps; constant by default.
     pub schedule: Schedule,
-    /// Largest norm of the gradient over all that is trained; longer ones are scaled down.
+    /// Largest norm of the gradient over everything trained; a longer gradient is scaled down.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub gradient_clip: f64,
-    /// Trajectories of each environment in a batch; all if absent.
+    /// Trajectories of each environment in a batch of Adam; all if absent.
     #[schemars(range(min = 1))]
     pub trajectories_per_environment: Option<usize>,
     /// How often a rollout restarts from an observed state.
     pub teacher_forcing: TeacherForcing,
-    /// What follows Adam.
+    /// Gauss-Newton steps after Adam; none by default.
     pub gauss_newton: GaussNewton,
-    /// Steps between two looks at the validation split.
+    /// Steps between two computations of the validation loss.
     #[schemars(range(min = 1))]
     pub validate_every: u64,
-    /// Looks without a new best after which training stops.
+    /// Validations in a row without a new best after which training stops.
     #[schemars(range(min = 1))]
     pub patience: u64,
     /// Steps between two checkpoints.
     #[schemars(range(min = 1))]
     pub checkpoint_every: u64,
-    /// Trajectory data held in memory at most; a larger training split is read from disk batch by batch.
+    /// Most trajectory data held in memory, in MiB; a larger training split is read from disk batch by batch.
     #[schemars(range(min = 1))]
     pub memory_budget_mib: usize,
 }
@@ -115,11 +117,12 @@ impl Default for Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scaling {
-    /// As they are.
+    /// Not scaled.
     None,
     /// To zero mean and unit standard deviation over the training split.
     Standard,
-    /// To zero median over the training split, and to the distance of its quartiles that a unit Gaussian has: few wrong values move neither.
+    /// To zero median over the training split, and to the interquartile range of a unit Gaussian; a few wrong values
+    /// change neither.
     Robust,
 }
 
@@ -160,8 +163,8 @@ impl Default for TeacherForcing {
 pub enum Contexts {
     /// Trained from zero, beside the weights.
     Learned,
-    /// The known parameters of the environment, each standardised over the training environments and scaled; never changed. An affine
-    /// tie `xi = A p + b` is no more general: `A` and `b` are absorbed by `W` and `theta_c`.
+    /// The known parameters of the environment, each standardised over the training environments and scaled; never
+    /// trained. An affine tie `xi = A p + b` is no more general: `A` and `b` are absorbed by `W` and `theta_c`.
     Tied,
 }
 
@@ -169,10 +172,10 @@ pub enum Contexts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GaussNewton {
-    /// Steps at most; none if zero.
+    /// Most steps; zero for none.
     #[schemars(range(max = 1_000_000_000))]
     pub steps: u64,
-    /// Steps without a new best on the validation split after which training stops.
+    /// Steps in a row without a new best on the validation split after which training stops.
     #[schemars(range(min = 1))]
     pub patience: u64,
     /// Damping at the start, relative to the mean diagonal of the kernel.
@@ -187,7 +190,7 @@ pub struct GaussNewton {
     /// Trajectories of each environment that are fitted; all if absent.
     #[schemars(range(min = 1))]
     pub trajectories_per_environment: Option<usize>,
-    /// Residuals at most: a step solves a dense system of that size.
+    /// Most residuals: a step solves a dense system of that size.
     #[schemars(range(min = 1))]
     pub residual_limit: usize,
 }

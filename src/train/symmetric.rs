@@ -1,11 +1,12 @@
-//! Symmetric matrices `[n, n]` by their blocks on and below the diagonal, and their Cholesky factors `L L'`.
+//! Symmetric matrices `[n, n]`, stored as their blocks on and below the diagonal, and their Cholesky factors `L L'`.
 //!
 //! ```text
 //! L_kk L_kk' = A_kk,     L_ik = A_ik L_kk'^-1,     A_ij <- A_ij - L_ik L_jk'          k = 1 .. m,  i >= j > k
 //! ```
 //!
-//! Blocks are cut alike whatever the number of threads, and each is the work of one thread: no bit of a result depends on how many there
-//! are. Half of a matrix is never stored. Source: G. Golub, C. Van Loan, Matrix Computations, 4th ed., section 4.2.9.
+//! The blocks are the same whatever the number of threads, and each is computed by one thread, so that results do not
+//! depend on that number in any bit. The upper half of a matrix is not stored. Source: G. Golub, C. Van Loan, Matrix
+//! Computations, 4th ed., section 4.2.9.
 
 use std::ops::Range;
 
@@ -23,11 +24,11 @@ const BLOCK: usize = 256;
 /// A symmetric matrix, or the lower triangle of its factor.
 pub(super) struct Symmetric {
     size: usize,
-    /// Column after column, each from the block on the diagonal down.
+    /// By columns of blocks, each from the diagonal down.
     blocks: Vec<Mat<f64>>,
 }
 
-/// `left right'`, on this thread.
+/// `left right'` on this thread.
 fn product(left: MatRef<f64>, right: MatRef<f64>) -> Mat<f64> {
     let mut product = Mat::zeros(left.nrows(), right.nrows());
     matmul(&mut product, Accum::Replace, left, right.transpose(), 1.0, Par::Seq);
@@ -39,7 +40,7 @@ fn rows_of(i: usize, size: usize) -> Range<usize> {
     i * BLOCK..size.min((i + 1) * BLOCK)
 }
 
-/// Row and column of each block of a matrix of `count` rows of blocks, as they are stored.
+/// Block row and block column of each stored block of a matrix of `count` block rows, in the order of storage.
 fn places(count: usize) -> Vec<(usize, usize)> {
     (0..count).flat_map(|j| (j..count).map(move |i| (i, j))).collect()
 }
@@ -51,7 +52,7 @@ impl Symmetric {
         Symmetric { size, blocks: places.map(|(i, j)| block(rows_of(i, size), rows_of(j, size))).collect() }
     }
 
-    /// `rows rows'`, columns weighed by `weights` if there are any.
+    /// `rows rows'`, or `rows diag(weights) rows'`.
     pub(super) fn gram(rows: MatRef<f64>, weights: Option<&[f64]>) -> Self {
         Symmetric::new(rows.nrows(), |i, j| {
             let (left, right) = (rows.get(i, ..), rows.get(j, ..));
@@ -77,7 +78,8 @@ impl Symmetric {
         (0..self.size).map(diagonal).sum::<f64>() / self.size as f64
     }
 
-    /// The factor of this matrix, with `damping` added to its diagonal; none where that is not positive definite in the arithmetic.
+    /// The factor of this matrix, with `damping` added to its diagonal; `None` where that is not numerically positive
+    /// definite.
     pub(super) fn factor(mut self, damping: f64) -> Option<Factor> {
         let count = self.count();
         let mut scratch = MemBuffer::new(cholesky_in_place_scratch::<f64>(BLOCK, Par::Seq, Default::default()));

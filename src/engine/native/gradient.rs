@@ -1,11 +1,11 @@
 //! Rollout, loss and exact reverse-mode gradient of one environment.
 //!
-//! Forward, for each step and stage `s`: `x_s = x + dt sum_j a_sj k_j`, `k_s = g(x_s; theta)`, then `x <- x + dt sum_s b_s k_s`.
-//! Backward, with `p = dL/dx` behind the step: `p_s = J_s' (dt (b_s p + sum_{m>s} a_ms p_m))`, `p <- p + sum_s p_s`, where
-//! `J_s = dg/dx` at `x_s`. Inputs, activations and slopes of every stage are kept, and deltas take the place of the slopes;
-//! the gradients of the weights are then one product a layer over all rows, stages and steps.
+//! Forward, for each step and stage `s`: `x_s = x + dt sum_j a_sj k_j`, `k_s = g(x_s; theta)`, then `x <- x + dt sum_s
+//! b_s k_s`. Backward, with `p = dL/dx` after the step: `p_s = J_s' (dt (b_s p + sum_{m>s} a_ms p_m))`, `p <- p + sum_s
+//! p_s`, where `J_s = dg/dx` at `x_s`. Inputs, activations and slopes of every stage are kept, and deltas overwrite the
+//! slopes; the gradients of the weights are then one matrix product per layer over all rows, stages and steps.
 //!
-//! Inputs stand behind the values of a state, and their slopes behind its rates. What would be their adjoints is zero or never read.
+//! Inputs follow the values of a state, and their slopes follow its rates. Their adjoints are zero or never read.
 
 use pulp::{Simd, WithSimd};
 
@@ -16,14 +16,14 @@ use super::weights::{Gradient, Shape, Weights};
 use crate::engine::batch::Batch;
 use crate::solve::Tableau;
 
-/// What a rollout keeps for the way back, and buffers; reused from call to call.
+/// What a rollout keeps for the backward pass, and buffers; reused between calls.
 #[derive(Default)]
 pub(super) struct Record<T> {
     /// Stage states `[N, state_width]`, `N` over steps, stages and rows.
     pub(crate) inputs: Vec<T>,
     /// Activations of each hidden layer `[N, hidden_width]`.
     pub(crate) activations: Vec<Vec<T>>,
-    /// Slopes of each hidden layer `[N, hidden_width]`; deltas after the way back.
+    /// Slopes of each hidden layer `[N, hidden_width]`; deltas after the backward pass.
     pub(crate) slopes: Vec<Vec<T>>,
     /// Rates, then deltas of the last layer `[N, state_width]`.
     rates: Vec<T>,
@@ -33,7 +33,7 @@ pub(super) struct Record<T> {
     adjoints: Vec<T>,
     /// Loss gradients of all steps `[L, R, state_width]`.
     seeds: Vec<T>,
-    /// What deltas pass through `[R, hidden_width]`.
+    /// Buffer for deltas between layers `[R, hidden_width]`.
     scratch: Vec<T>,
     gradient: Gradient<T>,
 }
@@ -50,7 +50,7 @@ pub(super) struct Rollout<'a, T> {
     pub predictions: Option<&'a mut [f64]>,
     /// Index of the environment in the batch.
     pub environment: usize,
-    /// Observed values in the whole batch, and the flat gradient `[P]` of the environment, if wanted.
+    /// Sum of the weights of the whole batch, and the flat gradient `[P]` of the environment to add to, if wanted.
     pub gradient: Option<(f64, &'a mut [f64])>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn resize<T: Real>(buffer: &mut Vec<T>, size: usize) {
     buffer.resize(size, T::zeroed());
 }
 
-/// Grows without clearing: every value that is read was written before.
+/// Resizes without clearing: every value that is read was written before.
 fn grow<T: Real>(buffer: &mut Vec<T>, size: usize) {
     if buffer.len() < size {
         buffer.resize(size, T::zeroed());
@@ -184,7 +184,7 @@ impl<T: Real> Rollout<'_, T> {
                 *p = T::add(simd, *p, *seed);
             }
             for stage in (0..stages).rev() {
-                // The delta of the rates takes their place.
+                // The delta of the rates overwrites them.
                 let at = (first + stage * active) * width;
                 let delta = &mut record.rates[at..at + active * width];
                 delta.fill(T::zeroed());

@@ -1,8 +1,9 @@
 //! The Jacobian of one trajectory's residuals with respect to its environment's weights.
 //!
-//! One reverse pass carries an adjoint for every residual: behind step `l` those of the later residuals are under way, and
-//! the `C` residuals observed there join them with unit adjoints. They share the rollout, so a stage's pull-back is one
-//! product over all of them. The row of a residual is then one product a layer over the stages before it.
+//! One reverse pass carries an adjoint for every residual: when it reaches the end of step `l` it has those of the
+//! later residuals, and the `C` residuals observed there join with unit adjoints. All share the rollout, so the
+//! pull-back of a stage is one matrix product for all of them. The Jacobian's row of a residual is then one product per
+//! layer over the stages before it.
 
 use pulp::{Simd, WithSimd};
 
@@ -14,7 +15,7 @@ use super::weights::{Gradient, Shape, Weights};
 use crate::engine::batch::Batch;
 use crate::solve::Tableau;
 
-/// Buffers, reused from call to call. `A` adjoints (`C L`), `N` stages over all steps.
+/// Buffers, reused between calls. `A` adjoints (`C L`), `N` stages over all steps.
 #[derive(Default)]
 pub(super) struct Sensitivities<T> {
     /// `[A, state_width]`, the last observed residuals first.
@@ -30,7 +31,7 @@ pub(super) struct Sensitivities<T> {
     column: Vec<T>,
 }
 
-/// One trajectory.
+/// One trajectory whose Jacobian is computed.
 pub(super) struct JacobianRows<'a, T> {
     pub shape: &'a Shape,
     pub tableau: &'a Tableau,
@@ -45,7 +46,7 @@ pub(super) struct JacobianRows<'a, T> {
 }
 
 impl<T: Real> WithSimd for JacobianRows<'_, T> {
-    /// Places of the observed values in the batch, their residuals, and the rows of the Jacobian `[n, P]`.
+    /// Indices of the observed values in the batch, their residuals, and the rows of the Jacobian `[n, P]`.
     type Output = (Vec<usize>, Vec<f64>, Vec<f64>);
 
     #[inline(always)]
@@ -98,7 +99,7 @@ impl<T: Real> JacobianRows<'_, T> {
         self.rows.active.len() * self.shape.channels
     }
 
-    /// Place among the adjoints of the residual of channel `c` after `step`.
+    /// Index among the adjoints of the residual of channel `c` after `step`.
     fn place(&self, step: usize, c: usize) -> usize {
         (self.rows.active.len() - 1 - step) * self.shape.channels + c
     }
@@ -209,7 +210,7 @@ impl<T: Real> JacobianRows<'_, T> {
     }
 }
 
-/// `count` pieces of `width` values, `stride` apart, one after the other.
+/// Concatenates `count` pieces of `width` values, `stride` apart.
 #[inline(always)]
 fn gather<T: Real>(from: &[T], stride: usize, width: usize, count: usize, to: &mut Vec<T>) {
     to.clear();

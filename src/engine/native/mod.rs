@@ -1,6 +1,7 @@
 //! The engine for perceptrons on the CPU: fused SIMD kernels, no allocation in the loop, environments in parallel.
 //!
-//! An environment is computed by one thread in one order, whatever else is in the batch: its result depends on no other.
+//! An environment is computed by one thread in a fixed order, whatever else is in the batch, so its result does not
+//! depend on the others.
 
 mod real;
 mod product;
@@ -42,7 +43,8 @@ impl<T: Real + Default> Native<T> {
         Native { shape: Shape::new(model.widths()), tableau, architecture, records: Mutex::default() }
     }
 
-    /// The sum of squared residuals of environment `e`.
+    /// Rolls out environment `e`, writes predictions and gradient where they are wanted, and returns the sum of squared
+    /// residuals.
     fn roll_out(
         &self,
         e: usize,

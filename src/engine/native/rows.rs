@@ -1,33 +1,33 @@
-//! The rows of one environment, in the order and form that the kernels want.
+//! The rows of one environment, ordered and laid out for the kernels.
 
 use super::real::Real;
 use super::weights::Shape;
 use crate::engine::batch::Batch;
 
-/// Rows of one environment, longest first, so that those still running at a step are the first ones.
+/// Rows of one environment, longest first, so that the rows that make a given step come first.
 pub(super) struct Rows<T> {
-    /// `R`, rows with at least one step.
+    /// `R`, the number of rows with at least one step.
     pub count: usize,
-    /// Place in the batch of each row.
+    /// Index of each row in the batch.
     pub places: Vec<usize>,
-    /// Rows that make step `l`, for each step that any row makes.
+    /// Number of rows that make step `l`, for each step that any row makes.
     pub active: Vec<usize>,
     /// `[R, state_width]`.
     pub initial: Vec<T>,
     /// `[L, R]`.
     pub dt: Vec<T>,
-    /// Inputs where a step starts, and their slopes `[L, R, U]`.
+    /// Inputs at the start of each step `[L, R, U]`, and their slopes `[L, R, U]`.
     pub input_starts: Vec<T>,
     pub input_slopes: Vec<T>,
 }
 
 impl<T: Real> Rows<T> {
-    /// Those of environment `e`.
+    /// The rows of environment `e`.
     pub(super) fn new(shape: &Shape, batch: &Batch, e: usize) -> Self {
         Self::of(shape, batch, e * batch.rows..(e + 1) * batch.rows)
     }
 
-    /// Those at `places` of the batch.
+    /// The rows at indices `places` of the batch.
     pub(super) fn of(shape: &Shape, batch: &Batch, places: std::ops::Range<usize>) -> Self {
         let length = |place: usize| {
             let steps = place * batch.steps..(place + 1) * batch.steps;
@@ -71,7 +71,8 @@ impl<T: Real> Rows<T> {
         }
     }
 
-    /// Puts the inputs at the start of `step`, or their slopes, behind the states or rates `to [.., width]` of the first rows.
+    /// Writes the inputs at the start of `step`, or their slopes, after the states or rates `to [.., width]` of the
+    /// first rows.
     pub(super) fn put_inputs(&self, values: &[T], shape: &Shape, step: usize, to: &mut [T]) {
         let inputs = shape.features - shape.channels;
         if inputs == 0 {
@@ -83,7 +84,7 @@ impl<T: Real> Rows<T> {
         }
     }
 
-    /// First value in `targets`, `mask` and predictions of row `r` after step `step`.
+    /// Index in `targets`, `mask` and predictions of the first value of row `r` after step `step`.
     pub(super) fn target(&self, batch: &Batch, r: usize, step: usize) -> usize {
         (self.places[r] * batch.steps + step) * batch.channels
     }

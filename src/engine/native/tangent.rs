@@ -1,9 +1,10 @@
 //! Rollout of one environment with its tangents with respect to the context and, if asked, the initial state.
 //!
-//! With `theta = basis_0 + sum_k xi_k basis_k` decoded into a scratch of the thread, and `h` the input of a layer with matrix
-//! `A` under `theta` and `A_k`, `b_k` under `basis_k`: `a = A h + b` and `da_k = A dh_k + A_k h + b_k`. The primal and its
-//! tangents are rows of one product. A tangent with respect to a value of the initial state starts as the unit vector there, and has
-//! `da = A dh` only: the weights do not depend on it. Inputs stand behind the values of the primal; their tangents are zero.
+//! With `theta = basis_0 + sum_k xi_k basis_k` decoded into a buffer of the thread, and `h` the input of a layer with
+//! matrix `A` under `theta` and `A_k`, `b_k` under `basis_k`: `a = A h + b` and `da_k = A dh_k + A_k h + b_k`. The
+//! primal and its tangents are the rows of one matrix product. A tangent with respect to a value of the initial state
+//! starts as the unit vector there, and has only `da = A dh`, because the weights do not depend on it. Inputs follow
+//! the values of the primal; their tangents are zero.
 
 use pulp::{Simd, WithSimd};
 
@@ -14,7 +15,7 @@ use super::weights::{Shape, Weights};
 use crate::engine::batch::Batch;
 use crate::solve::Tableau;
 
-/// Buffers, reused from call to call. `D` is `1 + d`, or `1 + d + C`: the primal, then the tangents.
+/// Buffers, reused between calls. `D` is `1 + d`, or `1 + d + C`: the primal, then the tangents.
 #[derive(Default)]
 pub(super) struct Scratch<T> {
     /// `[D, state_width]`.
@@ -22,7 +23,7 @@ pub(super) struct Scratch<T> {
     input: Vec<T>,
     /// `[stages, D, state_width]`.
     rates: Vec<T>,
-    /// `[D, hidden_width]`, of two layers in turn.
+    /// `[D, hidden_width]`, used by the layers alternately.
     hidden: [Vec<T>; 2],
 }
 
@@ -30,7 +31,7 @@ pub(super) struct Scratch<T> {
 pub(super) struct TangentRollout<'a, T> {
     pub shape: &'a Shape,
     pub tableau: &'a Tableau,
-    /// `theta`, to be decoded here.
+    /// Where `theta` is decoded to.
     pub weights: &'a mut Weights<T>,
     /// `[1 + d]`.
     pub basis: &'a [Weights<T>],
@@ -44,7 +45,7 @@ pub(super) struct TangentRollout<'a, T> {
     pub scratch: &'a mut Scratch<T>,
     /// Index of the environment in the batch.
     pub environment: usize,
-    /// Of the environment, `[B, L, C]` and `[B, L, C, tangent_count]`.
+    /// Predictions of the environment `[B, L, C]`, and their tangents `[B, L, C, tangent_count]`.
     pub predictions: &'a mut [f64],
     pub tangents: &'a mut [f64],
 }

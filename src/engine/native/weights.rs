@@ -2,7 +2,7 @@
 
 use super::real::Real;
 
-/// Values are padded to a multiple of this: whole registers in every precision on every processor.
+/// Widths are padded to a multiple of this, so that rows fill whole registers in every precision on every processor.
 const PADDING: usize = 16;
 
 /// Sizes of a perceptron and how they are padded.
@@ -10,7 +10,7 @@ const PADDING: usize = 16;
 pub(super) struct Shape {
     /// `C`.
     pub channels: usize,
-    /// `C + U`, what the first layer sees: the inputs stand behind the state.
+    /// `C + U`, what the first layer sees: the inputs follow the state.
     pub features: usize,
     /// `C + U`, padded.
     pub state_width: usize,
@@ -119,8 +119,9 @@ impl<T: Real> Weights<T> {
         self.last_bias.fill_with(&mut next);
     }
 
-    /// Replaces the values that the forward pass uses by `basis_0 + sum_k xi_k basis_k`; `matrix` is left as it is, and so are the
-    /// hidden layers that are not `moved`: they stay those of `basis_0`, of which `self` must be a copy.
+    /// Replaces the values that the forward pass uses by `basis_0 + sum_k xi_k basis_k`; `matrix` is left unchanged,
+    /// and so are the hidden layers that are not `moved`, which must already be those of `basis_0`: `self` must start
+    /// as a copy of it.
     pub(super) fn combine(
         &mut self,
         basis: &[Weights<T>],
@@ -149,14 +150,14 @@ impl<T: Real> Weights<T> {
         self.hidden.iter().map(move |layer| nonzero(&layer.transposed) || nonzero(&layer.bias))
     }
 
-    /// Adds gradients in the layout of [`GradientBuffers`] to the flat gradient `[P]`.
+    /// Adds gradients in the layout of [`Gradient`] to the flat gradient `[P]`.
     pub(super) fn add_gradient(shape: &Shape, gradient: &Gradient<T>, flat: &mut [f64]) {
         let mut flat = flat.iter_mut();
         let mut add = |value: T| *flat.next().expect("a flat gradient of the shape's size") += value.to_f64();
         for (layer, hidden) in gradient.hidden.iter().enumerate() {
             for o in 0..shape.hidden_units {
                 for i in 0..shape.inputs(layer) {
-                    // The first layer's is kept transposed: its inputs are few.
+                    // The first layer's gradient is stored transposed, because it has few inputs.
                     add(if layer == 0 {
                         hidden[i * shape.hidden_width + o]
                     } else {

@@ -11,7 +11,8 @@ use crate::solve::Tableau;
 /// Whether libtorch is part of this build.
 pub const HAS_TORCH: bool = true;
 
-/// The engine for `model` of states of that shape under so many inputs; none in a build without libtorch.
+/// The engine for `model` of states of that shape with that many inputs; always `Some`, unlike in a build without
+/// libtorch.
 pub(crate) fn engine(
     model: &models::Settings,
     (state, inputs): (&StateShape, usize),

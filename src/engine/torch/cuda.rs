@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// What libtorch found of CUDA.
+/// What libtorch found when it looked for CUDA.
 struct Cuda {
     devices: usize,
-    /// Why there is none, though there is a driver.
+    /// Why there is no device, although there is a driver.
     problem: Option<String>,
 }
 
 static CUDA: OnceLock<Cuda> = OnceLock::new();
 
-/// Opens libtorch's CUDA part on first use, so that one binary serves machines with and without.
+/// Opens libtorch's CUDA part on first use, so that one binary runs on machines with and without CUDA.
 fn cuda() -> &'static Cuda {
     CUDA.get_or_init(|| {
         let driver = ["/proc/driver/nvidia/version", "/dev/nvidiactl"].iter().any(|path| Path::new(path).exists());
@@ -30,8 +30,8 @@ fn open() -> Result<(), String> {
     library.map(std::mem::forget).map_err(|error| error.to_string())
 }
 
-/// What is wrong with CUDA on a machine with or without a driver, where libtorch's part `opened` or not and then found so many `devices`,
-/// of which the environment may have `hidden` some.
+/// Why CUDA is unusable although there is a `driver`, if so, given whether libtorch's CUDA part `opened`, how many
+/// `devices` it found, and whether the environment may have `hidden` some.
 fn problem(driver: bool, opened: Result<(), String>, devices: usize, hidden: bool) -> Option<String> {
     match opened {
         _ if !driver || devices > 0 => None,
@@ -41,12 +41,12 @@ fn problem(driver: bool, opened: Result<(), String>, devices: usize, hidden: boo
     }
 }
 
-/// CUDA devices that can be used.
+/// Number of usable CUDA devices.
 pub(crate) fn cuda_devices() -> usize {
     cuda().devices
 }
 
-/// Why there is no CUDA device, though there is a driver, where CUDA was looked for.
+/// Why there is no CUDA device although there is a driver; `None` where CUDA was not looked for.
 pub(crate) fn cuda_problem() -> Option<&'static str> {
     CUDA.get()?.problem.as_deref()
 }

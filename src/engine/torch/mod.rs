@@ -1,5 +1,5 @@
-//! The engine on libtorch: autograd through the rollout, on the CPU or on a CUDA device. In a build without the feature `torch`, `no_torch`
-//! stands in its place.
+//! The engine on libtorch: autograd through the rollout, on the CPU or on a CUDA device. A build without the feature
+//! `torch` has `no_torch` instead.
 
 mod threads;
 mod cuda;

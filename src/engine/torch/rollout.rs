@@ -1,6 +1,7 @@
 //! Rollouts on tensors, which autograd follows.
 //!
-//! Steps between samples are a loop here: as one tableau, `s` steps would add `s^2 / 2` tensors of stages.
+//! The solver's steps between samples are a loop here: combined into one tableau, `s` steps would add up to `s^2 / 2`
+//! tensors of stages.
 
 use rayon::prelude::*;
 use tch::{Kind, Tensor};
@@ -21,11 +22,12 @@ pub struct Torch {
     substeps: usize,
     device: tch::Device,
     kind: Kind,
-    /// Fields on the CPU are large tensors: each environment is then a task of its own, whatever the number of threads.
+    /// Whether each environment is a task of its own, whatever the number of threads: fields on the CPU, which are
+    /// large tensors.
     apart: bool,
 }
 
-/// Rows with one step each; inputs stand behind the states.
+/// Rows with one step each; inputs follow the states.
 struct Rows(Tensor);
 
 /// Rows with their tangents.
@@ -59,21 +61,21 @@ fn weighted_sum<'a>(mut terms: impl Iterator<Item = (f64, &'a Tensor)>) -> Tenso
     terms.fold(k * c, |sum, (c, k)| sum + k * c)
 }
 
-/// What the inputs of a batch are where each step starts, and their slopes `[.., L, U]`.
+/// The inputs of a batch at the start of each step, and their slopes `[.., L, U]`.
 struct Inputs {
     starts: Tensor,
     slopes: Tensor,
 }
 
 impl Inputs {
-    /// Those of one step; `axis` is that of the steps.
+    /// The inputs of one step; `axis` is the axis of the steps.
     fn of_step(&self, axis: i64, step: usize) -> Inputs {
         let select = |values: &Tensor| values.select(axis, step as i64);
         Inputs { starts: select(&self.starts), slopes: select(&self.slopes) }
     }
 }
 
-/// `inputs`, if any, behind the last axis of `values`.
+/// `values` with `inputs`, if any, appended along the last axis.
 fn beside(values: Tensor, inputs: Option<&Tensor>) -> Tensor {
     match inputs {
         Some(inputs) => Tensor::cat(&[&values, inputs], -1),
@@ -107,7 +109,7 @@ impl Torch {
         Tensor::from_slice(values).view(shape.as_slice()).to_device(self.device).to_kind(self.kind)
     }
 
-    /// The inputs of `batch`, if it has any, its rows and steps in this `shape`.
+    /// The inputs of `batch`, if it has any, with its rows and steps in this `shape`.
     fn inputs(&self, batch: &Batch, shape: &[usize]) -> Option<Inputs> {
         let shape = [shape, &[batch.inputs]].concat();
         let tensor = |values: &[f64]| self.tensor(values, &shape);
@@ -181,7 +183,7 @@ impl Engine for Torch {
         (parts.iter().map(|part| part.0).sum(), parts.into_iter().flat_map(|part| part.1).collect())
     }
 
-    /// One backward pass a residual: exact, and slow.
+    /// One backward pass per residual: exact, but slow.
     fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian {
         let shape = [batch.environments, batch.rows, batch.steps, batch.channels];
         let size = self.model.layout().size();
@@ -215,8 +217,8 @@ struct TorchTangents<'a> {
 }
 
 impl Tangents for TorchTangents<'_> {
-    /// A value of the initial state is one more dimension of the context, whose basis vector is zero and whose tangent starts as the unit
-    /// vector there.
+    /// A value of the initial state is treated as one more dimension of the context, with a zero basis vector and a
+    /// tangent that starts as the unit vector of that value.
     fn roll_out_wrt(&self, wrt: Wrt, contexts: &[f64], batch: &Batch) -> (Vec<f64>, Vec<f64>) {
         let (e, b, l, c) = (batch.environments, batch.rows, batch.steps, batch.channels);
         let (engine, count) = (self.engine, wrt.count(self.d, c));

@@ -1,13 +1,14 @@
-//! The threads of libtorch: none.
+//! Keeps libtorch from starting threads of its own.
 
 use std::sync::Once;
 
-/// Has libtorch compute each operation on the thread that asks for it. Work is spread over the threads of rayon, whose number the user
-/// gives, outside: a second pool beside it would take processors that nobody gave, and the order of its sums would be the machine's.
+/// Makes libtorch compute each operation on the calling thread. Work is already spread over rayon's threads, whose
+/// number the user sets; a second pool would take more processors than that, and the order of its sums would depend on
+/// the machine.
 pub(crate) fn one_thread_each() {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| tch::set_num_interop_threads(1)); // once a process, before the first operation
-    // OpenMP keeps the number thread by thread.
+    // OpenMP keeps this number separately for each thread.
     tch::set_num_threads(1);
     rayon::broadcast(|_| tch::set_num_threads(1));
 }

@@ -1,4 +1,4 @@
-//! Contexts of new environments by damped Gauss-Newton, many environments side by side.
+//! Fits the contexts of new environments by damped Gauss-Newton, many environments at a time.
 //!
 //! For each environment, with residuals `r = x(u) - y [n]` over its observed values and tangents `J = dr/du`, minimises
 //!
@@ -6,21 +6,24 @@
 //! f(u) = |r|^2 / n + mu |xi|^2        steps  (J'J/n + M + lambda D) s = -(J'r/n + M u),  D = diag(J'J/n + M),  M u = mu xi
 //! ```
 //!
-//! from `xi = 0`; shared weights stay as they are. The unknowns `u` are the context `xi [d]` and, where the initial states are estimated,
-//! the state `z_b [C]` that each trajectory `b` starts from. A first cell that was observed is then an observation like the others,
-//! `z_bc - y_b0c` one more residual: a Gaussian prior around it as wide as the noise. One that is missing has a wide prior, the mean and the
-//! deviation of its channel over the environment, weighed by the noise that the residuals show. What is said of the context is marginal:
-//! its covariance is a block of the inverse over all unknowns.
+//! from `xi = 0`; shared weights are not changed. The unknowns `u` are the context `xi [d]` and, where the initial
+//! states are estimated, the state `z_b [C]` that each trajectory `b` starts from. An observed first cell is then an
+//! observation like the others, with the residual `z_bc - y_b0c`: a Gaussian prior around it as wide as the noise. A
+//! missing one has a wide prior, with the mean and standard deviation of its channel over the environment, weighted by
+//! the noise that the residuals show. The covariance of the context is marginal: a block of the inverse over all
+//! unknowns.
 //!
-//! All values weigh the same in the model's own units, unless `estimate.noise` says what the noise is like: a second fit then weighs them
-//! by the noise that the residuals of the first show. With `estimate.loss = "huber"`, further fits weigh down what lies far off. Channels
-//! weigh as they did in training (`train.weights`). Neither of these is a weight by the noise: what errors are then is in [`covariance`].
+//! All values have equal weights in the model's own units, unless `estimate.noise` sets a noise model: a second fit
+//! then weights them by the noise that the residuals of the first show. With `estimate.loss = "huber"`, further fits
+//! reduce the weights of outliers. Channels have the weights of training (`train.weights`). Huber's and the channel
+//! weights do not reflect the noise; [`covariance`] gives the errors under them.
 //!
-//! A fit that finds no minimum begins again from contexts of training environments, until one does.
+//! A fit that finds no minimum is repeated from contexts of training environments until one succeeds.
 //!
 //! The damping `lambda` of each environment follows its own gain ratio (Nielsen 1999, "Damping parameter in Marquardt's
-//! method"). Where the model takes several steps from sample to sample, a rough fit with one comes first, and the fit goes
-//! on from there. With the l2 norm this iterates the closed form of CoDA's Proposition 2 (Kirchmeyer et al., ICML 2022).
+//! method"). Where the model takes several solver steps from sample to sample, a rough fit with a single step comes
+//! first, and the fit continues from its result. With the l2 norm this iterates the closed form of CoDA's Proposition 2
+//! (Kirchmeyer et al., ICML 2022).
 
 use super::support::Support;
 use nalgebra::{DMatrix, DVector};
@@ -34,12 +37,12 @@ use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, Wrt
 use crate::estimate::settings::{InitialState, Loss, Settings};
 use crate::estimate::table::row::Status;
 
-/// Tolerance of a rough fit, at least.
+/// Least tolerance of a rough fit.
 const COARSE_TOLERANCE: f64 = 1e-2;
 
-/// Training contexts that a fit which found no minimum begins from, at most.
+/// Most training contexts tried as starts by a fit that found no minimum.
 const MOST_STARTS: usize = 8;
-/// Fits with Huber's weights, each with those of the one before.
+/// Number of fits with Huber's weights, each computed from the residuals of the fit before.
 const HUBER_ROUNDS: usize = 5;
 
 /// A batch of `supports`, padded to `environments`.
@@ -49,28 +52,28 @@ fn padded_batch(units: &Units, supports: &[Support], environments: usize) -> Bat
     Batch::new(units.state.len(), &units.between, &segments, (1, 1))
 }
 
-/// What contexts are fitted with.
+/// Fits contexts of one model with the given settings.
 pub struct Adapter<'a> {
     settings: &'a Settings,
     /// Computes the rollouts, with all the solver steps of the model.
     pub engine: Box<dyn Engine>,
-    /// One step from sample to sample, where the model takes several: it finds where to start.
+    /// Engine of the rough fit, with one solver step from sample to sample; `None` where the model takes only one.
     coarse: Option<Box<dyn Engine>>,
     model: &'a StoredModel,
     d: usize,
-    /// Where a fit begins `[d]`.
+    /// Start of a fit `[d]`.
     start: Vec<f64>,
-    /// Where fits begin that found no minimum from there `[n][d]`.
+    /// Further starts, for fits that found no minimum from the first `[n][d]`.
     starts: Vec<Vec<f64>>,
     units: Units,
-    /// Values of a channel in a state.
+    /// Values of a channel in a state: grid points.
     points: usize,
-    /// The weight of each value of a state in the loss; empty where all weigh the same.
+    /// The weight of each value of a state in the loss; empty where all are equal.
     channel_weights: Vec<f64>,
 }
 
 impl<'a> Adapter<'a> {
-    /// For the contexts of `model`.
+    /// An adapter for contexts of `model`.
     ///
     /// # Errors
     /// If there is no such engine or device.
@@ -89,7 +92,7 @@ impl<'a> Adapter<'a> {
         })
     }
 
-    /// Fits the context `[d]` of every environment. The result of an environment depends on no other one.
+    /// Fits the context `[d]` of every environment. The result for an environment does not depend on the others.
     pub fn adapt(&self, supports: &[Support]) -> Vec<Adaptation> {
         let together = self.engine.environments_per_batch();
         let tangents = self.model.tangents(self.engine.as_ref());
@@ -141,7 +144,7 @@ impl<'a> Adapter<'a> {
     }
 }
 
-/// Some of the contexts `[E, d]`, at equal distances in their order.
+/// At most [`MOST_STARTS`] of the contexts `[E, d]`, evenly spaced in their order.
 fn spread(contexts: &[f64], d: usize) -> Vec<Vec<f64>> {
     let all: Vec<Vec<f64>> = contexts.chunks_exact(d).map(<[f64]>::to_vec).collect();
     let count = all.len().min(MOST_STARTS);
@@ -163,12 +166,13 @@ pub(crate) struct Chunk<'a> {
 }
 
 impl Chunk<'_> {
-    /// Tangents of each value.
+    /// Number of tangents of each value.
     fn tangent_count(&self) -> usize {
         self.wrt.count(self.d, self.batch.channels)
     }
 
-    /// Unknowns that a fit starts from, of each environment: the context of one that nothing is known of, and states as they were observed.
+    /// The unknowns that the fit of each environment starts from: the rule's initial context, and initial states as
+    /// observed.
     pub(crate) fn first_guess(&self) -> Vec<DVector<f64>> {
         let guess = |support: &Support| {
             let states = match self.wrt {
@@ -180,7 +184,7 @@ impl Chunk<'_> {
         self.supports.iter().map(guess).collect()
     }
 
-    /// Fits from where another fit ended, and from the first guess where that came to nothing.
+    /// Fits from the result of another fit, and again from the first guess where that fails.
     fn go_on(&self, rough: Vec<Adaptation>) -> Vec<Adaptation> {
         let mut start = self.first_guess();
         for (start, rough) in start.iter_mut().zip(&rough) {
@@ -202,7 +206,7 @@ impl Chunk<'_> {
         fitted
     }
 
-    /// Fits those that found no minimum once more from the contexts `starts`, each until it has one.
+    /// Repeats the fits that found no minimum from the contexts `starts`, each until it finds one.
     fn begin_again(&self, mut fitted: Vec<Adaptation>, starts: &[Vec<f64>]) -> Vec<Adaptation> {
         for context in starts {
             let lost: Vec<bool> = fitted.iter().map(Adaptation::could_begin_elsewhere).collect();
@@ -224,7 +228,8 @@ impl Chunk<'_> {
         fitted
     }
 
-    /// Predictions and tangents of the whole batch at the `unknowns` of each environment; those that are not `wanted` mean nothing.
+    /// Predictions and tangents of the whole batch at the `unknowns` of each environment; the values of environments
+    /// that are not `wanted` are meaningless.
     pub(crate) fn roll_out(&self, unknowns: &[DVector<f64>], wanted: impl Fn(usize) -> bool) -> (Vec<f64>, Vec<f64>) {
         let mut contexts = vec![0.0; self.batch.environments * self.d];
         for (context, unknowns) in contexts.chunks_exact_mut(self.d).zip(unknowns) {
@@ -235,7 +240,7 @@ impl Chunk<'_> {
             return self.tangents.roll_out_wrt(self.wrt, &contexts, self.batch);
         }
         let mut batch = self.batch.clone();
-        // Where environments are computed one by one, those that go on longest hold up no others.
+        // Environments that are done are blanked, which saves time where environments are computed one by one.
         unwanted.for_each(|e| batch.blank(e));
         if self.wrt == Wrt::Context {
             return self.tangents.roll_out_wrt(self.wrt, &contexts, &batch);
@@ -248,7 +253,7 @@ impl Chunk<'_> {
         self.tangents.roll_out_wrt(self.wrt, &contexts, &batch)
     }
 
-    /// Fits from the unknowns `start` of each environment that is `wanted`; what is said of the others means nothing.
+    /// Fits each environment that is `wanted` from its unknowns `start`; the results of the others are meaningless.
     fn fit(&self, start: Vec<DVector<f64>>, wanted: &[bool]) -> Vec<Adaptation> {
         let size = self.batch.values_per_environment();
         let (mut predictions, mut tangents) = self.roll_out(&start, |e| wanted[e]);
@@ -276,7 +281,7 @@ impl Chunk<'_> {
             };
             let unknowns: Vec<DVector<f64>> =
                 minimizers.iter().zip(&steps).map(|(minimizer, step)| reached(minimizer, step)).collect();
-            // A last step is so short that predictions follow their tangents: it needs no rollout.
+            // A last step is so short that the predictions can be extrapolated along their tangents, without a rollout.
             for (e, (minimizer, step)) in minimizers.iter_mut().zip(&steps).enumerate() {
                 let Some(step) = step else { continue };
                 if minimizer.is_last(step, self.settings) {
@@ -333,7 +338,7 @@ impl Chunk<'_> {
         }
     }
 
-    /// Reduces the residuals and tangents of environment `e`.
+    /// Sums the residuals and tangents of environment `e` to the normal equations.
     pub(crate) fn iterate(&self, e: usize, unknowns: DVector<f64>, predictions: &[f64], tangents: &[f64]) -> Iterate {
         let (d, channels, size) = (self.d, self.batch.channels, self.batch.values_per_environment());
         let (of_row, tangent_count) = (self.batch.steps * channels, self.tangent_count());

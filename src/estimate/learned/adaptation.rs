@@ -1,4 +1,4 @@
-//! What a fit of contexts gives.
+//! The result of fitting a context.
 
 use nalgebra::DMatrix;
 
@@ -7,15 +7,17 @@ use crate::estimate::table::row::Status;
 /// The fitted context of one environment.
 #[derive(Clone, Debug)]
 pub struct Adaptation {
-    /// `[d]`; NaN where the status says why.
+    /// `[d]`; NaN where the fit failed, as `status` and `reason` tell.
     pub context: Vec<f64>,
     /// Covariance of the context `[d, d]`: its block of `s^2 (J'J)^-1`, `s^2 = |r|^2 / degrees`; NaN where it is not determined.
     pub covariance: DMatrix<f64>,
-    /// Observed values less unknowns that they determine.
+    /// Degrees of freedom: the number of observed values minus that of the unknowns that they determine.
     pub degrees: f64,
-    /// States that the support trajectories start from, observed or estimated: one `[C]` a trajectory, in the model's own units.
+    /// States that the support trajectories start from, observed or estimated: one `[C]` per trajectory, in the model's
+    /// own units.
     pub initial_states: Vec<Vec<f64>>,
-    /// Predictions of the support trajectories at the fitted context: one `[T - 1, C]` a trajectory.
+    /// Predictions of the support trajectories at the fitted context: one `[T - 1, C]` per trajectory, in the model's
+    /// own units.
     pub predictions: Vec<Vec<f64>>,
     /// How the fit ended.
     pub status: Status,
@@ -26,7 +28,7 @@ pub struct Adaptation {
 }
 
 impl Adaptation {
-    /// Whether another start may find the minimum that this one did not.
+    /// Whether a fit from another start may find a minimum where this one found none.
     pub(crate) fn could_begin_elsewhere(&self) -> bool {
         matches!(self.status, Status::NotConverged | Status::Diverged | Status::Unidentifiable)
     }

@@ -1,11 +1,11 @@
-//! Where the contexts of the training environments lie, and what it is to lie beyond.
+//! The range of the training contexts, and whether a context lies outside it.
 
 use crate::checkpoint::StoredModel;
 
-/// How far rounding may take a value out of the range that it is in, relative to its size.
+/// How far rounding may move a value out of its range, relative to the ends of the range.
 const ROUNDING: f64 = 1e-9;
 
-/// Whether a value lies further outside a range than `slack` widths of it.
+/// Whether a value lies outside a range by more than `slack` times its width.
 pub(crate) fn is_beyond(value: f64, least: f64, greatest: f64, slack: f64) -> bool {
     let slack = slack * (greatest - least) + ROUNDING * least.abs().max(greatest.abs());
     !(least - slack..=greatest + slack).contains(&value)
@@ -24,7 +24,8 @@ impl TrainingRange {
         TrainingRange((0..d).map(of_dimension).collect())
     }
 
-    /// In which dimension, if any, a context lies further outside than `slack` widths of it.
+    /// The dimension, in words, in which a context lies outside the range by more than `slack` times its width; `None`
+    /// if there is none.
     pub(crate) fn left_by(&self, context: &[f64], slack: f64) -> Option<String> {
         self.0.iter().zip(context).enumerate().find_map(|(k, (&(least, greatest), &xi))| {
             let slack = slack * (greatest - least);
@@ -38,7 +39,8 @@ impl TrainingRange {
     }
 }
 
-/// In which dimension, if any, a context lies further outside the range of the training contexts than `slack` widths of it.
+/// The dimension, in words, in which a context `[d]` lies outside the range of the training contexts by more than
+/// `slack` times its width; `None` if there is none.
 pub fn extrapolates(model: &StoredModel, context: &[f64], slack: f64) -> Option<String> {
     TrainingRange::new(model).left_by(context, slack)
 }

@@ -1,4 +1,4 @@
-//! Environments by a trained model: their contexts, what the map makes of them, and what can be said of that.
+//! Estimates environments by a trained model: fits their contexts, maps them to parameters, and judges the result.
 
 use super::adaptation::Adaptation;
 use std::collections::BTreeMap;
@@ -33,17 +33,17 @@ use crate::schema::{Split, Trajectory};
 /// Fits contexts by a model and maps them to parameters.
 pub(crate) struct Estimator<'a> {
     settings: &'a Settings,
-    /// Where held-out trajectories are; none of environments in memory.
+    /// Dataset of the held-out trajectories; `None` for environments in memory.
     dataset: Option<&'a Dataset>,
     model: &'a StoredModel,
     adapter: adapt::Adapter<'a>,
     hull: Hull,
-    /// In the order of the parameters.
+    /// Bounds in the order of the parameters.
     bounds: Vec<Bounds>,
     /// Rows of held-out trajectories of adapted environments.
     held_out: BTreeMap<String, Vec<usize>>,
     units: Units,
-    /// Where the settings name equations.
+    /// Bounds on the errors by known equations, where the settings name some.
     least_errors: Option<physics::ModelBounds<'a>>,
     range: TrainingRange,
 }
@@ -139,7 +139,7 @@ impl<'a> Estimator<'a> {
             .collect()
     }
 
-    /// `beyond` is in which way what was observed is not what the training saw, if it is in one.
+    /// The row of one environment. `beyond` says how its observed states differ from the training data, if they do.
     fn row(
         &self,
         id: String,
@@ -183,7 +183,7 @@ impl<'a> Estimator<'a> {
         fit.row()
     }
 
-    /// In which way, if any, what was observed of an environment is not what the training saw.
+    /// How the observed states of an environment differ from the training data, in words; `None` if they do not.
     fn observed_beyond(&self, trajectories: &[Trajectory]) -> Option<String> {
         let (manifest, slack) = (&self.model.manifest, self.settings.extrapolation);
         trajectories.iter().find_map(|it| {
@@ -191,7 +191,7 @@ impl<'a> Estimator<'a> {
         })
     }
 
-    /// In which way, if any, the inputs of an environment are not those of the training.
+    /// How the inputs of an environment leave their training range, in words; `None` if they do not.
     fn driven_beyond(&self, support: &Support) -> Option<String> {
         let scales = &self.units.inputs;
         support.trajectories.iter().find_map(|it| {
@@ -201,7 +201,7 @@ impl<'a> Estimator<'a> {
         })
     }
 
-    /// What a fit that converged is worth.
+    /// The status of a fit that converged, and its reason.
     fn judge(
         &self,
         (support, beyond): (&Support, Option<String>),
@@ -228,7 +228,7 @@ impl<'a> Estimator<'a> {
                 return (Status::AtBound, format!("{name} was estimated as {value:.6}, beyond its bound {cut}"));
             }
         }
-        // What was observed and what drives it are why a context is far away, and why a fit leaves much.
+        // Unusual states or inputs explain a far context and a poor fit, so they are reported first.
         let beyond = beyond.or_else(|| self.driven_beyond(support));
         let beyond = beyond.or_else(|| self.range.left_by(context, self.settings.extrapolation));
         match beyond {
@@ -266,7 +266,7 @@ impl<'a> Estimator<'a> {
         Ok(Some(error.mean()).filter(|_| error.count() > 0))
     }
 
-    /// Trajectories that nothing is fitted to: each starts where it was observed.
+    /// Held-out trajectories, to which nothing is fitted; each starts at its first complete sample.
     fn held_out(&self, split: Split, rows: &[usize]) -> Result<Support, Error> {
         let trajectories = match self.dataset {
             Some(dataset) => dataset.read_rows(split, rows)?,
@@ -284,7 +284,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// Whether something was observed, at samples that are the only ones of their trajectories.
+/// Whether there are observations, but no trajectory has more than one sample.
 fn has_single_samples(trajectories: &[Trajectory]) -> bool {
     trajectories.iter().all(|it| it.len() < 2) && trajectories.iter().any(|it| it.missing() < it.states.len())
 }

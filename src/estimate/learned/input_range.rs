@@ -1,10 +1,11 @@
-//! Whether what drives a system is what a model was trained on.
+//! Whether inputs are within the range that a model was trained on.
 
 use super::context_range::is_beyond;
 use crate::checkpoint::Manifest;
 
-/// Which of `inputs [T, U]` at `times [T]`, in the dataset's units, lies further outside the range of the training split than `slack` widths
-/// of it, if one does. Of an input that was constant there a model knows nothing else.
+/// The first of `inputs [T, U]` at `times [T]`, in the dataset's units, that lies outside the input's range over the
+/// training split by more than `slack` times its width, in words; `None` if there is none. For an input that was
+/// constant in training, any other value counts.
 pub fn inputs_extrapolate(model: &Manifest, times: &[f64], inputs: &[f64], slack: f64) -> Option<String> {
     let scales = &model.input_scales;
     let samples = times.iter().zip(inputs.chunks_exact(scales.len().max(1)));

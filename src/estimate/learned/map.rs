@@ -1,7 +1,7 @@
 //! Fits the context-to-parameter map on the training environments, by least squares.
 //!
-//! Contexts are those that the estimator itself finds for the training environments from their training trajectories, so
-//! that a new environment's context and the map's come by the same way. The quadratic map is chosen only where its
+//! Contexts are those that the estimator itself fits to the training environments' trajectories, so that the map is
+//! fitted to contexts obtained in the same way as those of new environments. The quadratic map is chosen only where its
 //! leave-one-out error `r_i / (1 - h_ii)` (`h` the diagonal of the hat matrix) is the smaller one.
 
 use nalgebra::DMatrix;
@@ -253,7 +253,7 @@ mod tests {
         approx::assert_relative_eq!(closed, (sum / 18.0).sqrt(), max_relative = 1e-9);
     }
 
-    /// By simulation: the spread of a new environment's parameter about what the map says of its context.
+    /// By simulation: the spread of a new environment's parameter about its mapped context.
     #[test]
     fn the_variance_is_that_of_a_new_environment() {
         let (noise, context) = (0.1, [2.5]);

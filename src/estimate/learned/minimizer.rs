@@ -9,7 +9,7 @@ use crate::least_squares::damping::Damping;
 /// The unknowns at one iteration, and the squared error there with its derivatives.
 #[derive(Clone)]
 pub(crate) struct Iterate {
-    /// Context, and initial states where they are unknown.
+    /// The context, followed by the initial states where they are estimated.
     pub unknowns: DVector<f64>,
     /// `|r|^2`.
     pub squares: f64,
@@ -19,27 +19,28 @@ pub(crate) struct Iterate {
     pub normal: DMatrix<f64>,
 }
 
-/// What is known of an initial value that was not observed.
+/// Gaussian prior of an initial value that was not observed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prior {
-    /// Place among the initial values.
+    /// Index among the initial values.
     pub place: usize,
     pub mean: f64,
     pub std_dev: f64,
 }
 
-/// Minimises the squared error of one environment, to which `sum_k w_k (u_k - c_k)^2` is added for its unknowns `u`.
+/// Minimises the mean squared error of one environment plus `sum_k w_k (u_k - c_k)^2` over its unknowns `u`.
 pub(crate) struct Minimizer {
     d: usize,
     /// `n`.
     points: usize,
     priors: Vec<Prior>,
-    /// `w`: the penalty of the contexts; `s^2 / (n std_dev^2)` where there is a prior, with the noise `s` of the best iterate; else zero.
+    /// `w`: the context penalty; `s^2 / (n std_dev^2)` for values with a prior, where `s` is the noise at the best
+    /// iterate; else zero.
     weights: DVector<f64>,
     /// `c`.
     centres: DVector<f64>,
     pub best: Iterate,
-    /// Relative to the diagonal.
+    /// `lambda`, relative to the diagonal.
     damping: Damping,
     iterations: usize,
     /// Length of the last step, if it was accepted.
@@ -47,11 +48,11 @@ pub(crate) struct Minimizer {
     pub end: Option<(Status, String)>,
 }
 
-/// The result of a minimizer.
+/// The result of a minimisation.
 pub(crate) struct Found {
-    /// NaN where the status says why.
+    /// The context, followed by estimated initial states; NaN where the fit failed.
     pub unknowns: Vec<f64>,
-    /// Of the context.
+    /// Covariance of the context `[d, d]`.
     pub covariance: DMatrix<f64>,
     pub degrees: f64,
     pub status: Status,
@@ -98,7 +99,7 @@ impl Minimizer {
         minimizer
     }
 
-    /// Observed values less the unknowns that they alone determine: an initial value that was observed brings as many as it takes.
+    /// Degrees of freedom. An observed initial value adds one observation and one unknown, so neither is counted.
     fn degrees(&self) -> f64 {
         self.points as f64 - (self.d + self.priors.len()) as f64
     }
@@ -130,7 +131,7 @@ impl Minimizer {
         &self.best.gradient + self.weights.component_mul(&(&self.best.unknowns - &self.centres))
     }
 
-    /// The damped step, or none where the equations are singular even so.
+    /// The damped step; `None` where the equations are singular in spite of the damping.
     pub(crate) fn step(&self) -> Option<DVector<f64>> {
         let mut matrix = self.best.normal.clone();
         let floor = matrix.diagonal().max() * 1e-12 + f64::MIN_POSITIVE;
@@ -147,7 +148,7 @@ impl Minimizer {
         -(2.0 * self.gradient().dot(step) + curvature)
     }
 
-    /// Whether the step is short, or makes the next one short, which shrinks by as much as this one did.
+    /// Whether the step is within the tolerance, or the next one would be if it shrank by the same factor as this one.
     pub(crate) fn is_last(&self, step: &DVector<f64>, settings: &Settings) -> bool {
         let short = settings.tolerance * ((&self.best.unknowns + step).norm() + settings.tolerance);
         let length = step.norm();
@@ -155,7 +156,7 @@ impl Minimizer {
         length <= short || next <= short
     }
 
-    /// Ends at `last`, or where it is: no step is worth its rollout.
+    /// Ends at `last`, or at the best iterate, because no further step is worth a rollout.
     pub(crate) fn finish_with(&mut self, last: Option<Iterate>) {
         self.iterations += 1;
         if let Some(last) = last {
@@ -164,7 +165,7 @@ impl Minimizer {
         self.end = Some((Status::Ok, String::new()));
     }
 
-    /// Takes the candidate or stays, and decides whether this was the end. True if the candidate was taken.
+    /// Accepts or rejects the candidate, and decides whether the iteration ends. True if the candidate was accepted.
     pub(crate) fn advance(&mut self, step: Option<DVector<f64>>, candidate: Iterate, settings: &Settings) -> bool {
         self.iterations += 1;
         let Some(step) = step else {

@@ -1,4 +1,4 @@
-//! One trajectory beside what was fitted to it.
+//! One trajectory and the fit to it, for figures.
 
 use super::adapt;
 use super::support::Support;
@@ -9,12 +9,14 @@ use crate::estimate::error::Error;
 use crate::estimate::settings::{InitialState, Settings};
 use crate::schema::{Split, Trajectory};
 
-/// Observed and fitted states `[T, C]` of a support trajectory of an environment, in the dataset's units; the first that has something to
-/// follow. Where initial states are estimated, as they were fitted, with the context that goes with them; else the prediction
-/// under `context` from the first complete sample on.
+/// Observed and fitted states `[T, C]` of a support trajectory of an environment, in the dataset's units; for the first
+/// trajectory with more than a start. Where initial states are estimated, the fit is repeated to get them, and the
+/// fitted states are those of its own context; else they are the prediction under `context` from the first complete
+/// sample on.
 ///
 /// # Errors
-/// If the dataset cannot be read, has no such environment, none of whose trajectories can be followed, or is not of the model's quantities.
+/// If the dataset cannot be read, has other quantities than the model, or has no such environment with a usable
+/// trajectory.
 pub fn portrait(
     settings: &Settings,
     compute: Compute,

@@ -1,14 +1,15 @@
-//! Whether what was observed of an environment is like what a model was trained on.
+//! Whether the observed states of an environment are like those that a model was trained on.
 
 use super::context_range::is_beyond;
 use crate::checkpoint::{Manifest, Motion};
 use crate::schema::Trajectory;
 
-/// Share of the motion of the training trajectory that moves least, below which a channel stands still.
+/// A channel stands still if it moves less than this share of the least motion over the training trajectories.
 const STILL: f64 = 0.05;
 
-/// Which of `states [T, C]` at `times [T]`, on a grid `[T, C, n_1, .., n_k]`, in the dataset's units, lies further outside the range of the
-/// training split than `slack` widths of it, if one does.
+/// The first of `states [T, C]` (on a grid `[T, C, n_1, .., n_k]`) at `times [T]`, in the dataset's units, that lies
+/// outside the channel's range over the training split by more than `slack` times its width, in words; `None` if there
+/// is none.
 pub fn states_extrapolate(model: &Manifest, times: &[f64], states: &[f64], slack: f64) -> Option<String> {
     let shape = model.state_shape();
     model.channels.iter().zip(&model.observed).enumerate().find_map(|(c, (channel, observed))| {
@@ -24,7 +25,8 @@ pub fn states_extrapolate(model: &Manifest, times: &[f64], states: &[f64], slack
     })
 }
 
-/// Which channel of a trajectory moves so little, beside the training trajectory that moves least, that it is stuck or its unit is another.
+/// The channel, in words, that moves so much less than in any training trajectory that it is probably stuck or in
+/// another unit; `None` if there is none.
 pub(crate) fn stands_still(model: &Manifest, trajectory: &Trajectory) -> Option<String> {
     let motions = Motion::of(trajectory, &model.state_shape());
     let mut channels = model.channels.iter().zip(&model.observed).zip(motions);

@@ -1,4 +1,4 @@
-//! What a context is fitted to.
+//! The data that a context is fitted to.
 
 use super::minimizer::Prior;
 use crate::checkpoint::Units;
@@ -9,13 +9,14 @@ use crate::schema::Trajectory;
 /// The observed trajectories of one environment, in the model's own units.
 #[derive(Clone, Debug, Default)]
 pub struct Support {
-    /// Each starts where its rollout does.
+    /// The trajectories, each from the sample that its rollout starts from.
     pub trajectories: Vec<Trajectory>,
 }
 
 impl Support {
-    /// Takes `trajectories` to the `units` of a model. Each starts at its first observed state; where initial states are
-    /// observed, at its first complete sample, and those that have none that another sample follows are left out.
+    /// Converts `trajectories` to the `units` of a model. Each starts at its first observed state or, where initial
+    /// states are not estimated, at its first complete sample; then those without a complete sample that another
+    /// follows are left out.
     pub fn new(trajectories: impl IntoIterator<Item = Trajectory>, units: &Units, initial_state: InitialState) -> Self {
         let trajectories = trajectories.into_iter();
         let mut trajectories: Vec<Trajectory> = match initial_state {
@@ -28,13 +29,13 @@ impl Support {
         Support { trajectories }
     }
 
-    /// Observed values that enter the fit: all but the first samples and what is missing.
+    /// Number of observed values in the fit, the first samples not counted.
     pub fn points(&self) -> usize {
         let later = self.trajectories.iter().flat_map(|it| it.states.iter().skip(it.channels()));
         later.filter(|value| !value.is_nan()).count()
     }
 
-    /// The trajectories, and runs of states `[.., C]`, in the dataset's units.
+    /// The trajectories and the given runs of `states` `[.., C]`, converted to the dataset's units.
     pub(crate) fn in_units(&self, states: &[Vec<f64>], units: &Units) -> (Vec<Trajectory>, Vec<Vec<f64>>) {
         let mut trajectories = self.trajectories.clone();
         trajectories.iter_mut().for_each(|trajectory| units.unscale(trajectory));
@@ -51,8 +52,8 @@ impl Support {
             .collect()
     }
 
-    /// Where a fit of the initial states starts, `[B, C]`: the first value of each channel, or the mean of its prior where a trajectory has
-    /// none.
+    /// Initial states `[B, C]` that their fit starts from: the first observed value of each channel, or the mean of its
+    /// prior where a trajectory has none.
     pub(crate) fn initial_guess(&self) -> Vec<f64> {
         let mut guess = Vec::new();
         for trajectory in &self.trajectories {
@@ -65,7 +66,8 @@ impl Support {
         guess
     }
 
-    /// Priors of the initial values that are unknown and were not observed, by their place among the initial states `[B, C]`.
+    /// Priors of the estimated initial values that were not observed, with their indices in the initial states `[B,
+    /// C]`.
     pub(crate) fn priors(&self, wrt: Wrt) -> Vec<Prior> {
         if wrt == Wrt::Context {
             return Vec::new();
@@ -79,7 +81,8 @@ impl Support {
         missing.map(prior).collect()
     }
 
-    /// Mean and standard deviation of the observed values of channel `c`; those of the model's own units where they do not show.
+    /// Mean and standard deviation of the observed values of channel `c`; zero and one, those of the model's own units,
+    /// where none was observed; one also where the values are constant.
     fn spread(&self, c: usize) -> (f64, f64) {
         let observed = || {
             let values = self.trajectories.iter().flat_map(|it| it.states.iter().skip(c).step_by(it.channels().max(1)));

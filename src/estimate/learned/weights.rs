@@ -1,13 +1,14 @@
-//! How much each residual counts.
+//! Weights of the residuals.
 //!
 //! ```text
 //! w_bkc = g / (s_c a_bkc)^2        s_c^2 = mean over b, k of (r_bkc / a_bkc)^2
 //! ```
 //!
-//! `r` residuals of a fit that weighed all values alike, in the model's own units; `a` what the noise is in proportion to: 1 where it is
-//! constant, the fitted value where it is a share of that; `s_c` noise of channel `c`. `g` makes the mean of the weights 1.
+//! `r` are the residuals of a fit with equal weights, in the model's own units; `a` is the size that the noise is
+//! proportional to: 1 for constant noise, the fitted value for proportional noise; `s_c` is the noise of channel `c`.
+//! `g` makes the mean of the weights 1.
 //!
-//! Under [Huber's loss](robust) each residual weighs `min(1, k s / |r|)` more, with one `s` an environment.
+//! Under [Huber's loss](robust) each weight is multiplied by `min(1, k s / |r|)`, with one `s` per environment.
 
 use super::adaptation::Adaptation;
 use super::support::Support;
@@ -16,29 +17,30 @@ use crate::engine::Batch;
 use crate::estimate::settings::{Loss, Noise};
 use crate::least_squares::robust;
 
-/// Values of a channel below which its noise is not told from that of the others.
+/// If a channel has fewer observed values than this, one noise is used for all channels.
 const FEW: usize = 10;
-/// Least noise of a channel relative to the greatest: residuals of next to nothing tell little.
+/// Least noise of a channel relative to the greatest, because residuals near zero tell little about it.
 const LEAST_NOISE: f64 = 1e-3;
-/// A value counts as at least this share of the greatest of its channel.
+/// For proportional noise, a value counts as at least this share of the greatest of its channel.
 const LEAST_SHARE: f64 = 1e-3;
 
 /// Weights of the residuals of a batch.
 pub(crate) struct Weights {
-    /// Of the targets `[E, B, L, C]`; zero where the mask is.
+    /// Weights of the targets `[E, B, L, C]`; zero where the mask is.
     pub later: Vec<f64>,
-    /// Of the first samples `[E][B C]`.
+    /// Weights of the first samples `[E][B C]`.
     pub first: Vec<Vec<f64>>,
 }
 
 impl Weights {
-    /// One for every observed value.
+    /// Weight one for every observed value.
     pub(crate) fn even(batch: &Batch, supports: &[Support]) -> Self {
         let first = supports.iter().map(|support| vec![1.0; support.trajectories.len() * batch.channels]);
         Weights { later: batch.mask.clone(), first: first.collect() }
     }
 
-    /// By the noise that `fitted` shows of each environment. `scales` has one a value of a state.
+    /// Weights by the noise that the residuals of `fitted` show, separately for each environment. `scales` has one for
+    /// each value of a state.
     pub(crate) fn of(
         noise: Noise,
         scales: &[ChannelScale],
@@ -55,7 +57,7 @@ impl Weights {
         weights
     }
 
-    /// These times Huber's, by the residuals of `fitted`.
+    /// These weights times Huber's, from the residuals of `fitted`.
     pub(crate) fn huber(&self, batch: &Batch, supports: &[Support], fitted: &[Adaptation]) -> Self {
         let mut weights = Weights { later: self.later.clone(), first: self.first.clone() };
         let later = weights.later.chunks_exact_mut(batch.values_per_environment()).zip(&mut weights.first);
@@ -70,8 +72,8 @@ impl Weights {
         weights
     }
 
-    /// The variance of the noise of every value that the residuals of `fitted` show: `s^2 / w` where these weights `w` are by the noise, and
-    /// where they are even, of each channel its own. A state has `points` values of each channel.
+    /// The noise variance of every value, from the residuals of `fitted`: `s^2 / w` where these weights `w` are
+    /// `by_noise`; where they are equal, one variance per channel. A state has `points` values of each channel.
     pub(crate) fn variances(
         &self,
         by_noise: bool,
@@ -107,7 +109,7 @@ impl Weights {
         weights
     }
 
-    /// These times the weight of each value of a state; of none, they stay.
+    /// These weights times the weight of each value of a state; unchanged if there are none.
     pub(crate) fn with_channel_weights(&self, channel_weights: &[f64]) -> Self {
         let weigh = |weights: &Vec<f64>| match channel_weights {
             [] => weights.clone(),
@@ -116,7 +118,7 @@ impl Weights {
         Weights { later: weigh(&self.later), first: self.first.iter().map(weigh).collect() }
     }
 
-    /// Each weight by a function of it and of the same one of `other`.
+    /// Combines each weight with that of `other` by the function `of`.
     pub(crate) fn with(&self, other: &Weights, of: impl Fn(f64, f64) -> f64) -> Self {
         let each = |own: &[f64], others: &[f64]| -> Vec<f64> {
             own.iter().zip(others).map(|(own, other)| of(*own, *other)).collect()
@@ -128,18 +130,18 @@ impl Weights {
     }
 }
 
-/// What is left between a value and its fit.
+/// The residual of one value.
 struct Residual {
-    /// Among the targets, else among the first samples.
+    /// Whether it belongs to the targets; else to the first samples.
     is_later: bool,
-    /// There, within its environment.
+    /// Its index there, within the environment.
     place: usize,
-    /// Its absolute value times the root of its weight.
+    /// Its absolute value times the square root of its weight.
     size: f64,
 }
 
-/// The residuals of one environment with weights `later [B, L, C]` and `first [B C]`. A start that was observed and is not estimated has
-/// none.
+/// The residuals of one environment with weights `later [B, L, C]` and `first [B C]`. An observed start that is not
+/// estimated has none.
 fn residuals(batch: &Batch, support: &Support, fitted: &Adaptation, later: &[f64], first: &[f64]) -> Vec<Residual> {
     let of_row = batch.steps * batch.channels;
     let mut residuals = Vec::new();
@@ -157,12 +159,12 @@ fn residuals(batch: &Batch, support: &Support, fitted: &Adaptation, later: &[f64
     residuals.into_iter().map(with_size).filter(|it| it.size > 0.0 && it.size.is_finite()).collect()
 }
 
-/// `k s` of Huber's loss.
+/// `k s` of Huber's loss; `None` where the residuals give no `s`.
 fn limit(residuals: &[Residual]) -> Option<f64> {
     robust::std_dev(residuals.iter().map(|it| it.size)).map(|std_dev| robust::HUBER * std_dev)
 }
 
-/// Multiplies the weights of one environment, `later [B, L, C]` and `first [B C]`.
+/// Multiplies the weights of one environment, `later [B, L, C]` and `first [B C]`, by those of its noise.
 fn weigh(
     noise: Noise,
     scales: &[ChannelScale],

@@ -4,7 +4,7 @@ use super::model::TensorModel;
 use crate::models::settings::{Named, Settings};
 use crate::schema::StateShape;
 
-/// The model for states of that shape under so many inputs, with which it has no [`problem`](Settings::problem).
+/// The model for states of that shape with that many inputs, for which there is no [`problem`](Settings::problem).
 pub fn build(settings: &Settings, state: &StateShape, inputs: usize) -> Box<dyn TensorModel> {
     match settings.named(state, inputs) {
         Named::Mlp(model) => Box::new(model),

@@ -1,8 +1,9 @@
-//! Vector fields that are a chain of layers, each linear in its weights and in its input, with the swish between them.
+//! Vector fields that are a chain of layers, each linear in its weights and in its input, with swish activations
+//! between them.
 //!
-//! With `y = L(theta, h)` bilinear but for its bias, the tangents at `theta = basis_0 + sum_k xi_k basis_k` are
-//! `dy_k = L(theta, dh_k) + L(basis_k, h)`, the first without bias: one product of the row's own weights with the primal and its
-//! tangents together, one of the shared basis with all rows.
+//! With `y = L(theta, h)` bilinear except for its bias, the tangents at `theta = basis_0 + sum_k xi_k basis_k` are
+//! `dy_k = L(theta, dh_k) + L(basis_k, h)`, the first without bias: one product of the row's own weights with the
+//! primal and its tangents together, one of the shared basis with all rows.
 
 use tch::Tensor;
 
@@ -27,12 +28,12 @@ pub(super) trait Layered: Send + Sync {
         index + 1 < count
     }
 
-    /// What the first layer sees: the state, and what depends on the place alone.
+    /// Input of the first layer: the state, and features that depend only on the position.
     fn lift(&self, x: Tensor) -> Tensor {
         x
     }
 
-    /// The same for tangents of the state: nothing of the place moves.
+    /// The same for tangents of the state; features of the position have none.
     fn lift_tangent(&self, dx: Tensor) -> Tensor {
         dx
     }

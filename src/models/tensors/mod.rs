@@ -1,4 +1,5 @@
-//! The vector fields of models as operations on tensors, which autograd follows: one file a model, beside its weights in [`super`].
+//! The vector fields of models as operations on tensors, which autograd follows: one file per model; their weights are
+//! described in [`super`].
 
 mod model;
 mod layered;

@@ -1,4 +1,4 @@
-//! What libtorch computes of a model.
+//! The vector field of a model on tensors of libtorch.
 
 use tch::Tensor;
 
@@ -7,12 +7,13 @@ use crate::models::model::Model;
 /// The vector field of a batch, ready to be evaluated many times with the same weights.
 pub type Field<'a> = Box<dyn Fn(&Tensor) -> Tensor + 'a>;
 
-/// The vector field of a batch with its tangents: `(x, dx) -> (g, dg)`. Inputs stand behind the values of a state.
+/// The vector field of a batch with its tangents: `(x, dx) -> (g, dg)`. Inputs follow the values of a state.
 pub type TangentField<'a> = Box<dyn Fn(&Tensor, &Tensor) -> (Tensor, Tensor) + 'a>;
 
 /// A model whose vector field is computed on tensors.
 pub trait TensorModel: Model {
-    /// `g` with one set of weights an environment: `weights [E, P]`, states and inputs `[E, B, C + U]` to rates `[E, B, C]`.
+    /// `g` with one set of weights per environment: `weights [E, P]`, states and inputs `[E, B, C + U]` to rates `[E,
+    /// B, C]`.
     fn field<'a>(&'a self, weights: &'a Tensor) -> Field<'a>;
 
     /// `g` and its tangents with respect to contexts, with `theta_r = basis_0 + sum_k xi_rk basis_k`,
