@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use super::check_arguments::Check;
 use super::dataset_arguments::DatasetCommand;
 use crate::engine::{DeviceChoice, EngineChoice, HAS_TORCH};
 use crate::pipeline::Stage;
@@ -187,28 +188,6 @@ pub(crate) struct Predict {
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
     /// JSON instead of CSV
-    #[arg(long)]
-    pub json: bool,
-}
-
-const CHECK_EXAMPLES: &str = "\
-Examples:
-  paramill check pipelines/*.toml
-  paramill check datasets/lv-demo
-
-The exit code is 2 if a pipeline has problems, else 3 if data have, else 0.";
-
-/// Check pipelines, datasets, models, estimates: every problem, with its place and remedy
-#[derive(Debug, Args)]
-#[command(after_help = CHECK_EXAMPLES)]
-pub(crate) struct Check {
-    /// Pipeline or system files, or directories of datasets, models or estimates
-    #[arg(required = true)]
-    pub paths: Vec<PathBuf>,
-    /// Replace one setting of the pipelines
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Print the problems as one JSON object
     #[arg(long)]
     pub json: bool,
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::arguments::Check;
+use super::check_arguments::Check;
 use super::kinds::recognise;
 use super::output::{complain, print, print_json};
 use crate::pipeline::check as check_pipeline;

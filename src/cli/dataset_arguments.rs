@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
+use super::check_arguments::Check;
 use crate::dataset::ExportFormat;
 
 const VERIFY_EXAMPLES: &str = "\

@@ -1,5 +1,6 @@
 //! The command line: parses arguments, calls the library, prints the result, and maps errors to exit codes.
 
+pub(crate) mod check_arguments;
 pub(crate) mod dataset_arguments;
 pub(crate) mod arguments;
 pub(crate) mod kinds;

@@ -48,7 +48,7 @@ impl<'a> WantedColumn<'a> {
     /// The column, and the unit of its values where the archive states it and the header does not.
     fn find(&self, source: &Source) -> Result<(usize, Option<&'a str>), Vec<Problem>> {
         let (column, is_archived) = self.column(source)?;
-        let stated = self.stated_unit(source, column, is_archived).map_err(|problem| vec![problem])?;
+        let stated = self.stated_unit(source, column, is_archived).map_err(|problem| vec![*problem])?;
         Ok((column, stated))
     }
 
@@ -98,7 +98,7 @@ impl<'a> WantedColumn<'a> {
     }
 
     /// The unit that the archive states, if it holds for this column: one of the archive's name, or one whose header has an unknown unit.
-    fn stated_unit(&self, source: &Source, column: usize, is_archived: bool) -> Result<Option<&'a str>, Problem> {
+    fn stated_unit(&self, source: &Source, column: usize, is_archived: bool) -> Result<Option<&'a str>, Box<Problem>> {
         let WantedColumn { name, unit, archived, stated } = *self;
         let is_shared = archived.is_some_and(|archived| split_header(archived).0 == name);
         match (source.unit(column), stated) {
@@ -109,7 +109,7 @@ impl<'a> WantedColumn<'a> {
                 let found = format!("no unit in the header, where the archive has {archived} and the dataset {wanted}");
                 let remedy = format!("write it: `{name} [{stated}]` or `{name} [{unit}]`");
                 let problem = Problem::new(Kind::MissingColumn, found, "the unit of the values", remedy);
-                Err(source.at_header(column, problem))
+                Err(Box::new(source.at_header(column, problem)))
             }
             (None, _) => Ok(None),
         }

@@ -72,7 +72,7 @@ impl InputTable<'_> {
         let (&time, inputs) = columns.split_first()?;
         let counted_from = if self.origin.is_some() { Origin::First } else { Origin::File };
         let mut clock = Clock::for_table(table, Some(counted_from), self.time_unit);
-        let origin = self.given_origin(&clock, &notation, time.1).map_err(|problem| problems.push(problem)).ok()?;
+        let origin = self.given_origin(&clock, &notation, time.1).map_err(|problem| problems.push(*problem)).ok()?;
 
         let header = source.header.clone();
         let at = |row: &Row<'_>, column: usize, problem: Problem| {
@@ -173,11 +173,12 @@ impl InputTable<'_> {
         clock: &Clock,
         notation: &Notation,
         conversion: Conversion,
-    ) -> Result<Option<GivenOrigin>, Problem> {
+    ) -> Result<Option<GivenOrigin>, Box<Problem>> {
         let Some(text) = self.origin else { return Ok(None) };
         if self.counts_from_1970() {
             let expected = "none: the dataset counts from the zero of the archive (`import.table.origin`)";
-            return Err(Problem::new(Kind::Setting, shown(text), expected, "leave it out").setting(ORIGIN));
+            let problem = Problem::new(Kind::Setting, shown(text), expected, "leave it out");
+            return Err(Box::new(problem.setting(ORIGIN)));
         }
         let (cell, mut clock) = (Cell::from_text(text.trim()), clock.clone());
         let refused = |flaw: CellError| {
@@ -185,7 +186,7 @@ impl InputTable<'_> {
                 CellError::NoZone => "add the offset, such as `Z`",
                 _ => "give a time as the table writes it",
             };
-            Problem { remedy: remedy.to_owned(), ..flaw.problem(cell) }.setting(ORIGIN)
+            Box::new(Problem { remedy: remedy.to_owned(), ..flaw.problem(cell) }.setting(ORIGIN))
         };
         let moment = clock.moment(cell, notation, conversion).map_err(refused)?;
         Ok(Some(GivenOrigin { moment, is_stamp: clock.reads_stamps() }))

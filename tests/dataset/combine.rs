@@ -174,6 +174,23 @@ fn csv_of_a_field_has_a_row_a_point() {
 }
 
 #[test]
+fn every_format_exports_every_split() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let splits = [(Split::Train, shared_grid(5)), (Split::Test, shared_grid(2))];
+    let dataset = put(root, "one", manifest(), &splits);
+    for format in ExportFormat::ALL {
+        let place = root.join(format.name);
+        let run = &Run { observer: &Silent, interrupt: &Interrupt::new() };
+        dataset::export(&dataset, format, &place, run).unwrap();
+        let sizes =
+            splits.each_ref().map(|(split, _)| fs::metadata(place.join(format.file_name(*split))).unwrap().len());
+        assert!(sizes[0] > sizes[1] && sizes[1] > 0, "{}: {sizes:?}", format.name);
+        assert_eq!(fs::read_dir(&place).unwrap().count(), splits.len(), "{}", format.name);
+    }
+}
+
+#[test]
 fn an_interrupt_leaves_no_copy_behind() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();

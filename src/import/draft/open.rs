@@ -8,6 +8,7 @@ use super::petab;
 use crate::import::tables::cell::Cell;
 use crate::import::tables::csv::Syntax;
 use crate::import::tables::files::SourceFile;
+use crate::import::tables::formats;
 use crate::import::tables::source::Source;
 use crate::import::tables::text::beginning;
 use crate::problems::{Kind, Problem, Problems, shown};
@@ -111,10 +112,6 @@ fn tables_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.sort();
-    let is_table = |ending: &str| {
-        let known = ["csv", "tsv", "txt", "gz", "zst", "parquet", "h5", "hdf5", "hdf", "nc", "nc4", "mat"];
-        known.contains(&ending)
-    };
-    files.retain(|file| file.extension().and_then(|ending| ending.to_str()).is_some_and(is_table));
+    files.retain(|file| file.extension().and_then(|ending| ending.to_str()).is_some_and(formats::is_ending));
     files
 }

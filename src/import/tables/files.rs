@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::formats;
 use crate::dataset::Parent;
 use crate::import::settings::forms::Names;
 use crate::problems::shown;
@@ -29,12 +30,8 @@ impl SourceFile {
     /// The name without folders and extensions.
     pub(crate) fn stem(&self) -> &str {
         let name = self.name.rsplit('/').next().unwrap_or(&self.name);
-        let endings = [
-            ".gz", ".zst", ".csv", ".tsv", ".txt", ".tab", ".dat", ".parquet", ".h5", ".hdf5", ".hdf", ".nc", ".nc4",
-            ".mat",
-        ];
         let mut stem = name;
-        while let Some(shorter) = endings.iter().find_map(|ending| stem.strip_suffix(ending)) {
+        while let Some((shorter, _)) = stem.rsplit_once('.').filter(|(_, ending)| formats::is_ending(ending)) {
             stem = shorter;
         }
         if stem.is_empty() { name } else { stem }

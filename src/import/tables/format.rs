@@ -9,6 +9,10 @@ pub(crate) struct Format {
     /// A beginning that no other format has, for tests.
     #[cfg(test)]
     pub signature: &'static [u8],
+    /// What messages call it.
+    pub name: &'static str,
+    /// Endings of the names of its files.
+    pub endings: &'static [&'static str],
     /// Whether a file with these first bytes is of this format.
     pub is_of: fn(&[u8]) -> bool,
     /// Opens a file.

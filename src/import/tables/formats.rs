@@ -6,6 +6,21 @@ use super::{hdf5, parquet};
 /// Every format.
 pub(crate) const ALL: [Format; 2] = [parquet::FORMAT, hdf5::FORMAT];
 
+/// Endings of the names of text files, and of compressed ones.
+const TEXT: [&str; 7] = ["gz", "zst", "csv", "tsv", "txt", "tab", "dat"];
+
+/// Whether a file whose name has this ending may be a table.
+pub(crate) fn is_ending(ending: &str) -> bool {
+    TEXT.contains(&ending) || ALL.iter().any(|format| format.endings.contains(&ending))
+}
+
+/// What a table may be, in words.
+pub(crate) fn in_words() -> String {
+    let names: Vec<&str> = ["CSV text"].into_iter().chain(ALL.iter().map(|format| format.name)).collect();
+    let (last, others) = names.split_last().expect("text at least");
+    format!("{} or {last}", others.join(", "))
+}
+
 /// The format of a file that begins with `head`; none for text.
 pub(crate) fn of_file(head: &[u8]) -> Option<Format> {
     ALL.into_iter().find(|format| (format.is_of)(head))
@@ -27,6 +42,8 @@ mod tests {
             let (found, remedy) = (format.open)(&path).err().expect("a damaged file is refused");
             assert!(!found.is_empty() && !remedy.is_empty());
         }
+        assert!(["csv", "parquet", "mat"].into_iter().all(is_ending) && !is_ending("pdf"));
+        assert_eq!(in_words(), "CSV text, Parquet or HDF5");
         assert!(of_file(b"id,time,level\n").is_none() && of_file(b"").is_none());
     }
 }

@@ -41,6 +41,8 @@ const DAY: i64 = 86_400_000_000_000;
 pub(crate) const FORMAT: Format = Format {
     #[cfg(test)]
     signature: SIGNATURE,
+    name: "Parquet",
+    endings: &["parquet"],
     is_of: |head| head.starts_with(SIGNATURE),
     open,
 };

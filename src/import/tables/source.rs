@@ -88,7 +88,7 @@ impl Source {
             None => {
                 let text = decompressed(opened, &head).map_err(|error| report(unreadable(file, &error))).ok()?;
                 let text = text.map_err(|(found, remedy)| {
-                    report(Problem::new(Kind::UnsupportedFile, found, "CSV text, Parquet or HDF5", remedy));
+                    report(Problem::new(Kind::UnsupportedFile, found, formats::in_words(), remedy));
                 });
                 let mut reader = CsvReader::new(text.ok()?, syntax);
                 let (header, line) = read_header(&mut reader, path, key, problems)?;
@@ -249,7 +249,7 @@ impl StopCheck<'_> {
     /// Whether to go on; called for every row or block of rows.
     fn goes_on(&mut self) -> bool {
         self.calls += 1;
-        self.calls % ROWS_BETWEEN_CHECKS != 0 || self.interrupt.requested().is_none()
+        !self.calls.is_multiple_of(ROWS_BETWEEN_CHECKS) || self.interrupt.requested().is_none()
     }
 }
 

@@ -19,6 +19,8 @@ const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 pub(crate) const FORMAT: Format = Format {
     #[cfg(test)]
     signature: SIGNATURE,
+    name: "HDF5",
+    endings: &["h5", "hdf5", "hdf", "nc", "nc4", "mat"],
     is_of: is_hdf5,
     open,
 };
