@@ -20,7 +20,7 @@ use paramill::engine::{Batch, Jacobian, Segment};
 use paramill::estimate::{self, Adapter, Status, Support};
 use paramill::models::{AdaptedLayers, Layout, Mlp, Model};
 use paramill::random::Stream;
-use paramill::rules::{Kind, Rule};
+use paramill::rules::{ContextFit, Kind, Rule};
 use paramill::schema::{Split, Trajectory};
 use paramill::train::{Contexts, GaussNewton, LinearModel};
 
@@ -285,7 +285,43 @@ fn every_rule_trains_is_stored_and_finds_known_contexts() {
             let off = context.iter().zip(&found.context).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(off < 1e-5 * spread, "{kind:?}: {context:?}, found {:?}", found.context);
         }
+        descends_as_its_gradient_says(kind, &model, &adapted, &supports);
     }
+}
+
+/// Steps of gradient descent, against the engine's gradient by the weights, pulled back by the rule.
+fn descends_as_its_gradient_says(kind: Kind, model: &StoredModel, settings: &estimate::Settings, supports: &[Support]) {
+    let (rule, (engine, _)) = (model.rule(), model.engine(NATIVE).unwrap());
+    assert_eq!(rule.context_fit(), ContextFit::GaussNewton);
+    let (steps, rate) = (5, 1e-3);
+    let adapter = Adapter::new(settings, NATIVE, model).unwrap();
+    let found = adapter.with_context_fit(ContextFit::GradientSteps { steps, rate }).adapt(supports);
+    for (support, found) in supports.iter().zip(found) {
+        let segments =
+            support.trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states, inputs: &[] });
+        let batch = Batch::new(2, &[], &[segments.collect()], (0, 0));
+        let mut context = rule.initial_context();
+        let mut losses = Vec::new();
+        for _ in 0..steps {
+            let mut weights = vec![0.0; model.model().layout().size()];
+            rule.decode(&model.shared, &context, &mut weights);
+            let (loss, gradient) = engine.loss_and_gradient(&weights, &batch);
+            let (mut d_shared, mut d_context) = (vec![0.0; model.shared.len()], vec![0.0; context.len()]);
+            rule.pull_back(&model.shared, &context, &gradient, &mut d_shared, &mut d_context);
+            for (xi, d) in context.iter_mut().zip(d_context) {
+                *xi -= rate * (d + 2.0 * settings.context_penalty * *xi);
+            }
+            losses.push(loss);
+        }
+        assert_eq!((found.status, found.iterations), (Status::Ok, steps), "{kind:?}: {}", found.reason);
+        assert!(losses.is_sorted_by(|before, after| after < before), "{kind:?}: {losses:?}");
+        for (one, other) in found.context.iter().zip(&context) {
+            assert_relative_eq!(one, other, max_relative = 1e-4);
+        }
+    }
+    let adapter = Adapter::new(settings, NATIVE, model).unwrap();
+    let far = adapter.with_context_fit(ContextFit::GradientSteps { steps, rate: 1e300 }).adapt(supports);
+    assert!(far.iter().all(|it| it.status == Status::Diverged && it.context[0].is_nan()), "{kind:?}");
 }
 
 /// Three trajectories of the model itself at a context.

@@ -4,12 +4,14 @@
 //! rule applies the chain rule to get those with respect to the shared values and the context.
 
 mod shared_tensor;
+mod context_fit;
 mod rule;
 mod coda;
 mod cavia_concat;
 mod cavia_film;
 mod kind;
 
+pub use context_fit::ContextFit;
 pub use kind::{Kind, MOST_DIMENSIONS};
 pub use rule::{GramProduct, Rule};
 pub use shared_tensor::SharedTensor;

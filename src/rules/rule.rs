@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::context_fit::ContextFit;
 use super::shared_tensor::SharedTensor;
 use crate::models::Layout;
 use crate::random::Stream;
@@ -97,6 +98,11 @@ pub trait Rule: Send + Sync {
     /// `n S` more values.
     fn gram_products(&self, _contexts: &[f64], _shares: &[f64]) -> Option<Vec<GramProduct>> {
         None
+    }
+
+    /// How the context of a new environment is found.
+    fn context_fit(&self) -> ContextFit {
+        ContextFit::GaussNewton
     }
 
     /// Whether training differentiates through the adaptation, which needs the engine with second derivatives

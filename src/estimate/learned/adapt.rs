@@ -36,6 +36,7 @@ use crate::checkpoint::{StoredModel, Units};
 use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, Wrt};
 use crate::estimate::settings::{InitialState, Loss, Settings};
 use crate::estimate::table::row::Status;
+use crate::rules::ContextFit;
 
 /// Least tolerance of a rough fit.
 const COARSE_TOLERANCE: f64 = 1e-2;
@@ -61,6 +62,8 @@ pub struct Adapter<'a> {
     coarse: Option<Box<dyn Engine>>,
     model: &'a StoredModel,
     d: usize,
+    /// How contexts are found: as the model's rule says.
+    context_fit: ContextFit,
     /// Start of a fit `[d]`.
     start: Vec<f64>,
     /// Further starts, for fits that found no minimum from the first `[n][d]`.
@@ -84,12 +87,18 @@ impl<'a> Adapter<'a> {
             coarse: model.coarse_engine(compute)?,
             model,
             d: model.manifest.context_dimension,
+            context_fit: model.rule().context_fit(),
             start: model.rule().initial_context(),
             starts: spread(&model.contexts, model.manifest.context_dimension),
             units: model.manifest.units(),
             points: model.manifest.state_shape().points(),
             channel_weights: model.manifest.state_shape().of_values(&model.manifest.weights),
         })
+    }
+
+    /// The same, but contexts are found by `context_fit`, whatever the rule says: to compare the two.
+    pub fn with_context_fit(self, context_fit: ContextFit) -> Self {
+        Adapter { context_fit, ..self }
     }
 
     /// Fits the context `[d]` of every environment. The result for an environment does not depend on the others.
@@ -114,6 +123,9 @@ impl<'a> Adapter<'a> {
                 let weights = &even.with_channel_weights(channel_weights);
                 let chunk =
                     Chunk { tangents, wrt, d, start, points, channel_weights, batch, supports, weights, settings };
+                if let ContextFit::GradientSteps { steps, rate } = self.context_fit {
+                    return chunk.descend(steps, rate);
+                }
                 let fitted = match &coarse {
                     None => chunk.fit(chunk.first_guess(), &vec![true; supports.len()]),
                     Some(coarse) => {
@@ -253,23 +265,39 @@ impl Chunk<'_> {
         self.tangents.roll_out_wrt(self.wrt, &contexts, &batch)
     }
 
+    /// The beginning of a fit of each environment from its unknowns `start`, which have these predictions and tangents.
+    fn minimizers(&self, start: Vec<DVector<f64>>, predictions: &[f64], tangents: &[f64]) -> Vec<Minimizer> {
+        let begin = |(e, start): (usize, DVector<f64>)| {
+            let priors = self.supports[e].priors(self.wrt);
+            let iterate = self.iterate(e, start, predictions, tangents);
+            Minimizer::begin(iterate, self.d, self.supports[e].points(), priors, self.settings)
+        };
+        start.into_iter().enumerate().map(begin).collect()
+    }
+
+    /// Moves the unknowns of each environment by so many steps of gradient descent.
+    fn descend(&self, steps: usize, rate: f64) -> Vec<Adaptation> {
+        let start = self.first_guess();
+        let (mut predictions, mut tangents) = self.roll_out(&start, |_| true);
+        let mut minimizers = self.minimizers(start, &predictions, &tangents);
+        for _ in 0..steps {
+            let unknowns: Vec<DVector<f64>> = minimizers.iter().map(|minimizer| minimizer.descended(rate)).collect();
+            (predictions, tangents) = self.roll_out(&unknowns, |_| true);
+            for (e, (minimizer, unknowns)) in minimizers.iter_mut().zip(unknowns).enumerate() {
+                minimizer.descend_to(self.iterate(e, unknowns, &predictions, &tangents));
+            }
+        }
+        self.adaptations(minimizers, &predictions)
+    }
+
     /// Fits each environment that is `wanted` from its unknowns `start`; the results of the others are meaningless.
     fn fit(&self, start: Vec<DVector<f64>>, wanted: &[bool]) -> Vec<Adaptation> {
         let size = self.batch.values_per_environment();
         let (mut predictions, mut tangents) = self.roll_out(&start, |e| wanted[e]);
-        let mut minimizers: Vec<Minimizer> = start
-            .into_iter()
-            .enumerate()
-            .map(|(e, start)| {
-                let priors = self.supports[e].priors(self.wrt);
-                let iterate = self.iterate(e, start, &predictions, &tangents);
-                let mut minimizer = Minimizer::begin(iterate, self.d, self.supports[e].points(), priors, self.settings);
-                if !wanted[e] {
-                    minimizer.end = Some((Status::NotConverged, String::new()));
-                }
-                minimizer
-            })
-            .collect();
+        let mut minimizers = self.minimizers(start, &predictions, &tangents);
+        for (minimizer, _) in minimizers.iter_mut().zip(wanted).filter(|(_, wanted)| !**wanted) {
+            minimizer.end = Some((Status::NotConverged, String::new()));
+        }
         while minimizers.iter().any(|minimizer| minimizer.end.is_none()) {
             let steps: Vec<Option<DVector<f64>>> = minimizers
                 .iter()
@@ -313,14 +341,13 @@ impl Chunk<'_> {
                 }
             }
         }
-        minimizers
-            .into_iter()
-            .zip(self.supports)
-            .enumerate()
-            .map(|(e, (minimizer, support))| {
-                self.adaptation(minimizer, support, &predictions[e * size..(e + 1) * size])
-            })
-            .collect()
+        self.adaptations(minimizers, &predictions)
+    }
+
+    fn adaptations(&self, minimizers: Vec<Minimizer>, predictions: &[f64]) -> Vec<Adaptation> {
+        let size = self.batch.values_per_environment();
+        let found = minimizers.into_iter().zip(self.supports).zip(predictions.chunks_exact(size.max(1)));
+        found.map(|((minimizer, support), predictions)| self.adaptation(minimizer, support, predictions)).collect()
     }
 
     /// Moves the predictions of environment `e` along their tangents.

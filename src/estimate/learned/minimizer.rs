@@ -156,6 +156,27 @@ impl Minimizer {
         length <= short || next <= short
     }
 
+    /// The unknowns after a step of gradient descent; where they are if the fit has ended.
+    pub(crate) fn descended(&self, rate: f64) -> DVector<f64> {
+        match self.end {
+            None => &self.best.unknowns - self.gradient() * (2.0 * rate),
+            Some(_) => self.best.unknowns.clone(),
+        }
+    }
+
+    /// Goes to the next iterate of gradient descent, whether it is better or not.
+    pub(crate) fn descend_to(&mut self, next: Iterate) {
+        if self.end.is_some() {
+            return;
+        }
+        self.iterations += 1;
+        self.best = next;
+        self.weigh_priors();
+        if self.cost(&self.best).is_infinite() {
+            self.end = Some((Status::Diverged, format!("step {} of the descent is not finite", self.iterations)));
+        }
+    }
+
     /// Ends at `last`, or at the best iterate, because no further step is worth a rollout.
     pub(crate) fn finish_with(&mut self, last: Option<Iterate>) {
         self.iterations += 1;
