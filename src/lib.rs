@@ -13,7 +13,7 @@
 //! let dataset = Dataset::open(Path::new("datasets/lv-demo"))?;
 //! let model = Model::open(Path::new("runs/lv-demo/models/lv-demo"))?;
 //! for row in model.estimate(&dataset.read(Split::Adapt)?)? {
-//!     println!("{}: {} {:?}", row.environment, row.status, row.parameters);
+//!     println!("{}: {} {:?}", row.environment, row.status.name(), row.parameters);
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
