@@ -182,6 +182,35 @@ fn an_environment_does_not_depend_on_its_neighbours_or_its_place() {
     }
 }
 
+/// Predictions at the contexts of two environments are those of the decoded weights, and tangents, the context's first among those of a value,
+/// the differences of these.
+fn assert_follow_contexts(
+    engine: &dyn Engine,
+    batch: &Batch,
+    contexts: [f64; 4],
+    decode: &dyn Fn(&[f64]) -> Vec<f64>,
+    predictions: &[f64],
+    tangents: &[f64],
+) {
+    for (found, decoded) in predictions.iter().zip(engine.predict(&decode(&contexts), batch)) {
+        assert_relative_eq!(found, &decoded, max_relative = 1e-12, epsilon = 1e-12);
+    }
+    let (h, per_value) = (1e-6, tangents.len() / predictions.len());
+    let of_environment = batch.values_per_environment();
+    for k in 0..4 {
+        let value = |sign: f64| {
+            let mut moved = contexts;
+            moved[k] += sign * h;
+            engine.predict(&decode(&moved), batch)
+        };
+        let (up, down) = (value(1.0), value(-1.0));
+        for i in (k / 2) * of_environment..(k / 2 + 1) * of_environment {
+            let difference = (up[i] - down[i]) / (2.0 * h);
+            assert_relative_eq!(difference, tangents[i * per_value + k % 2], epsilon = 1e-7, max_relative = 1e-6);
+        }
+    }
+}
+
 #[test]
 fn tangents_agree_with_finite_differences_and_their_primal_with_decoded_weights() {
     for_all(|engine, layers, between| {
@@ -197,23 +226,7 @@ fn tangents_agree_with_finite_differences_and_their_primal_with_decoded_weights(
             contexts.chunks(2).flat_map(of_environment).collect()
         };
         let (predictions, tangents) = engine.tangents(&basis, 2).roll_out(&contexts, &batch);
-        for (shared, decoded) in predictions.iter().zip(engine.predict(&decode(&contexts), &batch)) {
-            assert_relative_eq!(shared, &decoded, max_relative = 1e-12, epsilon = 1e-12);
-        }
-        let h = 1e-6;
-        for k in 0..4 {
-            let value = |sign: f64| {
-                let mut moved = contexts;
-                moved[k] += sign * h;
-                engine.predict(&decode(&moved), &batch)
-            };
-            let (up, down) = (value(1.0), value(-1.0));
-            let size = batch.values_per_environment();
-            for i in (k / 2) * size..(k / 2 + 1) * size {
-                let difference = (up[i] - down[i]) / (2.0 * h);
-                assert_relative_eq!(difference, tangents[i * 2 + k % 2], epsilon = 1e-7, max_relative = 1e-6);
-            }
-        }
+        assert_follow_contexts(engine, &batch, contexts, &decode, &predictions, &tangents);
     });
 }
 
@@ -412,22 +425,6 @@ fn tangents_of_weights_that_are_curved_in_the_context_agree_with_finite_differen
         let contexts = [0.3, -0.8, 1.2, 0.1];
         let curved = engine::Linearised::new(engine, 2, weights_at);
         let (predictions, tangents) = curved.roll_out_wrt(Wrt::ContextAndInitial, &contexts, &batch);
-        for (found, decoded) in predictions.iter().zip(engine.predict(&decode(&contexts), &batch)) {
-            assert_relative_eq!(found, &decoded, max_relative = 1e-12, epsilon = 1e-12);
-        }
-        let h = 1e-6;
-        for k in 0..4 {
-            let value = |sign: f64| {
-                let mut moved = contexts;
-                moved[k] += sign * h;
-                engine.predict(&decode(&moved), &batch)
-            };
-            let (up, down) = (value(1.0), value(-1.0));
-            let of_environment = batch.values_per_environment();
-            for i in (k / 2) * of_environment..(k / 2 + 1) * of_environment {
-                let difference = (up[i] - down[i]) / (2.0 * h);
-                assert_relative_eq!(difference, tangents[i * 4 + k % 2], epsilon = 1e-7, max_relative = 1e-6);
-            }
-        }
+        assert_follow_contexts(engine, &batch, contexts, &decode, &predictions, &tangents);
     });
 }

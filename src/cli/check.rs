@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use super::check_arguments::Check;
 use super::kinds::recognise;
 use super::output::{complain, print, print_json};
-use crate::pipeline::check as check_pipeline;
-use crate::pipeline::{Checked, Error, check_directory, load_system, read_manifest};
+use crate::pipeline::{Checked, Error, check as check_pipeline, check_directory, load_system, read_manifest};
 use crate::problems::many;
 
 /// The result for one path.

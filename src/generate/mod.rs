@@ -17,8 +17,6 @@ pub(crate) mod validate;
 pub(crate) mod simulation;
 pub(crate) mod run;
 
-pub use crate::problems::Problem;
-pub use crate::systems::Range;
 pub use error::Error;
 pub use observation::{Observation, PerChannel};
 pub use run::{regenerate, run, simulate};

@@ -1,10 +1,10 @@
 //! Simulates the environments of all splits and writes them as a dataset.
 
-use super::settings::Settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::error::Error;
+use super::settings::Settings;
 use super::simulation::Simulation;
 use crate::dataset::{Manifest, Provenance, Resumed, Writer};
 use crate::progress::{Event, Run};

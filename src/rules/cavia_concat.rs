@@ -17,7 +17,6 @@ use std::ops::Range;
 use super::rule::Rule;
 use super::shared_tensor::SharedTensor;
 use crate::models::{AdaptedLayers, Layout};
-use crate::random::Stream;
 
 /// CAVIA with the context among the inputs of a network.
 pub(super) struct CaviaConcat {
@@ -49,11 +48,6 @@ impl Rule for CaviaConcat {
 
     fn context_size(&self) -> usize {
         self.context_dimension
-    }
-
-    fn initial_shared(&self, mut weights: Vec<f64>, std_dev: f64, stream: &mut Stream) -> Vec<f64> {
-        weights.resize_with(self.shared_size(), || std_dev * stream.normal());
-        weights
     }
 
     fn decode(&self, shared: &[f64], context: &[f64], weights: &mut [f64]) {

@@ -19,7 +19,6 @@ use std::ops::Range;
 use super::rule::Rule;
 use super::shared_tensor::SharedTensor;
 use crate::models::{AdaptedLayers, Layout};
-use crate::random::Stream;
 
 /// CAVIA with a modulation of the last hidden features.
 pub(super) struct CaviaFilm {
@@ -83,11 +82,6 @@ impl Rule for CaviaFilm {
 
     fn context_size(&self) -> usize {
         self.context_dimension
-    }
-
-    fn initial_shared(&self, mut weights: Vec<f64>, std_dev: f64, stream: &mut Stream) -> Vec<f64> {
-        weights.resize_with(self.shared_size(), || std_dev * stream.normal());
-        weights
     }
 
     fn decode(&self, shared: &[f64], context: &[f64], weights: &mut [f64]) {

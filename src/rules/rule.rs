@@ -21,9 +21,12 @@ pub trait Rule: Send + Sync {
     /// Number of values `d` of a context.
     fn context_size(&self) -> usize;
 
-    /// Shared values to start from, given random weights `[P]` of the model. `std_dev` is the standard deviation of the values that a
-    /// context multiplies.
-    fn initial_shared(&self, weights: Vec<f64>, std_dev: f64, stream: &mut Stream) -> Vec<f64>;
+    /// Shared values to start from, given random weights `[P]` of the model, which come first. `std_dev` is the standard deviation of the
+    /// others, which a context multiplies.
+    fn initial_shared(&self, mut weights: Vec<f64>, std_dev: f64, stream: &mut Stream) -> Vec<f64> {
+        weights.resize_with(self.shared_size(), || std_dev * stream.normal());
+        weights
+    }
 
     /// The context `[d]` before training or adaptation.
     fn initial_context(&self) -> Vec<f64> {

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use super::equations::{Equations, Range, Values};
 use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
-use crate::expressions::Dual;
-use crate::expressions::compile;
 use crate::expressions::grammar::Fault;
 use crate::expressions::program::{Instruction, Program};
+use crate::expressions::{Dual, compile};
 use crate::problems::{Problem, Problems};
 
 impl Equations {

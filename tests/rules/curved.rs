@@ -1,7 +1,6 @@
 //! A rule that is not affine in the context, and takes nothing but what every rule must give.
 
 use paramill::models::Layout;
-use paramill::random::Stream;
 use paramill::rules::{Rule, SharedTensor};
 
 /// `theta_e = theta + sum_k sin(xi_k) V_k`, all shared: `[theta, V_1, .., V_d]`. With `d = 0`, one network for all environments.
@@ -17,11 +16,6 @@ impl Rule for Curved {
 
     fn context_size(&self) -> usize {
         self.d
-    }
-
-    fn initial_shared(&self, mut weights: Vec<f64>, std_dev: f64, stream: &mut Stream) -> Vec<f64> {
-        weights.resize_with(self.shared_size(), || std_dev * stream.normal());
-        weights
     }
 
     fn decode(&self, shared: &[f64], context: &[f64], weights: &mut [f64]) {

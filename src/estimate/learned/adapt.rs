@@ -25,12 +25,12 @@
 //! first, and the fit continues from its result. With the l2 norm this iterates the closed form of CoDA's Proposition 2
 //! (Kirchmeyer et al., ICML 2022).
 
-use super::support::Support;
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
 use super::adaptation::Adaptation;
 use super::minimizer::{Iterate, Minimizer};
+use super::support::Support;
 use super::weights::Weights;
 use crate::checkpoint::{StoredModel, Units};
 use crate::engine::{Batch, Compute, ComputeError, Engine, Segment, Tangents, Wrt};

@@ -1,12 +1,12 @@
 //! Estimates environments by a trained model: fits their contexts, maps them to parameters, and judges the result.
 
-use super::adaptation::Adaptation;
 use std::collections::BTreeMap;
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
 use super::adapt;
+use super::adaptation::Adaptation;
 use super::context_range::TrainingRange;
 use super::input_range::inputs_extrapolate;
 use super::state_range::{stands_still, states_extrapolate};
@@ -14,19 +14,17 @@ use super::support::Support;
 use crate::checkpoint::{StoredModel, Units};
 use crate::dataset::Dataset;
 use crate::engine::{Batch, Compute};
-use crate::estimate::bounds;
 use crate::estimate::bounds::Bounds;
 use crate::estimate::error::Error;
 use crate::estimate::hull::Hull;
 use crate::estimate::misfit::{correlation_note, misfit};
-use crate::estimate::physics;
 use crate::estimate::settings::{InitialState, Settings};
-use crate::estimate::stream::Observed;
-use crate::estimate::stream::environments;
+use crate::estimate::stream::{Observed, environments};
 use crate::estimate::table::environment_fit::EnvironmentFit;
 use crate::estimate::table::errors::{FitErrors, SquaredError};
 use crate::estimate::table::fitted::FittedSamples;
 use crate::estimate::table::row::{Row, Status};
+use crate::estimate::{bounds, physics};
 use crate::progress::Run;
 use crate::schema::{Split, Trajectory};
 

@@ -3,6 +3,8 @@
 //! Unknowns are the coordinates `theta [d]` of the estimated parameters and, for each trajectory, the entries of its initial state that are
 //! not given, in units of the spread of their channel.
 
+use std::sync::Arc;
+
 use super::budget::{Budget, Halt};
 use super::differences::{Differences, Integrator};
 use super::model::{Derivatives, Model};
@@ -15,7 +17,6 @@ use crate::signals::Drive;
 use crate::solve;
 use crate::solve::{DOP853, Tableau, Tolerance};
 use crate::systems::{Sensitivities, Start};
-use std::sync::Arc;
 
 /// The trajectories of one environment, and the equations that should explain them.
 pub(crate) struct Experiment<'a> {

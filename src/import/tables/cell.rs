@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use crate::import::settings::forms::Condition;
-use crate::problems::shown;
-use crate::problems::{Kind, Problem};
+use crate::problems::{Kind, Problem, shown};
 
 /// Usual spellings of a missing value, in lower case.
 const MISSING: [&str; 12] = ["", "nan", "na", "n/a", "#n/a", "null", "none", "nil", ".", "-", "?", "??"];

@@ -1,16 +1,13 @@
 //! Finds the source files that names and patterns match, and the ids in their names.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::formats;
 use crate::dataset::Parent;
 use crate::import::settings::forms::Names;
-use crate::problems::shown;
-use crate::problems::suggestion;
-use crate::problems::{Kind, Problem, Problems};
+use crate::problems::{Kind, Problem, Problems, shown, suggestion};
 
 const ENVIRONMENT: &str = "{environment}";
 const TRAJECTORY: &str = "{trajectory}";

@@ -31,8 +31,7 @@ use crate::import::tables::csv::Syntax;
 use crate::import::tables::files;
 use crate::import::tables::files::SourceFile;
 use crate::import::tables::source::Source;
-use crate::problems::shown;
-use crate::problems::{Kind, Problem, Problems};
+use crate::problems::{Kind, Problem, Problems, shown};
 use crate::progress::Interrupt;
 
 /// The trajectories of the tables. Their samples are read from the store when they are asked for.

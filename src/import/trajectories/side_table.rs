@@ -12,9 +12,7 @@ use crate::import::tables::cell::{CellError, Notation};
 use crate::import::tables::csv::Syntax;
 use crate::import::tables::files::SourceFile;
 use crate::import::tables::source::{Row, Source};
-use crate::problems::suggestion;
-use crate::problems::{Kind, Problem, Problems};
-use crate::problems::{listing, shown};
+use crate::problems::{Kind, Problem, Problems, listing, shown, suggestion};
 use crate::progress::Interrupt;
 
 /// The parameters of the environments, as far as the side table has them.
