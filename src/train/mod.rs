@@ -13,6 +13,7 @@ mod descent;
 mod fit;
 mod symmetric;
 mod linear_model;
+mod normal_equations;
 mod gauss_newton;
 mod moments;
 mod inputs;
@@ -27,6 +28,8 @@ pub use descent::{Descent, Moving};
 pub use error::Error;
 #[doc(hidden)]
 pub use linear_model::{LinearModel, Step};
+#[doc(hidden)]
+pub use normal_equations::NormalEquations;
 pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
 
 use crate::checkpoint;

@@ -66,6 +66,21 @@ impl Symmetric {
         })
     }
 
+    /// Adds `rows rows'`.
+    pub(super) fn add_gram(&mut self, rows: MatRef<f64>) {
+        let (size, places) = (self.size, places(self.count()));
+        self.blocks.par_iter_mut().zip(places).with_max_len(1).for_each(|(block, (i, j))| {
+            let (left, right) = (rows.get(rows_of(i, size), ..), rows.get(rows_of(j, size), ..));
+            matmul(block, Accum::Add, left, right.transpose(), 1.0, Par::Seq);
+        });
+    }
+
+    /// The value at row `i` and column `j`.
+    pub(super) fn value(&self, i: usize, j: usize) -> f64 {
+        let (i, j) = (i.max(j), i.min(j));
+        self.blocks[self.start_of_column(j / BLOCK) + i / BLOCK - j / BLOCK][(i % BLOCK, j % BLOCK)]
+    }
+
     /// The block of these rows and columns, which [`Symmetric::new`] gave.
     pub(super) fn block(&self, rows: &Range<usize>, columns: &Range<usize>) -> MatRef<'_, f64> {
         let (i, j) = (rows.start / BLOCK, columns.start / BLOCK);
@@ -74,8 +89,7 @@ impl Symmetric {
 
     /// The mean of the diagonal.
     pub(super) fn mean_diagonal(&self) -> f64 {
-        let diagonal = |i: usize| self.blocks[self.start_of_column(i / BLOCK)][(i % BLOCK, i % BLOCK)];
-        (0..self.size).map(diagonal).sum::<f64>() / self.size as f64
+        (0..self.size).map(|i| self.value(i, i)).sum::<f64>() / self.size as f64
     }
 
     /// The factor of this matrix, with `damping` added to its diagonal; `None` where that is not numerically positive
