@@ -72,6 +72,41 @@ fn an_interrupted_training_gives_the_same_model_in_both_phases() {
     assert_eq!(left, ["model"], "the checkpoints are gone");
 }
 
+/// Gauss-Newton alone, in both spaces: segments of one interval, then longer ones, then whole trajectories.
+#[test]
+fn a_training_without_adam_grows_its_segments_and_resumes_in_any_of_them() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), FOUR_PAIRS);
+    for method in ["weights", "residuals"] {
+        let settings = train_settings(&format!(
+            r#"
+            model = {{ kind = "mlp", layers = 2, width = 8 }}
+            schedule = "cosine"
+            steps = 0
+            checkpoint_every = 4
+            gauss_newton = {{ steps = 14, method = "{method}", segment_steps = 3, context_penalty = 1e-6 }}
+            "#
+        ));
+        let [whole, resumed] = ["whole", "resumed"].map(|it| root.path().join(method).join(it).join("model"));
+        let listener = Listener::default();
+        let model = train_heard(&settings, &dataset, &whole, &listener).unwrap();
+        let chosen = format!("in the space of the {method}, as train.gauss_newton.method says");
+        assert!(listener.notes().contains(&chosen), "{}", listener.notes());
+        assert_eq!(model.manifest.training.steps, 14);
+        let last = model.log.last().unwrap();
+        assert!(last.train < 0.1 * model.log[0].train.max(1.0) && last.validation.unwrap() < 1e-2, "{:?}", model.log);
+        assert!(model.log.iter().all(|record| record.learning_rate.is_finite()), "{:?}", model.log);
+        for step in [2, 5, 9, 13] {
+            train_until(&settings, &dataset, &resumed, step);
+        }
+        train(&settings, &dataset, &resumed).unwrap();
+        assert!(files(&whole) == files(&resumed), "{method}: manifest, weights or losses differ");
+    }
+    let settings = train_settings("steps = 0");
+    let refused = train(&settings, &dataset, &root.path().join("none/model")).unwrap_err();
+    assert!(matches!(refused, Error::NoSteps), "{refused}");
+}
+
 #[test]
 fn a_damaged_checkpoint_is_not_used_and_the_one_before_is() {
     let root = tempfile::tempdir().unwrap();

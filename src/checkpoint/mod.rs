@@ -29,4 +29,4 @@ pub use manifest::{ChannelScale, Environment, InputScale, Manifest, StopReason, 
 pub use map::{LeaveOneOut, MapKind, MapResidual, ParameterMap};
 pub use model::{StoredModel, verify};
 pub use observed::{Motion, ObservedChannel};
-pub use training::{Best, TrainingState, TrainingStore};
+pub use training::{Best, Stage, TrainingState, TrainingStore};

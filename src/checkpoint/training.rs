@@ -39,12 +39,24 @@ pub struct TrainingState {
     pub best: Option<Best>,
     /// Validations since the best.
     pub looks_without_best: u64,
-    /// Damping of Gauss-Newton and the factor of its next increase; absent before its first step.
+    /// Damping of Gauss-Newton and the factor of its next increase; absent before the first step of a stage.
     pub damping: Option<(f64, f64)>,
+    /// Stage of Gauss-Newton; absent before its first step.
+    pub stage: Option<Stage>,
     /// Sum and number of training losses since the last record.
     pub window: (f64, u64),
     /// The loss curve so far.
     pub log: Vec<LogRecord>,
+}
+
+/// A stage of Gauss-Newton: how long the segments are that it fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// Intervals between samples of a segment; none where whole trajectories are fitted.
+    pub segment: Option<usize>,
+    /// Steps of this stage that are done.
+    pub steps: u64,
 }
 
 /// The best on the validation split so far.
@@ -65,6 +77,7 @@ struct Header {
     best: Option<(u64, f64)>,
     looks_without_best: u64,
     damping: Option<(f64, f64)>,
+    stage: Option<Stage>,
     window: (f64, u64),
     log: Vec<LogRecord>,
     arrays_sha256: String,
@@ -110,6 +123,7 @@ impl TrainingStore {
             best: state.best.as_ref().map(|best| (best.step, best.validation)),
             looks_without_best: state.looks_without_best,
             damping: state.damping,
+            stage: state.stage,
             window: state.window,
             log: state.log.clone(),
             arrays_sha256: sha256(&bytes),
@@ -218,6 +232,7 @@ fn read_checkpoint(directory: &Path, trained: usize) -> Result<TrainingState, Er
         },
         looks_without_best: header.looks_without_best,
         damping: header.damping,
+        stage: header.stage,
         window: header.window,
         log: header.log,
     })

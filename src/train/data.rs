@@ -23,6 +23,8 @@ pub(super) struct SplitData<'a> {
     rows: Vec<Vec<usize>>,
     /// Number of observed values after the start of each of these rows: what a rollout is compared with.
     compared: Vec<Vec<usize>>,
+    /// Most intervals between samples of a trajectory.
+    longest: usize,
     /// Trajectories that are left out.
     left_out: usize,
     /// Every trajectory by its row, scaled, if the split fits the memory budget.
@@ -67,6 +69,7 @@ impl<'a> SplitData<'a> {
             roots: roots.to_vec(),
             rows,
             compared,
+            longest: index.iter().map(|entry| entry.samples.saturating_sub(1)).max().unwrap_or(0),
             left_out,
             held: None,
             held_per_environment: most,
@@ -93,6 +96,11 @@ impl<'a> SplitData<'a> {
     /// Number of trajectories that are left out because they have no complete sample that another follows.
     pub(super) fn left_out(&self) -> usize {
         self.left_out
+    }
+
+    /// Most intervals between samples of a trajectory.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
     }
 
     /// Indices of the environments whose trajectories are all left out.
@@ -250,6 +258,18 @@ pub(super) fn draw_restarts(seed: u64, step: u64, row: usize, trajectory: &Traje
     let mut stream = Stream::new(seed, "teacher-forcing", &[step, row as u64]);
     let drawn = (1..trajectory.len().saturating_sub(1)).filter(|_| stream.unit() < probability);
     drawn.filter(|&sample| trajectory.is_complete(sample)).collect()
+}
+
+/// The samples where segments of `segment` intervals begin, or longer ones where the sample at their end is not complete.
+pub(super) fn even_restarts(trajectory: &Trajectory, segment: usize) -> Vec<usize> {
+    let (mut restarts, mut last) = (Vec::new(), 0);
+    for sample in 1..trajectory.len().saturating_sub(1) {
+        if sample - last >= segment && trajectory.is_complete(sample) {
+            restarts.push(sample);
+            last = sample;
+        }
+    }
+    restarts
 }
 
 /// The training environments in ascending order of their id, with their known parameters.

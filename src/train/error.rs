@@ -59,17 +59,20 @@ pub enum Error {
     /// No validation loss was ever finite.
     #[error(
         "after {steps} steps no look at the validation split was finite; train longer, lower train.learning_rate, or \
-         raise train.teacher_forcing.start"
+         raise train.teacher_forcing.start; without Adam, fit shorter segments at first: train.gauss_newton.first_segment = 1"
     )]
     NothingGood {
         /// Steps done.
         steps: u64,
     },
+    /// Neither Adam nor Gauss-Newton is asked for.
+    #[error("train.steps and train.gauss_newton.steps are both 0: nothing is trained; set one of them to 1 or more")]
+    NoSteps,
     /// More residuals than Gauss-Newton is allowed.
     #[error(
         "Gauss-Newton would have {found} residuals, and train.gauss_newton.residual_limit is {expected}: its cost grows \
-         with their cube; set train.gauss_newton.trajectories_per_environment to fit fewer, raise the limit, or set \
-         train.gauss_newton.steps = 0"
+         with their cube; set train.gauss_newton.method = \"weights\" or train.gauss_newton.trajectories_per_environment to fit \
+         fewer, raise the limit, or set train.gauss_newton.steps = 0"
     )]
     TooManyResiduals {
         /// Residuals of a step.

@@ -1,5 +1,6 @@
 //! The fit loop.
 
+use super::curriculum::Outcome;
 use super::data::{SplitData, draw_restarts, restart_probability};
 use super::descent::{Descent, Moving};
 use super::error::Error;
@@ -57,6 +58,8 @@ pub(super) struct Fit<'a> {
     pub initial_contexts: Vec<f64>,
     pub model: &'a dyn Model,
     pub rule: &'a dyn Rule,
+    /// Whether Gauss-Newton steps are computed in the space of the weights.
+    pub by_weights: bool,
     /// `E`.
     pub environments: usize,
     pub train: &'a SplitData<'a>,
@@ -80,13 +83,14 @@ impl Fit<'_> {
             if state.step >= last {
                 break StopReason::Completed;
             }
-            if state.damping.is_none() && state.looks_without_best >= self.settings.patience {
+            if state.stage.is_none() && state.looks_without_best >= self.settings.patience {
                 if self.settings.gauss_newton.steps == 0 {
                     break StopReason::NoImprovement;
                 }
                 state.step = self.settings.steps;
             }
-            if state.damping.is_some() && state.looks_without_best >= self.settings.gauss_newton.patience {
+            let fits_whole = state.stage.is_some_and(|stage| stage.segment.is_none() && stage.steps > 0);
+            if fits_whole && state.looks_without_best >= self.settings.gauss_newton.patience {
                 break StopReason::NoImprovement;
             }
             if let Some(signal) = run.interrupt.requested() {
@@ -105,8 +109,10 @@ impl Fit<'_> {
                     part = Part::GaussNewton;
                     part.begin(self.settings, run);
                 }
-                if !self.gauss_newton_step(&mut state)? {
-                    break StopReason::Stationary;
+                match self.gauss_newton_step(&mut state)? {
+                    Outcome::Moved => {}
+                    Outcome::NextStage => continue,
+                    Outcome::Stationary => break StopReason::Stationary,
                 }
             } else if !self.step(&mut state)? {
                 run.emit(Event::End);
@@ -146,6 +152,7 @@ impl Fit<'_> {
                 best: None,
                 looks_without_best: 0,
                 damping: None,
+                stage: None,
                 window: (0.0, 0),
                 log: Vec::new(),
             }
@@ -212,13 +219,14 @@ impl Fit<'_> {
         }
     }
 
+    /// Adam's learning rate; its last one in the steps that follow.
     fn learning_rate(&self, step: u64) -> f64 {
-        let start = self.settings.learning_rate;
+        let (start, step) = (self.settings.learning_rate, step.min(self.settings.steps));
         match self.settings.schedule {
             Schedule::Constant => start,
             Schedule::Cosine => {
                 let end = start * 1e-3;
-                let phase = std::f64::consts::PI * step as f64 / self.settings.steps as f64;
+                let phase = std::f64::consts::PI * step as f64 / self.settings.steps.max(1) as f64;
                 end + (start - end) * 0.5 * (1.0 + phase.cos())
             }
         }

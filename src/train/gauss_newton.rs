@@ -1,41 +1,100 @@
-//! Gauss-Newton in the space of the residuals (Levenberg-Marquardt): few residuals `n`, many weights.
+//! Gauss-Newton (Levenberg-Marquardt) on whole training trajectories, or on their segments.
 //!
-//! Minimises `|r|^2 + n lambda Omega + n lambda_xi sum_e |xi_e|^2`, `r [n]` the residuals on whole training trajectories, by the
-//! steps of a [`LinearModel`]. Its damping follows the gain ratio, the decrease found over the decrease expected (Nielsen 1999).
+//! Minimises `|r|^2 + n lambda Omega + n lambda_xi sum_e |xi_e|^2`, `r [n]` the residuals, by the steps of a [`LinearModel`] in the
+//! space of the residuals or of [`NormalEquations`] in that of the weights. The damping follows the gain ratio, the
+//! decrease found over the decrease expected (Nielsen 1999).
 
+use super::curriculum;
+use super::curriculum::Outcome;
+use super::data::even_restarts;
 use super::error::Error;
 use super::fit::Fit;
 use super::linear_model::{LinearModel, Step};
+use super::normal_equations::NormalEquations;
 use super::settings::Contexts;
-use crate::checkpoint::TrainingState;
+use crate::checkpoint::{Stage, TrainingState};
 use crate::engine::{Batch, sum_of_squares};
 use crate::least_squares::damping::Damping;
 
 /// Most dampings tried in one step, each greater than the one before.
 const TRIALS: usize = 12;
+/// Most values of a batch row, times rows, whose Jacobian is held at once for the normal equations; one row at least.
+const VALUES: usize = 2048;
+
+/// The linear model of the residuals, with the parabolas of the penalties.
+trait LocalModel {
+    /// The sum of squared residuals.
+    fn squares(&self) -> f64;
+
+    /// What the first damping is relative to.
+    fn mean_diagonal(&self) -> f64;
+
+    /// The step with a damping; `None` where its matrix is not numerically positive definite.
+    fn step(&self, damping: f64) -> Option<Step>;
+}
+
+impl LocalModel for LinearModel<'_> {
+    fn squares(&self) -> f64 {
+        LinearModel::squares(self)
+    }
+
+    fn mean_diagonal(&self) -> f64 {
+        LinearModel::mean_diagonal(self)
+    }
+
+    fn step(&self, damping: f64) -> Option<Step> {
+        LinearModel::step(self, damping)
+    }
+}
+
+impl LocalModel for NormalEquations<'_> {
+    fn squares(&self) -> f64 {
+        NormalEquations::squares(self)
+    }
+
+    fn mean_diagonal(&self) -> f64 {
+        NormalEquations::mean_diagonal(self)
+    }
+
+    fn step(&self, damping: f64) -> Option<Step> {
+        NormalEquations::step(self, damping)
+    }
+}
 
 impl Fit<'_> {
-    /// One step. False, and the weights unchanged, if none of the dampings tried decreases the loss.
-    pub(crate) fn gauss_newton_step(&self, state: &mut TrainingState) -> Result<bool, Error> {
+    /// One step. The weights are unchanged if none of the dampings tried decreases the loss.
+    pub(super) fn gauss_newton_step(&self, state: &mut TrainingState) -> Result<Outcome, Error> {
         let settings = &self.settings.gauss_newton;
-        let all = self.train.trajectories_per_environment();
-        let per_environment = settings.trajectories_per_environment.unwrap_or(all).min(all);
-        let batch = self.train.batch(state.step, per_environment, |_, _| Vec::new())?;
-        let found = batch.values();
-        if state.damping.is_none() {
-            if let Some(best) = &state.best {
-                state.trained.clone_from(&best.trained);
+        let longest = self.train.longest();
+        let stage = match state.stage {
+            Some(stage) => stage,
+            None => {
+                if let Some(best) = &state.best {
+                    state.trained.clone_from(&best.trained);
+                }
+                curriculum::first(settings, self.settings.steps, longest)
             }
+        };
+        state.stage = Some(stage);
+        if stage.steps == 0 {
             state.looks_without_best = 0;
         }
-        let jacobian = self.reference.jacobian(&self.decode(&state.trained), &batch);
-        let model = LinearModel::new(self.rule, settings, self.settings.contexts, &state.trained, jacobian);
+        let all = self.train.trajectories_per_environment();
+        let per_environment = settings.trajectories_per_environment.unwrap_or(all).min(all);
+        let batch = self.train.batch(state.step, per_environment, |_, trajectory| {
+            stage.segment.map_or_else(Vec::new, |segment| even_restarts(trajectory, segment))
+        })?;
+        let found = batch.values();
+        let start = state.trained.clone();
+        let model = self.local_model(&start, &batch);
+        let before = model.squares() + self.penalties(&start, found);
         let mut damping = state.damping.map_or_else(
             || Damping::new(settings.damping * model.mean_diagonal()),
             |(value, growth)| Damping { value, growth },
         );
-        let before = model.squares() + self.penalties(&state.trained, found);
-        for _ in 0..TRIALS {
+        // No step can be computed from residuals that are not finite.
+        let trials = if before.is_finite() { TRIALS } else { 0 };
+        for _ in 0..trials {
             if let Some(Step { trained, decrease }) = model.step(damping.value) {
                 let squares = self.squares(&trained, &batch);
                 let now = squares + self.penalties(&trained, found);
@@ -45,13 +104,47 @@ impl Fit<'_> {
                     state.step += 1;
                     state.damping = Some((damping.value, damping.growth));
                     state.window = (state.window.0 + squares / found as f64, state.window.1 + 1);
-                    return Ok(true);
+                    let stage = Stage { steps: stage.steps + 1, ..stage };
+                    state.stage = Some(stage);
+                    if curriculum::has_ended(settings, stage, before, now) {
+                        self.begin_next_stage(state);
+                    }
+                    return Ok(Outcome::Moved);
                 }
             }
             damping.reject();
         }
         state.damping = Some((damping.value, damping.growth));
-        Ok(false)
+        if stage.segment.is_none() {
+            return Ok(Outcome::Stationary);
+        }
+        self.begin_next_stage(state);
+        Ok(Outcome::NextStage)
+    }
+
+    /// Goes on from the values at hand, with the damping anew.
+    fn begin_next_stage(&self, state: &mut TrainingState) {
+        let segment = state.stage.and_then(|stage| stage.segment);
+        let next = |segment| curriculum::next(&self.settings.gauss_newton, segment, self.train.longest());
+        state.stage = segment.map(next);
+        state.damping = None;
+    }
+
+    fn local_model<'t>(&'t self, trained: &'t [f64], batch: &Batch) -> Box<dyn LocalModel + 't> {
+        let (settings, contexts) = (&self.settings.gauss_newton, self.settings.contexts);
+        let weights = self.decode(trained);
+        if !self.by_weights {
+            let jacobian = self.reference.jacobian(&weights, batch);
+            return Box::new(LinearModel::new(self.rule, settings, contexts, trained, jacobian));
+        }
+        let together = (VALUES / (batch.steps * batch.channels).max(1)).max(1);
+        let width = weights.len() / self.environments;
+        let parts = weights.chunks_exact(width).enumerate().flat_map(|(e, weights)| {
+            let starts = (0..batch.rows).step_by(together);
+            let part = move |row: usize| batch.part(e, row..batch.rows.min(row + together));
+            starts.map(move |row| (e, self.reference.jacobian(weights, &part(row))))
+        });
+        Box::new(NormalEquations::new(self.rule, settings, contexts, trained, batch.values(), parts))
     }
 
     /// `n lambda Omega + n lambda_xi sum_e |xi_e|^2` for `n` residuals; tied contexts have no penalty.

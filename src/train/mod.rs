@@ -9,6 +9,8 @@ mod error;
 mod adam;
 mod settings;
 mod data;
+mod method;
+mod curriculum;
 mod descent;
 mod fit;
 mod symmetric;
@@ -28,9 +30,11 @@ pub use descent::{Descent, Moving};
 pub use error::Error;
 #[doc(hidden)]
 pub use linear_model::{LinearModel, Step};
+use method::Sizes;
+pub(crate) use method::foreseen;
 #[doc(hidden)]
 pub use normal_equations::NormalEquations;
-pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
+pub use settings::{Contexts, GaussNewton, Method, Scaling, Schedule, Settings, TeacherForcing};
 
 use crate::checkpoint;
 use crate::checkpoint::{ChannelScale, Manifest, StoredModel, TrainingStore, TrainingSummary, Units};
@@ -56,6 +60,9 @@ pub fn run(
     directory: &Path,
     run: &Run,
 ) -> Result<StoredModel, Error> {
+    if settings.steps == 0 && settings.gauss_newton.steps == 0 {
+        return Err(Error::NoSteps);
+    }
     let manifest = dataset.manifest();
     let environments = data::environments(dataset)?;
     check_splits(dataset, &environments)?;
@@ -114,11 +121,6 @@ pub fn run(
             return Err(Error::NoStart { dataset: dataset.directory().to_owned(), split, found });
         }
     }
-    let of_newton = &settings.gauss_newton;
-    let found = train.most_residuals(of_newton.trajectories_per_environment);
-    if of_newton.steps > 0 && found > of_newton.residual_limit {
-        return Err(Error::TooManyResiduals { found, expected: of_newton.residual_limit });
-    }
     if !train.is_held() {
         run.emit(Event::Note(format!(
             "the train split exceeds train.memory_budget_mib = {}: it is read from disk batch by batch",
@@ -135,6 +137,16 @@ pub fn run(
         return Err(Error::UnsuitableRule { found, expected });
     }
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
+    let of_newton = &settings.gauss_newton;
+    let found = train.most_residuals(of_newton.trajectories_per_environment);
+    let sizes = Sizes::new(rule.as_ref(), model.layout(), settings.contexts, environments.len(), found);
+    let by_weights = sizes.by_weights(of_newton.method);
+    if of_newton.steps > 0 {
+        if !by_weights && found > of_newton.residual_limit {
+            return Err(Error::TooManyResiduals { found, expected: of_newton.residual_limit });
+        }
+        run.emit(Event::Note(sizes.note(of_newton.method)));
+    }
     let compute = if rule.needs_autograd() { compute.with_autograd()? } else { compute };
     let (engine, device) =
         compute.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, settings.precision)?;
@@ -158,6 +170,7 @@ pub fn run(
         initial_contexts,
         model: model.as_ref(),
         rule: rule.as_ref(),
+        by_weights,
         environments: environments.len(),
         train: &train,
         validation: &validation,

@@ -50,8 +50,8 @@ pub struct Settings {
     /// share.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub tied_deviation: f64,
-    /// Steps of Adam.
-    #[schemars(range(min = 1, max = 1_000_000_000))]
+    /// Steps of Adam; zero to train by Gauss-Newton alone, which then starts from random weights.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
     pub steps: u64,
     /// Adam's learning rate at the start.
     #[schemars(extend("exclusiveMinimum" = 0))]
@@ -168,17 +168,33 @@ pub enum Contexts {
     Tied,
 }
 
-/// Gauss-Newton steps in the space of the residuals, after Adam: few residuals, many weights.
+/// Gauss-Newton steps after Adam.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GaussNewton {
-    /// Most steps; zero for none.
+    /// Most steps, over all stages; zero for none.
     #[schemars(range(max = 1_000_000_000))]
     pub steps: u64,
-    /// Steps in a row without a new best on the validation split after which training stops.
+    /// The space in which a step is computed.
+    pub method: Method,
+    /// Intervals between samples of the segments that the first stage fits; later stages fit longer ones, the last whole
+    /// trajectories. If absent, 1 where `train.steps` is 0, else whole trajectories at once.
+    #[schemars(range(min = 1))]
+    pub first_segment: Option<usize>,
+    /// Factor on the length of segments from one stage to the next.
+    #[schemars(extend("exclusiveMinimum" = 1))]
+    pub segment_growth: f64,
+    /// A stage ends after a step that lowers its objective by less than this share, or when no step lowers it; the last
+    /// stage does not.
+    #[schemars(range(min = 0, max = 1))]
+    pub segment_decrease: f64,
+    /// Most steps of a stage; the last has no such limit.
+    #[schemars(range(min = 1))]
+    pub segment_steps: u64,
+    /// Steps in a row of the last stage without a new best on the validation split after which training stops.
     #[schemars(range(min = 1))]
     pub patience: u64,
-    /// Damping at the start, relative to the mean diagonal of the kernel.
+    /// Damping at the start of a stage, relative to the mean diagonal of the kernel.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub damping: f64,
     /// Weight of the rule's locality penalty in these steps.
@@ -190,15 +206,33 @@ pub struct GaussNewton {
     /// Trajectories of each environment that are fitted; all if absent.
     #[schemars(range(min = 1))]
     pub trajectories_per_environment: Option<usize>,
-    /// Most residuals: a step solves a dense system of that size.
+    /// Most residuals of a step in the space of the residuals, which solves a dense system of that size.
     #[schemars(range(min = 1))]
     pub residual_limit: usize,
+}
+
+/// How a Gauss-Newton step is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// In the space that takes fewer operations; the log says which.
+    Auto,
+    /// In the space of the residuals: few residuals, many weights. The damping is the same for every value.
+    Residuals,
+    /// In the space of everything trained: few weights, many residuals. The damping of each value is relative to its
+    /// own curvature.
+    Weights,
 }
 
 impl Default for GaussNewton {
     fn default() -> Self {
         GaussNewton {
             steps: 0,
+            method: Method::Auto,
+            first_segment: None,
+            segment_growth: 3.0,
+            segment_decrease: 0.05,
+            segment_steps: 10,
             patience: 20,
             damping: 1e-3,
             locality_penalty: 0.0,

@@ -14,7 +14,7 @@ use crate::problems::{Problem, Problems, listing};
 use crate::schema::{Quantity, Split, StateShape};
 use crate::systems::{System, SystemSettings};
 use crate::train;
-use crate::train::{Contexts, GaussNewton};
+use crate::train::Contexts;
 
 /// The dataset that the first stage will make.
 struct Foreseen {
@@ -37,7 +37,8 @@ pub(crate) fn disagreements(settings: &Settings, is_given: &dyn Fn(&str) -> bool
     if let Some(estimate) = &settings.estimate {
         has_splits(&splits, &estimate.splits, settings.import.is_some(), is_given("estimate.splits"), &mut problems);
     }
-    if trains(settings).is_some() {
+    if let Some(train) = trains(settings) {
+        has_steps(train, &mut problems);
         has_splits_to_train(&splits, settings.import.is_some(), &mut problems);
     }
     if let Some(dataset) = Foreseen::new(settings) {
@@ -74,8 +75,13 @@ pub(crate) fn disagreements_with(survey: &Survey, settings: &Settings) -> Proble
         enough_for_map(settings, d, known, &mut problems);
     }
     let compared = survey.compared.values().map(Vec::as_slice);
+    let environments_of_train = survey.compared.len();
     let residuals = train::most_residuals(compared, train.gauss_newton.trajectories_per_environment);
-    few_enough(&train.gauss_newton, residuals, &mut problems);
+    if let Some(import) = &settings.import {
+        let imported = Foreseen::imported(import);
+        let inputs = imported.quantities.inputs.len();
+        few_enough(train, (&imported.state, inputs), d, environments_of_train, residuals, &mut problems);
+    }
     problems
 }
 
@@ -162,7 +168,7 @@ impl Foreseen {
         let all = of_split.map_or(0, |split| split.trajectories);
         let newton = &train.gauss_newton;
         let residuals = environments * newton.trajectories_per_environment.unwrap_or(all).min(all) * values;
-        few_enough(newton, residuals, problems);
+        few_enough(train, (&self.state, self.quantities.inputs.len()), d, environments, residuals, problems);
     }
 
     fn suits_estimate(&self, estimate: &estimate::Settings, settings: &Settings, problems: &mut Problems) {
@@ -325,13 +331,40 @@ fn known_bounds(estimate: &estimate::Settings, known: &[&str], problems: &mut Pr
     }
 }
 
-fn few_enough(newton: &GaussNewton, residuals: usize, problems: &mut Problems) {
-    if newton.steps > 0 && residuals > newton.residual_limit {
+/// Whether steps in the space of the residuals have no more of them than the limit, for contexts of `d` dimensions.
+fn few_enough(
+    train: &train::Settings,
+    (state, inputs): (&StateShape, usize),
+    d: usize,
+    environments: usize,
+    residuals: usize,
+    problems: &mut Problems,
+) {
+    let newton = &train.gauss_newton;
+    let suits = train.model.problem(state, inputs).is_none() && train.rule.problem(train.adapted_layers).is_none();
+    if newton.steps == 0 || residuals <= newton.residual_limit || !suits || d == 0 {
+        return;
+    }
+    let model = train.model.build(state, inputs);
+    if !train::foreseen(train, model.layout(), d, environments, residuals).by_weights(newton.method) {
         problems.add(
             "train.gauss_newton.residual_limit",
             format!("{}, and {residuals} residuals", newton.residual_limit),
             "a limit that is not below their number: the cost grows with its cube",
-            "set `gauss_newton.trajectories_per_environment` to fit fewer, raise the limit, or set `gauss_newton.steps = 0`",
+            "set `gauss_newton.method = \"weights\"`, or `gauss_newton.trajectories_per_environment` to fit fewer, raise the \
+             limit, or set `gauss_newton.steps = 0`",
+        );
+    }
+}
+
+/// Adam or Gauss-Newton makes a step.
+fn has_steps(train: &train::Settings, problems: &mut Problems) {
+    if train.steps == 0 && train.gauss_newton.steps == 0 {
+        problems.add(
+            "train.gauss_newton.steps",
+            "0, and `train.steps = 0`: nothing is trained",
+            "1 or more where `train.steps` is 0",
+            "set it, or train by Adam: `train.steps = 12000`",
         );
     }
 }
