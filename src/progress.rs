@@ -60,7 +60,7 @@ impl Interrupt {
         self.0.store(signal, Ordering::SeqCst);
     }
 
-    /// The signal that asked to stop (2 for SIGINT, 15 for SIGTERM), if one did.
+    /// The signal that asked to stop (1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM), if one did.
     pub fn requested(&self) -> Option<i32> {
         Some(self.0.load(Ordering::SeqCst)).filter(|&signal| signal != 0)
     }

@@ -22,7 +22,7 @@ pub const ALGORITHMS: [(&str, u32); 8] = [
     ("merge", 1),
     ("split", 1),
     ("train", 1),
-    ("map", 1),
+    ("map", 2),
     ("estimate", 1),
     ("report", 1),
 ];
@@ -50,7 +50,7 @@ impl FormatVersion {
     /// The format of datasets that this build writes.
     pub const DATASET: FormatVersion = FormatVersion { major: 2, minor: 1 };
     /// The same of models.
-    pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 1 };
+    pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 2 };
     /// The same of estimates. Since 3.0 the Cramér-Rao bound of a parameter `p` stands in `p_crlb`; before, in `p_bound`.
     pub const ESTIMATES: FormatVersion = FormatVersion { major: 3, minor: 0 };
     /// The first major version that anyone was given.

@@ -57,9 +57,13 @@ fn house(name: &str, pipeline: &str) -> TempDir {
 
 fn command(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("paramill"));
+    prepare(&mut command, root, arguments);
+    command
+}
+
+fn prepare(command: &mut Command, root: &Path, arguments: &[&str]) {
     command.current_dir(root).args(arguments).env("NO_COLOR", "1");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
 }
 
 fn paramill(root: &Path, arguments: &[&str]) -> Output {
@@ -208,18 +212,25 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Starts a training that would take a day, waits for a checkpoint past `step`, and interrupts it. Returns what it said.
-fn interrupted(root: &Path, step: u64) -> String {
+/// Starts a training that would take a day, with SIGHUP as `hangup` says to `env`, waits for a checkpoint past `step`, and sends it
+/// `signals` one after the other; it ends with `code`. Returns what it said.
+fn interrupted(root: &Path, step: u64, hangup: &str, signals: &[&str], code: i32) -> String {
     let arguments = ["run", "pairs.toml", "--device", "cpu", "--set", "train.steps=1000000000"];
     let kept = ["--set", "train.checkpoint_every=50", "--set", "train.patience=1000000000"];
-    let mut child = command(root, &[&arguments[..], &kept].concat()).spawn().unwrap();
+    let mut command = Command::new("env");
+    command.arg(hangup).arg(assert_cmd::cargo::cargo_bin("paramill"));
+    prepare(&mut command, root, &[&arguments[..], &kept].concat());
+    let mut child = command.spawn().unwrap();
     while newest_checkpoint(&root.join("runs/pairs/models/pairs.training")).is_none_or(|newest| newest <= step) {
         assert!(child.try_wait().unwrap().is_none(), "{}", stderr(&child.wait_with_output().unwrap()));
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    signal(&child, "-INT");
+    for name in signals {
+        signal(&child, name);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
     stderr(&output)
 }
 
@@ -236,13 +247,15 @@ fn newest_checkpoint(directory: &Path) -> Option<u64> {
 }
 
 #[test]
-fn an_interrupted_run_ends_with_130_and_goes_on_from_its_checkpoint() {
+fn an_interrupted_run_ends_with_the_code_of_its_signal_and_goes_on_from_its_checkpoint() {
     let root = house("pairs.toml", PAIRS);
-    let said = interrupted(root.path(), 0);
+    let said = interrupted(root.path(), 0, "--default-signal=HUP", &["-HUP"], 129);
+    assert!(said.contains("SIGHUP"), "{said}");
     assert!(said.contains("the same command goes on from there"), "{said}");
     assert!(!root.path().join("runs/pairs/models/pairs").exists());
     let checkpoint = newest_checkpoint(&root.path().join("runs/pairs/models/pairs.training")).unwrap();
-    let said = interrupted(root.path(), checkpoint);
+    // Started by `nohup`, it outlives the terminal.
+    let said = interrupted(root.path(), checkpoint, "--ignore-signal=HUP", &["-HUP", "-INT"], 130);
     assert!(said.contains("generate: up to date"), "{said}");
     assert!(said.contains(&format!("going on from the checkpoint at step {checkpoint}\n")), "{said}");
     // The lock is free, and a shorter training is another one: it runs to its end.

@@ -4,6 +4,8 @@
 mod common;
 #[path = "train/channels.rs"]
 mod channels;
+#[path = "train/checkpoints.rs"]
+mod checkpoints;
 #[path = "train/missing.rs"]
 mod missing;
 #[path = "common/model.rs"]

@@ -1,9 +1,12 @@
-//! The context-to-parameter map: `p_j = sum_m c_jm phi_m(z)`, `z = (xi - centre) / scale` by component.
+//! The context-to-parameter map: `q_j = sum_m c_jm phi_m(z)`, `z = (xi - centre) / scale` by component.
 //!
-//! `phi = (1, z_1, .., z_d)` for the affine map, and also all products `z_a z_b`, `a <= b`, for the quadratic one.
+//! `phi = (1, z_1, .., z_d)` for the affine map, and also all products `z_a z_b`, `a <= b`, for the quadratic one; both have `q = p`.
+//! The power map has the terms of the affine one and `q_j = p_j^s_j`, `ln p_j` for `s_j = 0`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::power::Power;
 
 /// Degree of the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -13,6 +16,8 @@ pub enum MapKind {
     Affine,
     /// Also all products `z_a z_b`, `a <= b`.
     Quadratic,
+    /// The terms of the affine map, for a power of each parameter.
+    Power,
 }
 
 impl MapKind {
@@ -21,13 +26,14 @@ impl MapKind {
         match self {
             MapKind::Affine => "affine",
             MapKind::Quadratic => "quadratic",
+            MapKind::Power => "power",
         }
     }
 
     /// Number of terms for `d` context dimensions.
     pub fn terms(self, d: usize) -> usize {
         match self {
-            MapKind::Affine => 1 + d,
+            MapKind::Affine | MapKind::Power => 1 + d,
             MapKind::Quadratic => 1 + d + d * (d + 1) / 2,
         }
     }
@@ -78,7 +84,10 @@ pub struct ParameterMap {
     pub scale: Vec<f64>,
     /// `c`, `[d_p][terms]`.
     pub coefficients: Vec<Vec<f64>>,
-    /// Residual variance `s_j^2` of each parameter `[d_p]`: the sum of squared residuals over the number of
+    /// Powers `s` of the parameters `[d_p]` that the power map has; absent, they are all 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub powers: Vec<Power>,
+    /// Residual variance `v_j` of each `q_j` `[d_p]`: the sum of squared residuals over the number of
     /// environments minus that of terms; zero where there are no more environments than terms.
     pub residual_variance: Vec<f64>,
     /// `(Phi' Phi)^-1` over the environments `[terms][terms]`.
@@ -90,7 +99,7 @@ pub struct ParameterMap {
     pub environments: Vec<MapResidual>,
 }
 
-/// Leave-one-out errors of both maps.
+/// Leave-one-out errors of the maps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeaveOneOut {
@@ -98,6 +107,9 @@ pub struct LeaveOneOut {
     pub affine: Option<f64>,
     /// Of the quadratic map; absent where it has no more environments than terms, or is not finite.
     pub quadratic: Option<f64>,
+    /// Of the power map, in the parameters themselves; absent also in a model that knew none.
+    #[serde(default)]
+    pub power: Option<f64>,
 }
 
 /// One environment that the map was fitted on.
@@ -119,15 +131,47 @@ impl ParameterMap {
         context.iter().zip(&self.centre).zip(&self.scale).map(|((xi, centre), scale)| (xi - centre) / scale).collect()
     }
 
-    /// The parameters `[d_p]` of a context `[d]`.
+    /// The powers `s` of the parameters `[d_p]`.
+    pub fn powers(&self) -> impl Iterator<Item = Power> {
+        self.powers.iter().copied().chain(std::iter::repeat(Power::ONE)).take(self.coefficients.len())
+    }
+
+    /// Its kind and, for a power map, what it is affine in: `power (ln beta, delta^-2)`.
+    pub fn description(&self) -> String {
+        match self.kind {
+            MapKind::Affine | MapKind::Quadratic => self.kind.name().to_owned(),
+            MapKind::Power => {
+                let formulas = self.powers().zip(&self.parameters).map(|(power, name)| power.formula(name));
+                format!("{} ({})", self.kind.name(), formulas.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    /// The parameters `[d_p]` of a context `[d]`; NaN where a power has no parameter.
     pub fn apply(&self, context: &[f64]) -> Vec<f64> {
+        self.powers().zip(self.terms_sum(context)).map(|(power, q)| power.invert(q)).collect()
+    }
+
+    /// `q [d_p]` of parameters `[d_p]`; NaN where a parameter has no power.
+    pub fn raise(&self, parameters: &[f64]) -> Vec<f64> {
+        self.powers().zip(parameters).map(|(power, p)| power.raise(*p)).collect()
+    }
+
+    /// `q [d_p]` of a context `[d]`.
+    pub fn terms_sum(&self, context: &[f64]) -> Vec<f64> {
         let phi = self.kind.features(&self.standardise(context));
         self.coefficients.iter().map(|row| row.iter().zip(&phi).map(|(c, f)| c * f).sum()).collect()
     }
 
-    /// Variance that the map itself adds to each parameter `[d_p]`: `s_j^2 (1 + phi' (Phi' Phi)^-1 phi)`, from the
-    /// scatter about the map and the uncertainty of its coefficients.
+    /// Variance that the map itself adds to each parameter `[d_p]`: that of `q`, times `(dp/dq)^2`.
     pub fn variance(&self, context: &[f64]) -> Vec<f64> {
+        let variances = self.terms_variance(context);
+        self.slopes(context).zip(variances).map(|(slope, variance)| slope * slope * variance).collect()
+    }
+
+    /// Variance that the map itself adds to each `q` `[d_p]`: `v_j (1 + phi' (Phi' Phi)^-1 phi)`, from the scatter
+    /// about the map and the uncertainty of its coefficients.
+    pub fn terms_variance(&self, context: &[f64]) -> Vec<f64> {
         let phi = self.kind.features(&self.standardise(context));
         let row = |row: &[f64]| row.iter().zip(&phi).map(|(g, f)| g * f).sum::<f64>();
         let leverage: f64 = self.inverse_gram.iter().zip(&phi).map(|(g, f)| f * row(g)).sum();
@@ -136,6 +180,17 @@ impl ParameterMap {
 
     /// `d p_j / d xi_k` at a context, `[d_p][d]`.
     pub fn jacobian(&self, context: &[f64]) -> Vec<Vec<f64>> {
+        let rows = self.terms_jacobian(context);
+        self.slopes(context).zip(rows).map(|(slope, row)| row.iter().map(|it| slope * it).collect()).collect()
+    }
+
+    /// `dp_j / dq_j [d_p]` at a context.
+    fn slopes(&self, context: &[f64]) -> impl Iterator<Item = f64> {
+        self.powers().zip(self.terms_sum(context)).map(|(power, q)| power.slope(q))
+    }
+
+    /// `d q_j / d xi_k` at a context, `[d_p][d]`.
+    pub fn terms_jacobian(&self, context: &[f64]) -> Vec<Vec<f64>> {
         let gradients = self.kind.feature_gradients(&self.standardise(context));
         let derivative = |row: &[f64], k: usize| {
             row.iter().zip(&gradients).map(|(c, gradient)| c * gradient[k]).sum::<f64>() / self.scale[k]
@@ -148,29 +203,65 @@ impl ParameterMap {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_jacobian_agrees_with_finite_differences() {
-        let map = ParameterMap {
-            kind: MapKind::Quadratic,
+    fn map(kind: MapKind, powers: &str) -> ParameterMap {
+        let coefficients = vec![vec![1.0, 2.0, -1.0, 0.3, 0.7, -0.2], vec![3.0, -1.0, 0.5, 0.1, -0.4, 0.9]];
+        let terms = kind.terms(2);
+        ParameterMap {
+            kind,
             parameters: vec!["p".into(), "q".into()],
             centre: vec![0.1, -0.2],
             scale: vec![0.5, 2.0],
-            coefficients: vec![vec![1.0, 2.0, -1.0, 0.3, 0.7, -0.2], vec![0.0, -1.0, 0.5, 0.1, -0.4, 0.9]],
-            residual_variance: vec![0.0; 2],
-            inverse_gram: vec![vec![0.0; 6]; 6],
-            leave_one_out: LeaveOneOut { affine: None, quadratic: None },
+            coefficients: coefficients.into_iter().map(|row| row[..terms].to_vec()).collect(),
+            powers: serde_json::from_str(powers).unwrap(),
+            residual_variance: vec![0.2, 0.3],
+            inverse_gram: (0..terms).map(|m| (0..terms).map(|n| f64::from(u8::from(m == n))).collect()).collect(),
+            leave_one_out: LeaveOneOut { affine: None, quadratic: None, power: None },
             environments: vec![],
-        };
-        let (xi, h) = ([0.4, 0.9], 1e-6);
-        let jacobian = map.jacobian(&xi);
-        for k in 0..2 {
-            let (mut up, mut down) = (xi, xi);
-            up[k] += h;
-            down[k] -= h;
-            for ((up, down), row) in map.apply(&up).iter().zip(map.apply(&down)).zip(&jacobian) {
-                let difference = (up - down) / (2.0 * h);
-                approx::assert_relative_eq!(difference, row[k], epsilon = 1e-8, max_relative = 1e-7);
+        }
+    }
+
+    #[test]
+    fn the_jacobian_agrees_with_finite_differences() {
+        for map in [map(MapKind::Quadratic, "[]"), map(MapKind::Power, "[0.0, -2.0]"), map(MapKind::Power, "[1, 0.5]")]
+        {
+            let (xi, h) = ([0.4, 0.9], 1e-6);
+            let jacobian = map.jacobian(&xi);
+            for k in 0..2 {
+                let (mut up, mut down) = (xi, xi);
+                up[k] += h;
+                down[k] -= h;
+                for ((up, down), row) in map.apply(&up).iter().zip(map.apply(&down)).zip(&jacobian) {
+                    let difference = (up - down) / (2.0 * h);
+                    approx::assert_relative_eq!(difference, row[k], epsilon = 1e-8, max_relative = 1e-7);
+                }
             }
         }
+    }
+
+    /// To first order: the spread of the parameter where `q` spreads a little.
+    #[test]
+    fn the_variance_of_a_power_is_carried_to_the_parameter() {
+        let mut map = map(MapKind::Power, "[0.0, -2.0]");
+        map.residual_variance = vec![1e-12; 2];
+        let xi = [0.4, 0.9];
+        let deviations = map.terms_variance(&xi).into_iter().map(f64::sqrt);
+        for (j, deviation) in deviations.enumerate() {
+            let mut moved = map.clone();
+            moved.coefficients[j][0] += deviation;
+            let spread = moved.apply(&xi)[j] - map.apply(&xi)[j];
+            approx::assert_relative_eq!(spread.abs(), map.variance(&xi)[j].sqrt(), max_relative = 1e-4);
+        }
+    }
+
+    #[test]
+    fn a_map_written_before_there_were_powers_is_read() {
+        let new = map(MapKind::Affine, "[]");
+        let mut value = serde_json::to_value(&new).unwrap();
+        assert!(value.get("powers").is_none());
+        value["leave_one_out"].as_object_mut().unwrap().remove("power").unwrap();
+        let old: ParameterMap = serde_json::from_value(value).unwrap();
+        assert_eq!(old, new);
+        assert!(old.powers().eq([Power::ONE; 2]));
+        assert_eq!(map(MapKind::Power, "[0.0, -2.0]").description(), "power (ln p, q^-2)");
     }
 }

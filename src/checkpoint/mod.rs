@@ -16,6 +16,7 @@ mod files;
 mod log;
 mod observed;
 mod manifest;
+mod power;
 mod map;
 mod tensors;
 mod validate;
@@ -29,4 +30,5 @@ pub use manifest::{ChannelScale, Environment, InputScale, Manifest, StopReason, 
 pub use map::{LeaveOneOut, MapKind, MapResidual, ParameterMap};
 pub use model::{StoredModel, verify};
 pub use observed::{Motion, ObservedChannel};
+pub use power::Power;
 pub use training::{Best, Stage, TrainingState, TrainingStore};

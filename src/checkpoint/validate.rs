@@ -17,7 +17,8 @@ use serde_json::Value;
 use super::error::Error;
 use super::files::{LOG_FILE, MAP_FILE, WEIGHTS_FILE, parse};
 use super::manifest::{ChannelScale, Manifest};
-use super::map::ParameterMap;
+use super::map::{MapKind, ParameterMap};
+use super::power::Power;
 use crate::dataset::grid_problems;
 
 /// Most characters of a value that a message shows.
@@ -176,6 +177,9 @@ impl ParameterMap {
         counted("coefficients", self.coefficients.len(), parameters, of_parameters);
         counted("residual_variance", self.residual_variance.len(), parameters, of_parameters);
         counted("inverse_gram", self.inverse_gram.len(), terms, of_terms);
+        if !self.powers.is_empty() {
+            counted("powers", self.powers.len(), parameters, of_parameters);
+        }
         let rows = |key: &'static str, rows: &'_ [Vec<f64>]| -> Vec<(String, usize)> {
             rows.iter().enumerate().map(|(row, values)| (format!("{key}.{row}"), values.len())).collect()
         };
@@ -197,6 +201,14 @@ impl ParameterMap {
         }
         if let Some(scale) = self.scale.iter().find(|scale| **scale <= 0.0) {
             problems.push(format!("`scale` has {scale}; expected numbers above zero"));
+        }
+        if let Some(power) = self.powers.iter().find(|power| !Power::ALL.contains(power)) {
+            let expected = Power::ALL.map(|power| power.exponent().to_string()).join(", ");
+            problems.push(format!("`powers` has {}; expected some of {expected}", power.exponent()));
+        }
+        if self.kind != MapKind::Power && !self.powers.is_empty() {
+            problems
+                .push(format!("`powers` stands in a map of the kind {}; expected it in a power map", self.kind.name()));
         }
         if let Some(variance) = self.residual_variance.iter().find(|variance| **variance < 0.0) {
             problems.push(format!("`residual_variance` has {variance}; expected numbers from zero up"));

@@ -25,6 +25,7 @@ Exit codes:
   5        training diverged, or all environments failed
   6        another run holds the lock
   7        kept for a new model that is not good enough to replace the old one
+  129      interrupted by SIGHUP (the terminal was closed); what was finished is kept
   130, 143 interrupted by SIGINT (Ctrl-C) or SIGTERM; what was finished is kept
 
 Example:

@@ -1,10 +1,11 @@
-//! SIGINT and SIGTERM ask the running stage to stop; a second SIGINT stops at once. SIGXFSZ is an error of writing.
+//! SIGHUP, SIGINT and SIGTERM ask the running stage to stop; a second SIGINT stops at once. SIGXFSZ is an error of writing.
 
+use std::fs;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
 use std::thread;
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use super::output::complain;
@@ -25,8 +26,17 @@ pub(crate) fn outlive_file_limits() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
+/// Whether the process was started with SIGHUP ignored, as `nohup` does so that a run outlives its terminal: a handler would undo
+/// that. Where the system has no `/proc`, it is not known and SIGHUP is handled.
+fn ignores_hangup() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u128::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
+}
+
 fn start() {
-    let mut signals = match Signals::new([SIGINT, SIGTERM]) {
+    let hangup = Some(SIGHUP).filter(|_| !ignores_hangup());
+    let mut signals = match Signals::new(hangup.into_iter().chain([SIGINT, SIGTERM])) {
         Ok(signals) => signals,
         Err(error) => {
             return complain(&format!("warning: signals cannot be handled and will end the run at once ({error})"));

@@ -13,7 +13,7 @@ use crate::systems::SystemSettings;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MapSettings {
-    /// Affine, quadratic, or whichever is better.
+    /// Affine, quadratic, affine in a power of each parameter, or whichever is best.
     pub kind: MapChoice,
 }
 
@@ -27,12 +27,16 @@ impl Default for MapSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MapChoice {
-    /// Affine, unless the quadratic map has a smaller leave-one-out error.
+    /// The one with the smallest leave-one-out error; affine where they are equal.
     Auto,
     /// Affine.
     Affine,
     /// Quadratic.
     Quadratic,
+    /// Affine in `p^s`, or in `ln p`, of each parameter `p`. `s` is one of -4, -3, -2, -1, -1/2, 0 (the logarithm), 1/2, 1,
+    /// 2, 3 and 4, by the leave-one-out error in `p`: 1 unless another halves it, or where a training environment has a `p`
+    /// that is not above zero.
+    Power,
 }
 
 /// The method by which parameters are estimated.

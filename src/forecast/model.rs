@@ -171,8 +171,8 @@ fn other_trajectories(dataset: &Dataset, fitted: Split, environment: &str) -> Re
     Ok(all)
 }
 
-/// The context `xi` that the map of `model` takes to `parameters [d_p]`: `xi += J^+ (p - map(xi))` with the pseudo-inverse `J^+` of
-/// the map's Jacobian, until `|p - map(xi)|` is within tolerance. Its covariance is that of the map's own error, `J^+ diag(v) J^+'`.
+/// The context `xi` that the map of `model` takes to `parameters [d_p]`: `xi += J^+ (q - map(xi))` with the pseudo-inverse `J^+` of
+/// the map's Jacobian, until `|q - map(xi)|` is within tolerance; `q` are the parameters, or the powers of them that the map is affine in. Its covariance is that of the map's own error, `J^+ diag(v) J^+'`.
 ///
 /// # Errors
 /// If the model has no map, or the map does not reach the parameters.
@@ -184,17 +184,23 @@ pub fn context_of_parameters(model: &StoredModel, parameters: &[f64]) -> Result<
             "one trained on environments with known parameters; or an environment whose context can be fitted",
         ));
     };
-    let size = 1.0 + parameters.iter().fold(0.0_f64, |size, p| size.max(p.abs()));
+    let powers = map.raise(parameters);
+    if let Some(j) = powers.iter().position(|q| !q.is_finite()) {
+        let expected =
+            "a finite number, and one above zero where the map is of its power, as in the training environments";
+        return Err(unpredictable(format!("the parameter {} = {}", map.parameters[j], parameters[j]), expected));
+    }
+    let size = 1.0 + powers.iter().fold(0.0_f64, |size, p| size.max(p.abs()));
     let mut context = map.centre.clone();
     let jacobian = |context: &[f64]| {
-        let rows = map.jacobian(context);
+        let rows = map.terms_jacobian(context);
         DMatrix::from_fn(parameters.len(), context.len(), |j, k| rows[j][k])
     };
     for _ in 0..MOST_STEPS {
-        let residual: Vec<f64> = map.apply(&context).iter().zip(parameters).map(|(mapped, p)| p - mapped).collect();
+        let residual: Vec<f64> = map.terms_sum(&context).iter().zip(&powers).map(|(mapped, q)| q - mapped).collect();
         if residual.iter().all(|r| r.abs() <= INVERSION_TOLERANCE * size) {
             let Ok(inverse) = jacobian(&context).pseudo_inverse(1e-12) else { break };
-            let own = DMatrix::from_diagonal(&DVector::from_vec(map.variance(&context)));
+            let own = DMatrix::from_diagonal(&DVector::from_vec(map.terms_variance(&context)));
             let covariance = &inverse * own * inverse.transpose();
             let degrees_of_freedom = map.environments.len().saturating_sub(map.kind.terms(context.len())).max(1);
             return Ok(KnownContext { context, covariance, degrees_of_freedom: degrees_of_freedom as f64 });

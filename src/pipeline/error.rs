@@ -264,6 +264,7 @@ fn pid(holder: Option<u32>) -> String {
 
 fn signal_name(signal: i32) -> &'static str {
     match signal {
+        1 => "SIGHUP",
         2 => "SIGINT",
         15 => "SIGTERM",
         _ => "a signal",

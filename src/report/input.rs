@@ -29,7 +29,7 @@ pub struct Summary {
     pub seed: u64,
     /// Tolerance of the data; errors below it mean nothing.
     pub data_tolerance: Option<f64>,
-    /// `affine` or `quadratic`.
+    /// `affine`, `quadratic`, or `power` and the powers it is of, such as `power (ln beta, delta^-2)`.
     pub map: Option<String>,
     /// What known equations give of the state where the system starts, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 //! The fit loop.
 
+use super::checkpoints::Checkpoints;
 use super::curriculum::Outcome;
 use super::data::{SplitData, draw_restarts, restart_probability};
 use super::descent::{Descent, Moving};
@@ -78,7 +79,7 @@ impl Fit<'_> {
         // A Gauss-Newton step costs far more than one of Adam, so each part has its own progress bar.
         let mut part = Part::of(&state, self.settings);
         part.begin(self.settings, run);
-        let mut saved = state.step;
+        let mut checkpoints = Checkpoints::new(self.settings, self.store, state.step);
         let stop_reason = loop {
             if state.step >= last {
                 break StopReason::Completed;
@@ -98,10 +99,7 @@ impl Fit<'_> {
                 run.emit(Event::End);
                 return Err(Error::Interrupted { signal, step: state.step, checkpoint });
             }
-            if state.step > saved && state.step.is_multiple_of(self.settings.checkpoint_every) {
-                self.store.save(&state)?;
-                saved = state.step;
-            }
+            checkpoints.save_if_due(&state)?;
             let gauss_newton = Part::of(&state, self.settings) == Part::GaussNewton;
             if gauss_newton {
                 if part == Part::Adam {

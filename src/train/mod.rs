@@ -8,6 +8,7 @@
 mod error;
 mod adam;
 mod settings;
+mod checkpoints;
 mod data;
 mod method;
 mod curriculum;

@@ -74,9 +74,13 @@ pub struct Settings {
     /// Validations in a row without a new best after which training stops.
     #[schemars(range(min = 1))]
     pub patience: u64,
-    /// Steps between two checkpoints.
+    /// Steps of Adam between two checkpoints; another one is written where Adam ends and Gauss-Newton begins.
     #[schemars(range(min = 1))]
     pub checkpoint_every: u64,
+    /// Minutes after which a checkpoint is written even if fewer steps were made since the last, by Adam or by
+    /// Gauss-Newton. The model does not depend on when checkpoints are written.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub checkpoint_minutes: f64,
     /// Most trajectory data held in memory, in MiB; a larger training split is read from disk batch by batch.
     #[schemars(range(min = 1))]
     pub memory_budget_mib: usize,
@@ -108,6 +112,7 @@ impl Default for Settings {
             validate_every: 100,
             patience: 100,
             checkpoint_every: 1000,
+            checkpoint_minutes: 5.0,
             memory_budget_mib: 1024,
         }
     }
@@ -209,6 +214,9 @@ pub struct GaussNewton {
     /// Most residuals of a step in the space of the residuals, which solves a dense system of that size.
     #[schemars(range(min = 1))]
     pub residual_limit: usize,
+    /// Steps of Gauss-Newton between two checkpoints.
+    #[schemars(range(min = 1))]
+    pub checkpoint_every: u64,
 }
 
 /// How a Gauss-Newton step is computed.
@@ -239,6 +247,7 @@ impl Default for GaussNewton {
             context_penalty: 0.0,
             trajectories_per_environment: None,
             residual_limit: 8192,
+            checkpoint_every: 5,
         }
     }
 }

@@ -219,6 +219,14 @@ impl<'a> Estimator<'a> {
         if covariance.iter().any(|value| !value.is_finite()) {
             return (Status::Unidentifiable, "the trajectories do not determine the context".to_owned());
         }
+        if let Some(map) = &self.model.map
+            && let Some(j) = values.iter().position(|value| !value.is_finite())
+        {
+            let (name, q) = (&manifest.parameters[j].name, map.terms_sum(context)[j]);
+            let formula = map.powers().nth(j).map_or_else(String::new, |power| power.formula(name));
+            let reason = format!("{name} has no value: the map gives {formula} = {q:.6} for this context");
+            return (Status::Unidentifiable, reason);
+        }
         for ((bounds, &value), quantity) in self.bounds.iter().zip(values).zip(&manifest.parameters) {
             let cut = bounds.cut(value);
             if cut != value && !value.is_nan() {

@@ -1,12 +1,13 @@
 //! Fits the context-to-parameter map on the training environments, by least squares.
 //!
 //! Contexts are those that the estimator itself fits to the training environments' trajectories, so that the map is
-//! fitted to contexts obtained in the same way as those of new environments. The quadratic map is chosen only where its
-//! leave-one-out error `r_i / (1 - h_ii)` (`h` the diagonal of the hat matrix) is the smaller one.
+//! fitted to contexts obtained in the same way as those of new environments. Another map than the affine one is chosen
+//! only where its leave-one-out error is smaller.
 
 use nalgebra::DMatrix;
 
 use super::adapt;
+use super::map_candidate::Candidate;
 use super::support::Support;
 use crate::checkpoint::{LeaveOneOut, MapKind, MapResidual, ParameterMap, StoredModel};
 use crate::dataset::Dataset;
@@ -64,11 +65,12 @@ pub fn run(
     let names = manifest.parameters.iter().map(|parameter| parameter.name.clone()).collect();
     let map = fit(settings.kind, names, &fitted)?;
     run.emit(Event::Note(format!(
-        "{} map on {} environments; leave-one-out error over spread: affine {}, quadratic {}",
-        map.kind.name(),
+        "{} map on {} environments; leave-one-out error over spread: affine {}, quadratic {}, power {}",
+        map.description(),
         map.environments.len(),
         percent(map.leave_one_out.affine),
-        percent(map.leave_one_out.quadratic)
+        percent(map.leave_one_out.quadratic),
+        percent(map.leave_one_out.power)
     )));
     Ok(Some(map))
 }
@@ -92,6 +94,7 @@ pub fn fit(
     let count = environments.len();
     let needed = match choice {
         MapChoice::Quadratic => MapKind::Quadratic,
+        MapChoice::Power => MapKind::Power,
         MapChoice::Auto | MapChoice::Affine => MapKind::Affine,
     };
     if count < needed.terms(d) {
@@ -104,21 +107,26 @@ pub fn fit(
         (squares / count as f64).sqrt()
     };
     let scale: Vec<f64> = (0..d).map(|k| Some(deviation(k)).filter(|&s| s > 0.0).unwrap_or(1.0)).collect();
-    let candidate = |kind: MapKind| Candidate::fit(kind, &centre, &scale, environments);
-    let affine = candidate(MapKind::Affine);
+    let z: Vec<Vec<f64>> = environments
+        .iter()
+        .map(|(_, context, _)| {
+            context.iter().zip(&centre).zip(&scale).map(|((xi, centre), scale)| (xi - centre) / scale).collect()
+        })
+        .collect();
+    let known = DMatrix::from_fn(count, parameters.len(), |i, j| environments[i].2[j]);
+    let candidate = |kind: MapKind| Candidate::fit(kind, &z, &known);
+    let (affine, power) = (candidate(MapKind::Affine), candidate(MapKind::Power));
     let quadratic = (count >= MapKind::Quadratic.terms(d)).then(|| candidate(MapKind::Quadratic));
     let leave_one_out = LeaveOneOut {
         affine: affine.leave_one_out,
         quadratic: quadratic.as_ref().and_then(|candidate| candidate.leave_one_out),
-    };
-    let quadratic_is_better = match (leave_one_out.affine, leave_one_out.quadratic) {
-        (Some(affine), Some(quadratic)) => quadratic < affine,
-        _ => false,
+        power: power.leave_one_out,
     };
     let chosen = match (choice, quadratic) {
+        (MapChoice::Auto, quadratic) => quadratic.into_iter().chain([power]).fold(affine, better),
         (MapChoice::Quadratic, Some(quadratic)) => quadratic,
-        (MapChoice::Auto, Some(quadratic)) if quadratic_is_better => quadratic,
-        _ => affine,
+        (MapChoice::Power, _) => power,
+        (MapChoice::Affine | MapChoice::Quadratic, _) => affine,
     };
     let mut map = ParameterMap {
         kind: chosen.kind,
@@ -126,6 +134,7 @@ pub fn fit(
         centre,
         scale,
         coefficients: chosen.coefficients,
+        powers: chosen.powers,
         residual_variance: chosen.residual_variance,
         inverse_gram: chosen.inverse_gram,
         leave_one_out,
@@ -143,67 +152,11 @@ pub fn fit(
     Ok(map)
 }
 
-struct Candidate {
-    kind: MapKind,
-    /// `[d_p][terms]`.
-    coefficients: Vec<Vec<f64>>,
-    /// `[d_p]`.
-    residual_variance: Vec<f64>,
-    /// `[terms][terms]`.
-    inverse_gram: Vec<Vec<f64>>,
-    leave_one_out: Option<f64>,
-}
-
-impl Candidate {
-    fn fit(kind: MapKind, centre: &[f64], scale: &[f64], environments: &[(String, Vec<f64>, Vec<f64>)]) -> Self {
-        let count = environments.len();
-        let terms = kind.terms(centre.len());
-        let rows: Vec<Vec<f64>> = environments
-            .iter()
-            .map(|(_, context, _)| {
-                let z: Vec<f64> =
-                    context.iter().zip(centre).zip(scale).map(|((xi, centre), scale)| (xi - centre) / scale).collect();
-                kind.features(&z)
-            })
-            .collect();
-        let design = DMatrix::from_fn(count, terms, |i, m| rows[i][m]);
-        let parameters = environments.first().map_or(0, |(_, _, parameters)| parameters.len());
-        let known = DMatrix::from_fn(count, parameters, |i, j| environments[i].2[j]);
-        let decomposition = design.clone().svd(true, true);
-        let tolerance = 1e-10 * decomposition.singular_values.max();
-        let solution = decomposition.solve(&known, tolerance).expect("both factors were computed");
-        let rank = decomposition.rank(tolerance);
-        // The hat matrix is U U' over the singular vectors in use.
-        let u = decomposition.u.as_ref().expect("the left factor was computed").columns(0, rank).into_owned();
-        let residuals = &known - &design * &solution;
-        let degrees = count.saturating_sub(terms) as f64;
-        let residual_variance = residuals.column_iter().map(|column| match degrees > 0.0 {
-            true => column.norm_squared() / degrees,
-            false => 0.0,
-        });
-        let pseudo_inverse = (design.transpose() * &design).pseudo_inverse(tolerance * tolerance);
-        let inverse_gram = pseudo_inverse.unwrap_or_else(|_| DMatrix::zeros(terms, terms));
-        let mut sum = 0.0;
-        for j in 0..parameters {
-            let column = known.column(j);
-            let variance = column.variance();
-            if variance <= (1e-12 * column.amax()).powi(2) {
-                sum = f64::NAN; // a parameter that does not vary has no spread to measure errors by
-                break;
-            }
-            for i in 0..count {
-                let error = residuals[(i, j)] / (1.0 - u.row(i).norm_squared());
-                sum += error * error / variance.max(f64::MIN_POSITIVE);
-            }
-        }
-        let leave_one_out = (sum / (count * parameters) as f64).sqrt();
-        Candidate {
-            kind,
-            residual_variance: residual_variance.collect(),
-            inverse_gram: inverse_gram.row_iter().map(|row| row.iter().copied().collect()).collect(),
-            coefficients: (0..parameters).map(|j| solution.column(j).iter().copied().collect()).collect(),
-            leave_one_out: Some(leave_one_out).filter(|error| count > terms && error.is_finite()),
-        }
+/// `other` where both errors are known and its is the smaller one.
+fn better(first: Candidate, other: Candidate) -> Candidate {
+    match (first.leave_one_out, other.leave_one_out) {
+        (Some(error), Some(of_other)) if of_other < error => other,
+        _ => first,
     }
 }
 
@@ -274,6 +227,68 @@ mod tests {
         }
         // Both are means over 2000 trials, with standard errors of about 3 %.
         approx::assert_relative_eq!(squares / 2000.0, stated / 2000.0, max_relative = 0.12);
+    }
+
+    /// `beta = 1 / sqrt(affine)`, `ln delta` affine and `gamma`, of both signs, affine, to `noise`.
+    fn curved(noise: f64) -> Vec<(String, Vec<f64>, Vec<f64>)> {
+        let environment = |i: u32| {
+            let (x, y) = (f64::from(i % 4) * 0.5, f64::from(i / 4) * 0.5);
+            let wiggle = 1.0 + noise * f64::from((7 * i) % 5);
+            (format!("e{i:02}"), vec![x, y], parameters_at(x, y).into_iter().map(|p| p * wiggle).collect())
+        };
+        (0..16).map(environment).collect()
+    }
+
+    fn parameters_at(x: f64, y: f64) -> Vec<f64> {
+        vec![1.0 / (4.0 + x - y).sqrt(), (0.5 * x + y - 2.0).exp(), 1.0 + 2.0 * x - 3.0 * y]
+    }
+
+    fn three() -> Vec<String> {
+        ["beta", "delta", "gamma"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn powers_are_recovered_and_hold_beyond_the_training_range() {
+        for choice in [MapChoice::Power, MapChoice::Auto] {
+            let map = fit(choice, three(), &curved(0.0)).unwrap();
+            assert_eq!(map.description(), "power (beta^-2, ln delta, gamma)");
+            for (x, y) in [(0.3, 0.7), (6.0, -5.0), (-3.0, -2.0), (4.0, 7.0)] {
+                for (mapped, truth) in map.apply(&[x, y]).into_iter().zip(parameters_at(x, y)) {
+                    approx::assert_relative_eq!(mapped, truth, max_relative = 1e-9);
+                }
+            }
+            assert!(map.leave_one_out.power.unwrap() < 1e-12 && map.leave_one_out.affine.unwrap() > 1e-3);
+            // Where `1 / beta^2` would be negative there is no `beta`; the others have values.
+            let beyond = map.apply(&[-5.0, 0.0]);
+            assert!(beyond[0].is_nan() && beyond[1].is_finite() && beyond[2].is_finite(), "{beyond:?}");
+        }
+        let affine = fit(MapChoice::Power, vec!["p".into(), "q".into()], &environments(0.0)).unwrap();
+        assert_eq!(affine.description(), "power (p, q)");
+        assert_eq!(affine.leave_one_out.power, affine.leave_one_out.affine);
+        assert_eq!(
+            fit(MapChoice::Power, three(), &curved(0.0)[..3]).unwrap().description(),
+            "power (beta, delta, gamma)"
+        );
+    }
+
+    #[test]
+    fn leave_one_out_errors_of_powers_are_those_of_really_leaving_one_out() {
+        let all = curved(1e-3);
+        let map = fit(MapChoice::Power, three(), &all).unwrap();
+        let mut sum = 0.0;
+        for j in 0..3 {
+            let values: Vec<f64> = all.iter().map(|it| it.2[j]).collect();
+            let mean = values.iter().sum::<f64>() / 16.0;
+            let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 16.0;
+            for i in 0..16 {
+                let mut others = all.clone();
+                let left_out = others.remove(i);
+                let without = fit(MapChoice::Power, three(), &others).unwrap();
+                assert_eq!(without.powers, map.powers);
+                sum += (without.apply(&left_out.1)[j] - left_out.2[j]).powi(2) / variance;
+            }
+        }
+        approx::assert_relative_eq!(map.leave_one_out.power.unwrap(), (sum / 48.0).sqrt(), max_relative = 1e-7);
     }
 
     #[test]

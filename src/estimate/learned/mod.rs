@@ -10,5 +10,6 @@ pub(crate) mod covariance;
 pub(crate) mod input_range;
 pub(crate) mod state_range;
 pub(crate) mod estimator;
+pub(crate) mod map_candidate;
 pub mod map;
 pub(crate) mod portrait;

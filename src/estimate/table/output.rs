@@ -48,7 +48,7 @@ pub struct Manifest {
     pub context_dimension: usize,
     /// Tolerance of the data themselves (the solver's `rtol`); absent where it is unknown, as for measurements.
     pub data_tolerance: Option<f64>,
-    /// `affine` or `quadratic`; absent where there is no map.
+    /// `affine`, `quadratic`, or `power` and the powers it is of; absent where there is no map.
     pub map: Option<String>,
     /// The initial values that known equations give, in words; absent where they give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,7 +151,7 @@ impl Output {
             parameters: parameters.to_vec(),
             context_dimension: model.map_or(0, |model| model.manifest.context_dimension),
             data_tolerance: of_dataset.data_tolerance,
-            map: model.and_then(|model| model.map.as_ref()).map(|map| map.kind.name().to_owned()),
+            map: model.and_then(|model| model.map.as_ref()).map(|map| map.description()),
             start: None,
             evaluation: Evaluation::default(),
             splits: Vec::new(),

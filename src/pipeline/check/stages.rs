@@ -372,7 +372,8 @@ fn has_steps(train: &train::Settings, problems: &mut Problems) {
 fn enough_for_map(settings: &Settings, d: usize, known: usize, problems: &mut Problems) {
     let kind = match settings.map.as_ref().map(|map| map.kind) {
         Some(MapChoice::Quadratic) => MapKind::Quadratic,
-        _ => MapKind::Affine,
+        Some(MapChoice::Power) => MapKind::Power,
+        Some(MapChoice::Auto | MapChoice::Affine) | None => MapKind::Affine,
     };
     if known < kind.terms(d) {
         problems.add(
