@@ -173,7 +173,7 @@ fn crafted_manifests_are_refused_by_file_and_key() {
         ("/files/0/path", json!("../weights.safetensors"), "`files` lists"),
         ("/files", json!([]), "`files` lists"),
         ("/format/major", json!(9), "format 9.2; expected 2.x; a newer version of paramill"),
-        ("/format/major", json!(1), "format 1.1; expected 2.x; make it again"),
+        ("/format/major", json!(1), "format 1.2; expected 2.x; make it again"),
         ("/kind", json!("models"), "kind `models`"),
     ] {
         let problems = said_of("manifest.json", pointer, value.clone()).join("\n");
