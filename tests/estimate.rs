@@ -33,7 +33,7 @@ use approx::assert_relative_eq;
 use model::{
     FOUR_PAIRS, NATIVE, TORCH, dataset_of, files, generate, map, series, silently, train, train_settings, with_threads,
 };
-use paramill::checkpoint::{self, StoredModel};
+use paramill::checkpoint::{self, MapKind, StoredModel};
 use paramill::dataset::{Dataset, Manifest};
 use paramill::engine::Compute;
 use paramill::estimate::{self, Error, Outcome, Row, Settings, Status, read_rows};
@@ -395,6 +395,22 @@ fn the_map_is_kept_with_its_residuals() {
             assert_relative_eq!(residual.residuals[j], mapped - residual.parameters[j], epsilon = 1e-15);
             assert!(residual.residuals[j].abs() < 0.02, "{residual:?}");
         }
+    }
+}
+
+/// A map of `beta^-2` that is below zero at every context: `beta` has no value there.
+#[test]
+fn a_context_without_a_parameter_has_a_status_and_a_reason() {
+    let Trained { dataset, model, directory } = &*TRAINED;
+    let mut model = StoredModel { map: model.map.clone(), ..StoredModel::read(directory).unwrap() };
+    let map = model.map.as_mut().unwrap();
+    (map.kind, map.powers) = (MapKind::Power, serde_json::from_str("[-2, 1]").unwrap());
+    map.coefficients = vec![vec![-1.0, 0.0, 0.0], vec![0.5, 0.1, 0.0]];
+    map.inverse_gram = vec![vec![0.0; 3]; 3];
+    for row in rows(dataset, &model, Split::Grid) {
+        assert_eq!(row.status, Status::Unidentifiable, "{}", row.reason);
+        assert_eq!(row.reason, "beta has no value: the map gives beta^-2 = -1.000000 for this context");
+        assert!(row.parameters[0].value.is_nan() && row.parameters[1].value.is_finite());
     }
 }
 

@@ -172,8 +172,8 @@ fn crafted_manifests_are_refused_by_file_and_key() {
         ("/solver", json!("rk5"), "`solver` is \"rk5\"; expected one of \"euler\", \"rk4\", \"rk38\""),
         ("/files/0/path", json!("../weights.safetensors"), "`files` lists"),
         ("/files", json!([]), "`files` lists"),
-        ("/format/major", json!(9), "format 9.1; expected 2.x; a newer version of paramill"),
-        ("/format/major", json!(1), "format 1.1; expected 2.x; make it again"),
+        ("/format/major", json!(9), "format 9.2; expected 2.x; a newer version of paramill"),
+        ("/format/major", json!(1), "format 1.2; expected 2.x; make it again"),
         ("/kind", json!("models"), "kind `models`"),
     ] {
         let problems = said_of("manifest.json", pointer, value.clone()).join("\n");
@@ -215,6 +215,8 @@ fn crafted_maps_are_refused_by_file_and_key() {
         ("/inverse_gram/0", json!([1.0]), "`inverse_gram.0`"),
         ("/parameters", json!(["x", "y"]), "`parameters`"),
         ("/kind", json!("cubic"), "`kind`"),
+        ("/powers", json!([1.0, 1.0, 1.0]), "`powers` has 3 values; expected 2"),
+        ("/powers", json!([1.0, 7.0]), "`powers` has 7; expected some of -4, -3"),
         ("/environments/0/context", json!([]), "`environments.0.context`"),
         ("/environments/0/residuals", json!([0.0]), "`environments.0.residuals`"),
     ] {
