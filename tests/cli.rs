@@ -235,7 +235,8 @@ fn trajectories_without_a_start_are_foreseen() {
     assert!(train(0).contains("train split: 2 trajectories are left out"));
     // Of twelve tanks two runs each but for these, five samples after the first and two channels: before a step of Adam is made.
     let newton = |limit: &str| {
-        let settings = ["--set", "train.gauss_newton.steps=1", "--set", limit];
+        let by_residuals = "train.gauss_newton.method=residuals";
+        let settings = ["--set", "train.gauss_newton.steps=1", "--set", by_residuals, "--set", limit];
         let checked = paramill(root.path(), &[&["check", "pairs.toml"], &settings[..]].concat());
         let stages = ["run", "pairs.toml", "-q", "--stage", "train"];
         (checked, paramill(root.path(), &[&stages[..], &settings].concat()))

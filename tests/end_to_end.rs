@@ -373,7 +373,7 @@ fn a_training_that_diverges_ends_with_5_and_too_many_residuals_with_2() {
     let outcome = paramill(root.path(), &[&["run", "pairs.toml", "--device", "cpu"], &diverging[..]].concat());
     assert_eq!(outcome.status.code(), Some(5), "{}", stderr(&outcome));
     assert!(stderr(&outcome).contains("lower train.learning_rate"), "{}", stderr(&outcome));
-    let limited = ["--set", "train.gauss_newton.residual_limit=100"];
+    let limited = ["--set", "train.gauss_newton.residual_limit=100", "--set", "train.gauss_newton.method=residuals"];
     let outcome = paramill(root.path(), &[&["run", "pairs.toml", "--device", "cpu"], &limited[..]].concat());
     assert_eq!(outcome.status.code(), Some(2), "{}", stderr(&outcome));
     assert!(stderr(&outcome).contains("684 residuals"), "{}", stderr(&outcome));

@@ -20,7 +20,7 @@ use model::{FOUR_PAIRS, Listener, NATIVE, TORCH, files, generate, silently, trai
 use paramill::checkpoint::{StopReason, StoredModel, TrainingState, TrainingStore};
 use paramill::dataset::Dataset;
 use paramill::schema::{Split, StateShape};
-use paramill::train::{Contexts, Error, Settings};
+use paramill::train::{Contexts, Error, Method, Settings};
 
 /// Twelve steps of Adam and four of Gauss-Newton; checkpoints fall between looks at the validation split.
 const SHORT: &str = r#"
@@ -105,8 +105,8 @@ fn a_training_without_adam_grows_its_segments_and_resumes_in_any_of_them() {
         assert!(files(&whole) == files(&resumed), "{method}: manifest, weights or losses differ");
     }
     let settings = train_settings("steps = 0");
-    let refused = train(&settings, &dataset, &root.path().join("none/model")).unwrap_err();
-    assert!(matches!(refused, Error::NoSteps), "{refused}");
+    let refused = train(&settings, &dataset, &root.path().join("none/model")).err().expect("no step is asked for");
+    assert!(matches!(*refused, Error::NoSteps), "{refused}");
 }
 
 #[test]
@@ -368,6 +368,7 @@ fn too_many_residuals_for_gauss_newton_are_refused_by_number() {
     let dataset = generate(root.path(), FOUR_PAIRS);
     let mut settings = train_settings(SHORT);
     settings.gauss_newton.residual_limit = 303;
+    settings.gauss_newton.method = Method::Residuals;
     let directory = root.path().join("model");
     match train(&settings, &dataset, &directory).map_err(|error| *error) {
         // 4 environments, 2 trajectories, 19 samples after the first, 2 channels.

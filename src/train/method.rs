@@ -106,7 +106,7 @@ mod tests {
         assert!(!FEW_RESIDUALS.by_weights(Method::Auto) && many.by_weights(Method::Auto));
         assert!(FEW_RESIDUALS.by_weights(Method::Weights) && !many.by_weights(Method::Residuals));
         let note = FEW_RESIDUALS.note(Method::Auto);
-        let [residuals, values] = ["100 residuals, 0.020 GFLOP", "3010 values, 9.312 GFLOP"];
+        let [residuals, values] = ["100 residuals, 0.020 GFLOP", "3010 values, 9.310 GFLOP"];
         assert!(note.contains("space of the residuals, which") && note.contains(residuals), "{note}");
         assert!(note.contains(values), "{note}");
     }
