@@ -1,5 +1,7 @@
 //! A padded batch of observed segments, in the model's own units.
 
+use std::ops::Range;
+
 use crate::schema::Between;
 
 /// `E` environments with `B` rows each; a row is an observed segment of up to `L` steps with `C` values a state.
@@ -116,13 +118,20 @@ impl Batch {
 
     /// The batch of environment `e` alone.
     pub fn environment(&self, e: usize) -> Batch {
+        self.part(e..e + 1, 0..self.rows)
+    }
+
+    /// The batch of some environments and, of each, some rows.
+    pub fn part(&self, environments: Range<usize>, rows: Range<usize>) -> Batch {
         let part = |values: &[f64]| {
-            let each = values.len() / self.environments.max(1);
-            values[e * each..(e + 1) * each].to_vec()
+            let each = values.len() / (self.environments * self.rows).max(1);
+            let of_environment =
+                |e: usize| &values[(e * self.rows + rows.start) * each..(e * self.rows + rows.end) * each];
+            environments.clone().map(of_environment).collect::<Vec<_>>().concat()
         };
         Batch {
-            environments: 1,
-            rows: self.rows,
+            environments: environments.len(),
+            rows: rows.len(),
             steps: self.steps,
             channels: self.channels,
             inputs: self.inputs,

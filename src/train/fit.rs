@@ -46,6 +46,16 @@ impl Part {
     }
 }
 
+/// How a Gauss-Newton step ended.
+pub(super) enum Outcome {
+    /// The loss is less than before.
+    Moved,
+    /// None of the dampings tried decreases it.
+    Stationary,
+    /// A signal came; the step is made again from the same state.
+    Interrupted,
+}
+
 /// Everything that the fit loop uses.
 pub(super) struct Fit<'a> {
     pub settings: &'a Settings,
@@ -105,8 +115,10 @@ impl Fit<'_> {
                     part = Part::GaussNewton;
                     part.begin(self.settings, run);
                 }
-                if !self.gauss_newton_step(&mut state)? {
-                    break StopReason::Stationary;
+                match self.gauss_newton_step(&mut state, run)? {
+                    Outcome::Moved => {}
+                    Outcome::Stationary => break StopReason::Stationary,
+                    Outcome::Interrupted => continue,
                 }
             } else if !self.step(&mut state)? {
                 run.emit(Event::End);

@@ -13,6 +13,7 @@ mod descent;
 mod fit;
 mod symmetric;
 mod linear_model;
+mod conjugate_gradients;
 mod gauss_newton;
 mod moments;
 mod inputs;
@@ -22,12 +23,13 @@ mod scales;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub(crate) use data::most_residuals;
+#[doc(hidden)]
+pub use conjugate_gradients::{MatrixFree, Point};
 pub use descent::{Descent, Moving};
 pub use error::Error;
 #[doc(hidden)]
 pub use linear_model::{LinearModel, Step};
-pub use settings::{Contexts, GaussNewton, Scaling, Schedule, Settings, TeacherForcing};
+pub use settings::{Contexts, GaussNewton, NewtonMethod, Scaling, Schedule, Settings, TeacherForcing};
 
 use crate::checkpoint;
 use crate::checkpoint::{ChannelScale, Manifest, StoredModel, TrainingStore, TrainingSummary, Units};
@@ -113,8 +115,19 @@ pub fn run(
     }
     let of_newton = &settings.gauss_newton;
     let found = train.most_residuals(of_newton.trajectories_per_environment);
-    if of_newton.steps > 0 && found > of_newton.residual_limit {
-        return Err(Error::TooManyResiduals { found, expected: of_newton.residual_limit });
+    if of_newton.residual_limit.is_some() {
+        run.emit(Event::Warn(
+            "train.gauss_newton.residual_limit has no effect any more: any number of residuals is fitted, as \
+             train.gauss_newton.method says; remove it"
+                .to_owned(),
+        ));
+    }
+    if of_newton.steps > 0 {
+        let how = match of_newton.method(found) {
+            NewtonMethod::ConjugateGradients => "conjugate gradients",
+            NewtonMethod::Auto | NewtonMethod::Residuals => "a dense system of that size",
+        };
+        run.emit(Event::Note(format!("Gauss-Newton: at most {found} residuals in a step, by {how}")));
     }
     if !train.is_held() {
         run.emit(Event::Note(format!(

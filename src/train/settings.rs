@@ -168,7 +168,7 @@ pub enum Contexts {
     Tied,
 }
 
-/// Gauss-Newton steps in the space of the residuals, after Adam: few residuals, many weights.
+/// Gauss-Newton steps, after Adam.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct GaussNewton {
@@ -190,9 +190,43 @@ pub struct GaussNewton {
     /// Trajectories of each environment that are fitted; all if absent.
     #[schemars(range(min = 1))]
     pub trajectories_per_environment: Option<usize>,
-    /// Most residuals: a step solves a dense system of that size.
+    /// How a step is computed.
+    pub method: NewtonMethod,
+    /// Most steps of conjugate gradients in one step.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub inner_steps: u64,
+    /// Greatest relative residual at which conjugate gradients end; it tightens by itself towards a minimum.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
+    pub inner_tolerance: f64,
+    /// Without effect, accepted for one version: `method` says how a step is computed for any number of residuals.
     #[schemars(range(min = 1))]
-    pub residual_limit: usize,
+    pub residual_limit: Option<usize>,
+}
+
+/// How a Gauss-Newton step is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NewtonMethod {
+    /// `residuals` for at most 8192 residuals, else `conjugate-gradients`.
+    Auto,
+    /// Exactly, by a dense system with a row for each residual; memory grows with their square, time with their cube.
+    Residuals,
+    /// Inexactly, by products with the Jacobian; memory does not grow with their number.
+    ConjugateGradients,
+}
+
+/// Most residuals of a dense system that is chosen by itself.
+const MOST_RESIDUALS: usize = 8192;
+
+impl GaussNewton {
+    /// The method for at most `residuals` residuals in a step; never `Auto`.
+    pub(super) fn method(&self, residuals: usize) -> NewtonMethod {
+        match self.method {
+            NewtonMethod::Auto if residuals <= MOST_RESIDUALS => NewtonMethod::Residuals,
+            NewtonMethod::Auto => NewtonMethod::ConjugateGradients,
+            method => method,
+        }
+    }
 }
 
 impl Default for GaussNewton {
@@ -204,7 +238,10 @@ impl Default for GaussNewton {
             locality_penalty: 0.0,
             context_penalty: 0.0,
             trajectories_per_environment: None,
-            residual_limit: 8192,
+            method: NewtonMethod::Auto,
+            inner_steps: 200,
+            inner_tolerance: 0.1,
+            residual_limit: None,
         }
     }
 }

@@ -14,14 +14,14 @@ use crate::problems::{Problem, Problems, listing};
 use crate::schema::{Quantity, Split, StateShape};
 use crate::systems::{System, SystemSettings};
 use crate::train;
-use crate::train::{Contexts, GaussNewton};
+use crate::train::Contexts;
 
 /// The dataset that the first stage will make.
 struct Foreseen {
     quantities: Quantities,
     state: StateShape,
-    /// Environments of the train split, and residuals of a trajectory in Gauss-Newton; known for simulations only.
-    training: Option<(usize, usize)>,
+    /// Environments of the train split; known for simulations only.
+    training: Option<usize>,
 }
 
 /// The training settings, if a model is trained: not where estimates are made by equations.
@@ -73,9 +73,6 @@ pub(crate) fn disagreements_with(survey: &Survey, settings: &Settings) -> Proble
     if settings.map.is_some() && known > 0 {
         enough_for_map(settings, d, known, &mut problems);
     }
-    let compared = survey.compared.values().map(Vec::as_slice);
-    let residuals = train::most_residuals(compared, train.gauss_newton.trajectories_per_environment);
-    few_enough(&train.gauss_newton, residuals, &mut problems);
     problems
 }
 
@@ -95,7 +92,6 @@ impl Foreseen {
         }
         let system = settings.find_system().ok()?;
         let state = system.state_shape(settings.find_preset(&system)?);
-        let values = settings.samples(&system).saturating_sub(1) * state.size();
         Some(Foreseen {
             quantities: Quantities {
                 time_unit: system.time_unit.to_owned(),
@@ -103,10 +99,7 @@ impl Foreseen {
                 inputs: system.inputs.iter().map(|it| Quantity::new(&it.name, &it.unit, &it.description)).collect(),
                 parameters: system.parameter_quantities(),
             },
-            training: settings
-                .environments(Split::Train)
-                .filter(|_| settings.observation.is_none())
-                .map(|environments| (environments, values)),
+            training: settings.environments(Split::Train).filter(|_| settings.observation.is_none()),
             state,
         })
     }
@@ -154,15 +147,10 @@ impl Foreseen {
             let remedy = "leave it out, or choose another rule of `paramill list rules`";
             problems.add("train.adapted_layers", found, expected, remedy);
         }
-        let Some((environments, values)) = self.training else { return };
+        let Some(environments) = self.training else { return };
         if settings.map.is_some() && !self.quantities.parameters.is_empty() {
             enough_for_map(settings, d, environments, problems);
         }
-        let of_split = settings.generate.as_ref().and_then(|generate| generate.splits.get(&Split::Train));
-        let all = of_split.map_or(0, |split| split.trajectories);
-        let newton = &train.gauss_newton;
-        let residuals = environments * newton.trajectories_per_environment.unwrap_or(all).min(all) * values;
-        few_enough(newton, residuals, problems);
     }
 
     fn suits_estimate(&self, estimate: &estimate::Settings, settings: &Settings, problems: &mut Problems) {
@@ -322,17 +310,6 @@ fn known_bounds(estimate: &estimate::Settings, known: &[&str], problems: &mut Pr
             false => problems.unknown(key, name, "parameter that is estimated", known),
             true => problems.add(key, format!("`{name}`"), "none: no parameter is known or estimated", "remove it"),
         }
-    }
-}
-
-fn few_enough(newton: &GaussNewton, residuals: usize, problems: &mut Problems) {
-    if newton.steps > 0 && residuals > newton.residual_limit {
-        problems.add(
-            "train.gauss_newton.residual_limit",
-            format!("{}, and {residuals} residuals", newton.residual_limit),
-            "a limit that is not below their number: the cost grows with its cube",
-            "set `gauss_newton.trajectories_per_environment` to fit fewer, raise the limit, or set `gauss_newton.steps = 0`",
-        );
     }
 }
 
