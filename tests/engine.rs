@@ -289,6 +289,42 @@ fn the_jacobian_gives_the_gradient_and_names_the_environment() {
 }
 
 #[test]
+fn derivatives_of_predictions_agree_with_finite_differences_and_are_each_others_transpose() {
+    for_all(|engine, layers, between| {
+        let mut stream = Stream::new(23, "derivatives", &[]);
+        let batch = batch(&observed(&mut stream, between.len()), between, (0, 0));
+        let weights = weights(layers, between.len(), batch.environments, &mut stream);
+        let direction: Vec<f64> = weights.iter().map(|_| stream.normal()).collect();
+        let along = |sign: f64| {
+            let moved: Vec<f64> = weights.iter().zip(&direction).map(|(w, d)| w + sign * 1e-6 * d).collect();
+            engine.predict(&moved, &batch)
+        };
+        let observed = |values: Vec<f64>| -> Vec<f64> { values.iter().zip(&batch.mask).map(|(v, m)| v * m).collect() };
+        let difference: Vec<f64> = along(1.0).iter().zip(along(-1.0)).map(|(up, down)| (up - down) / 2e-6).collect();
+        let (pushed, difference) = (observed(engine.push_forward(&weights, &direction, &batch)), observed(difference));
+        assert_relative_eq!(pushed.as_slice(), difference.as_slice(), epsilon = 1e-7, max_relative = 1e-6);
+        let cotangents = observed(pushed.iter().map(|_| stream.normal()).collect());
+        let pulled = engine.pull_back(&weights, &cotangents, &batch);
+        let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+        assert_relative_eq!(dot(&cotangents, &pushed), dot(&pulled, &direction), max_relative = 1e-10);
+        let parts: Vec<f64> = (0..batch.environments)
+            .flat_map(|e| {
+                let own =
+                    |values: &[f64]| values.chunks_exact(values.len() / batch.environments).nth(e).unwrap().to_vec();
+                let of_row = |row: usize| {
+                    let part = batch.part(e..e + 1, row..row + 1);
+                    let each = cotangents.len() / batch.environments / batch.rows;
+                    engine.pull_back(&own(&weights), &own(&cotangents)[row * each..(row + 1) * each], &part)
+                };
+                let [first, second] = [0, 1].map(of_row);
+                first.into_iter().zip(second).map(|(a, b)| a + b).collect::<Vec<f64>>()
+            })
+            .collect();
+        assert_relative_eq!(parts.as_slice(), pulled.as_slice(), epsilon = 1e-12, max_relative = 1e-10);
+    });
+}
+
+#[test]
 fn missing_values_count_for_nothing() {
     for between in BETWEEN {
         let mut stream = Stream::new(8, "engine", &[]);

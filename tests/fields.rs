@@ -68,6 +68,30 @@ fn gradients_agree_with_finite_differences() {
 }
 
 #[test]
+fn derivatives_of_predictions_agree_with_finite_differences_and_are_each_others_transpose() {
+    for model in models() {
+        let (model, mut stream) = (model(), Stream::new(2, "derivatives", &[]));
+        let batch = batch(&mut stream);
+        let weights: Vec<f64> = (0..E).flat_map(|_| model.initial_weights(&mut stream)).collect();
+        let (name, engine) = (model.name(), torch(model, true));
+        let direction: Vec<f64> = weights.iter().map(|_| stream.normal()).collect();
+        let along = |sign: f64| {
+            let moved: Vec<f64> = weights.iter().zip(&direction).map(|(w, d)| w + sign * 1e-6 * d).collect();
+            engine.predict(&moved, &batch)
+        };
+        let difference: Vec<f64> = along(1.0).iter().zip(along(-1.0)).map(|(up, down)| (up - down) / 2e-6).collect();
+        let pushed = engine.push_forward(&weights, &direction, &batch);
+        let largest = pushed.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        assert!(largest > 0.0, "{name}");
+        assert_relative_eq!(pushed.as_slice(), difference.as_slice(), epsilon = 1e-6 * largest, max_relative = 1e-6);
+        let cotangents: Vec<f64> = batch.mask.iter().map(|m| m * stream.normal()).collect();
+        let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+        let pulled = engine.pull_back(&weights, &cotangents, &batch);
+        assert_relative_eq!(dot(&cotangents, &pushed), dot(&pulled, &direction), max_relative = 1e-10);
+    }
+}
+
+#[test]
 fn tangents_agree_with_finite_differences_and_predictions_with_decoded_weights() {
     for model in models() {
         let (model, mut stream) = (model(), Stream::new(2, "fields", &[]));

@@ -16,13 +16,13 @@ use curved::Curved;
 use model::{FOUR_PAIRS, NATIVE, files, generate, train, train_settings, with_threads};
 use nalgebra::{DMatrix, DVector};
 use paramill::checkpoint::StoredModel;
-use paramill::engine::{Batch, Jacobian, Segment};
+use paramill::engine::{Batch, Engine, Jacobian, Native, Segment, Solver};
 use paramill::estimate::{self, Adapter, Status, Support};
 use paramill::models::{AdaptedLayers, Layout, Mlp, Model};
 use paramill::random::Stream;
 use paramill::rules::{ContextFit, Kind, Rule};
 use paramill::schema::{Split, Trajectory};
-use paramill::train::{Contexts, GaussNewton, LinearModel, NormalEquations, Step};
+use paramill::train::{Contexts, GaussNewton, LinearModel, MatrixFree, NormalEquations, Point, Step};
 
 /// Values of a context, where an environment has one.
 const D: usize = 2;
@@ -242,6 +242,65 @@ fn a_gauss_newton_step_solves_the_penalised_normal_equations() {
                     assert!(found.decrease > 0.0, "{name}");
                     assert!(found.trained == step(3).trained, "{name}: bits depend on the number of threads");
                 }
+            }
+        }
+    });
+}
+
+/// A step by conjugate gradients to a tight tolerance is that of a dense system, to the bit on any number of threads.
+#[test]
+fn a_step_without_a_jacobian_is_the_dense_one() {
+    let engine = Native::<f64>::new(&Mlp::new(2, 0, 3, 4), Solver::Rk4.tableau(1));
+    let damping = 0.3;
+    for_all(|name, mut case| {
+        let times = [0.0, 0.2, 0.5];
+        let states: Vec<Vec<f64>> = (0..ENVIRONMENTS * 2).map(|_| normal(&mut case.stream, 6)).collect();
+        let segments: Vec<Vec<Segment>> = states
+            .chunks_exact(2)
+            .map(|rows| rows.iter().map(|states| Segment { times: &times, states, inputs: &[] }).collect())
+            .collect();
+        let mut batch = Batch::new(2, &[], &segments, (0, 0));
+        batch.weigh(&[1.5, 0.5]);
+        batch.blank(1);
+        case.contexts.iter_mut().chain(&mut case.shared).for_each(|value| *value *= 0.3);
+        let trained = [case.shared.clone(), case.contexts.clone()].concat();
+        let weights: Vec<f64> = (0..ENVIRONMENTS).flat_map(|e| case.decode(&case.shared, case.context(e))).collect();
+        for contexts in [Contexts::Learned, Contexts::Tied] {
+            for (locality_penalty, context_penalty) in [(0.05, 0.02), (0.0, 0.0)] {
+                let (inner_tolerance, inner_steps) = (1e-13, 2000);
+                let settings = GaussNewton {
+                    locality_penalty,
+                    context_penalty,
+                    inner_tolerance,
+                    inner_steps,
+                    ..GaussNewton::default()
+                };
+                let rule = case.rule.as_ref();
+                let jacobian = engine.jacobian(&weights, &batch);
+                let dense = LinearModel::new(rule, &settings, contexts, &trained, jacobian);
+                let point = Point {
+                    rule,
+                    engine: &engine,
+                    settings: &settings,
+                    contexts,
+                    trained: &trained,
+                    weights: &weights,
+                };
+                let made = |interrupted: &dyn Fn() -> bool| {
+                    let mut stream = Stream::new(1, "signs", &[]);
+                    MatrixFree::new(point, &batch, &mut stream, interrupted)
+                        .map(|model| (model.squares(), model.mean_diagonal(), model.step(damping).unwrap()))
+                };
+                assert!(made(&|| true).is_none());
+                let (squares, diagonal, step) = with_threads(1, || made(&|| false).unwrap());
+                assert_relative_eq!(squares, dense.squares(), max_relative = 1e-12);
+                // Eight random signs know the trace to some tens of percent.
+                assert!((0.3..3.0).contains(&(diagonal / dense.mean_diagonal())), "{name}: {diagonal}");
+                let expected = dense.step(damping).unwrap();
+                assert_relative_eq!(step.trained.as_slice(), expected.trained.as_slice(), epsilon = 1e-8);
+                assert_relative_eq!(step.decrease, expected.decrease, max_relative = 1e-7);
+                let (_, _, again) = with_threads(3, || made(&|| false).unwrap());
+                assert!(again.trained == step.trained, "{name}: bits depend on the number of threads");
             }
         }
     });

@@ -118,17 +118,19 @@ impl Batch {
 
     /// The batch of environment `e` alone.
     pub fn environment(&self, e: usize) -> Batch {
-        self.part(e, 0..self.rows)
+        self.part(e..e + 1, 0..self.rows)
     }
 
-    /// The batch of these rows of environment `e` alone.
-    pub fn part(&self, e: usize, rows: Range<usize>) -> Batch {
+    /// The batch of some environments and, of each, some rows.
+    pub fn part(&self, environments: Range<usize>, rows: Range<usize>) -> Batch {
         let part = |values: &[f64]| {
             let each = values.len() / (self.environments * self.rows).max(1);
-            values[(e * self.rows + rows.start) * each..(e * self.rows + rows.end) * each].to_vec()
+            let of_environment =
+                |e: usize| &values[(e * self.rows + rows.start) * each..(e * self.rows + rows.end) * each];
+            environments.clone().map(of_environment).collect::<Vec<_>>().concat()
         };
         Batch {
-            environments: 1,
+            environments: environments.len(),
             rows: rows.len(),
             steps: self.steps,
             channels: self.channels,

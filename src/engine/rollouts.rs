@@ -1,5 +1,7 @@
 //! The interface of an engine.
 
+use rayon::prelude::*;
+
 use super::batch::Batch;
 
 /// Computes rollouts of a dynamics model with given weights.
@@ -12,6 +14,22 @@ pub trait Engine: Send + Sync {
 
     /// The loss and its gradient with respect to `weights [E, P]`.
     fn loss_and_gradient(&self, weights: &[f64], batch: &Batch) -> (f64, Vec<f64>);
+
+    /// `J v [E, B, L, C]`: the derivative of the predictions at `weights [E, P]` along `directions [E, P]`, by forward mode. It takes a
+    /// rollout with one tangent of each environment and keeps nothing. Values of padding mean nothing.
+    fn push_forward(&self, weights: &[f64], directions: &[f64], batch: &Batch) -> Vec<f64> {
+        let size = weights.len() / batch.environments.max(1);
+        let of_environment = |e: usize| {
+            let own = e * size..(e + 1) * size;
+            let basis = [&weights[own.clone()], &directions[own]].concat();
+            self.tangents(&basis, 1).roll_out(&[0.0], &batch.environment(e)).1
+        };
+        (0..batch.environments).into_par_iter().with_max_len(1).flat_map_iter(of_environment).collect()
+    }
+
+    /// `J' u [E, P]`: the gradient of `sum u x` over the predictions `x` with respect to `weights [E, P]`, by reverse mode; `cotangents`
+    /// are `u [E, B, L, C]`, zero at padding. The transpose of [`push_forward`](Engine::push_forward).
+    fn pull_back(&self, weights: &[f64], cotangents: &[f64], batch: &Batch) -> Vec<f64>;
 
     /// The residuals `m (x - y)` of all observed values, and their Jacobian with respect to the environment's weights.
     fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian;

@@ -23,8 +23,6 @@ pub struct Survey {
     pub environments: BTreeMap<Split, BTreeMap<String, Vec<Option<f64>>>>,
     /// The environments of each split with trajectories that have no start: no complete sample that another follows.
     pub without_start: BTreeMap<Split, BTreeMap<String, Startless>>,
-    /// For each environment of the training split, how many values the rollout of each of its trajectories with a start is compared with.
-    pub compared: BTreeMap<String, Vec<usize>>,
     /// The warnings of an import.
     pub warnings: Vec<Problem>,
 }
@@ -46,7 +44,6 @@ pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> 
     let Loaded { mut trajectories, parameters, assignment, warnings, .. } = load(settings, base, &Interrupt::new())?;
     trajectories.forget_samples();
     let (mut environments, mut without_start) = (BTreeMap::new(), BTreeMap::new());
-    let mut compared: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (split, segments) in assignment {
         let (mut of_split, mut startless) = (BTreeMap::new(), BTreeMap::new());
         for of_one in segments.chunk_by(|&a, &b| trajectories.environment(a) == trajectories.environment(b)) {
@@ -54,11 +51,6 @@ pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> 
             let known = parameters.get(id).cloned().unwrap_or_else(|| vec![None; settings.parameters.len()]);
             of_split.insert(id.to_owned(), known);
             let without = of_one.iter().filter(|&&segment| !trajectories.segments[segment].has_start).count();
-            if split == Split::Train && without < of_one.len() {
-                let started =
-                    of_one.iter().map(|&segment| &trajectories.segments[segment]).filter(|segment| segment.has_start);
-                compared.insert(id.to_owned(), started.map(|segment| segment.compared).collect());
-            }
             if without > 0 {
                 startless.insert(id.to_owned(), Startless { trajectories: without, of: of_one.len() });
             }
@@ -66,5 +58,5 @@ pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> 
         environments.insert(split, of_split);
         without_start.insert(split, startless);
     }
-    Ok(Survey { environments, without_start, compared, warnings })
+    Ok(Survey { environments, without_start, warnings })
 }

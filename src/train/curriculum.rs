@@ -18,6 +18,8 @@ pub(super) enum Outcome {
     NextStage,
     /// None was, and none will be: no damping that was tried decreases the loss.
     Stationary,
+    /// None was, because a signal came.
+    Interrupted,
 }
 
 /// The first stage, after `adam` steps of Adam on trajectories of at most `longest` intervals.

@@ -224,7 +224,7 @@ pub(super) fn restart_probability(settings: &TeacherForcing, step: u64) -> f64 {
 
 /// Largest number of residuals of a step on at most `per_environment` trajectories of each environment, or on all,
 /// given how many values of each are compared. Trajectories take turns, so the number differs between steps.
-pub(crate) fn most_residuals<'a>(compared: impl Iterator<Item = &'a [usize]>, per_environment: Option<usize>) -> usize {
+fn most_residuals<'a>(compared: impl Iterator<Item = &'a [usize]>, per_environment: Option<usize>) -> usize {
     let of_environment = |values: &[usize]| {
         let together = per_environment.unwrap_or(values.len()).min(values.len());
         let from = |first: usize| values.iter().cycle().skip(first).take(together).sum::<usize>();

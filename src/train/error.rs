@@ -68,18 +68,6 @@ pub enum Error {
     /// Neither Adam nor Gauss-Newton is asked for.
     #[error("train.steps and train.gauss_newton.steps are both 0: nothing is trained; set one of them to 1 or more")]
     NoSteps,
-    /// More residuals than Gauss-Newton is allowed.
-    #[error(
-        "Gauss-Newton would have {found} residuals, and train.gauss_newton.residual_limit is {expected}: its cost grows \
-         with their cube; set train.gauss_newton.method = \"weights\" or train.gauss_newton.trajectories_per_environment to fit \
-         fewer, raise the limit, or set train.gauss_newton.steps = 0"
-    )]
-    TooManyResiduals {
-        /// Residuals of a step.
-        found: usize,
-        /// The limit.
-        expected: usize,
-    },
     /// Contexts cannot be tied to parameters.
     #[error(
         "{dataset}: contexts are tied to parameters, but {found}; set train.contexts = \"learned\", or give the parameters"

@@ -5,7 +5,7 @@ use super::curriculum::Outcome;
 use super::data::{SplitData, draw_restarts, restart_probability};
 use super::descent::{Descent, Moving};
 use super::error::Error;
-use super::settings::{Contexts, Schedule, Settings};
+use super::settings::{Contexts, Method, Schedule, Settings};
 use crate::checkpoint::{Best, LogRecord, StopReason, TrainingState, TrainingStore};
 use crate::engine;
 use crate::engine::Engine;
@@ -59,8 +59,8 @@ pub(super) struct Fit<'a> {
     pub initial_contexts: Vec<f64>,
     pub model: &'a dyn Model,
     pub rule: &'a dyn Rule,
-    /// Whether Gauss-Newton steps are computed in the space of the weights.
-    pub by_weights: bool,
+    /// How Gauss-Newton steps are computed.
+    pub method: Method,
     /// `E`.
     pub environments: usize,
     pub train: &'a SplitData<'a>,
@@ -107,9 +107,9 @@ impl Fit<'_> {
                     part = Part::GaussNewton;
                     part.begin(self.settings, run);
                 }
-                match self.gauss_newton_step(&mut state)? {
+                match self.gauss_newton_step(&mut state, run)? {
                     Outcome::Moved => {}
-                    Outcome::NextStage => continue,
+                    Outcome::NextStage | Outcome::Interrupted => continue,
                     Outcome::Stationary => break StopReason::Stationary,
                 }
             } else if !self.step(&mut state)? {

@@ -1,9 +1,10 @@
 //! Gauss-Newton (Levenberg-Marquardt) on whole training trajectories, or on their segments.
 //!
 //! Minimises `|r|^2 + n lambda Omega + n lambda_xi sum_e |xi_e|^2`, `r [n]` the residuals, by the steps of a [`LinearModel`] in the
-//! space of the residuals or of [`NormalEquations`] in that of the weights. The damping follows the gain ratio, the
+//! space of the residuals, of [`NormalEquations`] in that of the weights, or of a [`MatrixFree`] one. The damping follows the gain ratio, the
 //! decrease found over the decrease expected (Nielsen 1999).
 
+use super::conjugate_gradients::{MatrixFree, Point};
 use super::curriculum;
 use super::curriculum::Outcome;
 use super::data::even_restarts;
@@ -11,10 +12,12 @@ use super::error::Error;
 use super::fit::Fit;
 use super::linear_model::{LinearModel, Step};
 use super::normal_equations::NormalEquations;
-use super::settings::Contexts;
+use super::settings::{Contexts, Method};
 use crate::checkpoint::{Stage, TrainingState};
 use crate::engine::{Batch, sum_of_squares};
 use crate::least_squares::damping::Damping;
+use crate::progress::Run;
+use crate::random::Stream;
 
 /// Most dampings tried in one step, each greater than the one before.
 const TRIALS: usize = 12;
@@ -61,9 +64,23 @@ impl LocalModel for NormalEquations<'_> {
     }
 }
 
+impl LocalModel for MatrixFree<'_> {
+    fn squares(&self) -> f64 {
+        MatrixFree::squares(self)
+    }
+
+    fn mean_diagonal(&self) -> f64 {
+        MatrixFree::mean_diagonal(self)
+    }
+
+    fn step(&self, damping: f64) -> Option<Step> {
+        MatrixFree::step(self, damping)
+    }
+}
+
 impl Fit<'_> {
-    /// One step. The weights are unchanged if none of the dampings tried decreases the loss.
-    pub(super) fn gauss_newton_step(&self, state: &mut TrainingState) -> Result<Outcome, Error> {
+    /// One step. The weights are unchanged if none of the dampings tried decreases the loss, or a signal comes.
+    pub(super) fn gauss_newton_step(&self, state: &mut TrainingState, run: &Run) -> Result<Outcome, Error> {
         let settings = &self.settings.gauss_newton;
         let longest = self.train.longest();
         let stage = match state.stage {
@@ -86,7 +103,11 @@ impl Fit<'_> {
         })?;
         let found = batch.values();
         let start = state.trained.clone();
-        let model = self.local_model(&start, &batch);
+        let weights = self.decode(&start);
+        let interrupted = || run.interrupt.requested().is_some();
+        let Some(model) = self.local_model((&start, &weights), &batch, state.step, &interrupted) else {
+            return Ok(Outcome::Interrupted);
+        };
         let before = model.squares() + self.penalties(&start, found);
         let mut damping = state.damping.map_or_else(
             || Damping::new(settings.damping * model.mean_diagonal()),
@@ -95,7 +116,11 @@ impl Fit<'_> {
         // No step can be computed from residuals that are not finite.
         let trials = if before.is_finite() { TRIALS } else { 0 };
         for _ in 0..trials {
-            if let Some(Step { trained, decrease }) = model.step(damping.value) {
+            let step = model.step(damping.value);
+            if step.is_none() && interrupted() {
+                return Ok(Outcome::Interrupted);
+            }
+            if let Some(Step { trained, decrease }) = step {
                 let squares = self.squares(&trained, &batch);
                 let now = squares + self.penalties(&trained, found);
                 if now < before {
@@ -130,21 +155,36 @@ impl Fit<'_> {
         state.damping = None;
     }
 
-    fn local_model<'t>(&'t self, trained: &'t [f64], batch: &Batch) -> Box<dyn LocalModel + 't> {
-        let (settings, contexts) = (&self.settings.gauss_newton, self.settings.contexts);
-        let weights = self.decode(trained);
-        if !self.by_weights {
-            let jacobian = self.reference.jacobian(&weights, batch);
-            return Box::new(LinearModel::new(self.rule, settings, contexts, trained, jacobian));
-        }
-        let together = (VALUES / (batch.steps * batch.channels).max(1)).max(1);
-        let width = weights.len() / self.environments;
-        let parts = weights.chunks_exact(width).enumerate().flat_map(|(e, weights)| {
-            let starts = (0..batch.rows).step_by(together);
-            let part = move |row: usize| batch.part(e, row..batch.rows.min(row + together));
-            starts.map(move |row| (e, self.reference.jacobian(weights, &part(row))))
-        });
-        Box::new(NormalEquations::new(self.rule, settings, contexts, trained, batch.values(), parts))
+    /// The model around `trained`, which gives `weights [E, P]`, for step `step`; `None` where a signal came.
+    fn local_model<'t>(
+        &'t self,
+        (trained, weights): (&'t [f64], &'t [f64]),
+        batch: &'t Batch,
+        step: u64,
+        interrupted: &'t (dyn Fn() -> bool + Sync),
+    ) -> Option<Box<dyn LocalModel + 't>> {
+        let (rule, settings, contexts) = (self.rule, &self.settings.gauss_newton, self.settings.contexts);
+        Some(match self.method {
+            Method::Auto | Method::Residuals => {
+                let jacobian = self.reference.jacobian(weights, batch);
+                Box::new(LinearModel::new(rule, settings, contexts, trained, jacobian))
+            }
+            Method::Weights => {
+                let together = (VALUES / (batch.steps * batch.channels).max(1)).max(1);
+                let width = weights.len() / self.environments;
+                let parts = weights.chunks_exact(width).enumerate().flat_map(|(e, weights)| {
+                    let starts = (0..batch.rows).step_by(together);
+                    let part = move |row: usize| batch.part(e..e + 1, row..batch.rows.min(row + together));
+                    starts.map(move |row| (e, self.reference.jacobian(weights, &part(row))))
+                });
+                Box::new(NormalEquations::new(rule, settings, contexts, trained, batch.values(), parts))
+            }
+            Method::ConjugateGradients => {
+                let point = Point { rule, engine: self.reference, settings, contexts, trained, weights };
+                let mut stream = Stream::new(self.seed, "gauss-newton", &[step]);
+                Box::new(MatrixFree::new(point, batch, &mut stream, interrupted)?)
+            }
+        })
     }
 
     /// `n lambda Omega + n lambda_xi sum_e |xi_e|^2` for `n` residuals; tied contexts have no penalty.

@@ -72,11 +72,7 @@ impl<'a> LinearModel<'a> {
         let first = |e: usize| jacobian.environments.partition_point(|&other| other < e);
         let counted = jacobian.environments.last().map_or(0, |last| last + 1);
         let count = of_environments.len().checked_div(rule.context_size()).unwrap_or(counted);
-        // Without a penalty nothing is held, not even a row whose norm is zero.
-        let shared_majorizer = match settings.locality_penalty {
-            0.0 => vec![0.0; shared.len()],
-            lambda => rule.majorizer_weights(shared).into_iter().map(|q| n as f64 * lambda * q).collect(),
-        };
+        let shared_majorizer = shared_majorizer(rule, settings, shared, n);
         let mut model = LinearModel {
             rule,
             contexts,
@@ -263,6 +259,14 @@ impl<'a> LinearModel<'a> {
         let right = self.jacobian.residuals.iter().zip(self.held(shares)).map(|(r, held)| r - held);
         let solution = factor.solve(&right.collect::<Vec<f64>>());
         Some(solution).filter(|values| values.iter().all(|value| value.is_finite()))
+    }
+}
+
+/// `h` of the shared values for `n` residuals. Without a penalty nothing is held, not even a row whose norm is zero.
+pub(super) fn shared_majorizer(rule: &dyn Rule, settings: &GaussNewton, shared: &[f64], n: usize) -> Vec<f64> {
+    match settings.locality_penalty {
+        0.0 => vec![0.0; shared.len()],
+        lambda => rule.majorizer_weights(shared).into_iter().map(|q| n as f64 * lambda * q).collect(),
     }
 }
 

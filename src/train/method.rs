@@ -1,16 +1,18 @@
-//! How a Gauss-Newton step is computed: by the space whose linear algebra takes fewer operations.
+//! How a Gauss-Newton step is computed: by the method that takes the fewest operations.
 //!
 //! Floating-point operations of a step, to leading order, for `n` residuals, `m` values `z` that move, `S` of them
-//! shared, `E` environments of `P` weights, and kernel products over `W` columns in all:
+//! shared, `E` environments of `P` weights, kernel products over `W` columns in all, a vector field that is evaluated `v`
+//! times (at every point of a grid, where there is one) and uses each weight once then, and `k` inner steps:
 //!
 //! ```text
 //! residuals:  n^2 W + n^3 / 3
 //! weights:    n P^2 + 2 E (P + S) S + m^3 / 3
+//! conjugate gradients:  16 k v P                forward and reverse mode, each with its rollout
 //! ```
 //!
-//! Both need the same Jacobian, which is not counted.
+//! The Jacobian, which the first two need, is not counted.
 
-use super::settings::{Contexts, Method, Settings};
+use super::settings::{Contexts, GaussNewton, Method};
 use crate::models::Layout;
 use crate::rules::Rule;
 
@@ -31,83 +33,100 @@ pub(crate) struct Sizes {
     environments: usize,
     /// `W`.
     columns: usize,
+    /// `v`.
+    evaluations: usize,
 }
 
 impl Sizes {
-    /// For `n` residuals of `environments`.
+    /// For `n` residuals of `environments`, and a vector field that is evaluated `evaluations` times.
     pub(crate) fn new(
         rule: &dyn Rule,
         layout: &Layout,
         contexts: Contexts,
         environments: usize,
-        residuals: usize,
+        (residuals, evaluations): (usize, usize),
     ) -> Sizes {
         let (shared, d) = (rule.shared_size(), rule.context_size());
         let products = rule.gram_products(&vec![1.0; environments * d], &vec![1.0; shared]);
         let columns = products.map_or(shared, |products| products.iter().map(|it| it.weights.len()).sum());
         let moved = if contexts == Contexts::Learned { environments * d } else { 0 };
-        Sizes { residuals, weights: layout.size(), shared, values: shared + moved, environments, columns }
+        let (weights, values) = (layout.size(), shared + moved);
+        Sizes { residuals, weights, shared, values, environments, columns, evaluations }
     }
 
-    /// GFLOP of a step in the space of the residuals, and in that of the values.
-    fn operations(&self) -> [f64; 2] {
-        let [n, p, s, m, e, w] =
-            [self.residuals, self.weights, self.shared, self.values, self.environments, self.columns]
+    /// The methods, and GFLOP of a step by each.
+    fn operations(&self, settings: &GaussNewton) -> [(Method, f64); 3] {
+        let [n, p, s, m, e, w, v] =
+            [self.residuals, self.weights, self.shared, self.values, self.environments, self.columns, self.evaluations]
                 .map(|count| count as f64);
         let by_residuals = n * n * w + n.powi(3) / 3.0;
         let by_weights = n * p * p + 2.0 * e * (p + s) * s + m.powi(3) / 3.0;
-        [by_residuals / GIGA, by_weights / GIGA]
+        let by_products = 16.0 * settings.inner_steps as f64 * v * p;
+        [
+            (Method::Residuals, by_residuals / GIGA),
+            (Method::Weights, by_weights / GIGA),
+            (Method::ConjugateGradients, by_products / GIGA),
+        ]
     }
 
-    /// Whether steps are computed in the space of the values.
-    pub(crate) fn by_weights(&self, asked: Method) -> bool {
-        match asked {
-            Method::Residuals => false,
-            Method::Weights => true,
+    /// The method asked for, or the one of the fewest operations; never `Auto`.
+    pub(crate) fn method(&self, settings: &GaussNewton) -> Method {
+        match settings.method {
             Method::Auto => {
-                let [by_residuals, by_weights] = self.operations();
-                by_weights < by_residuals
+                let all = self.operations(settings);
+                all.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(Method::Residuals, |(method, _)| method)
             }
+            asked => asked,
         }
     }
 
     /// What is computed how, and why, in a line.
-    pub(crate) fn note(&self, asked: Method) -> String {
-        let [by_residuals, by_weights] = self.operations();
-        let chosen = if self.by_weights(asked) { "weights" } else { "residuals" };
-        let why = match asked {
-            Method::Auto => "which takes fewer operations",
+    pub(crate) fn note(&self, settings: &GaussNewton) -> String {
+        let why = match settings.method {
+            Method::Auto => "which takes the fewest operations",
             _ => "as train.gauss_newton.method says",
         };
+        let counted: Vec<String> =
+            self.operations(settings).map(|(method, cost)| format!("{} {cost:.3}", method.name())).to_vec();
         format!(
-            "Gauss-Newton steps in the space of the {chosen}, {why}: {} residuals, {by_residuals:.3} GFLOP a step; {} values, \
-             {by_weights:.3} GFLOP a step",
-            self.residuals, self.values
+            "Gauss-Newton by the method {}, {why}: {} residuals, {} values; GFLOP a step: {}",
+            self.method(settings).name(),
+            self.residuals,
+            self.values,
+            counted.join(", ")
         )
     }
-}
-
-/// The [`Sizes`] of the steps that `settings` ask for, on a dataset whose contexts have `d` dimensions.
-pub(crate) fn foreseen(settings: &Settings, layout: &Layout, d: usize, environments: usize, residuals: usize) -> Sizes {
-    let rule = settings.rule.build(layout, settings.adapted_layers, d);
-    Sizes::new(rule.as_ref(), layout, settings.contexts, environments, residuals)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const FEW_RESIDUALS: Sizes =
-        Sizes { residuals: 100, weights: 1000, shared: 3000, values: 3010, environments: 5, columns: 2000 };
+    const FEW_RESIDUALS: Sizes = Sizes {
+        residuals: 100,
+        weights: 1000,
+        shared: 3000,
+        values: 3010,
+        environments: 5,
+        columns: 2000,
+        evaluations: 400,
+    };
 
     #[test]
-    fn the_cheaper_space_is_chosen_unless_one_is_asked_for() {
-        let many = Sizes { residuals: 1_000_000, ..FEW_RESIDUALS };
-        assert!(!FEW_RESIDUALS.by_weights(Method::Auto) && many.by_weights(Method::Auto));
-        assert!(FEW_RESIDUALS.by_weights(Method::Weights) && !many.by_weights(Method::Residuals));
-        let note = FEW_RESIDUALS.note(Method::Auto);
-        let [residuals, values] = ["100 residuals, 0.020 GFLOP", "3010 values, 9.310 GFLOP"];
-        assert!(note.contains("space of the residuals, which") && note.contains(residuals), "{note}");
-        assert!(note.contains(values), "{note}");
+    fn the_cheapest_method_is_chosen_unless_one_is_asked_for() {
+        let by = |method| GaussNewton { method, ..GaussNewton::default() };
+        let auto = by(Method::Auto);
+        let few_weights = Sizes { residuals: 100_000, weights: 10, shared: 30, values: 40, ..FEW_RESIDUALS };
+        let many_of_both = Sizes { residuals: 40_000, weights: 9000, shared: 27_000, values: 27_018, ..FEW_RESIDUALS };
+        assert_eq!(FEW_RESIDUALS.method(&auto), Method::Residuals);
+        assert_eq!(Sizes { evaluations: 400_000, ..few_weights }.method(&auto), Method::Weights);
+        assert_eq!(Sizes { evaluations: 20_000, ..many_of_both }.method(&auto), Method::ConjugateGradients);
+        for asked in [Method::Residuals, Method::Weights, Method::ConjugateGradients] {
+            assert_eq!(FEW_RESIDUALS.method(&by(asked)), asked);
+        }
+        let note = FEW_RESIDUALS.note(&auto);
+        assert!(note.contains("by the method residuals, which"), "{note}");
+        assert!(note.contains("100 residuals, 3010 values; GFLOP a step: residuals 0.020, weights 129.310"), "{note}");
+        assert!(note.contains("conjugate-gradients 1.280"), "{note}");
     }
 }

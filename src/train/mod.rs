@@ -17,6 +17,7 @@ mod fit;
 mod symmetric;
 mod linear_model;
 mod normal_equations;
+mod conjugate_gradients;
 mod gauss_newton;
 mod moments;
 mod inputs;
@@ -26,13 +27,13 @@ mod scales;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub(crate) use data::most_residuals;
+#[doc(hidden)]
+pub use conjugate_gradients::{MatrixFree, Point};
 pub use descent::{Descent, Moving};
 pub use error::Error;
 #[doc(hidden)]
 pub use linear_model::{LinearModel, Step};
 use method::Sizes;
-pub(crate) use method::foreseen;
 #[doc(hidden)]
 pub use normal_equations::NormalEquations;
 pub use settings::{Contexts, GaussNewton, Method, Scaling, Schedule, Settings, TeacherForcing};
@@ -122,6 +123,13 @@ pub fn run(
             return Err(Error::NoStart { dataset: dataset.directory().to_owned(), split, found });
         }
     }
+    if settings.gauss_newton.residual_limit.is_some() {
+        run.emit(Event::Warn(
+            "train.gauss_newton.residual_limit has no effect any more: any number of residuals is fitted, as \
+             train.gauss_newton.method says; remove it"
+                .to_owned(),
+        ));
+    }
     if !train.is_held() {
         run.emit(Event::Note(format!(
             "the train split exceeds train.memory_budget_mib = {}: it is read from disk batch by batch",
@@ -140,13 +148,11 @@ pub fn run(
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
     let of_newton = &settings.gauss_newton;
     let found = train.most_residuals(of_newton.trajectories_per_environment);
-    let sizes = Sizes::new(rule.as_ref(), model.layout(), settings.contexts, environments.len(), found);
-    let by_weights = sizes.by_weights(of_newton.method);
+    let of_interval = settings.solver.tableau(1).weights.len() * settings.substeps;
+    let evaluations = found / state.channels.max(1) * of_interval;
+    let sizes = Sizes::new(rule.as_ref(), model.layout(), settings.contexts, environments.len(), (found, evaluations));
     if of_newton.steps > 0 {
-        if !by_weights && found > of_newton.residual_limit {
-            return Err(Error::TooManyResiduals { found, expected: of_newton.residual_limit });
-        }
-        run.emit(Event::Note(sizes.note(of_newton.method)));
+        run.emit(Event::Note(sizes.note(of_newton)));
     }
     let compute = if rule.needs_autograd() { compute.with_autograd()? } else { compute };
     let (engine, device) =
@@ -171,7 +177,7 @@ pub fn run(
         initial_contexts,
         model: model.as_ref(),
         rule: rule.as_ref(),
-        by_weights,
+        method: sizes.method(of_newton),
         environments: environments.len(),
         train: &train,
         validation: &validation,

@@ -180,7 +180,7 @@ pub struct GaussNewton {
     /// Most steps, over all stages; zero for none.
     #[schemars(range(max = 1_000_000_000))]
     pub steps: u64,
-    /// The space in which a step is computed.
+    /// How a step is computed.
     pub method: Method,
     /// Intervals between samples of the segments that the first stage fits; later stages fit longer ones, the last whole
     /// trajectories. If absent, 1 where `train.steps` is 0, else whole trajectories at once.
@@ -211,9 +211,15 @@ pub struct GaussNewton {
     /// Trajectories of each environment that are fitted; all if absent.
     #[schemars(range(min = 1))]
     pub trajectories_per_environment: Option<usize>,
-    /// Most residuals of a step in the space of the residuals, which solves a dense system of that size.
+    /// Most steps of conjugate gradients in one step.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub inner_steps: u64,
+    /// Greatest relative residual at which conjugate gradients end; it tightens by itself towards a minimum.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
+    pub inner_tolerance: f64,
+    /// Without effect, accepted for one version: `method` says how a step is computed for any number of residuals.
     #[schemars(range(min = 1))]
-    pub residual_limit: usize,
+    pub residual_limit: Option<usize>,
     /// Steps of Gauss-Newton between two checkpoints.
     #[schemars(range(min = 1))]
     pub checkpoint_every: u64,
@@ -223,13 +229,28 @@ pub struct GaussNewton {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// In the space that takes fewer operations; the log says which.
+    /// By the fewest operations, as they are counted beforehand; the log says which.
     Auto,
     /// In the space of the residuals: few residuals, many weights. The damping is the same for every value.
     Residuals,
     /// In the space of everything trained: few weights, many residuals. The damping of each value is relative to its
     /// own curvature.
     Weights,
+    /// By products with the Jacobian, which is never held: many of both. A step is inexact, its damping the same for every
+    /// value.
+    ConjugateGradients,
+}
+
+impl Method {
+    /// The name used in settings.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Method::Auto => "auto",
+            Method::Residuals => "residuals",
+            Method::Weights => "weights",
+            Method::ConjugateGradients => "conjugate-gradients",
+        }
+    }
 }
 
 impl Default for GaussNewton {
@@ -246,7 +267,9 @@ impl Default for GaussNewton {
             locality_penalty: 0.0,
             context_penalty: 0.0,
             trajectories_per_environment: None,
-            residual_limit: 8192,
+            inner_steps: 200,
+            inner_tolerance: 0.1,
+            residual_limit: None,
             checkpoint_every: 5,
         }
     }

@@ -38,6 +38,15 @@ pub(super) struct Record<T> {
     gradient: Gradient<T>,
 }
 
+/// What is differentiated: a sum over the predictions `x`, by its derivatives `dL/dx`.
+#[derive(Clone, Copy)]
+pub(super) enum Seeds<'a> {
+    /// The loss `sum (m (x - y))^2 / n`, given `n`, the sum of the weights of the whole batch: `2 m^2 (x - y) / n`.
+    Loss(f64),
+    /// `sum u x`, given `u [E, B, L, C]` of the whole batch.
+    Given(&'a [f64]),
+}
+
 /// One environment to roll out and, if asked, to differentiate.
 pub(super) struct Rollout<'a, T> {
     pub shape: &'a Shape,
@@ -50,8 +59,8 @@ pub(super) struct Rollout<'a, T> {
     pub predictions: Option<&'a mut [f64]>,
     /// Index of the environment in the batch.
     pub environment: usize,
-    /// Sum of the weights of the whole batch, and the flat gradient `[P]` of the environment to add to, if wanted.
-    pub gradient: Option<(f64, &'a mut [f64])>,
+    /// What is differentiated, and the flat gradient `[P]` of the environment to add to, if wanted.
+    pub gradient: Option<(Seeds<'a>, &'a mut [f64])>,
 }
 
 impl<T: Real> WithSimd for Rollout<'_, T> {
@@ -110,7 +119,7 @@ impl<T: Real> Rollout<'_, T> {
     pub(crate) fn forward<S: Simd>(&mut self, simd: S, keep: bool) -> f64 {
         let (shape, rows, batch) = (self.shape, self.rows, self.batch);
         let (width, stages) = (shape.state_width, self.tableau.weights.len());
-        let count = self.gradient.as_ref().map_or(1.0, |(count, _)| *count);
+        let seeds = self.gradient.as_ref().map(|(seeds, _)| *seeds);
         let first_row = self.environment * batch.rows;
         let (mut squares, mut first) = (0.0, 0);
         for (step, &active) in rows.active.iter().enumerate() {
@@ -154,10 +163,13 @@ impl<T: Real> Rollout<'_, T> {
                     if mask != 0.0 {
                         let residual = mask * (value - batch.targets[target + c]);
                         squares += residual * residual;
-                        if keep {
+                        if let Some(Seeds::Loss(count)) = seeds {
                             self.record.seeds[(step * rows.count + r) * width + c] =
                                 T::from_f64(2.0 * mask * residual / count);
                         }
+                    }
+                    if let Some(Seeds::Given(cotangents)) = seeds {
+                        self.record.seeds[(step * rows.count + r) * width + c] = T::from_f64(cotangents[target + c]);
                     }
                 }
             }

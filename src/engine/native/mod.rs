@@ -15,7 +15,7 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 
-use gradient::{Record, Rollout};
+use gradient::{Record, Rollout, Seeds};
 use jacobian::{JacobianRows, Sensitivities};
 use real::Real;
 use rows::Rows;
@@ -51,7 +51,7 @@ impl<T: Real + Default> Native<T> {
         flat: &[f64],
         batch: &Batch,
         predictions: Option<&mut [f64]>,
-        gradient: Option<(f64, &mut [f64])>,
+        gradient: Option<(Seeds, &mut [f64])>,
     ) -> f64 {
         let weights = Weights::new(&self.shape, flat);
         let rows = Rows::new(&self.shape, batch, e);
@@ -97,9 +97,19 @@ impl<T: Real + Default> Engine for Native<T> {
             .zip(weights.par_chunks(self.shape.size()))
             .with_max_len(1)
             .enumerate()
-            .map(|(e, (gradient, flat))| self.roll_out(e, flat, batch, None, Some((count, gradient))))
+            .map(|(e, (gradient, flat))| self.roll_out(e, flat, batch, None, Some((Seeds::Loss(count), gradient))))
             .collect();
         (squares.iter().sum::<f64>() / count, gradient)
+    }
+
+    fn pull_back(&self, weights: &[f64], cotangents: &[f64], batch: &Batch) -> Vec<f64> {
+        let size = self.shape.size();
+        let mut gradient = vec![0.0; weights.len()];
+        let of_environments = gradient.par_chunks_mut(size).zip(weights.par_chunks(size)).with_max_len(1).enumerate();
+        of_environments.for_each(|(e, (gradient, flat))| {
+            self.roll_out(e, flat, batch, None, Some((Seeds::Given(cotangents), gradient)));
+        });
+        gradient
     }
 
     fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian {

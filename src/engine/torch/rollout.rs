@@ -155,6 +155,14 @@ impl Torch {
         loss.backward();
         (loss.double_value(&[]), to_vec(&weights.grad()))
     }
+
+    /// The gradient of `sum u x`.
+    fn pulled_back(&self, weights: &[f64], cotangents: &[f64], batch: &Batch) -> Vec<f64> {
+        let shape = [batch.environments, batch.rows, batch.steps, batch.channels];
+        let weights = self.weights(weights).set_requires_grad(true);
+        let sum = (self.roll_out(&weights, batch) * self.tensor(cotangents, &shape)).sum(None::<Kind>);
+        to_vec(&Tensor::run_backward(&[&sum], &[&weights], false, false).remove(0))
+    }
 }
 
 impl Engine for Torch {
@@ -181,6 +189,18 @@ impl Engine for Torch {
         let parts: Vec<(f64, Vec<f64>)> =
             parts.map(|(e, weights)| self.squares_and_gradient(weights, &batch.environment(e), count)).collect();
         (parts.iter().map(|part| part.0).sum(), parts.into_iter().flat_map(|part| part.1).collect())
+    }
+
+    fn pull_back(&self, weights: &[f64], cotangents: &[f64], batch: &Batch) -> Vec<f64> {
+        if !self.apart {
+            return self.pulled_back(weights, cotangents, batch);
+        }
+        let each = batch.values_per_environment();
+        let parts = weights.par_chunks(self.model.layout().size()).enumerate().with_max_len(1);
+        let of_environment = |(e, weights): (usize, &[f64])| {
+            self.pulled_back(weights, &cotangents[e * each..(e + 1) * each], &batch.environment(e))
+        };
+        parts.flat_map_iter(of_environment).collect()
     }
 
     /// One backward pass per residual: exact, but slow.

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::samples::Samples;
 use crate::import::rows::source_lines::SourceLine;
 use crate::import::rows::store::StoredRecord;
-use crate::schema::{compared, start_of};
+use crate::schema::start_of;
 
 /// Ends the id of a trajectory that is the held-out end of another.
 pub(crate) const END_SUFFIX: &str = ".last";
@@ -28,8 +28,6 @@ pub(crate) struct Segment {
     pub digest: [u8; 32],
     /// Whether it has a complete sample that another follows, from which a rollout can start.
     pub has_start: bool,
-    /// Observed values after that sample, which a rollout is compared with.
-    pub compared: usize,
 }
 
 /// Which part of its record a segment is.
@@ -57,7 +55,6 @@ impl Segment {
             part,
             first: all.lines.get(samples.start).filter(|_| !samples.is_empty()),
             has_start: start_of(states, times.len()).is_some(),
-            compared: compared(states, times.len()),
             samples,
             digest: digest.finalize().into(),
         }

@@ -20,8 +20,8 @@ use crate::train::Contexts;
 struct Foreseen {
     quantities: Quantities,
     state: StateShape,
-    /// Environments of the train split, and residuals of a trajectory in Gauss-Newton; known for simulations only.
-    training: Option<(usize, usize)>,
+    /// Environments of the train split; known for simulations only.
+    training: Option<usize>,
 }
 
 /// The training settings, if a model is trained: not where estimates are made by equations.
@@ -74,14 +74,6 @@ pub(crate) fn disagreements_with(survey: &Survey, settings: &Settings) -> Proble
     if settings.map.is_some() && known > 0 {
         enough_for_map(settings, d, known, &mut problems);
     }
-    let compared = survey.compared.values().map(Vec::as_slice);
-    let environments_of_train = survey.compared.len();
-    let residuals = train::most_residuals(compared, train.gauss_newton.trajectories_per_environment);
-    if let Some(import) = &settings.import {
-        let imported = Foreseen::imported(import);
-        let inputs = imported.quantities.inputs.len();
-        few_enough(train, (&imported.state, inputs), d, environments_of_train, residuals, &mut problems);
-    }
     problems
 }
 
@@ -101,7 +93,6 @@ impl Foreseen {
         }
         let system = settings.find_system().ok()?;
         let state = system.state_shape(settings.find_preset(&system)?);
-        let values = settings.samples(&system).saturating_sub(1) * state.size();
         Some(Foreseen {
             quantities: Quantities {
                 time_unit: system.time_unit.to_owned(),
@@ -109,10 +100,7 @@ impl Foreseen {
                 inputs: system.inputs.iter().map(|it| Quantity::new(&it.name, &it.unit, &it.description)).collect(),
                 parameters: system.parameter_quantities(),
             },
-            training: settings
-                .environments(Split::Train)
-                .filter(|_| settings.observation.is_none())
-                .map(|environments| (environments, values)),
+            training: settings.environments(Split::Train).filter(|_| settings.observation.is_none()),
             state,
         })
     }
@@ -160,15 +148,10 @@ impl Foreseen {
             let remedy = "leave it out, or choose another rule of `paramill list rules`";
             problems.add("train.adapted_layers", found, expected, remedy);
         }
-        let Some((environments, values)) = self.training else { return };
+        let Some(environments) = self.training else { return };
         if settings.map.is_some() && !self.quantities.parameters.is_empty() {
             enough_for_map(settings, d, environments, problems);
         }
-        let of_split = settings.generate.as_ref().and_then(|generate| generate.splits.get(&Split::Train));
-        let all = of_split.map_or(0, |split| split.trajectories);
-        let newton = &train.gauss_newton;
-        let residuals = environments * newton.trajectories_per_environment.unwrap_or(all).min(all) * values;
-        few_enough(train, (&self.state, self.quantities.inputs.len()), d, environments, residuals, problems);
     }
 
     fn suits_estimate(&self, estimate: &estimate::Settings, settings: &Settings, problems: &mut Problems) {
@@ -328,32 +311,6 @@ fn known_bounds(estimate: &estimate::Settings, known: &[&str], problems: &mut Pr
             false => problems.unknown(key, name, "parameter that is estimated", known),
             true => problems.add(key, format!("`{name}`"), "none: no parameter is known or estimated", "remove it"),
         }
-    }
-}
-
-/// Whether steps in the space of the residuals have no more of them than the limit, for contexts of `d` dimensions.
-fn few_enough(
-    train: &train::Settings,
-    (state, inputs): (&StateShape, usize),
-    d: usize,
-    environments: usize,
-    residuals: usize,
-    problems: &mut Problems,
-) {
-    let newton = &train.gauss_newton;
-    let suits = train.model.problem(state, inputs).is_none() && train.rule.problem(train.adapted_layers).is_none();
-    if newton.steps == 0 || residuals <= newton.residual_limit || !suits || d == 0 {
-        return;
-    }
-    let model = train.model.build(state, inputs);
-    if !train::foreseen(train, model.layout(), d, environments, residuals).by_weights(newton.method) {
-        problems.add(
-            "train.gauss_newton.residual_limit",
-            format!("{}, and {residuals} residuals", newton.residual_limit),
-            "a limit that is not below their number: the cost grows with its cube",
-            "set `gauss_newton.method = \"weights\"`, or `gauss_newton.trajectories_per_environment` to fit fewer, raise the \
-             limit, or set `gauss_newton.steps = 0`",
-        );
     }
 }
 
