@@ -20,7 +20,7 @@ use model::{FOUR_PAIRS, Listener, NATIVE, TORCH, files, generate, silently, trai
 use paramill::checkpoint::{StopReason, StoredModel, TrainingState, TrainingStore};
 use paramill::dataset::Dataset;
 use paramill::schema::{Split, StateShape};
-use paramill::train::{Contexts, Error, Method, Settings};
+use paramill::train::{Contexts, Error, Settings};
 
 /// Twelve steps of Adam and four of Gauss-Newton; checkpoints fall between looks at the validation split.
 const SHORT: &str = r#"

@@ -126,7 +126,7 @@ mod tests {
         }
         let note = FEW_RESIDUALS.note(&auto);
         assert!(note.contains("by the method residuals, which"), "{note}");
-        assert!(note.contains("100 residuals, 3010 values; GFLOP a step: residuals 0.020, weights 129.310"), "{note}");
+        assert!(note.contains("100 residuals, 3010 values; GFLOP a step: residuals 0.020, weights 9.310"), "{note}");
         assert!(note.contains("conjugate-gradients 1.280"), "{note}");
     }
 }

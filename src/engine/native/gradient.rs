@@ -238,6 +238,9 @@ impl<T: Real> Rollout<'_, T> {
         let count = self.tableau.weights.len() * self.rows.active.iter().sum::<usize>();
         let Record { inputs, activations, slopes: deltas, rates, gradient, .. } = &mut *self.record;
         *gradient = Gradient::new(shape);
+        if count == 0 {
+            return; // an environment that is all padding
+        }
         let (hidden_width, state_width) = (shape.hidden_width, shape.state_width);
         for layer in 0..shape.hidden {
             let delta = &deltas[layer][..count * hidden_width];
