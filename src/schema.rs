@@ -21,7 +21,7 @@ pub const ALGORITHMS: [(&str, u32); 8] = [
     ("import", 1),
     ("merge", 1),
     ("split", 1),
-    ("train", 1),
+    ("train", 2),
     ("map", 2),
     ("estimate", 1),
     ("report", 1),

@@ -121,7 +121,7 @@ bad_pipelines! {
     missing_stage: "[train]\n\n[report]\n", [];
     two_sources: format!("{PIPELINE}\n[import]\n"), [];
     missing_key: PIPELINE.replace("system = \"lotka-volterra\"\n", ""), [];
-    impossible_value: format!("{PIPELINE}\n[train]\nsteps = 0\ngradient_clip = 0\nlearning_rate = inf\ncontext_dimension = 99\nteacher_forcing = {{ start = 1.5 }}\n"), [];
+    impossible_value: format!("{PIPELINE}\n[train]\nsteps = -1\ngradient_clip = 0\nlearning_rate = inf\ncontext_dimension = 99\nteacher_forcing = {{ start = 1.5 }}\n"), [];
     unknown_choice: format!("{PIPELINE}\n[train]\nrule = \"coda-l3\"\nsolver = \"rk5\"\nmodel = {{ kind = \"mpl\" }}\n"), [];
     unknown_key_of_a_choice: format!("{PIPELINE}\n[train.model]\nkind = \"mlp\"\nwidht = 64\nlayers = 0\n"), [];
     unknown_system_and_figure: format!("{PIPELINE}\n[train]\n[map]\n[estimate]\nsplits = [\"grid\"]\n[report]\npublished = [{{ figure = \"mse_in_domian\", value = 1, source = \"x\" }}]\n").replace("lotka-volterra", "lotka-voltera"), [];
@@ -260,7 +260,7 @@ fn trajectories_without_a_start_are_foreseen() {
 
 #[test]
 fn problems_as_json_have_the_fields_of_the_lines() {
-    let root = house(&format!("{PIPELINE}\n[train]\nsteps = 0\n"));
+    let root = house(&format!("{PIPELINE}\n[train]\nsteps = -1\n"));
     for command in ["run", "check", "show"] {
         let output = paramill(root.path(), &[command, "pairs.toml", "--json", "--set", "train.solver=rk9"]);
         assert_eq!(output.status.code(), Some(2));

@@ -247,7 +247,10 @@ fn another_version_of_the_program_makes_nothing_again_and_one_of_an_algorithm_do
         record.as_object_mut().unwrap().remove("tool");
         record["fingerprint"] = "0".repeat(64).into();
         let ingredients = record["ingredients"].as_object_mut().unwrap();
-        ingredients.remove("algorithm");
+        // A stage whose algorithm is another since is made again.
+        if algorithm(stage.name()) == 1 {
+            ingredients.remove("algorithm");
+        }
         ingredients.extend([
             ("tool".to_owned(), "paramill 0.0.9".into()),
             ("format".to_owned(), json!({ "major": 2, "minor": 0 })),
@@ -263,7 +266,11 @@ fn another_version_of_the_program_makes_nothing_again_and_one_of_an_algorithm_do
     record["ingredients"]["algorithm"] = 0.into();
     fs::write(plan.record_path(Stage::Map), record.to_string()).unwrap();
     assert_eq!(house.ran(&[])[0], "map");
-    assert!(house.heard.sentences().contains("map: algorithm 0 -> 1"), "{}", house.heard.sentences());
+    assert!(
+        house.heard.sentences().contains(&format!("map: algorithm 0 -> {}", algorithm("map"))),
+        "{}",
+        house.heard.sentences()
+    );
     say_of_dataset("algorithm", 0.into());
     assert_eq!(house.ran(&[])[0], "generate");
     assert!(house.heard.sentences().contains("(algorithm 0 -> 1)"), "{}", house.heard.sentences());

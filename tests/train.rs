@@ -79,7 +79,7 @@ fn an_interrupted_training_gives_the_same_model_in_both_phases() {
 fn a_training_without_adam_grows_its_segments_and_resumes_in_any_of_them() {
     let root = tempfile::tempdir().unwrap();
     let dataset = generate(root.path(), FOUR_PAIRS);
-    for method in ["weights", "residuals"] {
+    for method in ["weights", "residuals", "conjugate-gradients"] {
         let settings = train_settings(&format!(
             r#"
             model = {{ kind = "mlp", layers = 2, width = 8 }}
@@ -92,7 +92,7 @@ fn a_training_without_adam_grows_its_segments_and_resumes_in_any_of_them() {
         let [whole, resumed] = ["whole", "resumed"].map(|it| root.path().join(method).join(it).join("model"));
         let listener = Listener::default();
         let model = train_heard(&settings, &dataset, &whole, &listener).unwrap();
-        let chosen = format!("in the space of the {method}, as train.gauss_newton.method says");
+        let chosen = format!("by the method {method}, as train.gauss_newton.method says");
         assert!(listener.notes().contains(&chosen), "{}", listener.notes());
         assert_eq!(model.manifest.training.steps, 14);
         let last = model.log.last().unwrap();
