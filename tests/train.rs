@@ -86,7 +86,7 @@ fn a_training_without_adam_grows_its_segments_and_resumes_in_any_of_them() {
             schedule = "cosine"
             steps = 0
             checkpoint_every = 4
-            gauss_newton = {{ steps = 14, method = "{method}", segment_steps = 3, context_penalty = 1e-6 }}
+            gauss_newton = {{ steps = 14, method = "{method}", segment_steps = 3, context_penalty = 1e-6, inner_tolerance = 1e-9 }}
             "#
         ));
         let [whole, resumed] = ["whole", "resumed"].map(|it| root.path().join(method).join(it).join("model"));
