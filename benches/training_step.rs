@@ -6,7 +6,7 @@ use paramill::engine::{Batch, Device, Engine, Native, Precision, Segment, Solver
 use paramill::models::{AdaptedLayers, Mlp, Model};
 use paramill::random::Stream;
 use paramill::rules::Kind;
-use paramill::train::{Contexts, GaussNewton, LinearModel};
+use paramill::train::{Contexts, GaussNewton, LinearModel, LocalModel};
 
 fn batch(environments: usize, rows: usize) -> Batch {
     let mut stream = Stream::new(0, "bench", &[]);

@@ -22,7 +22,7 @@ use paramill::models::{AdaptedLayers, Layout, Mlp, Model};
 use paramill::random::Stream;
 use paramill::rules::{ContextFit, Kind, Rule};
 use paramill::schema::{Split, Trajectory};
-use paramill::train::{Contexts, GaussNewton, LinearModel, MatrixFree, NormalEquations, Point, Step};
+use paramill::train::{Contexts, GaussNewton, LinearModel, LocalModel, MatrixFree, NormalEquations, Point, Step};
 
 /// Values of a context, where an environment has one.
 const D: usize = 2;

@@ -147,6 +147,7 @@ impl Error {
                 train::Error::Compute(_)
                 | train::Error::NoContextDimension { .. }
                 | train::Error::NotTied { .. }
+                | train::Error::NoSteps
                 | train::Error::Weights(_) => 2,
                 train::Error::Diverged { .. } | train::Error::NothingGood { .. } => 5,
                 _ => 3,

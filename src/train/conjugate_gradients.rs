@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::linear_model::{Step, shared_majorizer};
+use super::local_model::{LocalModel, Step, shared_majorizer};
 use super::settings::{Contexts, GaussNewton};
 use crate::engine::{Batch, Engine, sum_of_squares};
 use crate::random::Stream;
@@ -120,47 +120,6 @@ impl<'a> MatrixFree<'a> {
         Some(model)
     }
 
-    /// The sum of squared residuals at `z`.
-    pub fn squares(&self) -> f64 {
-        self.squares
-    }
-
-    /// An estimate of the mean diagonal of `J_z J_z'`.
-    pub fn mean_diagonal(&self) -> f64 {
-        self.diagonal.iter().sum::<f64>() / self.residuals.max(1) as f64
-    }
-
-    /// The step with damping `mu`; `None` where a product is not finite, or if interrupted.
-    pub fn step(&self, damping: f64) -> Option<Step> {
-        let mut moved_by = vec![0.0; self.gradient.len()];
-        let mut rest: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
-        let target = self.tolerance() * norm(&rest);
-        let scale: Vec<f64> = self.diagonal.iter().zip(&self.majorizer).map(|(d, h)| d + h + damping).collect();
-        let precondition = |rest: &[f64]| -> Vec<f64> { rest.iter().zip(&scale).map(|(r, s)| r / s).collect() };
-        let mut direction = precondition(&rest);
-        let mut energy = dot(&rest, &direction);
-        for _ in 0..self.point.settings.inner_steps {
-            if norm(&rest) <= target {
-                break;
-            }
-            let image = self.product(&direction, damping)?;
-            let length = energy / dot(&direction, &image);
-            if !length.is_finite() {
-                return None;
-            }
-            moved_by.iter_mut().zip(&direction).for_each(|(z, d)| *z += length * d);
-            rest.iter_mut().zip(&image).for_each(|(r, i)| *r -= length * i);
-            let next = precondition(&rest);
-            let last = std::mem::replace(&mut energy, dot(&rest, &next));
-            direction.iter_mut().zip(next).for_each(|(d, next)| *d = next + energy / last * *d);
-        }
-        // |r|^2 + z'Hz less its value after the step, with what the solution left over.
-        let decrease = dot(&rest, &moved_by) + damping * dot(&moved_by, &moved_by) - dot(&self.gradient, &moved_by);
-        let trained: Vec<f64> = self.point.trained.iter().zip(&moved_by).map(|(z, dz)| z + dz).collect();
-        let is_finite = decrease.is_finite() && trained.iter().all(|value| value.is_finite());
-        is_finite.then_some(Step { trained, decrease })
-    }
-
     /// The norm at which the solution ends, relative to that of `J_z' r + H z`.
     fn tolerance(&self) -> f64 {
         let frobenius = self.diagonal.iter().sum::<f64>().sqrt();
@@ -223,6 +182,48 @@ impl<'a> MatrixFree<'a> {
     /// The weights of the environments of `part`.
     fn weights(&self, part: &Part) -> &[f64] {
         &self.point.weights[part.environments.start * self.size()..part.environments.end * self.size()]
+    }
+}
+
+impl LocalModel for MatrixFree<'_> {
+    fn squares(&self) -> f64 {
+        self.squares
+    }
+
+    /// An estimate of the mean diagonal of `J_z J_z'`.
+    fn mean_diagonal(&self) -> f64 {
+        self.diagonal.iter().sum::<f64>() / self.residuals.max(1) as f64
+    }
+
+    /// The step with damping `mu`; `None` where a product is not finite, or if interrupted.
+    fn step(&self, damping: f64) -> Option<Step> {
+        let mut moved_by = vec![0.0; self.gradient.len()];
+        let mut rest: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
+        let target = self.tolerance() * norm(&rest);
+        let scale: Vec<f64> = self.diagonal.iter().zip(&self.majorizer).map(|(d, h)| d + h + damping).collect();
+        let precondition = |rest: &[f64]| -> Vec<f64> { rest.iter().zip(&scale).map(|(r, s)| r / s).collect() };
+        let mut direction = precondition(&rest);
+        let mut energy = dot(&rest, &direction);
+        for _ in 0..self.point.settings.inner_steps {
+            if norm(&rest) <= target {
+                break;
+            }
+            let image = self.product(&direction, damping)?;
+            let length = energy / dot(&direction, &image);
+            if !length.is_finite() {
+                return None;
+            }
+            moved_by.iter_mut().zip(&direction).for_each(|(z, d)| *z += length * d);
+            rest.iter_mut().zip(&image).for_each(|(r, i)| *r -= length * i);
+            let next = precondition(&rest);
+            let last = std::mem::replace(&mut energy, dot(&rest, &next));
+            direction.iter_mut().zip(next).for_each(|(d, next)| *d = next + energy / last * *d);
+        }
+        // |r|^2 + z'Hz less its value after the step, with what the solution left over.
+        let decrease = dot(&rest, &moved_by) + damping * dot(&moved_by, &moved_by) - dot(&self.gradient, &moved_by);
+        let trained: Vec<f64> = self.point.trained.iter().zip(&moved_by).map(|(z, dz)| z + dz).collect();
+        let is_finite = decrease.is_finite() && trained.iter().all(|value| value.is_finite());
+        is_finite.then_some(Step { trained, decrease })
     }
 }
 

@@ -10,7 +10,8 @@ use super::curriculum::Outcome;
 use super::data::even_restarts;
 use super::error::Error;
 use super::fit::Fit;
-use super::linear_model::{LinearModel, Step};
+use super::linear_model::LinearModel;
+use super::local_model::{LocalModel, Step};
 use super::normal_equations::NormalEquations;
 use super::settings::{Contexts, Method};
 use crate::checkpoint::{Stage, TrainingState};
@@ -23,60 +24,6 @@ use crate::random::Stream;
 const TRIALS: usize = 12;
 /// Most values of a batch row, times rows, whose Jacobian is held at once for the normal equations; one row at least.
 const VALUES: usize = 2048;
-
-/// The linear model of the residuals, with the parabolas of the penalties.
-trait LocalModel {
-    /// The sum of squared residuals.
-    fn squares(&self) -> f64;
-
-    /// What the first damping is relative to.
-    fn mean_diagonal(&self) -> f64;
-
-    /// The step with a damping; `None` where its matrix is not numerically positive definite.
-    fn step(&self, damping: f64) -> Option<Step>;
-}
-
-impl LocalModel for LinearModel<'_> {
-    fn squares(&self) -> f64 {
-        LinearModel::squares(self)
-    }
-
-    fn mean_diagonal(&self) -> f64 {
-        LinearModel::mean_diagonal(self)
-    }
-
-    fn step(&self, damping: f64) -> Option<Step> {
-        LinearModel::step(self, damping)
-    }
-}
-
-impl LocalModel for NormalEquations<'_> {
-    fn squares(&self) -> f64 {
-        NormalEquations::squares(self)
-    }
-
-    fn mean_diagonal(&self) -> f64 {
-        NormalEquations::mean_diagonal(self)
-    }
-
-    fn step(&self, damping: f64) -> Option<Step> {
-        NormalEquations::step(self, damping)
-    }
-}
-
-impl LocalModel for MatrixFree<'_> {
-    fn squares(&self) -> f64 {
-        MatrixFree::squares(self)
-    }
-
-    fn mean_diagonal(&self) -> f64 {
-        MatrixFree::mean_diagonal(self)
-    }
-
-    fn step(&self, damping: f64) -> Option<Step> {
-        MatrixFree::step(self, damping)
-    }
-}
 
 impl Fit<'_> {
     /// One step. The weights are unchanged if none of the dampings tried decreases the loss, or a signal comes.
@@ -177,7 +124,13 @@ impl Fit<'_> {
                     let part = move |row: usize| batch.part(e..e + 1, row..batch.rows.min(row + together));
                     starts.map(move |row| (e, self.reference.jacobian(weights, &part(row))))
                 });
-                Box::new(NormalEquations::new(rule, settings, contexts, trained, batch.values(), parts))
+                let parts = parts.take_while(|_| !interrupted());
+                let equations = NormalEquations::new(rule, settings, contexts, trained, batch.values(), parts);
+                // Some parts are missing then.
+                if interrupted() {
+                    return None;
+                }
+                Box::new(equations)
             }
             Method::ConjugateGradients => {
                 let point = Point { rule, engine: self.reference, settings, contexts, trained, weights };

@@ -13,6 +13,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use super::local_model::{LocalModel, Step, shared_majorizer};
 use super::settings::{Contexts, GaussNewton};
 use super::symmetric::Symmetric;
 use crate::engine::Jacobian;
@@ -22,14 +23,6 @@ use crate::rules::{GramProduct, Rule};
 struct Shares {
     shared: Vec<f64>,
     contexts: f64,
-}
-
-/// A step and what is expected of it.
-pub struct Step {
-    /// `z + dz`.
-    pub trained: Vec<f64>,
-    /// Expected decrease of the penalised sum of squares, by the linear model and the parabolas.
-    pub decrease: f64,
 }
 
 /// Residuals, linearised, and penalties around `z`.
@@ -98,29 +91,6 @@ impl<'a> LinearModel<'a> {
         }
         model.by_context = learned.then(|| model.along_contexts());
         model
-    }
-
-    /// The sum of squared residuals at `z`.
-    pub fn squares(&self) -> f64 {
-        self.squares
-    }
-
-    /// The mean diagonal of the kernel without penalties.
-    pub fn mean_diagonal(&self) -> f64 {
-        let shares = Shares { shared: vec![1.0; self.shared_majorizer.len()], contexts: 1.0 };
-        self.kernel(&shares).mean_diagonal()
-    }
-
-    /// The step with damping `mu`; `None` where the damped kernel is not numerically positive definite.
-    pub fn step(&self, damping: f64) -> Option<Step> {
-        let share = |h: f64| damping / (damping + h);
-        let shared = self.shared_majorizer.iter().copied().map(share).collect();
-        let shares = Shares { shared, contexts: share(self.context_majorizer) };
-        let multipliers = self.multipliers(damping, &shares)?;
-        let trained = self.moved(&multipliers, &shares);
-        let left: f64 = multipliers.iter().map(|a| (damping * a).powi(2)).sum();
-        let decrease = self.squares() - left + self.released(&trained);
-        Some(Step { trained, decrease })
     }
 
     /// Shared values and contexts `[E, d]`.
@@ -262,11 +232,27 @@ impl<'a> LinearModel<'a> {
     }
 }
 
-/// `h` of the shared values for `n` residuals. Without a penalty nothing is held, not even a row whose norm is zero.
-pub(super) fn shared_majorizer(rule: &dyn Rule, settings: &GaussNewton, shared: &[f64], n: usize) -> Vec<f64> {
-    match settings.locality_penalty {
-        0.0 => vec![0.0; shared.len()],
-        lambda => rule.majorizer_weights(shared).into_iter().map(|q| n as f64 * lambda * q).collect(),
+impl LocalModel for LinearModel<'_> {
+    fn squares(&self) -> f64 {
+        self.squares
+    }
+
+    /// The mean diagonal of the kernel without penalties.
+    fn mean_diagonal(&self) -> f64 {
+        let shares = Shares { shared: vec![1.0; self.shared_majorizer.len()], contexts: 1.0 };
+        self.kernel(&shares).mean_diagonal()
+    }
+
+    /// The step with damping `mu`; `None` where the damped kernel is not numerically positive definite.
+    fn step(&self, damping: f64) -> Option<Step> {
+        let share = |h: f64| damping / (damping + h);
+        let shared = self.shared_majorizer.iter().copied().map(share).collect();
+        let shares = Shares { shared, contexts: share(self.context_majorizer) };
+        let multipliers = self.multipliers(damping, &shares)?;
+        let trained = self.moved(&multipliers, &shares);
+        let left: f64 = multipliers.iter().map(|a| (damping * a).powi(2)).sum();
+        let decrease = self.squares() - left + self.released(&trained);
+        Some(Step { trained, decrease })
     }
 }
 

@@ -15,6 +15,7 @@ mod curriculum;
 mod descent;
 mod fit;
 mod symmetric;
+mod local_model;
 mod linear_model;
 mod normal_equations;
 mod conjugate_gradients;
@@ -32,7 +33,9 @@ pub use conjugate_gradients::{MatrixFree, Point};
 pub use descent::{Descent, Moving};
 pub use error::Error;
 #[doc(hidden)]
-pub use linear_model::{LinearModel, Step};
+pub use linear_model::LinearModel;
+#[doc(hidden)]
+pub use local_model::{LocalModel, Step};
 use method::Sizes;
 #[doc(hidden)]
 pub use normal_equations::NormalEquations;

@@ -20,7 +20,7 @@
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
-use super::linear_model::Step;
+use super::local_model::{LocalModel, Step, shared_majorizer};
 use super::settings::{Contexts, GaussNewton};
 use super::symmetric::Symmetric;
 use crate::engine::Jacobian;
@@ -61,10 +61,7 @@ impl<'a> NormalEquations<'a> {
     ) -> Self {
         let learned = contexts == Contexts::Learned;
         let s = rule.shared_size();
-        let mut majorizer = match settings.locality_penalty {
-            0.0 => vec![0.0; s],
-            lambda => rule.majorizer_weights(&trained[..s]).into_iter().map(|q| n as f64 * lambda * q).collect(),
-        };
+        let mut majorizer = shared_majorizer(rule, settings, &trained[..s], n);
         majorizer.resize(trained.len(), if learned { n as f64 * settings.context_penalty } else { 0.0 });
         let mut sums = Sums {
             rule,
@@ -94,18 +91,30 @@ impl<'a> NormalEquations<'a> {
         NormalEquations { trained, squares, gradient, majorizer, moving, mean_diagonal, scale, curvature }
     }
 
-    /// The sum of squared residuals at `z`.
-    pub fn squares(&self) -> f64 {
+    /// `-(2 r' J_z dz + dz' H dz)`, and the decrease of the parabolas.
+    fn decrease(&self, solution: &[f64]) -> f64 {
+        let of_row = |(&i, &dz): (&usize, &f64)| {
+            let row = &self.curvature[i * self.trained.len()..(i + 1) * self.trained.len()];
+            let bent: f64 = self.moving.iter().zip(solution).map(|(&j, dz)| row[j] * dz).sum();
+            let released = self.majorizer[i] * dz * (2.0 * self.trained[i] + dz);
+            -dz * (2.0 * self.gradient[i] + bent) - released
+        };
+        self.moving.iter().zip(solution).map(of_row).sum()
+    }
+}
+
+impl LocalModel for NormalEquations<'_> {
+    fn squares(&self) -> f64 {
         self.squares
     }
 
     /// The mean diagonal of `H`.
-    pub fn mean_diagonal(&self) -> f64 {
+    fn mean_diagonal(&self) -> f64 {
         self.mean_diagonal
     }
 
     /// The step with damping `mu`; `None` where the damped matrix is not numerically positive definite.
-    pub fn step(&self, damping: f64) -> Option<Step> {
+    fn step(&self, damping: f64) -> Option<Step> {
         let size = self.trained.len();
         let matrix = Symmetric::new(self.moving.len(), |rows, columns| {
             let (rows, columns) = (&self.moving[rows], &self.moving[columns]);
@@ -123,17 +132,6 @@ impl<'a> NormalEquations<'a> {
         let mut trained = self.trained.to_vec();
         self.moving.iter().zip(&solution).for_each(|(&j, dz)| trained[j] += dz);
         Some(Step { decrease: self.decrease(&solution), trained })
-    }
-
-    /// `-(2 r' J_z dz + dz' H dz)`, and the decrease of the parabolas.
-    fn decrease(&self, solution: &[f64]) -> f64 {
-        let of_row = |(&i, &dz): (&usize, &f64)| {
-            let row = &self.curvature[i * self.trained.len()..(i + 1) * self.trained.len()];
-            let bent: f64 = self.moving.iter().zip(solution).map(|(&j, dz)| row[j] * dz).sum();
-            let released = self.majorizer[i] * dz * (2.0 * self.trained[i] + dz);
-            -dz * (2.0 * self.gradient[i] + bent) - released
-        };
-        self.moving.iter().zip(solution).map(of_row).sum()
     }
 }
 
