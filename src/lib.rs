@@ -35,6 +35,7 @@ pub mod units;
 pub mod expressions;
 pub mod signals;
 pub mod least_squares;
+mod fourier;
 pub mod dataset;
 pub mod solve;
 pub mod systems;

@@ -21,9 +21,9 @@ pub const ALGORITHMS: [(&str, u32); 8] = [
     ("import", 1),
     ("merge", 1),
     ("split", 1),
-    ("train", 2),
+    ("train", 3),
     ("map", 2),
-    ("estimate", 1),
+    ("estimate", 2),
     ("report", 1),
 ];
 

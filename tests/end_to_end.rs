@@ -168,6 +168,46 @@ fn the_glycolytic_oscillator_runs_at_a_tiny_budget() {
     assert!(summary["mse_in_domain"].as_f64().unwrap() < 0.12, "{summary}");
 }
 
+/// The pipeline as it is shipped, on a smaller grid: the equations come out, and the report prints them.
+#[test]
+fn a_library_of_products_finds_the_equations_of_lotka_volterra() {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines/lv-library.toml");
+    let root = house("lv-library.toml", &fs::read_to_string(shipped).unwrap());
+    let less = ["generate.splits.grid.limit=16", "generate.splits.test.trajectories=2", "train.gauss_newton.steps=30"];
+    let arguments: Vec<&str> = less.iter().flat_map(|setting| ["--set", setting]).collect();
+    let outcome = run(root.path(), "lv-library.toml", &arguments, 0);
+    let summary = &outcome["summary"];
+    assert_eq!(summary["engine"], "native");
+    for (figure, most) in [("mse_in_domain", 1e-9), ("mse_adaptation", 1e-9), ("param_mape_overall", 0.01)] {
+        assert!(summary[figure].as_f64().unwrap() < most, "{figure}: {summary}");
+    }
+    let report = root.path().join("runs/lv-library/report");
+    let mut terms = csv::Reader::from_path(report.join("equations.csv")).unwrap();
+    let names: Vec<String> = terms.headers().unwrap().iter().skip(5).map(str::to_owned).collect();
+    assert_eq!(names, ["per_beta", "per_delta"]);
+    // dx/dt = 0.5 x - beta x y, dy/dt = delta x y - 0.5 y.
+    let expected = [
+        ("x", "x", 0.5, [0.0, 0.0]),
+        ("x", "x y", f64::NAN, [-1.0, 0.0]),
+        ("y", "x y", f64::NAN, [0.0, 1.0]),
+        ("y", "y", -0.5, [0.0, 0.0]),
+    ];
+    // All others are dropped.
+    let mut found = 0;
+    for term in terms.records().map(Result::unwrap) {
+        let number = |at: usize| term[at].parse::<f64>().unwrap();
+        let known = expected.iter().find(|it| it.0 == &term[0] && it.1 == &term[1]);
+        let (mean, slopes) = known.map_or((0.0, [0.0; 2]), |it| (it.2, it.3));
+        assert!(mean.is_nan() || (number(2) - mean).abs() < 1e-5, "{term:?}");
+        assert!(known.is_some() || number(2) == 0.0, "{term:?}");
+        assert!((number(5) - slopes[0]).abs() < 1e-5 && (number(6) - slopes[1]).abs() < 1e-5, "{term:?}");
+        found += usize::from(known.is_some());
+    }
+    assert_eq!(found, expected.len());
+    let page = fs::read_to_string(report.join("index.html")).unwrap();
+    assert!(page.contains("The equations it found") && page.contains("per beta"), "{page}");
+}
+
 /// A limit on the size of files is an error of writing that names the file, and leaves nothing behind.
 #[test]
 fn a_file_that_may_not_grow_is_named_and_the_run_can_be_made_again() {

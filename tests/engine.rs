@@ -18,38 +18,46 @@ type Observed = Vec<Vec<(Vec<f64>, Vec<f64>, Vec<f64>)>>;
 
 const SOLVERS: [Solver; 3] = [Solver::Euler, Solver::Rk4, Solver::Rk38];
 
-/// Every engine of this build, for a perceptron with `layers` layers of `width`.
-fn engines_of(
-    (layers, width): (usize, usize),
+fn state() -> StateShape {
+    StateShape { channels: CHANNELS, space: Vec::new() }
+}
+
+fn perceptron(layers: usize) -> models::Settings {
+    models::Settings::Mlp { layers, width: 5 }
+}
+
+/// Perceptrons of several depths, and libraries of products without and with a denominator.
+fn all_models() -> Vec<models::Settings> {
+    let library =
+        |degree, saturation| models::Settings::Library { degree, operator_degree: 1, operators: None, saturation };
+    [1, 2, 3].map(perceptron).into_iter().chain([library(2, 0), library(1, 3)]).collect()
+}
+
+/// Every engine of this build, for a model.
+fn engines(
+    model: &models::Settings,
     inputs: usize,
     (solver, substeps): (Solver, usize),
     precision: Precision,
 ) -> Vec<Box<dyn Engine>> {
-    let (model, state) =
-        (models::Settings::Mlp { layers, width }, StateShape { channels: CHANNELS, space: Vec::new() });
     let engine = |(engine, _): &(EngineChoice, &str)| {
         let compute = Compute { device: DeviceChoice::Cpu, engine: *engine };
-        let made = compute.engine(&model, &state, inputs, solver, substeps, precision);
+        let made = compute.engine(model, &state(), inputs, solver, substeps, precision);
         assert_eq!(made.is_ok(), engine.is_built_in(), "{engine}");
         made.ok().map(|(made, _)| made)
     };
     EngineChoice::ALL.iter().filter_map(engine).collect()
 }
 
-/// The same of width 5.
-fn engines(layers: usize, inputs: usize, method: (Solver, usize), precision: Precision) -> Vec<Box<dyn Engine>> {
-    engines_of((layers, 5), inputs, method, precision)
-}
-
-/// What a test checks, for every engine, solver (one step from sample to sample, and three) and depth in double precision, with and without
+/// What a test checks, for every engine, solver (one step from sample to sample, and three) and model in double precision, with and without
 /// inputs.
-fn for_all(check: impl Fn(&dyn Engine, usize, &[Between])) {
+fn for_all(check: impl Fn(&dyn Engine, &models::Settings, &[Between])) {
     for solver in SOLVERS {
-        for layers in [1, 2, 3] {
+        for model in all_models() {
             for substeps in [1, 3] {
                 for between in BETWEEN {
-                    for engine in engines(layers, between.len(), (solver, substeps), Precision::F64) {
-                        check(engine.as_ref(), layers, between);
+                    for engine in engines(&model, between.len(), (solver, substeps), Precision::F64) {
+                        check(engine.as_ref(), &model, between);
                     }
                 }
             }
@@ -87,18 +95,24 @@ fn batch(observed: &Observed, between: &[Between], at_least: (usize, usize)) -> 
     Batch::new(CHANNELS, between, &segments, at_least)
 }
 
-fn weights(layers: usize, inputs: usize, environments: usize, stream: &mut Stream) -> Vec<f64> {
-    let model = Mlp::new(CHANNELS, inputs, layers, 5);
-    (0..environments).flat_map(|_| model.initial_weights(stream)).collect()
+/// Random weights; those of a library, which begin at zero, are moved.
+fn weights(model: &models::Settings, inputs: usize, environments: usize, stream: &mut Stream) -> Vec<f64> {
+    let is_library = matches!(model, models::Settings::Library { .. });
+    let model = model.build(&state(), inputs);
+    let mut weights: Vec<f64> = (0..environments).flat_map(|_| model.initial_weights(stream)).collect();
+    if is_library {
+        weights.iter_mut().for_each(|weight| *weight += 0.02 * stream.normal());
+    }
+    weights
 }
 
 #[test]
 fn gradients_agree_with_finite_differences_for_every_solver() {
-    for_all(|engine, layers, between| {
+    for_all(|engine, model, between| {
         let mut stream = Stream::new(1, "engine", &[]);
         let mut batch = batch(&observed(&mut stream, between.len()), between, (0, 0));
         batch.weigh(&[1.3, 0.4]);
-        let weights = weights(layers, between.len(), 2, &mut stream);
+        let weights = weights(model, between.len(), 2, &mut stream);
         let (loss, gradient) = engine.loss_and_gradient(&weights, &batch);
         let predicted = engine::sum_of_squares(&engine.predict(&weights, &batch), &batch) / batch.count();
         assert_relative_eq!(loss, predicted, max_relative = 1e-12);
@@ -123,7 +137,7 @@ fn difference(a: &[f64], b: &[f64]) -> f64 {
 
 /// Paper-sized: widths that fill registers, rows that do not fill a tile.
 #[test]
-fn engines_give_the_same_answers() {
+fn engines_give_the_same_answers_for_perceptrons() {
     // Fifteen inputs make two registers of what one would hold.
     let many = [Between::Linear; 15];
     for (solver, between) in SOLVERS.into_iter().flat_map(|it| [BETWEEN[0], BETWEEN[1], &many].map(|them| (it, them))) {
@@ -144,7 +158,8 @@ fn engines_give_the_same_answers() {
             let predicted = engine.predict(weights, &batch);
             [vec![loss], gradient, predicted, predictions, tangents, jacobian.residuals, jacobian.rows]
         };
-        let engines = |precision| engines_of((4, 64), inputs, (solver, 1), precision);
+        let paper = models::Settings::Mlp { layers: 4, width: 64 };
+        let engines = |precision| engines(&paper, inputs, (solver, 1), precision);
         let [double, single] = [Precision::F64, Precision::F32]
             .map(|precision| engines(precision).iter().map(|engine| answers(engine.as_ref())).collect::<Vec<_>>());
         let (reference, others) = double.split_first().unwrap();
@@ -213,10 +228,10 @@ fn assert_follow_contexts(
 
 #[test]
 fn tangents_agree_with_finite_differences_and_their_primal_with_decoded_weights() {
-    for_all(|engine, layers, between| {
+    for_all(|engine, model, between| {
         let mut stream = Stream::new(3, "engine", &[]);
         let batch = batch(&observed(&mut stream, between.len()), between, (0, 0));
-        let basis = weights(layers, between.len(), 3, &mut stream);
+        let basis = weights(model, between.len(), 3, &mut stream);
         let size = basis.len() / 3;
         let contexts = [0.3, -0.8, 1.2, 0.1];
         let decode = |contexts: &[f64]| -> Vec<f64> {
@@ -232,10 +247,10 @@ fn tangents_agree_with_finite_differences_and_their_primal_with_decoded_weights(
 
 #[test]
 fn tangents_with_respect_to_initial_states_agree_with_finite_differences() {
-    for_all(|engine, layers, between| {
+    for_all(|engine, model, between| {
         let mut stream = Stream::new(10, "engine", &[]);
         let batch = batch(&observed(&mut stream, between.len()), between, (0, 0));
-        let basis = weights(layers, between.len(), 3, &mut stream);
+        let basis = weights(model, between.len(), 3, &mut stream);
         let contexts = [0.3, -0.8, 1.2, 0.1];
         let shared = engine.tangents(&basis, 2);
         let (predictions, tangents) = shared.roll_out_wrt(Wrt::ContextAndInitial, &contexts, &batch);
@@ -268,10 +283,10 @@ fn tangents_with_respect_to_initial_states_agree_with_finite_differences() {
 
 #[test]
 fn the_jacobian_gives_the_gradient_and_names_the_environment() {
-    for_all(|engine, layers, between| {
+    for_all(|engine, model, between| {
         let mut stream = Stream::new(7, "engine", &[]);
         let batch = batch(&observed(&mut stream, between.len()), between, (0, 0));
-        let weights = weights(layers, between.len(), 2, &mut stream);
+        let weights = weights(model, between.len(), 2, &mut stream);
         let jacobian = engine.jacobian(&weights, &batch);
         assert_eq!(jacobian.residuals.len() as f64, batch.count());
         let size = weights.len() / 2;
@@ -290,10 +305,10 @@ fn the_jacobian_gives_the_gradient_and_names_the_environment() {
 
 #[test]
 fn derivatives_of_predictions_agree_with_finite_differences_and_are_each_others_transpose() {
-    for_all(|engine, layers, between| {
+    for_all(|engine, model, between| {
         let mut stream = Stream::new(23, "derivatives", &[]);
         let batch = batch(&observed(&mut stream, between.len()), between, (0, 0));
-        let weights = weights(layers, between.len(), batch.environments, &mut stream);
+        let weights = weights(model, between.len(), batch.environments, &mut stream);
         let direction: Vec<f64> = weights.iter().map(|_| stream.normal()).collect();
         let along = |sign: f64| {
             let moved: Vec<f64> = weights.iter().zip(&direction).map(|(w, d)| w + sign * 1e-6 * d).collect();
@@ -338,11 +353,11 @@ fn missing_values_count_for_nothing() {
         assert!(cells().all(|(target, mask)| *mask == 1.0 || (*target, *mask) == (0.0, 0.0)));
         let mut other = batch.clone();
         other.targets.iter_mut().zip(&batch.mask).filter(|(_, mask)| **mask == 0.0).for_each(|(it, _)| *it = 1e3);
-        for_all(|engine, layers, of_engine| {
+        for_all(|engine, model, of_engine| {
             if of_engine != between {
                 return;
             }
-            let weights = weights(layers, between.len(), 2, &mut Stream::new(9, "engine", &[]));
+            let weights = weights(model, between.len(), 2, &mut Stream::new(9, "engine", &[]));
             assert_eq!(engine.loss_and_gradient(&weights, &batch), engine.loss_and_gradient(&weights, &other));
             let jacobian = engine.jacobian(&weights, &batch);
             assert_eq!(jacobian.residuals.len(), seen);
@@ -356,8 +371,8 @@ fn padding_changes_neither_loss_nor_gradient() {
     let mut stream = Stream::new(4, "engine", &[]);
     let between = BETWEEN[1];
     let observed = observed(&mut stream, between.len());
-    let weights = weights(3, between.len(), 2, &mut stream);
-    for engine in engines(3, between.len(), (Solver::Rk4, 1), Precision::F64) {
+    let weights = weights(&perceptron(3), between.len(), 2, &mut stream);
+    for engine in engines(&perceptron(3), between.len(), (Solver::Rk4, 1), Precision::F64) {
         let (loss, gradient) = engine.loss_and_gradient(&weights, &batch(&observed, between, (0, 0)));
         let (padded_loss, padded_gradient) = engine.loss_and_gradient(&weights, &batch(&observed, between, (7, 11)));
         assert_relative_eq!(loss, padded_loss, max_relative = 1e-14);
@@ -372,10 +387,10 @@ fn a_rollout_is_the_runge_kutta_method_on_the_perceptron() {
     let mut stream = Stream::new(5, "engine", &[]);
     let between = BETWEEN[1];
     let observed = observed(&mut stream, between.len());
-    let weights = weights(3, between.len(), 2, &mut stream);
+    let weights = weights(&perceptron(3), between.len(), 2, &mut stream);
     for (engine, substeps) in [1, 3]
         .into_iter()
-        .flat_map(|n| engines(3, 2, (Solver::Rk4, n), Precision::F64).into_iter().map(move |it| (it, n)))
+        .flat_map(|n| engines(&perceptron(3), 2, (Solver::Rk4, n), Precision::F64).into_iter().map(move |it| (it, n)))
     {
         let predictions = engine.predict(&weights, &batch(&observed, between, (0, 0)));
         let theta = &weights[..weights.len() / 2];
@@ -424,11 +439,11 @@ fn engines_agree_on_several_steps_between_samples() {
     let mut stream = Stream::new(6, "engine", &[]);
     let between = BETWEEN[1];
     let observed = observed(&mut stream, between.len());
-    let weights = weights(3, between.len(), 2, &mut stream);
+    let weights = weights(&perceptron(3), between.len(), 2, &mut stream);
     for solver in SOLVERS {
         let batch = batch(&observed, between, (0, 0));
         let predictions = |substeps: usize| {
-            let engines = engines(3, 2, (solver, substeps), Precision::F64);
+            let engines = engines(&perceptron(3), 2, (solver, substeps), Precision::F64);
             engines.iter().map(|engine| engine.predict(&weights, &batch)).collect::<Vec<_>>()
         };
         let (of_one, of_three) = (predictions(1), predictions(3));
@@ -444,10 +459,10 @@ fn engines_agree_on_several_steps_between_samples() {
 
 #[test]
 fn tangents_of_weights_that_are_curved_in_the_context_agree_with_finite_differences() {
-    for_all(|engine, layers, between| {
+    for_all(|engine, model, between| {
         let mut stream = Stream::new(11, "engine", &[]);
         let batch = batch(&observed(&mut stream, between.len()), between, (0, 0));
-        let parts = weights(layers, between.len(), 3, &mut stream);
+        let parts = weights(model, between.len(), 3, &mut stream);
         let size = parts.len() / 3;
         // theta + sin(xi_1) v + xi_1 xi_2 w, and its tangents behind it.
         let weights_at = |xi: &[f64]| -> Vec<f64> {

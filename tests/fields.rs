@@ -1,9 +1,9 @@
 //! Models of fields in space: gradients and tangents against finite differences, and what a model promises of space.
 
 use approx::assert_relative_eq;
-use paramill::engine::{self, Batch, Device, Engine, Precision, Segment, Solver, Torch};
+use paramill::engine::{self, Batch, Device, Engine, Precision, Products, Segment, Solver, Torch, Wrt};
 use paramill::models::tensors::TensorModel;
-use paramill::models::{AdaptedLayers, ConvNet, Fno, Model, Settings};
+use paramill::models::{AdaptedLayers, ConvNet, Fno, Library, Model, Operator, Settings};
 use paramill::random::Stream;
 use paramill::rules;
 use paramill::schema::StateShape;
@@ -11,6 +11,10 @@ use tch::{Kind, Tensor};
 
 /// Environments.
 const E: usize = 3;
+
+fn square() -> StateShape {
+    StateShape { channels: 2, space: vec![5, 5] }
+}
 
 fn shape() -> StateShape {
     StateShape { channels: 2, space: vec![6, 5] }
@@ -190,6 +194,16 @@ fn a_model_says_what_states_it_is_for() {
         ("kind = \"convnet\"", &plain, "states without space"),
         ("kind = \"convnet\"\nkernel = 4", &plane, "kernel = 4"),
         ("kind = \"fno\"", &plain, "states without space"),
+        ("kind = \"library\"\noperators = [\"gradient\"]", &plain, "operators of states without space"),
+        ("kind = \"library\"\noperators = [\"velocity\"]", &plane, "`velocity` on 6 x 5 points"),
+        ("kind = \"library\"\noperators = [\"gradient\", \"gradient\"]", &plane, "operators with `gradient` twice"),
+        ("kind = \"library\"\ndegree = 7", &plane, "products of degree 7 and 1"),
+        ("kind = \"library\"\nsaturation = 7", &plain, "a power above 6 in the denominator"),
+        (
+            "kind = \"library\"\ndegree = 6\noperator_degree = 6\noperators = [\"gradient\", \"laplacian\", \"waves\"]",
+            &square(),
+            "134596 products",
+        ),
     ] {
         assert_eq!(of(model).problem(state, 0).map(|(found, _)| found).as_deref(), Some(found), "{model}");
     }
@@ -223,4 +237,155 @@ fn film_scales_and_shifts_channels() {
     });
     let expected = rates(&shared[..size], modulated.collect());
     assert_relative_eq!(rates(&weights, state).as_slice(), expected.as_slice(), epsilon = 1e-12);
+}
+
+/// Libraries of products: with differences on any grid, with Fourier series on a square, with a denominator.
+fn libraries() -> Vec<(StateShape, Library)> {
+    use Operator::{Gradient, Laplacian, SpectralGradient, SpectralLaplacian, Velocity, Waves};
+    let square = square();
+    vec![
+        (shape(), Library::new(&shape(), 0, [2, 2], &[Gradient, Laplacian], 0)),
+        (shape(), Library::new(&shape(), 0, [2, 2], &[Laplacian], 2)),
+        (square.clone(), Library::new(&square, 0, [2, 2], &[Velocity, SpectralLaplacian, SpectralGradient], 0)),
+        (square.clone(), Library::new(&square, 0, [1, 1], &[Waves, SpectralLaplacian, Gradient], 1)),
+    ]
+}
+
+/// A batch of two environments of states of that shape, the second with a shorter row.
+fn batch_of(shape: &StateShape, stream: &mut Stream) -> Batch {
+    let mut trajectory = |length: usize| {
+        let times: Vec<f64> = (0..length).map(|t| 0.05 * t as f64 + stream.uniform(0.0, 0.02)).collect();
+        (times, (0..length * shape.size()).map(|_| 0.5 * stream.normal()).collect::<Vec<f64>>())
+    };
+    let all = [vec![trajectory(2), trajectory(3)], vec![trajectory(2)]];
+    let segments: Vec<Vec<Segment>> = all
+        .iter()
+        .map(|of| of.iter().map(|(times, states)| Segment { times, states, inputs: &[] }).collect())
+        .collect();
+    Batch::new(shape.size(), &[], &segments, (0, 0))
+}
+
+/// `a` and `b` agree where `mask` is not zero, to a part of the largest value.
+fn assert_agree(a: &[f64], b: &[f64], mask: impl Fn(usize) -> bool, tolerance: f64, what: &str) {
+    assert_eq!(a.len(), b.len(), "{what}");
+    let places = || (0..a.len()).filter(|&i| mask(i));
+    let largest = places().map(|i| b[i].abs()).fold(0.0, f64::max);
+    let worst = places().map(|i| (a[i] - b[i]).abs()).fold(0.0, f64::max);
+    assert!(places().all(|i| a[i].is_finite() && b[i].is_finite()), "{what} is not finite");
+    assert!(largest > 1e-6 && worst <= tolerance * largest, "{what}: {worst:e} of {largest:e}");
+}
+
+#[test]
+fn both_engines_compute_libraries_and_their_derivatives_agree_with_finite_differences() {
+    for (which, (shape, library)) in libraries().into_iter().enumerate() {
+        let mut stream = Stream::new(7, "libraries", &[which as u64]);
+        let (size, batch) = (library.layout().size(), batch_of(&shape, &mut stream));
+        let saturation = library.denominator_weights();
+        // Products of second derivatives are large.
+        let of_products = if library.operators.contains(&Operator::Velocity) { 1e-4 } else { 0.02 };
+        let factor = |at: usize| if at % size >= size - saturation { 0.3 } else { of_products };
+        let mut draw = |count: usize| (0..count * size).map(|at| factor(at) * stream.normal()).collect::<Vec<f64>>();
+        let (weights, direction, basis) = (draw(2), draw(2), draw(3));
+        let contexts = [0.4, -0.7, 1.1, 0.2];
+        let cotangents: Vec<f64> = batch.mask.iter().map(|m| m * stream.normal()).collect();
+        let torch = Torch::new(
+            Box::new(libraries().remove(which).1),
+            (Solver::Rk4.tableau(1), 2),
+            Device::Cpu,
+            Precision::F64,
+            true,
+        );
+        let native = Products::new(library, Solver::Rk4.tableau(1), 2);
+        let answers = |engine: &dyn Engine| {
+            let (loss, gradient) = engine.loss_and_gradient(&weights, &batch);
+            let jacobian = engine.jacobian(&weights, &batch);
+            let (predictions, tangents) = engine.tangents(&basis, 2).roll_out(&contexts, &batch);
+            let pushed = engine.push_forward(&weights, &direction, &batch);
+            let pulled = engine.pull_back(&weights, &cotangents, &batch);
+            [
+                engine.predict(&weights, &batch),
+                predictions,
+                pushed,
+                tangents,
+                vec![loss],
+                gradient,
+                pulled,
+                jacobian.residuals,
+                jacobian.rows,
+            ]
+        };
+        let (own, other) = (answers(&native), answers(&torch));
+        for (answer, (own, other)) in own.iter().zip(&other).enumerate() {
+            let per_value = if answer == 3 { 2 } else { 1 };
+            let counts = |i: usize| answer > 3 || batch.mask[i / per_value] > 0.0;
+            assert_agree(own, other, counts, 1e-9, &format!("library {which}, answer {answer}"));
+        }
+        let observed = |i: usize| batch.mask[i] > 0.0;
+        let moved = |sign: f64| {
+            let moved: Vec<f64> = weights.iter().zip(&direction).map(|(w, d)| w + sign * 1e-6 * d).collect();
+            native.predict(&moved, &batch)
+        };
+        let difference: Vec<f64> = moved(1.0).iter().zip(moved(-1.0)).map(|(up, down)| (up - down) / 2e-6).collect();
+        assert_agree(&own[2], &difference, observed, 1e-6, "push_forward");
+        let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+        assert_relative_eq!(dot(&cotangents, &own[2]), dot(&own[6], &direction), max_relative = 1e-9);
+        // The initial state moves behind the contexts.
+        let (count, tangents) = (2 + shape.size(), native.tangents(&basis, 2));
+        let of_initial = tangents.roll_out_wrt(Wrt::ContextAndInitial, &contexts, &batch).1;
+        let along: Vec<f64> = (0..batch.initial.len()).map(|_| stream.normal()).collect();
+        let from = |sign: f64| {
+            let mut batch = batch.clone();
+            batch.initial.iter_mut().zip(&along).for_each(|(initial, d)| *initial += sign * 1e-6 * d);
+            tangents.roll_out(&contexts, &batch).0
+        };
+        let difference: Vec<f64> = from(1.0).iter().zip(from(-1.0)).map(|(up, down)| (up - down) / 2e-6).collect();
+        let row = |i: usize| i / (batch.steps * shape.size()) * shape.size();
+        let along = |(i, of_value): (usize, &[f64])| dot(&of_value[2..], &along[row(i)..][..shape.size()]);
+        let pushed: Vec<f64> = of_initial.chunks_exact(count).enumerate().map(along).collect();
+        assert_agree(&pushed, &difference, observed, 1e-6, "initial states");
+    }
+}
+
+/// A flow of waves: features by Fourier series are what is written of them.
+#[test]
+fn a_library_finds_the_rates_of_a_forced_flow() {
+    let n = 12;
+    let shape = StateShape { channels: 1, space: vec![n, n] };
+    let operators = [Operator::Velocity, Operator::SpectralGradient, Operator::SpectralLaplacian, Operator::Waves];
+    let library = Library::new(&shape, 0, [2, 2], &operators, 0);
+    // Features: w, v_x, v_y, w_x, w_y, lap w, and sine and cosine along x and y.
+    let mut weights = vec![0.0; library.layout().size()];
+    let products = library.products.clone();
+    let mut set = |factors: &[usize], value: f64| {
+        let mut names: Vec<usize> = factors.to_vec();
+        names.sort_unstable_by(|a, b| b.cmp(a));
+        let place = names.iter().fold(0, |parent, &feature| {
+            1 + products.iter().position(|product| *product == (parent, feature)).expect("such a product")
+        });
+        weights[place] = value;
+    };
+    set(&[1, 3], -1.0);
+    set(&[2, 4], -1.0);
+    set(&[5], 0.01 * std::f64::consts::TAU.powi(2));
+    set(&[6, 9], 0.1);
+    let turn = |at: usize| std::f64::consts::TAU * at as f64 / n as f64;
+    let place = |i: usize| (turn(i / n), turn(i % n));
+    // The side is 2 pi for the features and one here; v . grad w is the same.
+    // w = cos x + cos 2y: psi = cos x / k^2 + cos 2y / (4 k^2), k = 2 pi.
+    let w: Vec<f64> = (0..n * n).map(|i| place(i).0.cos() + (2.0 * place(i).1).cos()).collect();
+    let k = std::f64::consts::TAU;
+    let rate = |i: usize| {
+        let (x, y) = place(i);
+        let (v_x, v_y) = (-(2.0 * y).sin() / (2.0 * k), x.sin() / k);
+        let (w_x, w_y) = (-k * x.sin(), -2.0 * k * (2.0 * y).sin());
+        let laplacian = -k * k * (x.cos() + 4.0 * (2.0 * y).cos());
+        -v_x * w_x - v_y * w_y + 0.01 * laplacian + 0.1 * x.sin() * y.cos()
+    };
+    let (dt, times) = (0.5, [0.0, 0.5]);
+    let states = [w.clone(), w.clone()].concat();
+    let batch = Batch::new(n * n, &[], &[vec![Segment { times: &times, states: &states, inputs: &[] }]], (0, 0));
+    let engine = Products::new(library, Solver::Euler.tableau(1), 1);
+    for (i, value) in engine.predict(&weights, &batch).iter().enumerate() {
+        assert_relative_eq!(*value, w[i] + dt * rate(i), epsilon = 1e-12);
+    }
 }

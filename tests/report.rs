@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use paramill::estimate::{Coverage, Evaluation, ParameterEstimate, Row, Status};
-use paramill::report::{FIGURES, Input, LossPoint, Portrait, Published, Summary, TrainingEnvironment, write};
+use paramill::report::{FIGURES, Input, LossPoint, Portrait, Published, Summary, Term, TrainingEnvironment, write};
 use paramill::schema::{self, Between, Grid, GridAxis, Quantity};
 use resvg::usvg::roxmltree::Document;
 
@@ -67,6 +67,7 @@ fn empty() -> Input {
         grid: None,
         parameters: Vec::new(),
         training: Vec::new(),
+        terms: Vec::new(),
         estimates: Vec::new(),
         portraits: Vec::new(),
         initial_states_fitted: false,
@@ -130,7 +131,7 @@ fn grid() -> Input {
         estimates.push(cell);
     }
     let levels = [0.5, 0.75, 1.0];
-    let training = (0..9)
+    let training: Vec<TrainingEnvironment> = (0..9)
         .map(|index| {
             let (beta, delta) = (levels[index % 3], levels[index / 3]);
             TrainingEnvironment {
@@ -215,6 +216,12 @@ fn grid() -> Input {
         grid: None,
         inputs: Vec::new(),
         parameters: vec![Quantity::new("beta", "1", "predation"), Quantity::new("delta", "1", "growth of predators")],
+        terms: ["x", "x y"]
+            .map(|product| {
+                let coefficients = training.iter().map(|it| it.parameters[0].unwrap_or(0.0) + 0.5).collect();
+                Term { rate: "x".to_owned(), product: product.to_owned(), coefficients }
+            })
+            .to_vec(),
         training,
         estimates,
         portraits,

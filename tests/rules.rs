@@ -18,9 +18,10 @@ use nalgebra::{DMatrix, DVector};
 use paramill::checkpoint::StoredModel;
 use paramill::engine::{Batch, Engine, Jacobian, Native, Segment, Solver};
 use paramill::estimate::{self, Adapter, Status, Support};
+use paramill::models;
 use paramill::models::{AdaptedLayers, Layout, Mlp, Model};
 use paramill::random::Stream;
-use paramill::rules::{ContextFit, Kind, Rule};
+use paramill::rules::{ContextFit, Dropped, Kind, Rule};
 use paramill::schema::{Split, Trajectory};
 use paramill::train::{Contexts, GaussNewton, LinearModel, LocalModel, MatrixFree, NormalEquations, Point, Step};
 
@@ -31,21 +32,55 @@ fn layout() -> Layout {
     Mlp::new(2, 0, 3, 4).layout().clone()
 }
 
+/// Weights that are dropped.
+fn every_third() -> Vec<bool> {
+    (0..layout().size()).map(|weight| weight % 3 == 1).collect()
+}
+
 /// Every rule that settings can name, with every choice of layers that it takes; beside them one that is curved in the context, with and
 /// without anything that environments own.
 fn rules() -> Vec<(String, Box<dyn Rule>)> {
     let mut rules: Vec<(String, Box<dyn Rule>)> = Vec::new();
     for kind in Kind::ALL {
         for adapted in [AdaptedLayers::All, AdaptedLayers::First, AdaptedLayers::Last] {
-            if kind.problem(adapted).is_none() {
+            if kind.problem(&models::Settings::default(), adapted).is_none() {
                 rules.push((format!("{kind:?}, {adapted:?}"), kind.build(&layout(), adapted, D)));
             }
         }
     }
+    let coda: &'static dyn Rule = Box::leak(Kind::Coda.build(&layout(), AdaptedLayers::All, D));
+    rules.push(("dropped".to_owned(), Box::new(Dropped::new(coda, every_third()))));
     for d in [0, D] {
         rules.push((format!("curved, {d}"), Box::new(Curved { weights: layout().size(), d })));
     }
     rules
+}
+
+#[test]
+fn what_is_dropped_is_zero_and_so_are_the_values_that_made_it() {
+    let coda = Kind::Coda.build(&layout(), AdaptedLayers::All, D);
+    let rule = Dropped::new(coda.as_ref(), every_third());
+    let mut shared: Vec<f64> = (0..rule.shared_size()).map(|at| 1.0 + at as f64).collect();
+    let before = shared.clone();
+    rule.clear(&mut shared);
+    let size = layout().size();
+    for (at, (value, before)) in shared.iter().zip(before).enumerate() {
+        assert_eq!(*value, if every_third()[at % size] { 0.0 } else { before });
+    }
+    let (mut own, mut of_coda) = (vec![f64::NAN; size], vec![f64::NAN; size]);
+    rule.decode(&shared, &[0.3, -2.0], &mut own);
+    coda.decode(&shared, &[0.3, -2.0], &mut of_coda);
+    assert_eq!(own, of_coda, "the rule itself gives the same then");
+}
+
+#[test]
+fn rules_of_a_bias_refuse_a_model_without_one() {
+    let library: models::Settings = toml::from_str("kind = \"library\"").unwrap();
+    let refuses = |kind: Kind| kind.problem(&library, AdaptedLayers::All).map(|problem| problem.0);
+    assert_eq!(refuses(Kind::CodaL2), None);
+    assert_eq!([Kind::CaviaConcat, Kind::CaviaFilm].map(refuses), [Some("rule"); 2]);
+    let problem = Kind::CaviaFilm.problem(&models::Settings::default(), AdaptedLayers::Last);
+    assert_eq!(problem.map(|it| it.0), Some("adapted_layers"));
 }
 
 /// A rule with random shared values, and contexts of three environments.

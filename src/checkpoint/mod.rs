@@ -21,6 +21,7 @@ mod map;
 mod tensors;
 mod validate;
 mod model;
+mod equations;
 mod training;
 
 pub use error::Error;

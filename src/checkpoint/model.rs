@@ -15,6 +15,7 @@ use crate::atomic;
 use crate::dataset::FileEntry;
 use crate::digest::sha256;
 use crate::engine::{Compute, ComputeError, Device, Engine, Linearised, Tangents};
+use crate::models;
 use crate::models::Model;
 use crate::regular;
 use crate::rules::Rule;
@@ -71,12 +72,14 @@ impl StoredModel {
         self.engine_of(compute, self.manifest.substeps)
     }
 
-    /// The same engine with one solver step from sample to sample; `None` where the model takes only one anyway.
+    /// The same engine with one solver step from sample to sample; `None` where the model takes only one anyway, and for a library of
+    /// products, which is stable only in steps as small as it was trained with.
     ///
     /// # Errors
     /// As [`StoredModel::engine`].
     pub fn coarse_engine(&self, compute: Compute) -> Result<Option<Box<dyn Engine>>, ComputeError> {
-        if self.manifest.substeps == 1 { Ok(None) } else { Ok(Some(self.engine_of(compute, 1)?.0)) }
+        let is_library = matches!(self.manifest.model, models::Settings::Library { .. });
+        if self.manifest.substeps == 1 || is_library { Ok(None) } else { Ok(Some(self.engine_of(compute, 1)?.0)) }
     }
 
     fn engine_of(&self, compute: Compute, substeps: usize) -> Result<(Box<dyn Engine>, Device), ComputeError> {

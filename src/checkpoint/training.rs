@@ -57,6 +57,9 @@ pub struct Stage {
     pub segment: Option<usize>,
     /// Steps of this stage that are done.
     pub steps: u64,
+    /// The last ones of them that lowered the objective by little.
+    #[serde(default)]
+    pub slow: u64,
 }
 
 /// The best on the validation split so far.

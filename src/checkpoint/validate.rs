@@ -147,8 +147,8 @@ impl Manifest {
         {
             problems.push(format!("`model` is for {expected}; found {found}"));
         }
-        if let Some((found, expected)) = self.rule.problem(self.adapted_layers) {
-            problems.push(format!("`adapted_layers` is {found}; expected {expected}"));
+        if let Some((setting, found, expected)) = self.rule.problem(&self.model, self.adapted_layers) {
+            problems.push(format!("`{setting}` is {found}; expected {expected}"));
         }
         let files: Vec<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
         if files != [WEIGHTS_FILE, LOG_FILE] && files != [WEIGHTS_FILE, LOG_FILE, MAP_FILE] {

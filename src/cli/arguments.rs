@@ -117,7 +117,7 @@ pub(crate) struct Run {
     /// Where tensors live: auto, cpu, cuda or cuda:N
     #[arg(long, default_value = "auto", value_parser = device)]
     pub device: DeviceChoice,
-    /// What computes rollouts: auto, native (perceptrons on the CPU) or torch
+    /// What computes rollouts: auto, native (perceptrons and libraries of products, on the CPU) or torch
     #[arg(long, default_value = "auto", value_parser = engine)]
     pub engine: EngineChoice,
     /// Threads to compute with [default: all cores]

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use super::device::{Device, DeviceChoice};
 use super::devices::{BUILD_WITH_TORCH, DeviceError, WITHOUT_TORCH};
 use super::native::Native;
+use super::products::Products;
 use super::rollouts::Engine;
 use super::settings::{Precision, Solver};
 use super::torch::{self, HAS_TORCH, one_thread_each};
@@ -15,10 +16,10 @@ use crate::schema::StateShape;
 /// Which engine the user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// Native kernels for perceptrons unless a CUDA device is asked for by name, else libtorch. Small perceptrons are
+    /// Native kernels for perceptrons and libraries of products unless a CUDA device is asked for by name, else libtorch. Small models are
     /// faster on the CPU than on a device to which each operation must be sent.
     Auto,
-    /// Native kernels: perceptrons on the CPU.
+    /// Native kernels: perceptrons and libraries of products on the CPU.
     Native,
     /// libtorch: every model, on the CPU or a CUDA device.
     Torch,
@@ -27,8 +28,8 @@ pub enum EngineChoice {
 impl EngineChoice {
     /// Every engine, with what it computes.
     pub const ALL: [(EngineChoice, &'static str); 2] = [
-        (EngineChoice::Native, "perceptrons on the CPU"),
-        (EngineChoice::Torch, "perceptrons and fields by libtorch, on the CPU or a CUDA device"),
+        (EngineChoice::Native, "perceptrons and libraries of products on the CPU"),
+        (EngineChoice::Torch, "every model by libtorch, on the CPU or a CUDA device"),
     ];
 
     /// Whether it is part of this build.
@@ -76,7 +77,7 @@ pub enum ComputeError {
 
 /// Whether this build computes the vector field of `model`: fields need libtorch.
 pub fn computes(model: &models::Settings) -> bool {
-    HAS_TORCH || matches!(model, models::Settings::Mlp { .. })
+    HAS_TORCH || matches!(model, models::Settings::Mlp { .. } | models::Settings::Library { .. })
 }
 
 impl Compute {
@@ -120,12 +121,17 @@ impl Compute {
     ) -> Result<(Box<dyn Engine>, Device), ComputeError> {
         one_thread_each();
         let perceptron = model.perceptron(state, inputs).filter(|_| self.engine != EngineChoice::Torch);
+        let library = model.library(state, inputs).filter(|_| self.engine != EngineChoice::Torch);
+        let is_native = perceptron.is_some() || library.is_some();
         let device = match self.device {
-            DeviceChoice::Auto if perceptron.is_some() || self.engine == EngineChoice::Native => Device::Cpu,
+            DeviceChoice::Auto if is_native || self.engine == EngineChoice::Native => Device::Cpu,
             choice => choice.resolve()?,
         };
         if self.engine == EngineChoice::Native && device != Device::Cpu {
             return Err(ComputeError::NativeDevice { device });
+        }
+        if let Some(library) = library.filter(|_| device == Device::Cpu) {
+            return Ok((Box::new(Products::new(library, solver.tableau(1), substeps)), device));
         }
         let tableau = || solver.tableau(substeps);
         let engine: Box<dyn Engine> = match (perceptron.filter(|_| device == Device::Cpu), precision) {

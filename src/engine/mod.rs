@@ -15,6 +15,7 @@ mod rollouts;
 mod linearised;
 mod device;
 mod native;
+mod products;
 mod settings;
 #[cfg(feature = "torch")]
 mod torch;
@@ -31,6 +32,7 @@ pub use linearised::Linearised;
 pub use native::Native;
 #[cfg(not(feature = "torch"))]
 use no_torch as torch;
+pub use products::Products;
 pub use rollouts::{Engine, Jacobian, Tangents, Wrt, sum_of_squares};
 pub use settings::{MOST_SUBSTEPS, Precision, Solver};
 pub use torch::HAS_TORCH;

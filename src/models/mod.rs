@@ -10,6 +10,8 @@ mod model;
 mod mlp;
 mod convnet;
 mod fno;
+mod operator;
+mod library;
 mod settings;
 #[cfg(feature = "torch")]
 pub mod tensors;
@@ -17,6 +19,9 @@ pub mod tensors;
 pub use convnet::ConvNet;
 pub use fno::Fno;
 pub use layout::{AdaptedLayers, Block, Layout};
+pub use library::Library;
 pub use mlp::Mlp;
 pub use model::Model;
+pub use operator::Operator;
+pub(crate) use operator::{kept, waves};
 pub use settings::Settings;

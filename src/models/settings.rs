@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::convnet::ConvNet;
 use super::fno::Fno;
+use super::library;
+use super::library::Library;
 use super::mlp::Mlp;
 use super::model::Model;
+use super::operator::Operator;
 use crate::schema::StateShape;
 
 /// The network that represents the vector field.
@@ -63,6 +66,34 @@ pub enum Settings {
         #[schemars(range(min = 1, max = 4096))]
         projection: usize,
     },
+    /// Products of the state, of its inputs and, on periodic fields in two dimensions, of its derivatives: equations that can be read.
+    /// Without a denominator it is linear in its weights. Computed in double precision.
+    Library {
+        /// Highest degree of a product.
+        #[serde(default = "default_degree")]
+        #[schemars(range(min = 1, max = 6))]
+        degree: usize,
+        /// Highest degree of a product with what operators make; one, which is nothing but itself, by default.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        #[schemars(range(min = 1, max = 6))]
+        operator_degree: usize,
+        /// What is made of each channel of a field; the Laplacian by default, nothing without space.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        operators: Option<Vec<Operator>>,
+        /// Power of the channels in a denominator that saturating terms share, `1 + sum_j delta_j^2 |x_j|^saturation`; zero for none.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        #[schemars(range(max = 6))]
+        saturation: usize,
+    },
+}
+
+/// Most products of a library.
+const MOST_PRODUCTS: usize = 20_000;
+
+/// The operators of a library on states of that shape.
+fn operators_of(given: &Option<Vec<Operator>>, state: &StateShape) -> Vec<Operator> {
+    let usual = if state.space.is_empty() { Vec::new() } else { vec![Operator::Laplacian] };
+    given.clone().unwrap_or(usual)
 }
 
 /// The model that [`Settings`] name.
@@ -70,13 +101,14 @@ pub(crate) enum Named {
     Mlp(Mlp),
     ConvNet(ConvNet),
     Fno(Fno),
+    Library(Library),
 }
 
 impl Settings {
     /// Why this model does not suit such states with that many inputs, if so: what was found, and what was expected.
     pub fn problem(&self, state: &StateShape, inputs: usize) -> Option<(String, &'static str)> {
         let space = &state.space;
-        if inputs > 0 && !matches!(self, Settings::Mlp { .. }) {
+        if inputs > 0 && !matches!(self, Settings::Mlp { .. } | Settings::Library { .. }) {
             let found = format!("{inputs} input{}", if inputs == 1 { "" } else { "s" });
             return Some((found, "fields without inputs, which it has no place for"));
         }
@@ -87,6 +119,35 @@ impl Settings {
             }
         };
         match *self {
+            Settings::Library { degree, operator_degree, .. }
+                if ![degree, operator_degree].iter().all(|degree| (1..=6).contains(degree)) =>
+            {
+                Some((format!("products of degree {degree} and {operator_degree}"), "degrees from 1 to 6"))
+            }
+            Settings::Library { saturation: 7.., .. } => {
+                Some(("a power above 6 in the denominator".to_owned(), "saturation = 6 at most"))
+            }
+            Settings::Library { degree, operator_degree, ref operators, .. } => {
+                let operators = operators_of(operators, state);
+                if let Some(twice) = operators.iter().enumerate().find(|(at, it)| operators[..*at].contains(it)) {
+                    return Some((format!("operators with `{}` twice", twice.1.name()), "each once"));
+                }
+                let needs_square = |operator: &&Operator| operator.is_spectral() || **operator == Operator::Waves;
+                if let (Some(operator), [n, m]) = (operators.iter().find(needs_square), &space[..])
+                    && n != m
+                {
+                    return Some((format!("`{}` on {n} x {m} points", operator.name()), "a square grid"));
+                }
+                if space.is_empty() && !operators.is_empty() {
+                    return Some(("operators of states without space".to_owned(), "no operators"));
+                }
+                if !matches!(space.len(), 0 | 2) {
+                    return Some((found(), "states without space, or fields in two dimensions"));
+                }
+                let count = library::count(state, inputs, [degree, operator_degree], &operators);
+                (count > MOST_PRODUCTS as u128)
+                    .then(|| (format!("{count} products"), "at most 20000 products: a lower degree"))
+            }
             Settings::Mlp { .. } => {
                 (!space.is_empty()).then(|| (found(), "a state of an ordinary differential equation"))
             }
@@ -110,6 +171,10 @@ impl Settings {
             Settings::Fno { layers, modes, width, projection } => {
                 Named::Fno(Fno::new(state, layers, modes, width, projection))
             }
+            Settings::Library { degree, operator_degree, ref operators, saturation } => {
+                let degrees = [degree, operator_degree];
+                Named::Library(Library::new(state, inputs, degrees, &operators_of(operators, state), saturation))
+            }
         }
     }
 
@@ -119,6 +184,15 @@ impl Settings {
             Named::Mlp(model) => Box::new(model),
             Named::ConvNet(model) => Box::new(model),
             Named::Fno(model) => Box::new(model),
+            Named::Library(model) => Box::new(model),
+        }
+    }
+
+    /// The same, if it is a library.
+    pub fn library(&self, state: &StateShape, inputs: usize) -> Option<Library> {
+        match self.named(state, inputs) {
+            Named::Library(model) => Some(model),
+            _ => None,
         }
     }
 
@@ -129,6 +203,22 @@ impl Settings {
             _ => None,
         }
     }
+}
+
+fn default_degree() -> usize {
+    2
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(value: &usize) -> bool {
+    *value == 1
+}
+
+fn is_zero(value: &usize) -> bool {
+    *value == 0
 }
 
 impl Default for Settings {

@@ -11,7 +11,7 @@ use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::estimate;
 use crate::estimate::{InitialState, ParameterEstimate, Row};
-use crate::report::{Input, LossPoint, Portrait, Summary, TrainingEnvironment};
+use crate::report::{Input, LossPoint, Portrait, Summary, Term, TrainingEnvironment};
 use crate::schema::{Quantity, Split, Trajectory};
 
 /// Most environments of a split that a report shows.
@@ -55,6 +55,7 @@ pub(crate) fn input(
         grid: dataset.manifest().grid.clone(),
         parameters: estimates.parameters.clone(),
         training,
+        terms: model.map_or_else(Vec::new, terms),
         estimates: rows.into_iter().map(|(_, row)| row).collect(),
         portraits,
         initial_states_fitted: plan.estimate.as_ref().is_some_and(|estimate| {
@@ -139,6 +140,11 @@ fn training(model: &StoredModel) -> Vec<TrainingEnvironment> {
             }
         })
         .collect()
+}
+
+fn terms(model: &StoredModel) -> Vec<Term> {
+    let term = |(rate, product, coefficients)| Term { rate, product, coefficients };
+    model.equations().into_iter().map(term).collect()
 }
 
 /// The training environments of a dataset, if there is no model.

@@ -53,6 +53,17 @@ pub struct TrainingEnvironment {
     pub mapped: Vec<f64>,
 }
 
+/// One term of the equations that a model consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// The channel whose rate it is part of; `D` for the denominator.
+    pub rate: String,
+    /// What the coefficient multiplies.
+    pub product: String,
+    /// Its coefficient in each training environment, in the model's own (scaled) units.
+    pub coefficients: Vec<f64>,
+}
+
 /// Truth and prediction of one trajectory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Portrait {
@@ -112,6 +123,8 @@ pub struct Input {
     pub parameters: Vec<Quantity>,
     /// Training environments; none where known equations estimate.
     pub training: Vec<TrainingEnvironment>,
+    /// The equations of a library of products; empty for other models.
+    pub terms: Vec<Term>,
     /// Estimated environments, in ascending order of their id; of very many only some, and then `summary` counts more.
     pub estimates: Vec<Row>,
     /// Trajectories beside their predictions.

@@ -5,6 +5,7 @@
 //!   index.html       one page with everything, light and dark, for screen and paper
 //!   summary.json     the headline figures
 //!   comparison.csv   our figures beside published ones
+//!   equations.csv    the terms of a library of products
 //!   NAME.svg, .png   the figures of the page
 //! ```
 
@@ -19,6 +20,7 @@ pub(crate) mod errors;
 pub(crate) mod plot;
 pub(crate) mod figures;
 pub(crate) mod tables;
+pub(crate) mod equations;
 pub(crate) mod page;
 pub(crate) mod png;
 pub(crate) mod write;
@@ -27,6 +29,6 @@ pub(crate) mod samples;
 pub use error::Error;
 pub use figures::figure::Figure;
 pub use figures::{ALL as FIGURES, Draw};
-pub use input::{Input, LossPoint, Portrait, Published, Summary, TrainingEnvironment};
+pub use input::{Input, LossPoint, Portrait, Published, Summary, Term, TrainingEnvironment};
 pub use samples::{MOST_TRAJECTORIES, draw_trajectories};
 pub use write::write;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::canvas::{ROLES, page_rules};
 use super::comparison;
 use super::comparison::Comparison;
+use super::equations;
 use super::figures::figure::Figure;
 use super::input::Input;
 use super::number;
@@ -102,6 +103,10 @@ pub(crate) fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undr
             figure.inline(),
             escape(&figure.caption)
         );
+    }
+    if let Some(equations) = equations::section(input) {
+        section(&mut page, "equations", "The equations it found");
+        page.push_str(&equations);
     }
     section(&mut page, "environments", "Environments");
     if input.is_thinned() {

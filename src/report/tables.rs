@@ -18,7 +18,7 @@ const MOST_FAILED: usize = 50;
 const SOME: usize = 4;
 
 /// A table: headers with whether their column holds numbers, and rows of escaped cells, the first of them a header.
-fn table(caption: &str, headers: &[(String, bool)], rows: &[Vec<String>]) -> String {
+pub(super) fn table(caption: &str, headers: &[(String, bool)], rows: &[Vec<String>]) -> String {
     let class =
         |index: usize| if headers.get(index).is_some_and(|(_, numeric)| *numeric) { " class=\"number\"" } else { "" };
     let mut out = format!("<div class=\"scroll\"><table><caption>{}</caption><thead><tr>", escape(caption));
@@ -40,11 +40,11 @@ fn table(caption: &str, headers: &[(String, bool)], rows: &[Vec<String>]) -> Str
     out
 }
 
-fn text(header: &str) -> (String, bool) {
+pub(super) fn text(header: &str) -> (String, bool) {
     (header.to_owned(), false)
 }
 
-fn numeric(header: &str) -> (String, bool) {
+pub(super) fn numeric(header: &str) -> (String, bool) {
     (header.to_owned(), true)
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::error::Error;
 use super::input::{Input, Summary};
-use super::{comparison, figures, page, png};
+use super::{comparison, equations, figures, page, png};
 use crate::atomic;
 
 /// Writes a report as the directory `directory`, which appears complete or not at all and replaces an older one.
@@ -27,6 +27,9 @@ pub fn write(input: &Input, directory: &Path) -> Result<Vec<String>, Error> {
     };
     keep("summary.json".to_owned(), json(&input.summary).map_err(|error| error.to_string()));
     keep("comparison.csv".to_owned(), table(&lines));
+    if let Some(terms) = equations::csv(input) {
+        keep("equations.csv".to_owned(), terms);
+    }
     for figure in &figures {
         let svg = figure.standalone();
         keep(format!("{}.png", figure.name), png::render(&svg));

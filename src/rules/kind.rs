@@ -7,6 +7,7 @@ use super::cavia_concat::CaviaConcat;
 use super::cavia_film::CaviaFilm;
 use super::coda::{Coda, Locality};
 use super::rule::Rule;
+use crate::models;
 use crate::models::{AdaptedLayers, Layout};
 
 /// Most values of a context.
@@ -48,13 +49,21 @@ impl Kind {
         }
     }
 
-    /// Why this rule cannot adapt those layers, if so: what was found, and what was expected.
-    pub fn problem(self, adapted: AdaptedLayers) -> Option<(String, &'static str)> {
+    /// Why this rule cannot adapt those layers of that model, if so: the setting, what was found, and what was expected.
+    pub fn problem(
+        self,
+        model: &models::Settings,
+        adapted: AdaptedLayers,
+    ) -> Option<(&'static str, String, &'static str)> {
         match self {
             Kind::CodaL1 | Kind::CodaL2 | Kind::Coda => None,
+            Kind::CaviaConcat | Kind::CaviaFilm if matches!(model, models::Settings::Library { .. }) => {
+                let found = "a CAVIA rule with a library of products".to_owned();
+                Some(("rule", found, "a network, which these rules are for"))
+            }
             Kind::CaviaConcat | Kind::CaviaFilm => (adapted != AdaptedLayers::All).then(|| {
                 let found = format!("\"{}\" with a CAVIA rule", adapted.name());
-                (found, "nothing, for where the context enters the network is part of these rules")
+                ("adapted_layers", found, "nothing, for where the context enters the network is part of these rules")
             }),
         }
     }

@@ -7,7 +7,6 @@ pub(crate) mod equations;
 pub(crate) mod validate;
 pub(crate) mod compile;
 pub(crate) mod sensitivities;
-pub(crate) mod fourier;
 pub(crate) mod random_field;
 pub(crate) mod vorticity;
 pub(crate) mod glycolytic_oscillator;

@@ -11,7 +11,7 @@
 
 use std::f64::consts::{SQRT_2, TAU};
 
-use super::fourier::{Field, Fourier};
+use crate::fourier::{Field, Fourier};
 
 /// Parameters of the distribution.
 #[derive(Clone, Copy)]

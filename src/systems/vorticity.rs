@@ -18,7 +18,7 @@
 
 use std::f64::consts::TAU;
 
-use super::fourier::{Complex, Field, Fourier};
+use crate::fourier::{Complex, Field, Fourier};
 use crate::progress::Interrupt;
 use crate::solve::{Error, Work};
 

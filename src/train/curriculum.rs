@@ -9,6 +9,9 @@
 use super::settings::GaussNewton;
 use crate::checkpoint::Stage;
 
+/// Steps in a row that bring little after which a stage ends: one alone may be short because its damping is large.
+const SLOW_STEPS: u64 = 4;
+
 /// What a step did.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -35,14 +38,18 @@ pub(super) fn next(settings: &GaussNewton, segment: usize, longest: usize) -> St
 }
 
 fn of_length(segment: usize, longest: usize) -> Stage {
-    Stage { segment: Some(segment).filter(|it| *it < longest), steps: 0 }
+    Stage { segment: Some(segment).filter(|it| *it < longest), steps: 0, slow: 0 }
 }
 
-/// Whether `stage` is over after a step that lowered the objective from `before` to `after`. That of whole trajectories
-/// does not end so.
-pub(super) fn has_ended(settings: &GaussNewton, stage: Stage, before: f64, after: f64) -> bool {
-    let slow = before - after < settings.segment_decrease * before;
-    stage.segment.is_some() && (slow || stage.steps >= settings.segment_steps)
+/// `stage` after one more step, which lowered the objective from `before` to `after`.
+pub(super) fn after_step(settings: &GaussNewton, stage: Stage, before: f64, after: f64) -> Stage {
+    let is_slow = before - after < settings.segment_decrease * before;
+    Stage { steps: stage.steps + 1, slow: if is_slow { stage.slow + 1 } else { 0 }, ..stage }
+}
+
+/// Whether `stage` is over. That of whole trajectories does not end so.
+pub(super) fn has_ended(settings: &GaussNewton, stage: Stage) -> bool {
+    stage.segment.is_some() && (stage.slow >= SLOW_STEPS || stage.steps >= settings.segment_steps)
 }
 
 #[cfg(test)]
@@ -66,12 +73,16 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_ends_when_steps_bring_little_or_are_many() {
-        let settings = GaussNewton { segment_decrease: 0.1, segment_steps: 3, ..GaussNewton::default() };
-        let stage = |segment, steps| Stage { segment, steps };
-        assert!(has_ended(&settings, stage(Some(2), 1), 1.0, 0.95));
-        assert!(!has_ended(&settings, stage(Some(2), 1), 1.0, 0.5));
-        assert!(has_ended(&settings, stage(Some(2), 3), 1.0, 0.5));
-        assert!(!has_ended(&settings, stage(None, 3), 1.0, 0.95));
+    fn a_stage_ends_when_several_steps_bring_little_or_when_they_are_many() {
+        let settings = GaussNewton { segment_decrease: 0.1, segment_steps: 9, ..GaussNewton::default() };
+        let after = |stage: Stage, decreases: &[f64]| {
+            decreases.iter().fold(stage, |stage, decrease| after_step(&settings, stage, 1.0, 1.0 - decrease))
+        };
+        let start = Stage { segment: Some(2), steps: 0, slow: 0 };
+        assert!(!has_ended(&settings, after(start, &[0.05, 0.05, 0.05])), "a strongly damped step is short");
+        assert!(!has_ended(&settings, after(start, &[0.05, 0.05, 0.05, 0.5, 0.05])));
+        assert!(has_ended(&settings, after(start, &[0.5, 0.05, 0.05, 0.05, 0.05])));
+        assert!(has_ended(&settings, after(start, &[0.5; 9])));
+        assert!(!has_ended(&settings, after(Stage { segment: None, ..start }, &[0.05; 9])));
     }
 }

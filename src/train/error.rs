@@ -112,11 +112,13 @@ pub enum Error {
         /// What the model is for.
         expected: &'static str,
     },
-    /// The rule cannot adapt the layers asked for.
+    /// The rule cannot adapt that model, or the layers asked for.
     #[error(
-        "train.adapted_layers: found {found}; expected {expected}; leave it out, or choose another rule of `paramill list rules`"
+        "train.{setting}: found {found}; expected {expected}; leave it out, or choose another rule of `paramill list rules`"
     )]
     UnsuitableRule {
+        /// Key of `[train]`.
+        setting: &'static str,
         /// What was found.
         found: String,
         /// What was expected, and why.

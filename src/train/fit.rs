@@ -176,7 +176,7 @@ impl Fit<'_> {
     }
 
     /// Computes the validation loss, writes a record, and keeps the weights if they are the best so far.
-    fn look(&self, state: &mut TrainingState) -> Result<(), Error> {
+    pub(super) fn look(&self, state: &mut TrainingState) -> Result<(), Error> {
         let weights = self.decode(&state.trained);
         let (mut squares, mut values) = (0.0, 0.0);
         self.validation.each_part(|batch| {

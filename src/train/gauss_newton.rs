@@ -14,7 +14,7 @@ use super::linear_model::LinearModel;
 use super::local_model::{LocalModel, Step};
 use super::normal_equations::NormalEquations;
 use super::settings::{Contexts, Method};
-use crate::checkpoint::{Stage, TrainingState};
+use crate::checkpoint::TrainingState;
 use crate::engine::{Batch, sum_of_squares};
 use crate::least_squares::damping::Damping;
 use crate::progress::Run;
@@ -76,9 +76,9 @@ impl Fit<'_> {
                     state.step += 1;
                     state.damping = Some((damping.value, damping.growth));
                     state.window = (state.window.0 + squares / found as f64, state.window.1 + 1);
-                    let stage = Stage { steps: stage.steps + 1, ..stage };
+                    let stage = curriculum::after_step(settings, stage, before, now);
                     state.stage = Some(stage);
-                    if curriculum::has_ended(settings, stage, before, now) {
+                    if curriculum::has_ended(settings, stage) {
                         self.begin_next_stage(state);
                     }
                     return Ok(Outcome::Moved);

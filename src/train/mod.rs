@@ -20,6 +20,7 @@ mod linear_model;
 mod normal_equations;
 mod conjugate_gradients;
 mod gauss_newton;
+mod dropping;
 mod moments;
 mod inputs;
 mod observed;
@@ -145,8 +146,8 @@ pub fn run(
         return Err(Error::UnsuitableModel { dataset: dataset.directory().to_owned(), found, expected });
     }
     let model = settings.model.build(&state, inputs);
-    if let Some((found, expected)) = settings.rule.problem(settings.adapted_layers) {
-        return Err(Error::UnsuitableRule { found, expected });
+    if let Some((setting, found, expected)) = settings.rule.problem(&settings.model, settings.adapted_layers) {
+        return Err(Error::UnsuitableRule { setting, found, expected });
     }
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
     let of_newton = &settings.gauss_newton;
@@ -187,6 +188,7 @@ pub fn run(
         store: &store,
     };
     let (state, stop_reason) = fit.run(run)?;
+    let state = fit.drop_terms(state, run)?;
     let Some(best) = state.best else {
         return Err(Error::NothingGood { steps: state.step });
     };

@@ -6,7 +6,7 @@
 //! f(u) = |r|^2 / n + mu |xi|^2        steps  (J'J/n + M + lambda D) s = -(J'r/n + M u),  D = diag(J'J/n + M),  M u = mu xi
 //! ```
 //!
-//! from `xi = 0`; shared weights are not changed. The unknowns `u` are the context `xi [d]` and, where the initial
+//! from the mean of the training contexts; shared weights are not changed. The unknowns `u` are the context `xi [d]` and, where the initial
 //! states are estimated, the state `z_b [C]` that each trajectory `b` starts from. An observed first cell is then an
 //! observation like the others, with the residual `z_bc - y_b0c`: a Gaussian prior around it as wide as the noise. A
 //! missing one has a wide prior, with the mean and standard deviation of its channel over the environment, weighted by
@@ -88,7 +88,7 @@ impl<'a> Adapter<'a> {
             model,
             d: model.manifest.context_dimension,
             context_fit: model.rule().context_fit(),
-            start: model.rule().initial_context(),
+            start: start(model),
             starts: spread(&model.contexts, model.manifest.context_dimension),
             units: model.manifest.units(),
             points: model.manifest.state_shape().points(),
@@ -156,6 +156,17 @@ impl<'a> Adapter<'a> {
     }
 }
 
+/// Where fits begin: amid the training contexts; where the rule has learned a start for its gradient steps, there.
+fn start(model: &StoredModel) -> Vec<f64> {
+    let (rule, d) = (model.rule(), model.manifest.context_dimension);
+    if matches!(rule.context_fit(), ContextFit::GradientSteps { .. }) || model.contexts.is_empty() {
+        return rule.initial_context();
+    }
+    let count = (model.contexts.len() / d) as f64;
+    let sum = |k: usize| model.contexts.iter().skip(k).step_by(d).sum::<f64>();
+    (0..d).map(|k| sum(k) / count).collect()
+}
+
 /// At most [`MOST_STARTS`] of the contexts `[E, d]`, evenly spaced in their order.
 fn spread(contexts: &[f64], d: usize) -> Vec<Vec<f64>> {
     let all: Vec<Vec<f64>> = contexts.chunks_exact(d).map(<[f64]>::to_vec).collect();
@@ -183,7 +194,7 @@ impl Chunk<'_> {
         self.wrt.count(self.d, self.batch.channels)
     }
 
-    /// The unknowns that the fit of each environment starts from: the rule's initial context, and initial states as
+    /// The unknowns that the fit of each environment starts from: the context amid those of training, and initial states as
     /// observed.
     pub(crate) fn first_guess(&self) -> Vec<DVector<f64>> {
         let guess = |support: &Support| {

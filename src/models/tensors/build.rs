@@ -10,5 +10,6 @@ pub fn build(settings: &Settings, state: &StateShape, inputs: usize) -> Box<dyn 
         Named::Mlp(model) => Box::new(model),
         Named::ConvNet(model) => Box::new(model),
         Named::Fno(model) => Box::new(model),
+        Named::Library(model) => Box::new(model),
     }
 }

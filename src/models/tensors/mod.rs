@@ -6,6 +6,7 @@ mod layered;
 mod mlp;
 mod convnet;
 mod fno;
+mod library;
 mod build;
 
 pub use build::build;

@@ -144,9 +144,9 @@ impl Foreseen {
                 remedy,
             );
         }
-        if let Some((found, expected)) = train.rule.problem(train.adapted_layers) {
+        if let Some((setting, found, expected)) = train.rule.problem(&train.model, train.adapted_layers) {
             let remedy = "leave it out, or choose another rule of `paramill list rules`";
-            problems.add("train.adapted_layers", found, expected, remedy);
+            problems.add(format!("train.{setting}"), found, expected, remedy);
         }
         let Some(environments) = self.training else { return };
         if settings.map.is_some() && !self.quantities.parameters.is_empty() {

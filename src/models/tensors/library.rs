@@ -1,0 +1,157 @@
+//! The library of products on tensors.
+
+use tch::{Kind, Tensor};
+
+use super::model::{Field, TangentField, TensorModel};
+use crate::models::library::Library;
+use crate::models::model::Model;
+use crate::models::operator::{self, Operator};
+
+/// Weights of some sets, `[.., C, M]`, `[.., C, M]` and `[.., C, 1]`.
+struct Parts {
+    theta: Tensor,
+    saturating: Option<(Tensor, Tensor)>,
+}
+
+/// `|x|^S [.., C, N]`, its slopes, and `1 / D [.., 1, N]`.
+struct Saturation {
+    powers: Tensor,
+    slopes: Tensor,
+    inverse: Tensor,
+}
+
+impl Library {
+    /// Features `[.., F, N]` of states and inputs `[.., C N + U]`; of their tangents those that depend on the state, the others being zero.
+    fn of_tensor(&self, x: &Tensor, is_tangent: bool) -> Tensor {
+        let [n, m] = self.space.map(|count| count as i64);
+        let (c, u) = (self.channels as i64, self.inputs as i64);
+        let state = x.narrow(-1, 0, c * n * m).reshape([-1, c, n, m]);
+        let rolled = |a: &Tensor, shift: i64, axis: i64| a.roll([shift], [axis]);
+        let spectrum = self.operators.iter().any(|operator| operator.is_spectral());
+        let spectrum = spectrum.then(|| state.fft_fft2(None::<&[i64]>, [-2i64, -1], "backward"));
+        let mut parts = vec![state.shallow_clone()];
+        for operator in &self.operators {
+            match operator {
+                Operator::Laplacian => {
+                    let sum = |a: &Tensor, axis| rolled(a, 1, axis) + a * 2.0 + rolled(a, -1, axis);
+                    parts.push(sum(&sum(&state, 2), 3) * 0.25 - &state * 4.0);
+                }
+                Operator::Gradient => {
+                    parts.extend([2, 3].map(|axis| (rolled(&state, -1, axis) - rolled(&state, 1, axis)) * 0.5));
+                }
+                Operator::Waves => {}
+                Operator::SpectralLaplacian | Operator::SpectralGradient | Operator::Velocity => {
+                    for multiplier in operator.multipliers(self.space[0]) {
+                        let factors = Tensor::from_slice(multiplier.as_flattened()).to_device(x.device());
+                        let factors = factors.to_kind(x.kind()).view([n, m, 2]).view_as_complex();
+                        let spectrum = spectrum.as_ref().expect("one of a spectral operator") * factors;
+                        parts.push(spectrum.fft_ifft2(None::<&[i64]>, [-2i64, -1], "backward").real());
+                    }
+                }
+            }
+        }
+        let states = state.size()[0];
+        if u > 0 {
+            parts.push(x.narrow(-1, c * n * m, u).reshape([-1, u, 1, 1]).expand([-1, u, n, m], false));
+        }
+        if self.operators.contains(&Operator::Waves) {
+            let waves = Tensor::from_slice(&operator::waves(self.space[0])).to_device(x.device()).to_kind(x.kind());
+            let waves = waves.view([1, 4, n, m]).expand([states, 4, n, m], false);
+            parts.push(if is_tangent { waves.zeros_like() } else { waves });
+        }
+        let mut shape = x.size();
+        shape.pop();
+        shape.extend([self.features() as i64, n * m]);
+        Tensor::cat(&parts, 1).reshape(&shape)
+    }
+
+    /// Rates `[.., C, N]` without the Fourier coefficients that are not kept, flat.
+    fn kept(&self, rates: Tensor) -> Tensor {
+        if !self.operators.iter().any(|operator| operator.is_spectral()) {
+            return rates.flatten(-2, -1);
+        }
+        let [n, m] = self.space.map(|count| count as i64);
+        let kept = Tensor::from_slice(&operator::kept(self.space[0])).to_device(rates.device()).to_kind(rates.kind());
+        let size = rates.size();
+        let field = rates.reshape([-1, self.channels as i64, n, m]);
+        let spectrum = field.fft_fft2(None::<&[i64]>, [-2i64, -1], "backward") * kept.view([n, m]);
+        spectrum.fft_ifft2(None::<&[i64]>, [-2i64, -1], "backward").real().reshape(&size).flatten(-2, -1)
+    }
+
+    /// The parts of weights `[.., P]`.
+    fn parts(&self, weights: &Tensor) -> Parts {
+        let block = |at: usize, shape: [usize; 2]| {
+            let block = &self.layout().blocks[at];
+            let mut size = weights.size();
+            size.pop();
+            size.extend(shape.map(|n| n as i64));
+            weights.narrow(-1, block.offset as i64, block.size() as i64).reshape(size)
+        };
+        let matrix = [self.channels, self.count()];
+        let saturating = (self.saturation > 0).then(|| (block(1, matrix), block(2, [self.channels, 1])));
+        Parts { theta: block(0, matrix), saturating }
+    }
+
+    /// Powers `[.., C, N]` of the channels among features, their slopes, and one over the denominator.
+    fn saturation(&self, f: &Tensor, delta: &Tensor) -> Saturation {
+        let x = f.narrow(-2, 0, self.channels as i64);
+        let power = self.saturation as i64;
+        let powers = x.abs().pow_tensor_scalar(power);
+        let slopes = x.abs().pow_tensor_scalar(power - 1) * x.sign() * power;
+        let sum = (delta.square() * &powers).sum_dim_intlist([-2i64].as_slice(), true, None::<Kind>);
+        Saturation { powers, slopes, inverse: (sum + 1.0).reciprocal() }
+    }
+}
+
+impl TensorModel for Library {
+    fn field<'a>(&'a self, weights: &'a Tensor) -> Field<'a> {
+        let Parts { theta, saturating } = self.parts(&weights.unsqueeze(1));
+        Box::new(move |x| {
+            let f = self.of_tensor(x, false);
+            let mut phi = vec![f.select(-2, 0).ones_like()];
+            for &(parent, feature) in &self.products {
+                phi.push(&phi[parent] * f.select(-2, feature as i64));
+            }
+            let phi = Tensor::stack(&phi, -2);
+            let rates = theta.matmul(&phi);
+            self.kept(match &saturating {
+                Some((rho, delta)) => rates + rho.matmul(&phi) * self.saturation(&f, delta).inverse,
+                None => rates,
+            })
+        })
+    }
+
+    fn tangent_field<'a>(&'a self, basis: &'a Tensor, contexts: &'a Tensor) -> TangentField<'a> {
+        let d = contexts.size()[1];
+        let shared = basis.narrow(0, 1, d);
+        let own = self.parts(&(basis.narrow(0, 0, 1) + contexts.matmul(&shared)));
+        let shared = self.parts(&shared.unsqueeze(1));
+        Box::new(move |x, dx| {
+            let (f, df) = (self.of_tensor(x, false), self.of_tensor(dx, true));
+            let mut phi = vec![f.select(-2, 0).ones_like()];
+            let mut dphi = vec![df.select(-2, 0).zeros_like()];
+            for &(parent, feature) in &self.products {
+                let (value, moved) = (f.select(-2, feature as i64), df.select(-2, feature as i64));
+                dphi.push(&dphi[parent] * &value + &phi[parent] * moved);
+                phi.push(&phi[parent] * value);
+            }
+            let (phi, dphi) = (Tensor::stack(&phi, -2), Tensor::stack(&dphi, -2));
+            let along =
+                |own: &Tensor, shared: &Tensor| own.unsqueeze(0).matmul(&dphi) + shared.matmul(&phi.unsqueeze(0));
+            let (mut rates, mut moved) = (own.theta.matmul(&phi), along(&own.theta, &shared.theta));
+            if let (Some((rho, delta)), Some((d_rho, d_delta))) = (&own.saturating, &shared.saturating) {
+                let Saturation { powers, slopes, inverse } = self.saturation(&f, delta);
+                let numerators = rho.matmul(&phi);
+                let dx = df.narrow(-2, 0, self.channels as i64);
+                let of_state = delta.square().unsqueeze(0) * slopes.unsqueeze(0) * dx;
+                let of_weights = delta.unsqueeze(0) * d_delta * 2.0 * powers.unsqueeze(0);
+                let d_denominator = (of_state + of_weights).sum_dim_intlist([-2i64].as_slice(), true, None::<Kind>);
+                moved = moved
+                    + (along(rho, d_rho) - numerators.unsqueeze(0) * d_denominator * inverse.unsqueeze(0))
+                        * inverse.unsqueeze(0);
+                rates = rates + numerators * inverse;
+            }
+            (self.kept(rates), self.kept(moved))
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! A rule under which some weights are zero in every environment, whatever the shared values and the context.
+
+use super::context_fit::ContextFit;
+use super::rule::Rule;
+use super::shared_tensor::SharedTensor;
+use crate::models::Layout;
+
+/// `rule` with weights that are dropped.
+pub struct Dropped<'a> {
+    rule: &'a dyn Rule,
+    /// `[P]`.
+    is_dropped: Vec<bool>,
+}
+
+impl<'a> Dropped<'a> {
+    /// Under `rule`, but for the weights `[P]` that `is_dropped` tells.
+    pub fn new(rule: &'a dyn Rule, is_dropped: Vec<bool>) -> Self {
+        Dropped { rule, is_dropped }
+    }
+
+    /// Sets to zero the shared values that only dropped weights depend on.
+    pub fn clear(&self, shared: &mut [f64]) {
+        let ones = vec![1.0; self.rule.context_size()];
+        let reached = |of_dropped: bool| {
+            let weights: Vec<f64> = self.is_dropped.iter().map(|&it| f64::from(u8::from(it == of_dropped))).collect();
+            let (mut reached, mut d_context) = (vec![0.0; shared.len()], ones.clone());
+            self.rule.pull_back(&vec![1.0; shared.len()], &ones, &weights, &mut reached, &mut d_context);
+            reached
+        };
+        let (dropped, kept) = (reached(true), reached(false));
+        for ((value, dropped), kept) in shared.iter_mut().zip(dropped).zip(kept) {
+            if dropped != 0.0 && kept == 0.0 {
+                *value = 0.0;
+            }
+        }
+    }
+
+    /// `weights`, dropped ones being zero.
+    fn kept(&self, weights: &[f64]) -> Vec<f64> {
+        weights.iter().zip(&self.is_dropped).map(|(weight, &dropped)| if dropped { 0.0 } else { *weight }).collect()
+    }
+}
+
+impl Rule for Dropped<'_> {
+    fn shared_size(&self) -> usize {
+        self.rule.shared_size()
+    }
+
+    fn context_size(&self) -> usize {
+        self.rule.context_size()
+    }
+
+    fn initial_context(&self) -> Vec<f64> {
+        self.rule.initial_context()
+    }
+
+    fn decode(&self, shared: &[f64], context: &[f64], weights: &mut [f64]) {
+        self.rule.decode(shared, context, weights);
+        weights.iter_mut().zip(&self.is_dropped).filter(|(_, dropped)| **dropped).for_each(|(weight, _)| *weight = 0.0);
+    }
+
+    fn push_forward(
+        &self,
+        shared: &[f64],
+        context: &[f64],
+        d_shared: &[f64],
+        d_context: &[f64],
+        d_weights: &mut [f64],
+    ) {
+        let mut more = vec![0.0; d_weights.len()];
+        self.rule.push_forward(shared, context, d_shared, d_context, &mut more);
+        d_weights.iter_mut().zip(self.kept(&more)).for_each(|(d, more)| *d += more);
+    }
+
+    fn pull_back(
+        &self,
+        shared: &[f64],
+        context: &[f64],
+        d_weights: &[f64],
+        d_shared: &mut [f64],
+        d_context: &mut [f64],
+    ) {
+        self.rule.pull_back(shared, context, &self.kept(d_weights), d_shared, d_context);
+    }
+
+    fn tensors(&self, layout: &Layout) -> Vec<SharedTensor> {
+        self.rule.tensors(layout)
+    }
+
+    fn penalty(&self, shared: &[f64]) -> f64 {
+        self.rule.penalty(shared)
+    }
+
+    fn majorizer_weights(&self, shared: &[f64]) -> Vec<f64> {
+        self.rule.majorizer_weights(shared)
+    }
+
+    fn is_affine(&self) -> bool {
+        self.rule.is_affine()
+    }
+
+    fn context_fit(&self) -> ContextFit {
+        self.rule.context_fit()
+    }
+}
