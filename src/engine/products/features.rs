@@ -195,8 +195,8 @@ fn laplacian([n, m]: [usize; 2], a: &[f64], to: &mut [f64]) {
             |before: usize, j: usize, after: usize| 0.25 * (sum(before) + 2.0 * sum(j) + sum(after)) - 4.0 * here[j];
         to[0] = at(m - 1, 0, 1 % m);
         to[m - 1] = at((2 * m - 2) % m, m - 1, 0);
-        for j in 1..m.max(1) - 1 {
-            to[j] = at(j - 1, j, j + 1);
+        for (j, to) in to.iter_mut().enumerate().take(m - 1).skip(1) {
+            *to = at(j - 1, j, j + 1);
         }
     }
 }

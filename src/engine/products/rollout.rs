@@ -128,11 +128,9 @@ impl Rollout<'_> {
                 for stage in (0..count).rev() {
                     of_rates.fill(0.0);
                     add(&mut of_rates, self.tableau.weights[stage], &h, &adjoint);
-                    for later in stage + 1..count {
-                        let a = self.tableau.stages[later][stage];
-                        if a != 0.0 {
-                            add(&mut of_rates, a, &h, &of_stages[later]);
-                        }
+                    let later = self.tableau.stages.iter().zip(&of_stages).skip(stage + 1);
+                    for (row, of_stage) in later.filter(|(row, _)| row[stage] != 0.0) {
+                        add(&mut of_rates, row[stage], &h, of_stage);
                     }
                     let argument = records.next().expect("a record of every stage");
                     self.inputs(step, s, self.node(stage), &h, &mut inputs);

@@ -88,7 +88,7 @@ impl<'a> Adapter<'a> {
             model,
             d: model.manifest.context_dimension,
             context_fit: model.rule().context_fit(),
-            start: start(model),
+            start: start(model, model.rule().context_fit()),
             starts: spread(&model.contexts, model.manifest.context_dimension),
             units: model.manifest.units(),
             points: model.manifest.state_shape().points(),
@@ -98,7 +98,7 @@ impl<'a> Adapter<'a> {
 
     /// The same, but contexts are found by `context_fit`, whatever the rule says: to compare the two.
     pub fn with_context_fit(self, context_fit: ContextFit) -> Self {
-        Adapter { context_fit, ..self }
+        Adapter { context_fit, start: start(self.model, context_fit), ..self }
     }
 
     /// Fits the context `[d]` of every environment. The result for an environment does not depend on the others.
@@ -157,9 +157,9 @@ impl<'a> Adapter<'a> {
 }
 
 /// Where fits begin: amid the training contexts; where the rule has learned a start for its gradient steps, there.
-fn start(model: &StoredModel) -> Vec<f64> {
+fn start(model: &StoredModel, context_fit: ContextFit) -> Vec<f64> {
     let (rule, d) = (model.rule(), model.manifest.context_dimension);
-    if matches!(rule.context_fit(), ContextFit::GradientSteps { .. }) || model.contexts.is_empty() {
+    if matches!(context_fit, ContextFit::GradientSteps { .. }) || model.contexts.is_empty() {
         return rule.initial_context();
     }
     let count = (model.contexts.len() / d) as f64;

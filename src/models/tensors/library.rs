@@ -146,10 +146,9 @@ impl TensorModel for Library {
                 let of_state = delta.square().unsqueeze(0) * slopes.unsqueeze(0) * dx;
                 let of_weights = delta.unsqueeze(0) * d_delta * 2.0 * powers.unsqueeze(0);
                 let d_denominator = (of_state + of_weights).sum_dim_intlist([-2i64].as_slice(), true, None::<Kind>);
-                moved = moved
-                    + (along(rho, d_rho) - numerators.unsqueeze(0) * d_denominator * inverse.unsqueeze(0))
-                        * inverse.unsqueeze(0);
-                rates = rates + numerators * inverse;
+                let of_quotient = along(rho, d_rho) - numerators.unsqueeze(0) * d_denominator * inverse.unsqueeze(0);
+                moved += of_quotient * inverse.unsqueeze(0);
+                rates += numerators * inverse;
             }
             (self.kept(rates), self.kept(moved))
         })
