@@ -54,7 +54,7 @@ impl Operator {
     }
 
     /// Fields that it makes of one channel.
-    pub(super) fn outputs(self) -> usize {
+    pub(crate) fn outputs(self) -> usize {
         match self {
             Operator::Laplacian | Operator::SpectralLaplacian => 1,
             Operator::Gradient | Operator::SpectralGradient | Operator::Velocity => 2,

@@ -43,13 +43,12 @@ fn inverse(input: &Input) -> Option<DMatrix<f64>> {
     for mut column in parameters.column_iter_mut() {
         let mean = column.mean();
         column.add_scalar_mut(-mean);
-        // In units of its own deviation the rank is plain.
-        let norm = column.norm();
-        if norm == 0.0 {
-            return None;
-        }
     }
+    // In units of its own deviation the rank is plain.
     let scales: Vec<f64> = parameters.column_iter().map(|column| column.norm()).collect();
+    if scales.contains(&0.0) {
+        return None;
+    }
     parameters.column_iter_mut().zip(&scales).for_each(|(mut column, scale)| column /= *scale);
     if parameters.rank(1e-6) < columns {
         return None;
@@ -62,18 +61,13 @@ fn inverse(input: &Input) -> Option<DMatrix<f64>> {
 /// The terms, rate by rate, greatest coefficients first.
 fn lines(input: &Input) -> Vec<Line<'_>> {
     let inverse = inverse(input);
-    let line = |term: &'_ Term| {
+    let mut lines: Vec<Line> = Vec::new();
+    for term in &input.terms {
         let values = DVector::from_column_slice(&term.coefficients);
         let slopes = inverse.as_ref().map_or_else(Vec::new, |inverse| (inverse * &values).iter().copied().collect());
-        (values.mean(), values.min(), values.max(), slopes)
-    };
-    let of_term = |term| {
-        let (mean, least, greatest, slopes) = line(term);
-        Line { term, mean, least, greatest, slopes }
-    };
-    let mut lines: Vec<Line> = input.terms.iter().map(of_term).collect();
-    let rates: Vec<&str> = input.terms.iter().map(|term| term.rate.as_str()).collect();
-    let place = |rate: &str| rates.iter().position(|other| *other == rate);
+        lines.push(Line { term, mean: values.mean(), least: values.min(), greatest: values.max(), slopes });
+    }
+    let place = |rate: &str| input.terms.iter().position(|other| other.rate == rate);
     lines.sort_by(|a, b| {
         let by_rate = place(&a.term.rate).cmp(&place(&b.term.rate));
         by_rate.then_with(|| b.size().total_cmp(&a.size()))

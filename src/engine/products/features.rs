@@ -34,25 +34,17 @@ impl Features {
         let transposed = |place: usize| place % n * n + place / n;
         let (mut local, mut series, mut next) = (Vec::new(), Vec::new(), channels);
         for &operator in &library.operators {
-            let factors = if operator.is_spectral() { operator.multipliers(n) } else { Vec::new() };
-            match operator {
-                Operator::Laplacian => local.push((operator, next)),
-                Operator::Gradient => local.push((operator, next)),
-                _ => {}
+            if matches!(operator, Operator::Laplacian | Operator::Gradient) {
+                local.push((operator, next));
             }
-            for (output, factors) in factors.iter().enumerate() {
+            for (output, factors) in operator.multipliers(n).iter().enumerate() {
                 let factors = (0..n * n).map(|place| factors[transposed(place)].map(|part| part / points));
                 series.push((next + output * channels, factors.collect()));
             }
-            next += channels
-                * match operator {
-                    Operator::Laplacian => 1,
-                    Operator::Gradient => 2,
-                    _ => factors.len(),
-                };
+            next += channels * operator.outputs();
         }
-        let kept = || kept(n).iter().map(|value| value / points).collect();
-        let spectral = (!series.is_empty()).then(|| Spectral { kept: kept(), series });
+        let kept = kept(n).iter().map(|value| value / points).collect();
+        let spectral = (!series.is_empty()).then_some(Spectral { kept, series });
         Features { channels, space: library.space, local, spectral }
     }
 
@@ -125,8 +117,7 @@ impl Features {
         let mut made = [vec![0.0; points], vec![0.0; points]];
         for &(operator, feature) in &self.local {
             for (c, to) in states.chunks_exact_mut(points).enumerate() {
-                let outputs = if operator == Operator::Laplacian { 1 } else { 2 };
-                for output in 0..outputs {
+                for output in 0..operator.outputs() {
                     let from = &cotangents[(feature + output * self.channels + c) * points..][..points];
                     let [first, second] = &mut made;
                     if operator == Operator::Laplacian {
