@@ -40,7 +40,10 @@ impl Fit<'_> {
         let sizes = self.sizes(&best.trained);
         let most = f64::max(GREATEST * best.validation, NEGLIGIBLE * self.mean_square()?);
         let mut tried = 0;
-        for threshold in THRESHOLDS.map(|half| 10_f64.powf(-0.5 * f64::from(half))) {
+        let total = Some(THRESHOLDS.count() as u64);
+        run.emit(Event::Begin { what: "drop terms".to_owned(), total, unit: "thresholds" });
+        for (done, half) in (1..).zip(THRESHOLDS) {
+            let threshold = 10_f64.powf(-0.5 * f64::from(half));
             let is_dropped: Vec<bool> = sizes.iter().map(|size| *size < threshold).collect();
             let count = is_dropped.iter().filter(|it| **it).count();
             if count == 0 || count == tried {
@@ -61,12 +64,15 @@ impl Fit<'_> {
                 }
                 if let Some(signal) = run.interrupt.requested() {
                     let checkpoint = self.store.save(&state)?;
+                    run.emit(Event::End);
                     return Err(Error::Interrupted { signal, step: state.step, checkpoint });
                 }
             }
+            run.emit(Event::Advance { done, note: format!("{count} coefficients") });
             let error = candidate.best.as_ref().map_or(f64::INFINITY, |found| found.validation);
             if error <= most {
                 let places = sizes.len();
+                run.emit(Event::End);
                 run.emit(Event::Note(format!(
                     "{count} of {places} coefficients are dropped, those below {threshold:.0e} of the greatest of their rate: validation \
                      {:.2e} with all, {error:.2e} without",
@@ -75,6 +81,7 @@ impl Fit<'_> {
                 return Ok(candidate);
             }
         }
+        run.emit(Event::End);
         run.emit(Event::Note(
             "no coefficient is dropped: without the smallest, validation errors are greater".to_owned(),
         ));
