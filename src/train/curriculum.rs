@@ -25,20 +25,34 @@ pub(super) enum Outcome {
     Interrupted,
 }
 
-/// The first stage, after `adam` steps of Adam on trajectories of at most `longest` intervals.
+/// The first stage, after `adam` steps of Adam on trajectories of at most `longest` intervals. Of segments that are shorter, it leaves a
+/// denominator as it is.
 pub(super) fn first(settings: &GaussNewton, adam: u64, longest: usize) -> Stage {
     let default = if adam == 0 { 1 } else { longest };
-    of_length(settings.first_segment.unwrap_or(default), longest)
+    let stage = of_length(settings.first_segment.unwrap_or(default), longest, 0);
+    Stage { holds_denominator: adam == 0 && stage.segment.is_some(), ..stage }
 }
 
-/// The stage after that of segments of `segment` intervals.
-pub(super) fn next(settings: &GaussNewton, segment: usize, longest: usize) -> Stage {
+/// The stage after `stage`, whose segments have `segment` intervals; `has_denominator` tells whether something was held.
+pub(super) fn next(settings: &GaussNewton, stage: Stage, segment: usize, longest: usize, has_denominator: bool) -> Stage {
+    if stage.holds_denominator && has_denominator {
+        return of_length(segment, longest, stage.fitted);
+    }
     let grown = (segment as f64 * settings.segment_growth).round().min(longest as f64) as usize;
-    of_length(grown.max(segment + 1), longest)
+    of_length(grown.max(segment + 1), longest, segment)
 }
 
-fn of_length(segment: usize, longest: usize) -> Stage {
-    Stage { segment: Some(segment).filter(|it| *it < longest), steps: 0, slow: 0 }
+/// The stage to begin instead of `stage`, whose rollouts are not finite at its start: halfway, by factors, from the segments that were
+/// fitted. `None` where nothing lies between.
+pub(super) fn shorter(stage: Stage, longest: usize) -> Option<Stage> {
+    let segment = stage.segment.unwrap_or(longest);
+    let halfway = ((stage.fitted * segment) as f64).sqrt().round() as usize;
+    let halfway = halfway.max(stage.fitted + 1);
+    (halfway < segment).then(|| Stage { holds_denominator: stage.holds_denominator, ..of_length(halfway, longest, stage.fitted) })
+}
+
+fn of_length(segment: usize, longest: usize, fitted: usize) -> Stage {
+    Stage { segment: Some(segment).filter(|it| *it < longest), fitted, ..Stage::default() }
 }
 
 /// `stage` after one more step, which lowered the objective from `before` to `after`.
@@ -63,13 +77,37 @@ mod tests {
         let mut lengths = Vec::new();
         while let Some(segment) = stage.segment {
             lengths.push(segment);
-            stage = next(&settings, segment, 20);
+            stage = next(&settings, stage, segment, 20, false);
         }
         assert_eq!(lengths, [1, 3, 9]);
         assert_eq!(first(&settings, 5, 20).segment, None, "after Adam");
         let slow = GaussNewton { first_segment: Some(4), segment_growth: 1.01, ..settings };
         assert_eq!(first(&slow, 5, 20).segment, Some(4));
-        assert_eq!(next(&slow, 4, 20).segment, Some(5), "a stage is longer than the one before");
+        let of_four = Stage { segment: Some(4), ..Stage::default() };
+        assert_eq!(next(&slow, of_four, 4, 20, false).segment, Some(5), "a stage is longer than the one before");
+    }
+
+    #[test]
+    fn the_first_length_is_fitted_twice_where_a_denominator_is_held() {
+        let settings = GaussNewton::default();
+        let held = first(&settings, 0, 20);
+        assert!(held.holds_denominator && !first(&settings, 5, 20).holds_denominator);
+        let freed = next(&settings, held, 1, 20, true);
+        assert_eq!((freed.segment, freed.holds_denominator), (Some(1), false));
+        assert_eq!(next(&settings, freed, 1, 20, true).segment, Some(3));
+    }
+
+    #[test]
+    fn a_stage_that_cannot_begin_is_made_shorter() {
+        let mut stage = Stage { fitted: 3, ..Stage::default() };
+        let mut lengths = Vec::new();
+        while let Some(next) = shorter(stage, 20) {
+            lengths.push(next.segment.unwrap());
+            assert_eq!(next.fitted, 3);
+            stage = next;
+        }
+        assert_eq!(lengths, [8, 5, 4], "whole trajectories are 20 intervals long");
+        assert_eq!(shorter(Stage { segment: Some(1), ..Stage::default() }, 20), None);
     }
 
     #[test]
@@ -78,7 +116,7 @@ mod tests {
         let after = |stage: Stage, decreases: &[f64]| {
             decreases.iter().fold(stage, |stage, decrease| after_step(&settings, stage, 1.0, 1.0 - decrease))
         };
-        let start = Stage { segment: Some(2), steps: 0, slow: 0 };
+        let start = Stage { segment: Some(2), ..Stage::default() };
         assert!(!has_ended(&settings, after(start, &[0.05, 0.05, 0.05])), "a strongly damped step is short");
         assert!(!has_ended(&settings, after(start, &[0.05, 0.05, 0.05, 0.5, 0.05])));
         assert!(has_ended(&settings, after(start, &[0.5, 0.05, 0.05, 0.05, 0.05])));

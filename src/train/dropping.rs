@@ -14,7 +14,7 @@ use super::fit::Fit;
 use crate::checkpoint::{Stage, TrainingState};
 use crate::models;
 use crate::progress::{Event, Run};
-use crate::rules::Dropped;
+use crate::rules::Restricted;
 
 /// Half powers of ten: thresholds are `10^(-k/2)`.
 const THRESHOLDS: std::ops::RangeInclusive<i32> = 2..=12;
@@ -50,12 +50,12 @@ impl Fit<'_> {
                 continue;
             }
             tried = count;
-            let rule = Dropped::new(self.rule, is_dropped);
+            let rule = Restricted::dropped(self.rule, is_dropped);
             let fit = Fit { rule: &rule, initial_contexts: self.initial_contexts.clone(), ..*self };
             let mut candidate = TrainingState { best: None, damping: None, window: (0.0, 0), ..state.clone() };
             candidate.trained.clone_from(&best.trained);
             rule.clear(&mut candidate.trained[..self.rule.shared_size()]);
-            candidate.stage = Some(Stage { segment: None, steps: 1, slow: 0 });
+            candidate.stage = Some(Stage { steps: 1, ..Stage::default() });
             for _ in 0..STEPS {
                 match fit.gauss_newton_step(&mut candidate, run)? {
                     Outcome::Moved => fit.look(&mut candidate)?,

@@ -14,11 +14,12 @@ use super::linear_model::LinearModel;
 use super::local_model::{LocalModel, Step};
 use super::normal_equations::NormalEquations;
 use super::settings::{Contexts, Method};
-use crate::checkpoint::TrainingState;
+use crate::checkpoint::{Stage, TrainingState};
 use crate::engine::{Batch, sum_of_squares};
 use crate::least_squares::damping::Damping;
-use crate::progress::Run;
+use crate::progress::{Event, Run};
 use crate::random::Stream;
+use crate::rules::Restricted;
 
 /// Most dampings tried in one step, each greater than the one before.
 const TRIALS: usize = 12;
@@ -43,9 +44,22 @@ impl Fit<'_> {
         if stage.steps == 0 {
             state.looks_without_best = 0;
         }
+        match self.denominator().filter(|_| stage.holds_denominator) {
+            None => self.step_of(stage, state, run),
+            Some(held) => {
+                let is_held = (0..self.model.layout().size()).map(|p| held.contains(&p)).collect();
+                let rule = Restricted::held(self.rule, is_held);
+                Fit { rule: &rule, initial_contexts: self.initial_contexts.clone(), ..*self }.step_of(stage, state, run)
+            }
+        }
+    }
+
+    fn step_of(&self, stage: Stage, state: &mut TrainingState, run: &Run) -> Result<Outcome, Error> {
+        let settings = &self.settings.gauss_newton;
         let all = self.train.trajectories_per_environment();
         let per_environment = settings.trajectories_per_environment.unwrap_or(all).min(all);
-        let batch = self.train.batch(state.step, per_environment, |_, trajectory| {
+        // The same ones in every step: the damping and the ends of stages compare steps.
+        let batch = self.train.batch(0, per_environment, |_, trajectory| {
             stage.segment.map_or_else(Vec::new, |segment| even_restarts(trajectory, segment))
         })?;
         let found = batch.values();
@@ -56,13 +70,14 @@ impl Fit<'_> {
             return Ok(Outcome::Interrupted);
         };
         let before = model.squares() + self.penalties(&start, found);
+        if !before.is_finite() {
+            return Ok(self.shorten(stage, state, run));
+        }
         let mut damping = state.damping.map_or_else(
             || Damping::new(settings.damping * model.mean_diagonal()),
             |(value, growth)| Damping { value, growth },
         );
-        // No step can be computed from residuals that are not finite.
-        let trials = if before.is_finite() { TRIALS } else { 0 };
-        for _ in 0..trials {
+        for _ in 0..TRIALS {
             let step = model.step(damping.value);
             if step.is_none() && interrupted() {
                 return Ok(Outcome::Interrupted);
@@ -96,10 +111,33 @@ impl Fit<'_> {
 
     /// Goes on from the values at hand, with the damping anew.
     fn begin_next_stage(&self, state: &mut TrainingState) {
-        let segment = state.stage.and_then(|stage| stage.segment);
-        let next = |segment| curriculum::next(&self.settings.gauss_newton, segment, self.train.longest());
-        state.stage = segment.map(next);
+        let (settings, longest) = (&self.settings.gauss_newton, self.train.longest());
+        let holds = self.denominator().is_some();
+        state.stage = state.stage.and_then(|stage| {
+            stage.segment.map(|segment| curriculum::next(settings, stage, segment, longest, holds))
+        });
         state.damping = None;
+    }
+
+    /// Begins shorter segments than those of `stage`, whose rollouts are not finite; no step can be computed from them.
+    fn shorten(&self, stage: Stage, state: &mut TrainingState, run: &Run) -> Outcome {
+        let longest = self.train.longest();
+        let found = match stage.segment {
+            Some(segment) => format!("rollouts over {segment} intervals are not finite at step {}", state.step),
+            None => format!("rollouts over whole trajectories are not finite at step {}", state.step),
+        };
+        match curriculum::shorter(stage, longest) {
+            Some(shorter) => {
+                let segment = shorter.segment.unwrap_or(longest);
+                run.emit(Event::Note(format!("{found}: segments of {segment} are fitted first")));
+                (state.stage, state.damping) = (Some(shorter), None);
+                Outcome::NextStage
+            }
+            None => {
+                run.emit(Event::Note(format!("{found}, and those over {} were fitted: training ends", stage.fitted)));
+                Outcome::Stationary
+            }
+        }
     }
 
     /// The model around `trained`, which gives `weights [E, P]`, for step `step`; `None` where a signal came.

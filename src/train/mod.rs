@@ -19,6 +19,7 @@ mod local_model;
 mod linear_model;
 mod normal_equations;
 mod conjugate_gradients;
+mod denominator;
 mod gauss_newton;
 mod dropping;
 mod moments;
