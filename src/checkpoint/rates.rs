@@ -74,18 +74,24 @@ fn sum(terms: &[(char, String)]) -> String {
 
 /// A channel or input in its own unit, less its centre.
 struct Feature {
+    /// `x`, or `(x - 2.5)`.
     text: String,
+    /// `abs(x)`, or `abs(x - 2.5)`.
+    size: String,
     scale: f64,
 }
 
 impl Feature {
     fn new(name: &str, ChannelScale { centre, scale }: ChannelScale) -> Self {
-        let text = match signed(centre) {
-            _ if centre == 0.0 => name.to_owned(),
-            ('-', size) => format!("({name} + {size})"),
-            (_, size) => format!("({name} - {size})"),
+        let (sign, distance) = match signed(centre) {
+            ('-', distance) => ('+', distance),
+            (_, distance) => ('-', distance),
         };
-        Feature { text, scale }
+        let moved = format!("{name} {sign} {distance}");
+        match centre {
+            0.0 => Feature { text: name.to_owned(), size: format!("abs({name})"), scale },
+            _ => Feature { text: format!("({moved})"), size: format!("abs({moved})"), scale },
+        }
     }
 }
 
@@ -120,7 +126,7 @@ fn denominator(library: &Library, weights: &Weights, features: &[Feature]) -> Ve
     let first = library.layout().size() - library.denominator_weights();
     let term = |j: usize| {
         let (_, delta) = weights.coefficient(first + j, features[j].scale.powf(-0.5 * power as f64))?;
-        Some(('+', format!("{}^2 * abs({})^{power}", bracketed(&delta), features[j].text)))
+        Some(('+', format!("{}^2 * {}^{power}", bracketed(&delta), features[j].size)))
     };
     let one = ('+', "1".to_owned());
     std::iter::once(one).chain((0..library.denominator_weights()).filter_map(term)).collect()

@@ -6,8 +6,10 @@ use serde::Serialize;
 
 use super::equations::Equations;
 
-/// Characters of a line that a derivative is broken at.
+/// Characters of a line after which a derivative is broken.
 const WIDTH: usize = 110;
+/// Most characters of a term that is not broken itself.
+const LONGEST: usize = 160;
 /// Most brackets that a line is broken within.
 const DEEPEST: usize = 3;
 
@@ -131,7 +133,7 @@ fn add_terms<'a>(sum: &'a str, brackets: usize, terms: &mut Vec<&'a str>) {
     }
     for end in ends.into_iter().chain([sum.len()]) {
         let term = &sum[start..end];
-        if term.len() > WIDTH && brackets < DEEPEST {
+        if term.len() > LONGEST && brackets < DEEPEST {
             add_terms(term, brackets + 1, terms);
         } else {
             terms.push(term);

@@ -3,7 +3,6 @@
 use paramill::checkpoint::StoredModel;
 use paramill::engine::{Batch, Compute, DeviceChoice, EngineChoice, Segment, Solver};
 use paramill::estimate;
-use paramill::models::Model;
 use paramill::schema::Split;
 use paramill::systems::{Dynamics, Equations};
 
@@ -95,8 +94,8 @@ fn equations_of_fields_are_no_system_file() {
         horizon = 80.0
         rtol = 1e-4
         [generate.splits]
-        train = { environments = "train", limit = 2, trajectories = 1 }
-        validation = { environments = "train", limit = 2, trajectories = 1 }
+        train = { environments = "train", limit = 4, trajectories = 1 }
+        validation = { environments = "train", limit = 4, trajectories = 1 }
         adapt = { environments = "adapt", limit = 1, trajectories = 1 }
         [train]
         steps = 0
@@ -107,6 +106,8 @@ fn equations_of_fields_are_no_system_file() {
         [train.model]
         kind = "library"
         degree = 1
+        [map]
+        kind = "affine"
         [estimate]
         splits = ["adapt"]
         iterations = 1
