@@ -11,6 +11,8 @@ use tempfile::TempDir;
 
 #[path = "end_to_end/drawn.rs"]
 mod drawn;
+#[path = "end_to_end/equations.rs"]
+mod equations;
 #[path = "end_to_end/forecast.rs"]
 mod forecast;
 #[path = "end_to_end/invariance.rs"]
@@ -168,11 +170,12 @@ fn the_glycolytic_oscillator_runs_at_a_tiny_budget() {
     assert!(summary["mse_in_domain"].as_f64().unwrap() < 0.12, "{summary}");
 }
 
-/// The pipeline as it is shipped, on a smaller grid: the equations come out, and the report prints them.
+/// The pipeline as it is shipped, on a smaller grid: the equations come out, the report prints them, and another pipeline estimates by them.
 #[test]
 fn a_library_of_products_finds_the_equations_of_lotka_volterra() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines/lv-library.toml");
-    let root = house("lv-library.toml", &fs::read_to_string(shipped).unwrap());
+    let pipeline = fs::read_to_string(shipped).unwrap();
+    let root = house("lv-library.toml", &pipeline);
     let less = ["generate.splits.grid.limit=16", "generate.splits.test.trajectories=2", "train.gauss_newton.steps=30"];
     let arguments: Vec<&str> = less.iter().flat_map(|setting| ["--set", setting]).collect();
     let outcome = run(root.path(), "lv-library.toml", &arguments, 0);
@@ -206,6 +209,9 @@ fn a_library_of_products_finds_the_equations_of_lotka_volterra() {
     assert_eq!(found, expected.len());
     let page = fs::read_to_string(report.join("index.html")).unwrap();
     assert!(page.contains("The equations it found") && page.contains("per beta"), "{page}");
+    assert!(page.contains("<code>system.toml</code>"), "{page}");
+    equations::the_file_has_the_rates_of_the_model(root.path());
+    equations::a_pipeline_estimates_by_the_file(root.path(), &pipeline, &arguments);
 }
 
 /// A limit on the size of files is an error of writing that names the file, and leaves nothing behind.

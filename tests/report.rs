@@ -68,6 +68,7 @@ fn empty() -> Input {
         parameters: Vec::new(),
         training: Vec::new(),
         terms: Vec::new(),
+        system: None,
         estimates: Vec::new(),
         portraits: Vec::new(),
         initial_states_fitted: false,
@@ -222,6 +223,7 @@ fn grid() -> Input {
                 Term { rate: "x".to_owned(), product: product.to_owned(), coefficients }
             })
             .to_vec(),
+        system: Some(Err("x < y".to_owned())),
         training,
         estimates,
         portraits,

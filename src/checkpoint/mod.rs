@@ -22,6 +22,10 @@ mod tensors;
 mod validate;
 mod model;
 mod equations;
+mod sampling;
+mod inverse;
+mod rates;
+mod system;
 mod training;
 
 pub use error::Error;
@@ -32,4 +36,5 @@ pub use map::{LeaveOneOut, MapKind, MapResidual, ParameterMap};
 pub use model::{StoredModel, verify};
 pub use observed::{Motion, ObservedChannel};
 pub use power::Power;
+pub use sampling::Sampling;
 pub use training::{Best, Stage, TrainingState, TrainingStore};

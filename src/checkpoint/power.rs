@@ -66,6 +66,14 @@ impl Power {
         }
     }
 
+    /// `q` as an expression of the parameter `name` in equations, such as `ln(beta)` or `beta^-2`.
+    pub(crate) fn expression(self, name: &str) -> String {
+        match self.0 {
+            0.0 => format!("ln({name})"),
+            _ => self.formula(name),
+        }
+    }
+
     /// The exponent.
     pub(crate) fn exponent(self) -> f64 {
         self.0

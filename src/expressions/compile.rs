@@ -197,7 +197,7 @@ mod tests {
             [(1, "`bta`", "did you mean `beta`?"), (11, "`gamma`", "name a state, a parameter or a constant")];
         assert_eq!(faults, expected);
         for deep in
-            ["(".repeat(3000), "2^".repeat(1000) + "x", "-".repeat(3000) + "x", "x+(".repeat(100), "x".repeat(9000)]
+            ["(".repeat(3000), "2^".repeat(1000) + "x", "-".repeat(3000) + "x", "x+(".repeat(100), "x".repeat(90_000)]
         {
             let _ = compile(&deep, &NAMES);
         }

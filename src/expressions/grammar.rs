@@ -13,8 +13,8 @@ use super::functions::BINARY;
 use super::program::DEEPEST;
 use crate::problems::did_you_mean;
 
-/// Most characters of an expression.
-const LONGEST: usize = 4000;
+/// Most characters of an expression. Rates that a library of products found may have hundreds of terms.
+const LONGEST: usize = 32_000;
 
 /// Why an expression is not one of the grammar, and where.
 #[derive(Debug, PartialEq, Eq)]

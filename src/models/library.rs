@@ -92,15 +92,20 @@ impl Library {
         if self.saturation > 0 { self.channels } else { 0 }
     }
 
-    /// What each weight multiplies, in words: the channel whose rate it is part of, and a product, over `D` where that is the denominator.
-    /// The last ones are of `D - 1`, and count by their squares.
-    pub fn terms(&self, channels: &[&str], inputs: &[&str]) -> Vec<(String, String)> {
-        let features = self.feature_names(channels, inputs);
+    /// The features that each product `[M]` consists of, in descending order; none of the constant.
+    pub fn factors(&self) -> Vec<Vec<usize>> {
         let mut factors: Vec<Vec<usize>> = vec![Vec::new()];
         for &(parent, feature) in &self.products {
             factors.push([&factors[parent][..], &[feature]].concat());
         }
-        let products: Vec<String> = factors.iter().map(|factors| product(factors, &features)).collect();
+        factors
+    }
+
+    /// What each weight multiplies, in words: the channel whose rate it is part of, and a product, over `D` where that is the denominator.
+    /// The last ones are of `D - 1`, and count by their squares.
+    pub fn terms(&self, channels: &[&str], inputs: &[&str]) -> Vec<(String, String)> {
+        let features = self.feature_names(channels, inputs);
+        let products: Vec<String> = self.factors().iter().map(|factors| product(factors, &features)).collect();
         let of_rates = |over: &str| {
             let of_channel = |channel: &str| {
                 let term = |product: &String| (channel.to_owned(), format!("{product}{over}"));

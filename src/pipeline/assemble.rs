@@ -7,10 +7,11 @@ use super::error::Error;
 use super::executor::Context;
 use super::plan::Plan;
 use super::stage::Stage;
-use crate::checkpoint::StoredModel;
+use crate::checkpoint::{Sampling, StoredModel};
 use crate::dataset::Dataset;
 use crate::estimate;
 use crate::estimate::{InitialState, ParameterEstimate, Row};
+use crate::models;
 use crate::report::{Input, LossPoint, Portrait, Summary, Term, TrainingEnvironment};
 use crate::schema::{Quantity, Split, Trajectory};
 
@@ -56,6 +57,7 @@ pub(crate) fn input(
         parameters: estimates.parameters.clone(),
         training,
         terms: model.map_or_else(Vec::new, terms),
+        system: model.and_then(|model| system(model, dataset)),
         estimates: rows.into_iter().map(|(_, row)| row).collect(),
         portraits,
         initial_states_fitted: plan.estimate.as_ref().is_some_and(|estimate| {
@@ -145,6 +147,15 @@ fn training(model: &StoredModel) -> Vec<TrainingEnvironment> {
 fn terms(model: &StoredModel) -> Vec<Term> {
     let term = |(rate, product, coefficients)| Term { rate, product, coefficients };
     model.equations().into_iter().map(term).collect()
+}
+
+/// The equations of a library as the text of a system file, or why there is none; nothing for other models.
+fn system(model: &StoredModel, dataset: &Dataset) -> Option<Result<String, String>> {
+    if !matches!(model.manifest.model, models::Settings::Library { .. }) {
+        return None;
+    }
+    let sampling = Sampling::of_training(dataset).map_err(|error| error.to_string());
+    Some(sampling.and_then(|sampling| model.system(&sampling)).map(|equations| equations.to_toml()))
 }
 
 /// The training environments of a dataset, if there is no model.

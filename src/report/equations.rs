@@ -1,7 +1,7 @@
 //! The equations that a library of products has found: each coefficient, and how it follows from the parameters.
 //!
 //! `c_e = a + sum_j b_j (p_ej - mean p_j)` by least squares over the training environments `e`, where all their parameters are known and they
-//! determine the `b_j`.
+//! determine the `b_j`. The same equations are a system file, for estimates by `method = "physics"`.
 
 use std::fmt::Write;
 
@@ -116,7 +116,38 @@ pub(crate) fn section(input: &Input) -> Option<String> {
             "<p>{rest} terms with coefficients below a thousandth of the greatest of their rate are in <code>equations.csv</code>.</p>"
         );
     }
+    match &input.system {
+        Some(Ok(_)) => out.push_str(
+            "<p>The same equations are in <code>system.toml</code>, which <code>[estimate.physics]</code> takes as its \
+             <code>system</code>, with <code>method = \"physics\"</code>.</p>\n",
+        ),
+        Some(Err(why)) => {
+            let _ = writeln!(out, "<p>There is no <code>system.toml</code>: {}.</p>", escape(why));
+        }
+        None => {}
+    }
     Some(out)
+}
+
+/// `system.toml`: the equations as a system file; nothing where there is none.
+pub(crate) fn system_file(input: &Input) -> Option<String> {
+    let system = input.system.as_ref()?.as_ref().ok()?;
+    let pipeline = &input.summary.pipeline;
+    Some(format!(
+        "# The equations that the library of products of the pipeline {pipeline} found.\n\
+         #\n\
+         #   paramill show system.toml\n\
+         #\n\
+         # A pipeline estimates by them if it names this file, relative to its own:\n\
+         #\n\
+         #   [estimate]\n\
+         #   method = \"physics\"\n\
+         #   [estimate.physics]\n\
+         #   system = \"system.toml\"\n\
+         #\n\
+         # Estimates stay within `lower` and `upper`, which are a guess: the range of the training environments, and as much beyond it.\n\
+         # `initial` is the range of the first samples of the training trajectories.\n\n{system}"
+    ))
 }
 
 /// `equations.csv`: all terms; nothing for other models.

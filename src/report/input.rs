@@ -125,6 +125,8 @@ pub struct Input {
     pub training: Vec<TrainingEnvironment>,
     /// The equations of a library of products; empty for other models.
     pub terms: Vec<Term>,
+    /// These equations as the text of a system file, or why they cannot be written as one; absent for other models.
+    pub system: Option<Result<String, String>>,
     /// Estimated environments, in ascending order of their id; of very many only some, and then `summary` counts more.
     pub estimates: Vec<Row>,
     /// Trajectories beside their predictions.

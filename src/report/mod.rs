@@ -6,6 +6,7 @@
 //!   summary.json     the headline figures
 //!   comparison.csv   our figures beside published ones
 //!   equations.csv    the terms of a library of products
+//!   system.toml      its equations as a system file
 //!   NAME.svg, .png   the figures of the page
 //! ```
 

@@ -30,6 +30,9 @@ pub fn write(input: &Input, directory: &Path) -> Result<Vec<String>, Error> {
     if let Some(terms) = equations::csv(input) {
         keep("equations.csv".to_owned(), terms);
     }
+    if let Some(system) = equations::system_file(input) {
+        keep("system.toml".to_owned(), Ok(system.into_bytes()));
+    }
     for figure in &figures {
         let svg = figure.standalone();
         keep(format!("{}.png", figure.name), png::render(&svg));

@@ -4,6 +4,7 @@
 
 pub(crate) mod system;
 pub(crate) mod equations;
+pub(crate) mod text;
 pub(crate) mod validate;
 pub(crate) mod compile;
 pub(crate) mod sensitivities;
