@@ -15,6 +15,8 @@ mod drawn;
 mod forecast;
 #[path = "end_to_end/invariance.rs"]
 mod invariance;
+#[path = "end_to_end/processors.rs"]
+mod processors;
 #[path = "end_to_end/sealed.rs"]
 mod sealed;
 

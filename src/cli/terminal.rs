@@ -108,7 +108,16 @@ impl Terminal {
                 None => self.line(&format!("{what}: begins")),
             }
         }
-        self.parts().push(Part { what, total, unit, begun: now, first: None, last_line: now, note: String::new(), bar });
+        self.parts().push(Part {
+            what,
+            total,
+            unit,
+            begun: now,
+            first: None,
+            last_line: now,
+            note: String::new(),
+            bar,
+        });
     }
 
     fn advance(&self, done: u64, note: &str) {

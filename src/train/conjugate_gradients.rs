@@ -203,7 +203,10 @@ impl LocalModel for MatrixFree<'_> {
             if norm(&rest) <= target {
                 break;
             }
-            self.tell(&format!("conjugate gradients, {inner} of {most} steps, {:.1e} times its end", norm(&rest) / target));
+            let above = norm(&rest) / target;
+            self.tell(&format!(
+                "conjugate gradients, {inner} of {most} steps, residual {above:.1} times the tolerance"
+            ));
             let image = self.product(&direction, damping)?;
             let length = energy / dot(&direction, &image);
             if !length.is_finite() {

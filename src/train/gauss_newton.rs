@@ -134,7 +134,8 @@ impl Fit<'_> {
                 Box::new(equations)
             }
             Method::ConjugateGradients => {
-                let point = Point { rule, engine: self.reference, settings, contexts, trained, weights, cost: self.cost };
+                let point =
+                    Point { rule, engine: self.reference, settings, contexts, trained, weights, cost: self.cost };
                 let mut stream = Stream::new(self.seed, "gauss-newton", &[step]);
                 Box::new(MatrixFree::new(point, batch, &mut stream, run)?)
             }

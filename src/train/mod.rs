@@ -38,7 +38,7 @@ pub use error::Error;
 pub use linear_model::LinearModel;
 #[doc(hidden)]
 pub use local_model::{LocalModel, Step};
-use method::Sizes;
+use method::{Rollouts, Sizes};
 #[doc(hidden)]
 pub use normal_equations::NormalEquations;
 #[doc(hidden)]
@@ -153,7 +153,14 @@ pub fn run(
     let found = train.most_residuals(of_newton.trajectories_per_environment);
     let of_interval = settings.solver.tableau(1).weights.len() * settings.substeps;
     let evaluations = found / state.channels.max(1) * of_interval;
-    let sizes = Sizes::new(rule.as_ref(), model.layout(), settings.contexts, environments.len(), (found, evaluations));
+    let rollouts = Rollouts {
+        environments: environments.len(),
+        residuals: found,
+        evaluations,
+        of_row: train.longest() * of_interval * state.size() / state.channels.max(1),
+        slopes: settings.model.library(&state, inputs).map(|library| library.channels * library.moving_features()),
+    };
+    let sizes = Sizes::new(rule.as_ref(), model.layout(), settings.contexts, rollouts);
     if of_newton.steps > 0 {
         run.emit(Event::Note(sizes.note(of_newton)));
     }

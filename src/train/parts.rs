@@ -59,9 +59,8 @@ impl Parts {
 
     /// The weighted sum of squared residuals under `weights [E, P]`; `None` if a signal came.
     pub(super) fn squares(&self, engine: &dyn Engine, weights: &[f64], run: &Run) -> Option<f64> {
-        let of_parts = self.map(run, |_, part| {
-            sum_of_squares(&engine.predict(self.weights(weights, part), &part.batch), &part.batch)
-        });
+        let of_parts = self
+            .map(run, |_, part| sum_of_squares(&engine.predict(self.weights(weights, part), &part.batch), &part.batch));
         Some(of_parts?.iter().sum())
     }
 }

@@ -114,7 +114,8 @@ fn a_training_stopped_within_a_step_goes_on_to_the_same_bits() {
     );
     let whole = root.path().join("whole/model");
     train(&settings, &dataset, &whole).unwrap();
-    let cases = [("the gradient", 2), ("the diagonal", 13), ("conjugate gradients, 7 of 30 steps", 2), ("the validation", 2)];
+    let cases =
+        [("the gradient", 2), ("the diagonal", 13), ("conjugate gradients, 7 of 30 steps", 2), ("the validation", 2)];
     for (text, count) in cases.into_iter().chain([("the validation", 4)]) {
         let resumed = root.path().join(format!("{text}-{count}/model"));
         let stopper = Stopper { text, count, heard: Mutex::default(), interrupt: Interrupt::new() };
