@@ -13,7 +13,7 @@
 //! ```
 //!
 //! `S` and `m` count what weights depend on, so not what a rule keeps at zero: of 25,926 values on `lv-grid`, whose last layer alone is
-//! adapted, 8,902 move, which is a twentieth of the operations. Without the Jacobian a step of `gs-library` would seem a hundred times cheaper than it is.
+//! adapted, 8,902 move, which is a seventeenth of the operations. Without the Jacobian a step of `gs-library` would seem a hundred times cheaper than it is.
 
 use super::settings::{Contexts, GaussNewton, Method};
 use crate::models::Layout;
