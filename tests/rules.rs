@@ -20,10 +20,11 @@ use paramill::engine::{Batch, Engine, Jacobian, Native, Segment, Solver};
 use paramill::estimate::{self, Adapter, Status, Support};
 use paramill::models;
 use paramill::models::{AdaptedLayers, Layout, Mlp, Model};
+use paramill::progress::{Interrupt, Run, Silent};
 use paramill::random::Stream;
 use paramill::rules::{ContextFit, Dropped, Kind, Rule};
 use paramill::schema::{Split, Trajectory};
-use paramill::train::{Contexts, GaussNewton, LinearModel, LocalModel, MatrixFree, NormalEquations, Point, Step};
+use paramill::train::{Contexts, Cost, GaussNewton, LinearModel, LocalModel, MatrixFree, NormalEquations, Point, Step};
 
 /// Values of a context, where an environment has one.
 const D: usize = 2;
@@ -320,21 +321,25 @@ fn a_step_without_a_jacobian_is_the_dense_one() {
                     contexts,
                     trained: &trained,
                     weights: &weights,
+                    // Many enough that each row of each environment is a part.
+                    cost: Cost { weights: weights.len() / ENVIRONMENTS, evaluations: 1e9 },
                 };
-                let made = |interrupted: &dyn Fn() -> bool| {
+                let made = |run: &Run| {
                     let mut stream = Stream::new(1, "signs", &[]);
-                    MatrixFree::new(point, &batch, &mut stream, interrupted)
+                    MatrixFree::new(point, &batch, &mut stream, run)
                         .map(|model| (model.squares(), model.mean_diagonal(), model.step(damping).unwrap()))
                 };
-                assert!(made(&|| true).is_none());
-                let (squares, diagonal, step) = with_threads(1, || made(&|| false).unwrap());
+                let interrupt = Interrupt::new();
+                interrupt.request(2);
+                assert!(made(&Run { observer: &Silent, interrupt: &interrupt }).is_none());
+                let (squares, diagonal, step) = with_threads(1, || made(&Run::silent()).unwrap());
                 assert_relative_eq!(squares, dense.squares(), max_relative = 1e-12);
                 // Eight random signs know the trace to some tens of percent.
                 assert!((0.3..3.0).contains(&(diagonal / dense.mean_diagonal())), "{name}: {diagonal}");
                 let expected = dense.step(damping).unwrap();
                 assert_relative_eq!(step.trained.as_slice(), expected.trained.as_slice(), epsilon = 1e-8);
                 assert_relative_eq!(step.decrease, expected.decrease, max_relative = 1e-7);
-                let (_, _, again) = with_threads(3, || made(&|| false).unwrap());
+                let (_, _, again) = with_threads(3, || made(&Run::silent()).unwrap());
                 assert!(again.trained == step.trained, "{name}: bits depend on the number of threads");
             }
         }

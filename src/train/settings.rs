@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{MOST_SUBSTEPS, Precision, Solver};
+use crate::problems::{Kind, Problem};
 use crate::{models, rules};
 
 /// How a model is trained. Every setting has a default, and all values are written to the model's manifest.
@@ -226,6 +227,15 @@ pub struct GaussNewton {
     /// Steps of Gauss-Newton between two checkpoints.
     #[schemars(range(min = 1))]
     pub checkpoint_every: u64,
+}
+
+impl GaussNewton {
+    /// What is accepted but has no effect any more.
+    pub(crate) fn superseded(&self) -> Option<Problem> {
+        let found = format!("{}, which has no effect any more", self.residual_limit?);
+        let expected = "no such key: any number of residuals is fitted, as train.gauss_newton.method says";
+        Some(Problem::new(Kind::Setting, found, expected, "remove it").setting("train.gauss_newton.residual_limit"))
+    }
 }
 
 /// How a Gauss-Newton step is computed.
