@@ -24,6 +24,8 @@ pub enum Event {
         /// A short status such as the current loss.
         note: String,
     },
+    /// How far the unit of work that is under way has come, where one takes long.
+    Underway(String),
     /// Information for the log.
     Note(String),
     /// A warning that the user should act on.

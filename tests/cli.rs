@@ -104,6 +104,17 @@ fn complaints(pipeline: &str, arguments: &[&str]) -> String {
     stderr(&output)
 }
 
+/// A setting without effect leaves a pipeline sound, but not unmentioned.
+#[test]
+fn check_warns_of_a_setting_that_has_no_effect_any_more() {
+    let root = house(&format!("{PIPELINE}\n[train.gauss_newton]\nsteps = 3\nresidual_limit = 100\n"));
+    let output = paramill(root.path(), &["check", "pairs.toml"]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "pairs.toml: no problems\n"));
+    let said = stderr(&output);
+    assert!(said.starts_with("warning: pairs.toml:20:"), "{said}");
+    assert!(said.contains("(train.gauss_newton.residual_limit): found 100, which has no effect any more"), "{said}");
+}
+
 macro_rules! bad_pipelines {
     ($($name:ident: $pipeline:expr, $arguments:expr;)*) => {
         $(

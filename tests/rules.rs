@@ -20,10 +20,11 @@ use paramill::engine::{Batch, Engine, Jacobian, Native, Segment, Solver};
 use paramill::estimate::{self, Adapter, Status, Support};
 use paramill::models;
 use paramill::models::{AdaptedLayers, Layout, Mlp, Model};
+use paramill::progress::{Interrupt, Run, Silent};
 use paramill::random::Stream;
 use paramill::rules::{ContextFit, Dropped, Kind, Rule};
 use paramill::schema::{Split, Trajectory};
-use paramill::train::{Contexts, GaussNewton, LinearModel, LocalModel, MatrixFree, NormalEquations, Point, Step};
+use paramill::train::{Contexts, Cost, GaussNewton, LinearModel, LocalModel, MatrixFree, NormalEquations, Point, Step};
 
 /// Values of a context, where an environment has one.
 const D: usize = 2;
@@ -253,7 +254,7 @@ fn a_gauss_newton_step_solves_the_penalised_normal_equations() {
                 let rule = case.rule.as_ref();
                 let by_residuals = |threads| {
                     let model = || LinearModel::new(rule, &settings, contexts, &trained, jacobian.clone());
-                    with_threads(threads, || model().step(damping).unwrap())
+                    with_threads(threads, || model().step(damping, None).unwrap())
                 };
                 let by_weights = |threads| {
                     let part = |i: usize| Jacobian {
@@ -265,7 +266,7 @@ fn a_gauss_newton_step_solves_the_penalised_normal_equations() {
                     with_threads(threads, || {
                         let mut model = NormalEquations::new(rule, &settings, contexts, &trained, n, parts);
                         model.scale.fill(1.0);
-                        model.step(damping).unwrap()
+                        model.step(damping, None).unwrap()
                     })
                 };
                 let steps: [&dyn Fn(usize) -> Step; 2] = [&by_residuals, &by_weights];
@@ -320,21 +321,25 @@ fn a_step_without_a_jacobian_is_the_dense_one() {
                     contexts,
                     trained: &trained,
                     weights: &weights,
+                    // Many enough that each row of each environment is a part.
+                    cost: Cost { weights: weights.len() / ENVIRONMENTS, evaluations: 1e9 },
                 };
-                let made = |interrupted: &dyn Fn() -> bool| {
+                let made = |run: &Run| {
                     let mut stream = Stream::new(1, "signs", &[]);
-                    MatrixFree::new(point, &batch, &mut stream, interrupted)
-                        .map(|model| (model.squares(), model.mean_diagonal(), model.step(damping).unwrap()))
+                    MatrixFree::new(point, &batch, &mut stream, run)
+                        .map(|model| (model.squares(), model.mean_diagonal(), model.step(damping, None).unwrap()))
                 };
-                assert!(made(&|| true).is_none());
-                let (squares, diagonal, step) = with_threads(1, || made(&|| false).unwrap());
+                let interrupt = Interrupt::new();
+                interrupt.request(2);
+                assert!(made(&Run { observer: &Silent, interrupt: &interrupt }).is_none());
+                let (squares, diagonal, step) = with_threads(1, || made(&Run::silent()).unwrap());
                 assert_relative_eq!(squares, dense.squares(), max_relative = 1e-12);
                 // Eight random signs know the trace to some tens of percent.
                 assert!((0.3..3.0).contains(&(diagonal / dense.mean_diagonal())), "{name}: {diagonal}");
-                let expected = dense.step(damping).unwrap();
+                let expected = dense.step(damping, None).unwrap();
                 assert_relative_eq!(step.trained.as_slice(), expected.trained.as_slice(), epsilon = 1e-8);
                 assert_relative_eq!(step.decrease, expected.decrease, max_relative = 1e-7);
-                let (_, _, again) = with_threads(3, || made(&|| false).unwrap());
+                let (_, _, again) = with_threads(3, || made(&Run::silent()).unwrap());
                 assert!(again.trained == step.trained, "{name}: bits depend on the number of threads");
             }
         }

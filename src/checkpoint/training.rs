@@ -45,6 +45,8 @@ pub struct TrainingState {
     pub stage: Option<Stage>,
     /// Sum and number of training losses since the last record.
     pub window: (f64, u64),
+    /// Whether the validation loss after the last step is still to be computed.
+    pub look_is_due: bool,
     /// The loss curve so far.
     pub log: Vec<LogRecord>,
 }
@@ -88,6 +90,8 @@ struct Header {
     damping: Option<(f64, f64)>,
     stage: Option<Stage>,
     window: (f64, u64),
+    #[serde(default)]
+    look_is_due: bool,
     log: Vec<LogRecord>,
     arrays_sha256: String,
 }
@@ -134,6 +138,7 @@ impl TrainingStore {
             damping: state.damping,
             stage: state.stage,
             window: state.window,
+            look_is_due: state.look_is_due,
             log: state.log.clone(),
             arrays_sha256: sha256(&bytes),
         };
@@ -243,6 +248,7 @@ fn read_checkpoint(directory: &Path, trained: usize) -> Result<TrainingState, Er
         damping: header.damping,
         stage: header.stage,
         window: header.window,
+        look_is_due: header.look_is_due,
         log: header.log,
     })
 }

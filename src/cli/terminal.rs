@@ -13,6 +13,8 @@ use crate::progress::{Event, Observer};
 
 /// Least time between two progress lines of one part.
 const LINE_EVERY: Duration = Duration::from_secs(5);
+/// The same within one unit of work: a log of a whole night stays short.
+const UNDERWAY_EVERY: Duration = Duration::from_secs(60);
 
 /// How events are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,8 @@ struct Part {
     /// Units done at the first event, and its time. Units of an earlier run that is resumed must not count in the rate.
     first: Option<(u64, Instant)>,
     last_line: Instant,
+    /// What was said when the last unit was done.
+    note: String,
     bar: Option<ProgressBar>,
 }
 
@@ -104,12 +108,22 @@ impl Terminal {
                 None => self.line(&format!("{what}: begins")),
             }
         }
-        self.parts().push(Part { what, total, unit, begun: now, first: None, last_line: now, bar });
+        self.parts().push(Part {
+            what,
+            total,
+            unit,
+            begun: now,
+            first: None,
+            last_line: now,
+            note: String::new(),
+            bar,
+        });
     }
 
     fn advance(&self, done: u64, note: &str) {
         let mut parts = self.parts();
         let Some(part) = parts.last_mut() else { return };
+        note.clone_into(&mut part.note);
         let (first, since) = *part.first.get_or_insert((done, Instant::now()));
         if let Some(bar) = &part.bar {
             bar.set_position(done);
@@ -117,6 +131,20 @@ impl Terminal {
         } else if self.style == Style::Plain && part.last_line.elapsed() >= LINE_EVERY {
             part.last_line = Instant::now();
             let line = advance_line(&part.what, (first, done), part.total, part.unit, since.elapsed(), note);
+            drop(parts);
+            self.line(&line);
+        }
+    }
+
+    fn underway(&self, text: &str) {
+        let mut parts = self.parts();
+        let Some(part) = parts.last_mut() else { return };
+        if let Some(bar) = &part.bar {
+            let notes: Vec<&str> = [text, &part.note].into_iter().filter(|note| !note.is_empty()).collect();
+            bar.set_message(printable(&notes.join("; ")).into_owned());
+        } else if self.style == Style::Plain && part.last_line.elapsed() >= UNDERWAY_EVERY {
+            part.last_line = Instant::now();
+            let line = format!("{}: {text}", part.what);
             drop(parts);
             self.line(&line);
         }
@@ -141,6 +169,7 @@ impl Observer for Terminal {
             (_, Style::Quiet) => {}
             (Event::Begin { what, total, unit }, _) => self.begin(what, total, unit),
             (Event::Advance { done, note }, _) => self.advance(done, &note),
+            (Event::Underway(text), _) => self.underway(&text),
             (Event::Note(text), _) => self.line(&text),
             (Event::End, _) => self.end(),
         }

@@ -9,13 +9,12 @@
 //! `min(t, max(1e-6, sqrt(|J_z' r + H z| / (|J_z| |r|))))`, `t` being `inner_tolerance` and `|J_z|` the Frobenius norm. The fraction
 //! is at most about one and tends to zero towards a minimum. It depends on `z` alone, so that a resumed training takes the same steps.
 
-use std::ops::Range;
-
-use rayon::prelude::*;
-
+use super::curvature::Curvature;
 use super::local_model::{LocalModel, Step, shared_majorizer};
+use super::parts::{Cost, Part, Parts};
 use super::settings::{Contexts, GaussNewton};
 use crate::engine::{Batch, Engine, sum_of_squares};
+use crate::progress::{Event, Run};
 use crate::random::Stream;
 use crate::rules::Rule;
 
@@ -24,9 +23,6 @@ const PROBES: usize = 8;
 
 /// The tightest tolerance that is chosen without being asked for.
 const LEAST_TOLERANCE: f64 = 1e-6;
-
-/// Most predicted values times weights of an environment in one pass: some seconds of a processor, after which an interrupt is seen.
-const MOST_PER_PASS: usize = 1 << 31;
 
 /// Where the residuals are linearised.
 #[derive(Clone, Copy)]
@@ -43,19 +39,15 @@ pub struct Point<'a> {
     pub trained: &'a [f64],
     /// The weights `[E, P]` that follow from `z`.
     pub weights: &'a [f64],
-}
-
-/// Some rows of some environments.
-struct Part {
-    environments: Range<usize>,
-    batch: Batch,
+    /// What a rollout costs, by which a batch is cut into parts.
+    pub cost: Cost,
 }
 
 /// Residuals, linearised, and penalties around `z`, known by their products with vectors.
 pub struct MatrixFree<'a> {
     point: Point<'a>,
-    parts: Vec<Part>,
-    interrupted: &'a dyn Fn() -> bool,
+    parts: Parts,
+    run: &'a Run<'a>,
     /// `n`.
     residuals: usize,
     /// `|r|^2`.
@@ -71,14 +63,9 @@ pub struct MatrixFree<'a> {
 }
 
 impl<'a> MatrixFree<'a> {
-    /// The model around a point for the residuals on `batch`; `stream` draws the signs. `None` if `interrupted`, which is asked
+    /// The model around a point for the residuals on `batch`; `stream` draws the signs. `None` if a signal comes, which is looked for
     /// before each pass over a part of the batch, here and in [`step`](MatrixFree::step).
-    pub fn new(
-        point: Point<'a>,
-        batch: &Batch,
-        stream: &mut Stream,
-        interrupted: &'a dyn Fn() -> bool,
-    ) -> Option<Self> {
+    pub fn new(point: Point<'a>, batch: &Batch, stream: &mut Stream, run: &'a Run<'a>) -> Option<Self> {
         let (shared, contexts) = point.trained.split_at(point.rule.shared_size());
         let residuals = batch.values();
         let mut majorizer = shared_majorizer(point.rule, point.settings, shared, residuals);
@@ -91,9 +78,9 @@ impl<'a> MatrixFree<'a> {
         majorizer.iter_mut().filter(|h| h.is_infinite()).for_each(|h| *h = 0.0);
         let zeros = vec![0.0; point.trained.len()];
         let mut model = MatrixFree {
-            parts: parts(batch, point.weights.len() / batch.environments.max(1), MOST_PER_PASS),
+            parts: Parts::new(batch, point.cost),
             point,
-            interrupted,
+            run,
             residuals,
             squares: 0.0,
             gradient: Vec::new(),
@@ -101,19 +88,24 @@ impl<'a> MatrixFree<'a> {
             majorizer,
             held,
         };
-        let mut squares = 0.0;
-        let mut gradient = model.pull_back(|part| {
+        model.tell("the gradient");
+        let residuals = model.parts.map(run, |_, part| {
             let predictions = point.engine.predict(model.weights(part), &part.batch);
-            squares += sum_of_squares(&predictions, &part.batch);
             let values = predictions.iter().zip(&part.batch.targets).zip(&part.batch.mask);
-            values.map(|((x, y), m)| if *m > 0.0 { m * m * (x - y) } else { 0.0 }).collect()
+            let residuals = values.map(|((x, y), m)| if *m > 0.0 { m * m * (x - y) } else { 0.0 });
+            (sum_of_squares(&predictions, &part.batch), residuals.collect::<Vec<f64>>())
         })?;
+        let squares = residuals.iter().map(|of_part| of_part.0).sum();
+        let mut gradient = model.pull_back(|i, _| residuals[i].1.clone())?;
         for (((g, z), h), held) in gradient.iter_mut().zip(point.trained).zip(&model.majorizer).zip(&model.held) {
             *g = if *held { 0.0 } else { *g + h * z };
         }
-        for _ in 0..PROBES {
+        for probe in 0..PROBES {
+            model.tell(&format!("the diagonal, {probe} of {PROBES} probes"));
             let mut sign = || if stream.unit() < 0.5 { -1.0 } else { 1.0 };
-            let pulled = model.pull_back(|part| part.batch.mask.iter().map(|m| m * sign()).collect())?;
+            let signed = |part: &Part| part.batch.mask.iter().map(|m| m * sign()).collect();
+            let signs: Vec<Vec<f64>> = model.parts.iter().map(signed).collect();
+            let pulled = model.pull_back(|i, _| signs[i].clone())?;
             model.diagonal.iter_mut().zip(&pulled).for_each(|(sum, p)| *sum += p * p / PROBES as f64);
         }
         (model.squares, model.gradient) = (squares, gradient);
@@ -134,14 +126,13 @@ impl<'a> MatrixFree<'a> {
         let (shared, contexts) = self.point.trained.split_at(rule.shared_size());
         let (v_shared, v_contexts) = v.split_at(shared.len());
         let size = self.size();
-        let mut image = self.pull_back(|part| {
+        let mut image = self.pull_back(|_, part| {
             let of_environment = |e: usize| {
                 let (own, mut direction) = (e * d..(e + 1) * d, vec![0.0; size]);
                 rule.push_forward(shared, &contexts[own.clone()], v_shared, &v_contexts[own], &mut direction);
                 direction
             };
-            let directions: Vec<f64> =
-                part.environments.clone().into_par_iter().flat_map_iter(of_environment).collect();
+            let directions: Vec<f64> = part.environments.clone().flat_map(of_environment).collect();
             let mut pushed = self.point.engine.push_forward(self.weights(part), &directions, &part.batch);
             // Values without weight may be anything, padding being among them.
             let values = pushed.iter_mut().zip(&part.batch.mask);
@@ -154,17 +145,16 @@ impl<'a> MatrixFree<'a> {
         Some(image)
     }
 
-    /// `J_x' u`, for the predictions `x` of all parts and the `u [E, B, L, C]` of each; zero where values are held.
-    fn pull_back(&self, mut cotangents: impl FnMut(&Part) -> Vec<f64>) -> Option<Vec<f64>> {
+    /// `J_x' u`, for the predictions `x` of all parts and the `u [E, B, L, C]` of each, given its index; zero where values are held.
+    fn pull_back(&self, cotangents: impl Fn(usize, &Part) -> Vec<f64> + Sync) -> Option<Vec<f64>> {
         let (rule, d) = (self.point.rule, self.point.rule.context_size());
         let (shared, contexts) = self.point.trained.split_at(rule.shared_size());
         let mut pulled = vec![0.0; self.point.trained.len()];
         let (d_shared, d_contexts) = pulled.split_at_mut(shared.len());
-        for part in &self.parts {
-            if (self.interrupted)() {
-                return None;
-            }
-            let of_weights = self.point.engine.pull_back(self.weights(part), &cotangents(part), &part.batch);
+        let of_parts = self.parts.map(self.run, |i, part| {
+            self.point.engine.pull_back(self.weights(part), &cotangents(i, part), &part.batch)
+        })?;
+        for (part, of_weights) in self.parts.iter().zip(of_parts) {
             for (e, of_weights) in part.environments.clone().zip(of_weights.chunks_exact(self.size())) {
                 let own = e * d..(e + 1) * d;
                 rule.pull_back(shared, &contexts[own.clone()], of_weights, d_shared, &mut d_contexts[own]);
@@ -176,12 +166,17 @@ impl<'a> MatrixFree<'a> {
 
     /// `P`.
     fn size(&self) -> usize {
-        self.point.weights.len() / self.parts.last().map_or(1, |last| last.environments.end)
+        self.point.cost.weights
     }
 
     /// The weights of the environments of `part`.
     fn weights(&self, part: &Part) -> &[f64] {
-        &self.point.weights[part.environments.start * self.size()..part.environments.end * self.size()]
+        self.parts.weights(self.point.weights, part)
+    }
+
+    /// Says what the step does now.
+    fn tell(&self, what: &str) {
+        self.run.emit(Event::Underway(what.to_owned()));
     }
 }
 
@@ -196,7 +191,7 @@ impl LocalModel for MatrixFree<'_> {
     }
 
     /// The step with damping `mu`; `None` where a product is not finite, or if interrupted.
-    fn step(&self, damping: f64) -> Option<Step> {
+    fn step(&self, damping: f64, _: Option<&Curvature>) -> Option<Step> {
         let mut moved_by = vec![0.0; self.gradient.len()];
         let mut rest: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
         let target = self.tolerance() * norm(&rest);
@@ -204,10 +199,15 @@ impl LocalModel for MatrixFree<'_> {
         let precondition = |rest: &[f64]| -> Vec<f64> { rest.iter().zip(&scale).map(|(r, s)| r / s).collect() };
         let mut direction = precondition(&rest);
         let mut energy = dot(&rest, &direction);
-        for _ in 0..self.point.settings.inner_steps {
+        let most = self.point.settings.inner_steps;
+        for inner in 0..most {
             if norm(&rest) <= target {
                 break;
             }
+            let above = norm(&rest) / target;
+            self.tell(&format!(
+                "conjugate gradients, {inner} of {most} steps, residual {above:.1} times the tolerance"
+            ));
             let image = self.product(&direction, damping)?;
             let length = energy / dot(&direction, &image);
             if !length.is_finite() {
@@ -225,23 +225,6 @@ impl LocalModel for MatrixFree<'_> {
         let is_finite = decrease.is_finite() && trained.iter().all(|value| value.is_finite());
         is_finite.then_some(Step { trained, decrease })
     }
-}
-
-/// The parts of `batch` that take at most `most` predicted values times `weights` each, where a row is not more: rows first, because
-/// environments are computed in parallel.
-fn parts(batch: &Batch, weights: usize, most: usize) -> Vec<Part> {
-    let of_row = (batch.steps * batch.channels * weights).max(1);
-    let rows = (most / of_row / batch.environments.max(1)).clamp(1, batch.rows.max(1));
-    let together = (most / of_row / rows).clamp(1, batch.environments.max(1));
-    let mut parts = Vec::new();
-    for row in (0..batch.rows).step_by(rows) {
-        for e in (0..batch.environments).step_by(together) {
-            let environments = e..(e + together).min(batch.environments);
-            let batch = batch.part(environments.clone(), row..(row + rows).min(batch.rows));
-            parts.push(Part { environments, batch });
-        }
-    }
-    parts
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {

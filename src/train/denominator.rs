@@ -136,7 +136,7 @@ impl Fit<'_> {
                 let model = NormalEquations::new(rule, settings, Contexts::Tied, &weights, batch.values(), part);
                 let damping = damping.get_or_insert_with(|| Damping::new(settings.damping * model.mean_diagonal()));
                 (0..TRIALS).find_map(|_| {
-                    let better = model.step(damping.value).map(|Step { trained, decrease }| (squares(&trained), trained, decrease));
+                    let better = model.step(damping.value, None).map(|Step { trained, decrease }| (squares(&trained), trained, decrease));
                     match better.filter(|(now, ..)| *now < before) {
                         Some((now, trained, decrease)) => {
                             damping.accept(before - now, decrease);

@@ -58,7 +58,9 @@ impl Fit<'_> {
             candidate.stage = Some(Stage { steps: 1, ..Stage::default() });
             for _ in 0..STEPS {
                 match fit.gauss_newton_step(&mut candidate, run)? {
-                    Outcome::Moved => fit.look(&mut candidate)?,
+                    Outcome::Moved => {
+                        fit.look(&mut candidate, run)?;
+                    }
                     Outcome::NextStage | Outcome::Stationary => break,
                     Outcome::Interrupted => {}
                 }

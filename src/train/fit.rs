@@ -5,9 +5,9 @@ use super::curriculum::Outcome;
 use super::data::{SplitData, draw_restarts, restart_probability};
 use super::descent::{Descent, Moving};
 use super::error::Error;
+use super::parts::{Cost, Parts};
 use super::settings::{Contexts, Method, Schedule, Settings};
 use crate::checkpoint::{Best, LogRecord, StopReason, TrainingState, TrainingStore};
-use crate::engine;
 use crate::engine::Engine;
 use crate::models::Model;
 use crate::progress::{Event, Run};
@@ -61,6 +61,8 @@ pub(super) struct Fit<'a> {
     pub rule: &'a dyn Rule,
     /// How Gauss-Newton steps are computed.
     pub method: Method,
+    /// What a rollout costs.
+    pub cost: Cost,
     /// `E`.
     pub environments: usize,
     pub train: &'a SplitData<'a>,
@@ -84,6 +86,17 @@ impl Fit<'_> {
         part.begin(self.settings, run);
         let mut checkpoints = Checkpoints::new(self.settings, self.store, state.step);
         let stop_reason = loop {
+            if let Some(signal) = run.interrupt.requested() {
+                let checkpoint = self.store.save(&state)?;
+                run.emit(Event::End);
+                return Err(Error::Interrupted { signal, step: state.step, checkpoint });
+            }
+            if state.look_is_due {
+                if self.look(&mut state, run)? {
+                    run.emit(Event::Advance { done: part.done(&state, self.settings), note: reading(&state) });
+                }
+                continue;
+            }
             if state.step >= last {
                 break StopReason::Completed;
             }
@@ -96,11 +109,6 @@ impl Fit<'_> {
             let fits_whole = state.stage.is_some_and(|stage| stage.segment.is_none() && stage.steps > 0);
             if fits_whole && state.looks_without_best >= self.settings.gauss_newton.patience {
                 break StopReason::NoImprovement;
-            }
-            if let Some(signal) = run.interrupt.requested() {
-                let checkpoint = self.store.save(&state)?;
-                run.emit(Event::End);
-                return Err(Error::Interrupted { signal, step: state.step, checkpoint });
             }
             checkpoints.save_if_due(&state)?;
             let gauss_newton = Part::of(&state, self.settings) == Part::GaussNewton;
@@ -121,13 +129,9 @@ impl Fit<'_> {
                 let checkpoint = self.store.last_before(state.step)?;
                 return Err(Error::Diverged { step: state.step + 1, checkpoint });
             }
-            if gauss_newton
+            state.look_is_due = gauss_newton
                 || state.step.is_multiple_of(self.settings.validate_every)
-                || state.step == self.settings.steps
-            {
-                self.look(&mut state)?;
-                run.emit(Event::Advance { done: part.done(&state, self.settings), note: reading(&state) });
-            }
+                || state.step == self.settings.steps;
         };
         run.emit(Event::End);
         Ok((state, stop_reason))
@@ -155,6 +159,7 @@ impl Fit<'_> {
                 damping: None,
                 stage: None,
                 window: (0.0, 0),
+                look_is_due: false,
                 log: Vec::new(),
             }
         }))
@@ -178,14 +183,19 @@ impl Fit<'_> {
         Ok(true)
     }
 
-    /// Computes the validation loss, writes a record, and keeps the weights if they are the best so far.
-    pub(super) fn look(&self, state: &mut TrainingState) -> Result<(), Error> {
+    /// Computes the validation loss, writes a record, and keeps the weights if they are the best so far. False, and the state
+    /// unchanged, if a signal comes.
+    pub(super) fn look(&self, state: &mut TrainingState, run: &Run) -> Result<bool, Error> {
+        run.emit(Event::Underway("the validation split".to_owned()));
         let weights = self.decode(&state.trained);
-        let (mut squares, mut values) = (0.0, 0.0);
+        let (mut squares, mut values) = (Some(0.0), 0.0);
         self.validation.each_part(|batch| {
-            squares += engine::sum_of_squares(&self.reference.predict(&weights, batch), batch);
+            let of_batch = || Parts::new(batch, self.cost).squares(self.reference, &weights, run);
+            squares = squares.and_then(|sum| Some(sum + of_batch()?));
             values += batch.count();
         })?;
+        let Some(squares) = squares else { return Ok(false) };
+        state.look_is_due = false;
         let validation = Some(squares / values).filter(|mse| mse.is_finite());
         let (sum, count) = std::mem::take(&mut state.window);
         state.log.push(LogRecord {
@@ -202,7 +212,7 @@ impl Fit<'_> {
             }
             _ => state.looks_without_best += 1,
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The weights `[E, P]` of every environment.

@@ -2,20 +2,22 @@
 //!
 //! Minimises `|r|^2 + n lambda Omega + n lambda_xi sum_e |xi_e|^2`, `r [n]` the residuals, by the steps of a [`LinearModel`] in the
 //! space of the residuals, of [`NormalEquations`] in that of the weights, or of a [`MatrixFree`] one. The damping follows the gain ratio, the
-//! decrease found over the decrease expected (Nielsen 1999).
+//! decrease found over the decrease expected (Nielsen 1999). Steps of the first two are corrected by the [`Curvature`] of the residuals.
 
 use super::conjugate_gradients::{MatrixFree, Point};
 use super::curriculum;
 use super::curriculum::Outcome;
+use super::curvature::Curvature;
 use super::data::even_restarts;
 use super::error::Error;
 use super::fit::Fit;
 use super::linear_model::LinearModel;
 use super::local_model::{LocalModel, Step};
 use super::normal_equations::NormalEquations;
+use super::parts::Parts;
 use super::settings::{Contexts, Method};
 use crate::checkpoint::{Stage, TrainingState};
-use crate::engine::{Batch, sum_of_squares};
+use crate::engine::Batch;
 use crate::least_squares::damping::Damping;
 use crate::progress::{Event, Run};
 use crate::random::Stream;
@@ -65,8 +67,7 @@ impl Fit<'_> {
         let found = batch.values();
         let start = state.trained.clone();
         let weights = self.decode(&start);
-        let interrupted = || run.interrupt.requested().is_some();
-        let Some(model) = self.local_model((&start, &weights), &batch, state.step, &interrupted) else {
+        let Some(model) = self.local_model((&start, &weights), &batch, state.step, run) else {
             return Ok(Outcome::Interrupted);
         };
         let before = model.squares() + self.penalties(&start, found);
@@ -77,13 +78,15 @@ impl Fit<'_> {
             || Damping::new(settings.damping * model.mean_diagonal()),
             |(value, growth)| Damping { value, growth },
         );
+        let bends = settings.acceleration && self.method != Method::ConjugateGradients;
+        let curvature = bends.then(|| Curvature::new(self.rule, self.reference, &batch, &start, &weights));
         for _ in 0..TRIALS {
-            let step = model.step(damping.value);
-            if step.is_none() && interrupted() {
+            let step = model.step(damping.value, curvature.as_ref());
+            if step.is_none() && run.interrupt.requested().is_some() {
                 return Ok(Outcome::Interrupted);
             }
             if let Some(Step { trained, decrease }) = step {
-                let squares = self.squares(&trained, &batch);
+                let Some(squares) = self.squares(&trained, &batch, run) else { return Ok(Outcome::Interrupted) };
                 let now = squares + self.penalties(&trained, found);
                 if now < before {
                     damping.accept(before - now, decrease);
@@ -146,7 +149,7 @@ impl Fit<'_> {
         (trained, weights): (&'t [f64], &'t [f64]),
         batch: &'t Batch,
         step: u64,
-        interrupted: &'t (dyn Fn() -> bool + Sync),
+        run: &'t Run<'t>,
     ) -> Option<Box<dyn LocalModel + 't>> {
         let (rule, settings, contexts) = (self.rule, &self.settings.gauss_newton, self.settings.contexts);
         Some(match self.method {
@@ -162,6 +165,7 @@ impl Fit<'_> {
                     let part = move |row: usize| batch.part(e..e + 1, row..batch.rows.min(row + together));
                     starts.map(move |row| (e, self.reference.jacobian(weights, &part(row))))
                 });
+                let interrupted = || run.interrupt.requested().is_some();
                 let parts = parts.take_while(|_| !interrupted());
                 let equations = NormalEquations::new(rule, settings, contexts, trained, batch.values(), parts);
                 // Some parts are missing then.
@@ -171,9 +175,10 @@ impl Fit<'_> {
                 Box::new(equations)
             }
             Method::ConjugateGradients => {
-                let point = Point { rule, engine: self.reference, settings, contexts, trained, weights };
+                let point =
+                    Point { rule, engine: self.reference, settings, contexts, trained, weights, cost: self.cost };
                 let mut stream = Stream::new(self.seed, "gauss-newton", &[step]);
-                Box::new(MatrixFree::new(point, batch, &mut stream, interrupted)?)
+                Box::new(MatrixFree::new(point, batch, &mut stream, run)?)
             }
         })
     }
@@ -189,9 +194,9 @@ impl Fit<'_> {
         n as f64 * (settings.locality_penalty * self.rule.penalty(shared) + of_contexts)
     }
 
-    /// Sum of squared residuals; infinite where the rollout is not finite.
-    fn squares(&self, trained: &[f64], batch: &Batch) -> f64 {
-        let predictions = self.reference.predict(&self.decode(trained), batch);
-        Some(sum_of_squares(&predictions, batch)).filter(|s| s.is_finite()).unwrap_or(f64::INFINITY)
+    /// Sum of squared residuals; infinite where the rollout is not finite. `None` if a signal comes.
+    fn squares(&self, trained: &[f64], batch: &Batch, run: &Run) -> Option<f64> {
+        let squares = Parts::new(batch, self.cost).squares(self.reference, &self.decode(trained), run)?;
+        Some(if squares.is_finite() { squares } else { f64::INFINITY })
     }
 }

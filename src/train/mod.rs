@@ -11,10 +11,12 @@ mod settings;
 mod checkpoints;
 mod data;
 mod method;
+mod parts;
 mod curriculum;
 mod descent;
 mod fit;
 mod symmetric;
+mod curvature;
 mod local_model;
 mod linear_model;
 mod normal_equations;
@@ -32,15 +34,19 @@ use std::path::Path;
 
 #[doc(hidden)]
 pub use conjugate_gradients::{MatrixFree, Point};
+#[doc(hidden)]
+pub use curvature::Curvature;
 pub use descent::{Descent, Moving};
 pub use error::Error;
 #[doc(hidden)]
 pub use linear_model::LinearModel;
 #[doc(hidden)]
 pub use local_model::{LocalModel, Step};
-use method::Sizes;
+use method::{Rollouts, Sizes};
 #[doc(hidden)]
 pub use normal_equations::NormalEquations;
+#[doc(hidden)]
+pub use parts::Cost;
 pub use settings::{Contexts, GaussNewton, Method, Scaling, Schedule, Settings, TeacherForcing};
 
 use crate::checkpoint;
@@ -128,12 +134,8 @@ pub fn run(
             return Err(Error::NoStart { dataset: dataset.directory().to_owned(), split, found });
         }
     }
-    if settings.gauss_newton.residual_limit.is_some() {
-        run.emit(Event::Warn(
-            "train.gauss_newton.residual_limit has no effect any more: any number of residuals is fitted, as \
-             train.gauss_newton.method says; remove it"
-                .to_owned(),
-        ));
+    if let Some(superseded) = settings.gauss_newton.superseded() {
+        run.emit(Event::Warn(superseded.to_string()));
     }
     if !train.is_held() {
         run.emit(Event::Note(format!(
@@ -155,7 +157,14 @@ pub fn run(
     let found = train.most_residuals(of_newton.trajectories_per_environment);
     let of_interval = settings.solver.tableau(1).weights.len() * settings.substeps;
     let evaluations = found / state.channels.max(1) * of_interval;
-    let sizes = Sizes::new(rule.as_ref(), model.layout(), settings.contexts, environments.len(), (found, evaluations));
+    let rollouts = Rollouts {
+        environments: environments.len(),
+        residuals: found,
+        evaluations,
+        of_row: train.longest() * of_interval * state.size() / state.channels.max(1),
+        slopes: settings.model.library(&state, inputs).map(|library| library.channels * library.moving_features()),
+    };
+    let sizes = Sizes::new(rule.as_ref(), model.layout(), settings.contexts, rollouts);
     if of_newton.steps > 0 {
         run.emit(Event::Note(sizes.note(of_newton)));
     }
@@ -183,6 +192,7 @@ pub fn run(
         model: model.as_ref(),
         rule: rule.as_ref(),
         method: sizes.method(of_newton),
+        cost: Cost { weights: model.layout().size(), evaluations: of_interval as f64 / state.channels.max(1) as f64 },
         environments: environments.len(),
         train: &train,
         validation: &validation,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{MOST_SUBSTEPS, Precision, Solver};
+use crate::problems::{Kind, Problem};
 use crate::{models, rules};
 
 /// How a model is trained. Every setting has a default, and all values are written to the model's manifest.
@@ -202,6 +203,8 @@ pub struct GaussNewton {
     /// Damping at the start of a stage, relative to the mean diagonal of the kernel.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub damping: f64,
+    /// Whether steps are corrected by how the residuals bend along them, except those of conjugate gradients.
+    pub acceleration: bool,
     /// Weight of the rule's locality penalty in these steps.
     #[schemars(range(min = 0))]
     pub locality_penalty: f64,
@@ -226,6 +229,15 @@ pub struct GaussNewton {
     /// Steps of Gauss-Newton between two checkpoints.
     #[schemars(range(min = 1))]
     pub checkpoint_every: u64,
+}
+
+impl GaussNewton {
+    /// What is accepted but has no effect any more.
+    pub(crate) fn superseded(&self) -> Option<Problem> {
+        let found = format!("{}, which has no effect any more", self.residual_limit?);
+        let expected = "no such key: any number of residuals is fitted, as train.gauss_newton.method says";
+        Some(Problem::new(Kind::Setting, found, expected, "remove it").setting("train.gauss_newton.residual_limit"))
+    }
 }
 
 /// How a Gauss-Newton step is computed.
@@ -267,6 +279,7 @@ impl Default for GaussNewton {
             segment_steps: 50,
             patience: 20,
             damping: 1e-3,
+            acceleration: true,
             locality_penalty: 0.0,
             context_penalty: 0.0,
             trajectories_per_environment: None,

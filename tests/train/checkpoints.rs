@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use paramill::dataset::Dataset;
 use paramill::progress::{Event, Interrupt, Observer, Run};
-use paramill::train::{GaussNewton, Settings};
+use paramill::train::{Error, GaussNewton, Settings};
 
 use super::SHORT;
 use super::model::{FOUR_PAIRS, Listener, NATIVE, files, generate, train, train_settings};
@@ -77,4 +77,52 @@ fn the_clock_writes_checkpoints_too_in_both_parts() {
     assert!(notes.contains("going on from the checkpoint at step 14"), "{notes}");
     let notes = resumed_after(&rare, "train", 6);
     assert!(!notes.contains("going on"), "{notes}");
+}
+
+/// Asks to stop when it hears for the `count`-th time that a unit of work has come so far.
+struct Stopper {
+    text: &'static str,
+    count: usize,
+    heard: Mutex<usize>,
+    interrupt: Interrupt,
+}
+
+impl Observer for Stopper {
+    fn observe(&self, event: Event) {
+        if matches!(&event, Event::Underway(text) if text.starts_with(self.text)) {
+            let mut heard = self.heard.lock().unwrap();
+            *heard += 1;
+            if *heard == self.count {
+                self.interrupt.request(15);
+            }
+        }
+    }
+}
+
+/// Within the gradient, the diagonal, the inner steps and the look at the validation split.
+#[test]
+fn a_training_stopped_within_a_step_goes_on_to_the_same_bits() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), FOUR_PAIRS);
+    let settings = train_settings(
+        r#"
+        model = { kind = "mlp", layers = 2, width = 8 }
+        steps = 4
+        validate_every = 2
+        gauss_newton = { steps = 4, method = "conjugate-gradients", inner_steps = 30, inner_tolerance = 1e-9 }
+        "#,
+    );
+    let whole = root.path().join("whole/model");
+    train(&settings, &dataset, &whole).unwrap();
+    let cases =
+        [("the gradient", 2), ("the diagonal", 13), ("conjugate gradients, 7 of 30 steps", 2), ("the validation", 2)];
+    for (text, count) in cases.into_iter().chain([("the validation", 4)]) {
+        let resumed = root.path().join(format!("{text}-{count}/model"));
+        let stopper = Stopper { text, count, heard: Mutex::default(), interrupt: Interrupt::new() };
+        let run = Run { observer: &stopper, interrupt: &stopper.interrupt };
+        let stopped = paramill::train::run(&settings, 1, NATIVE, &dataset, &resumed, &run);
+        assert!(matches!(stopped, Err(Error::Interrupted { signal: 15, .. })), "{text}: the training came to an end");
+        train(&settings, &dataset, &resumed).unwrap();
+        assert!(files(&whole) == files(&resumed), "{text} {count}: manifest, weights or losses differ");
+    }
 }

@@ -19,7 +19,7 @@ pub struct Checked {
     pub settings: Vec<Problem>,
     /// Problems of the archive, each at its place in a source file.
     pub archive: Vec<Problem>,
-    /// Warnings that the import and the training would give.
+    /// Warnings that the import and the training would give, each at its place.
     pub warnings: Vec<Problem>,
     /// The folder of the archive if it does not exist, so that the archive was not checked.
     pub absent: Option<String>,
@@ -32,7 +32,9 @@ pub fn check(file: &Path, arguments: &[String]) -> Checked {
         Err(settings) => return Checked { settings, ..Checked::default() },
     };
     problems.extend(trains(&settings).and_then(uncomputable).map(|problem| document.placed(problem)));
-    let mut checked = Checked::default();
+    let superseded = trains(&settings).and_then(|train| train.gauss_newton.superseded());
+    let warnings = superseded.map(|problem| document.placed(problem)).into_iter().collect();
+    let mut checked = Checked { warnings, ..Checked::default() };
     if let Some(import) = &settings.import {
         if Path::new(&import.directory).is_dir() {
             match import::survey(import, Path::new("")) {
@@ -40,7 +42,7 @@ pub fn check(file: &Path, arguments: &[String]) -> Checked {
                     let mut found = disagreements_with(&survey, &settings);
                     let of_starts = starts(&survey, &settings, &mut found);
                     problems.extend(found.into_vec().into_iter().map(|problem| document.placed(problem)));
-                    checked.warnings = survey.warnings;
+                    checked.warnings.extend(survey.warnings);
                     checked.warnings.extend(of_starts);
                 }
                 Err(found) => {
