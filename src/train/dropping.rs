@@ -1,7 +1,8 @@
 //! Terms of a library of products that the data do not ask for are dropped, and the others fitted again.
 //!
-//! The size of a term is its greatest coefficient over the environments, as a share of the greatest of the same rate. Thresholds fall from a
-//! tenth by half powers of ten; terms below one are dropped in all environments together, Gauss-Newton fits the others on whole
+//! The size of a term is what it adds to its rate, the coefficient times the root mean square of the product over training samples, in the
+//! environment where that is greatest, as a share of the greatest of the same rate: no unit changes it. Thresholds fall from a tenth by half
+//! powers of ten; terms below one are dropped in all environments together, Gauss-Newton fits the others on whole
 //! trajectories, and the first threshold with which the error on the validation split is at most a tenth greater than with all
 //! terms, or negligible beside the states, stays.
 //!
@@ -9,10 +10,12 @@
 //! threshold that the user gives).
 
 use super::curriculum::Outcome;
+use super::data::even_restarts;
 use super::error::Error;
 use super::fit::Fit;
 use crate::checkpoint::{Stage, TrainingState};
 use crate::models;
+use crate::models::Block;
 use crate::progress::{Event, Run};
 use crate::rules::Restricted;
 
@@ -23,8 +26,11 @@ const GREATEST: f64 = 1.1;
 /// Mean squared error that is negligible, over the mean square of the states: the solver between samples is seldom more exact, and small
 /// terms make up for it.
 const NEGLIGIBLE: f64 = 1e-12;
-/// Most steps of Gauss-Newton after terms are dropped.
+/// Most steps of Gauss-Newton after terms are dropped; two in a row that bring little end them.
 const STEPS: usize = 10;
+const SLOW_STEPS: u64 = 2;
+/// Trajectories of each environment over whose samples the size of a product is taken.
+const TRAJECTORIES: usize = 4;
 
 impl Fit<'_> {
     /// Drops terms from the best model of `state`, if it is a library and settings ask for it.
@@ -37,7 +43,7 @@ impl Fit<'_> {
         let Some(best) = state.best.clone().filter(|_| is_library && settings.drop_terms && settings.steps > 0) else {
             return Ok(state);
         };
-        let sizes = self.sizes(&best.trained);
+        let sizes = self.sizes(&best.trained)?;
         let most = f64::max(GREATEST * best.validation, NEGLIGIBLE * self.mean_square()?);
         let mut tried = 0;
         let total = Some(THRESHOLDS.count() as u64);
@@ -61,8 +67,11 @@ impl Fit<'_> {
                     Outcome::Moved => {
                         fit.look(&mut candidate, run)?;
                     }
-                    Outcome::NextStage | Outcome::Stationary => break,
-                    Outcome::Interrupted => {}
+                    Outcome::Stationary => break,
+                    Outcome::NextStage | Outcome::Interrupted => {}
+                }
+                if candidate.stage.is_some_and(|stage| stage.slow >= SLOW_STEPS) {
+                    break;
                 }
                 if let Some(signal) = run.interrupt.requested() {
                     let checkpoint = self.store.save(&state)?;
@@ -101,18 +110,33 @@ impl Fit<'_> {
     }
 
     /// The size of each weight `[P]`. Those of a denominator are not dropped: theirs is one.
-    fn sizes(&self, trained: &[f64]) -> Vec<f64> {
+    fn sizes(&self, trained: &[f64]) -> Result<Vec<f64>, Error> {
         let layout = self.model.layout();
-        let size = layout.size();
-        let weights = self.decode(trained);
-        let mut sizes = vec![1.0; size];
-        for block in layout.blocks.iter().filter(|block| block.shape.len() == 2) {
-            for rate in block.range().collect::<Vec<usize>>().chunks_exact(block.shape[1]) {
-                let of = |p: usize| weights.iter().skip(p).step_by(size).fold(0.0, |most: f64, w| most.max(w.abs()));
-                let greatest = rate.iter().map(|&p| of(p)).fold(f64::MIN_POSITIVE, f64::max);
-                rate.iter().for_each(|&p| sizes[p] = of(p) / greatest);
+        let blocks = || layout.blocks.iter().filter(|block| block.shape.len() == 2);
+        let mut sizes = vec![0.0_f64; layout.size()];
+        let batch = self.train.batch(0, TRAJECTORIES, |_, trajectory| even_restarts(trajectory, 1))?;
+        for (e, weights) in self.decode(trained).chunks_exact(layout.size()).enumerate() {
+            // Nothing moves where all coefficients are zero, and derivatives by them are the products times the interval.
+            let mut still = weights.to_vec();
+            blocks().for_each(|block| still[block.range()].fill(0.0));
+            let mut squares = vec![0.0; layout.size()];
+            for row in 0..batch.rows {
+                let jacobian = self.reference.jacobian(&still, &batch.part(e..e + 1, row..row + 1));
+                for row in jacobian.rows.chunks_exact(layout.size()) {
+                    squares.iter_mut().zip(row).for_each(|(sum, value)| *sum += value * value);
+                }
+            }
+            for (size, (weight, square)) in sizes.iter_mut().zip(weights.iter().zip(squares)) {
+                *size = size.max(weight.abs() * square.sqrt());
             }
         }
-        sizes
+        let rate = |block: &Block, c: usize| block.offset + c * block.shape[1]..block.offset + (c + 1) * block.shape[1];
+        for c in 0..blocks().map(|block| block.shape[0]).max().unwrap_or(0) {
+            let of_rate: Vec<usize> = blocks().flat_map(|block| rate(block, c)).collect();
+            let greatest = of_rate.iter().fold(f64::MIN_POSITIVE, |most, &p| most.max(sizes[p]));
+            of_rate.iter().for_each(|&p| sizes[p] /= greatest);
+        }
+        layout.blocks.iter().filter(|block| block.shape.len() != 2).for_each(|block| sizes[block.range()].fill(1.0));
+        Ok(sizes)
     }
 }
