@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::equations::{Equations, MOST_NAMES, ParameterBounds, Range, Values};
+use super::equations::{Equations, FreeStart, MOST_NAMES, ParameterBounds, Range, StartSetting, StateEquation, Values};
 use crate::dataset::RESERVED;
 use crate::expressions::functions;
 use crate::problems::Problems;
@@ -15,10 +15,11 @@ impl Equations {
     pub(crate) fn add_problems(&self, problems: &mut Problems) {
         self.check_names(problems);
         self.check_numbers(problems);
+        self.check_starts(problems);
         self.check_environments(problems);
     }
 
-    /// Names of states, inputs, parameters and constants, with their keys.
+    /// Names of states, outputs, inputs, parameters, covariates and constants, with their keys.
     fn names(&self) -> Vec<(String, &str)> {
         let states = self.states.iter().enumerate();
         let parameters = self.parameters.iter().enumerate();
@@ -26,8 +27,13 @@ impl Equations {
         let parameters = parameters.map(|(index, it)| (format!("parameters.{index}.name"), it.name.as_str()));
         let inputs = self.inputs.iter().enumerate();
         let inputs = inputs.map(|(index, it)| (format!("inputs.{index}.name"), it.name.as_str()));
+        let outputs = self.outputs.iter().enumerate();
+        let outputs = outputs.map(|(index, it)| (format!("outputs.{index}.name"), it.name.as_str()));
+        let covariates = self.covariates.iter().enumerate();
+        let covariates = covariates.map(|(index, it)| (format!("covariates.{index}.name"), it.name.as_str()));
         let constants = self.constants.keys().map(|name| (format!("constants.{name}"), name.as_str()));
-        states.chain(inputs).chain(parameters).chain(constants).collect()
+        let quantities = states.chain(outputs).chain(inputs).chain(parameters).chain(covariates);
+        quantities.chain(constants).collect()
     }
 
     fn check_names(&self, problems: &mut Problems) {
@@ -44,7 +50,12 @@ impl Equations {
             let found = format!("{count} {key}");
             problems.require((1..=MOST_NAMES).contains(&count), key, found, "1 to 1000", "list each with its name");
         }
-        for (key, count) in [("inputs", self.inputs.len()), ("constants", self.constants.len())] {
+        for (key, count) in [
+            ("outputs", self.outputs.len()),
+            ("inputs", self.inputs.len()),
+            ("covariates", self.covariates.len()),
+            ("constants", self.constants.len()),
+        ] {
             let remedy = "write some of them into the expressions, or into the data";
             problems.require(count <= MOST_NAMES, key, format!("{count} {key}"), "at most 1000", remedy);
         }
@@ -91,16 +102,6 @@ impl Equations {
             let key = format!("constants.{name}");
             problems.require(value.is_finite(), key, value, "a finite number", "write the number itself");
         }
-        for (index, state) in self.states.iter().enumerate() {
-            let [lower, upper] = state.initial;
-            problems.require(
-                lower.is_finite() && upper.is_finite() && lower <= upper,
-                format!("states.{index}.initial"),
-                format!("[{lower}, {upper}]"),
-                "two finite numbers, the smaller first",
-                "equal numbers fix the initial value",
-            );
-        }
         for (index, ParameterBounds { name, lower, upper, .. }) in self.parameters.iter().enumerate() {
             problems.require(
                 lower.is_finite() && upper.is_finite() && lower < upper,
@@ -109,6 +110,54 @@ impl Equations {
                 "finite bounds, `lower` below `upper`",
                 "bounds are there to find slips: choose them generously",
             );
+        }
+    }
+
+    fn check_starts(&self, problems: &mut Problems) {
+        for (index, StateEquation { name, initial, start, .. }) in self.states.iter().enumerate() {
+            let of_initial = format!("states.{index}.initial");
+            match (initial, start) {
+                (Some([lower, upper]), _) if !(lower.is_finite() && upper.is_finite() && lower <= upper) => problems.add(
+                    of_initial,
+                    format!("[{lower}, {upper}]"),
+                    "two finite numbers, the smaller first",
+                    "equal numbers fix the initial value",
+                ),
+                (Some(_), Some(StartSetting::Number(_) | StartSetting::Expression(_))) => problems.add(
+                    of_initial,
+                    "both `initial` and a `start` that says what it is",
+                    "one of the two",
+                    "remove `initial`: simulations start there as well",
+                ),
+                (None, None) => problems.add(
+                    format!("states.{index}"),
+                    format!("neither `initial` nor `start` of `{name}`"),
+                    "one of the two",
+                    "write `initial = [0.0, 1.0]`, between which simulations start, or `start = 0.0`, a number, expression or bounds for fits",
+                ),
+                _ => {}
+            }
+            let key = format!("states.{index}.start");
+            match start {
+                Some(StartSetting::Number(value)) => {
+                    problems.require(value.is_finite(), key, value, "a finite number", "write the number itself");
+                }
+                Some(StartSetting::Free(FreeStart { lower, upper, guess })) => {
+                    let is_range = lower.is_finite() && upper.is_finite() && lower < upper;
+                    problems.require(
+                        is_range,
+                        key.as_str(),
+                        format!("from {lower} to {upper}"),
+                        "finite bounds, `lower` below `upper`",
+                        "an initial value that is known is written as `start = 0.0`",
+                    );
+                    if let Some(guess) = guess.filter(|guess| is_range && !(*lower..=*upper).contains(guess)) {
+                        let expected = format!("a number from {lower} to {upper}");
+                        problems.add(format!("{key}.guess"), guess, expected, "choose a value between the bounds");
+                    }
+                }
+                Some(StartSetting::Expression(_)) | None => {}
+            }
         }
     }
 

@@ -2,9 +2,9 @@
 
 use nalgebra::DVector;
 
-use super::experiment::Unknowns;
+use super::experiment::{Rollout, Unknowns};
 use super::fitter::{End, Fitter, Iterate};
-use super::normal::Step;
+use super::normal::{Normal, Step};
 use super::pass::Pass;
 use crate::estimate::table::row::Status;
 use crate::least_squares::damping::Damping;
@@ -62,7 +62,7 @@ impl Fitter<'_> {
                 break;
             }
             self.weigh_by_noise(&iterate.rollout);
-            iterate.normal = self.experiment.normal(&iterate.rollout, &self.weights, self.limit);
+            iterate.normal = self.normal_at(&iterate.unknowns, &iterate.rollout);
             let active = self.experiment.active_bounds(&iterate.unknowns, &iterate.normal);
             let Some(step) = iterate.normal.step(0.0, &active) else { break };
             if iterate.normal.predicted_reduction(&step) <= 100.0 * PROMISING * self.variance(&iterate.rollout) {
@@ -101,7 +101,7 @@ impl Fitter<'_> {
             if (self.limit / before - 1.0).abs() < SAME || self.limit.is_infinite() {
                 break;
             }
-            found.normal = self.experiment.normal(&found.rollout, &self.weights, self.limit);
+            found.normal = self.normal_at(&found.unknowns, &found.rollout);
             iterate = iterate.map(|iterate| self.descend(pass, iterate).0);
         }
         self.reset_limit();
@@ -111,7 +111,7 @@ impl Fitter<'_> {
     fn evaluate(&mut self, pass: &mut Pass, unknowns: Unknowns) -> Result<Iterate, String> {
         let rollout = self.experiment.roll_out(&mut pass.integrator, &unknowns, &mut self.budget);
         let rollout = rollout.map_err(|halt| halt.to_string())?;
-        let normal = self.experiment.normal(&rollout, &self.weights, self.limit);
+        let normal = self.normal_at(&unknowns, &rollout);
         let is_finite = normal.squares.is_finite() && normal.matrix.iter().all(|value| value.is_finite());
         if is_finite {
             Ok(Iterate { unknowns, rollout, normal })
@@ -154,7 +154,7 @@ impl Fitter<'_> {
                 let Some(undamped) = self.undamped_step(&iterate, &active, &convergence) else {
                     self.experiment.extrapolate(&mut iterate.rollout, &step);
                     iterate.unknowns = candidate;
-                    iterate.normal = self.experiment.normal(&iterate.rollout, &self.weights, self.limit);
+                    iterate.normal = self.normal_at(&iterate.unknowns, &iterate.rollout);
                     return (iterate, None);
                 };
                 if is_stuck {
@@ -195,9 +195,13 @@ impl Fitter<'_> {
         (!is_last).then_some((candidate, step))
     }
 
+    fn normal_at(&self, unknowns: &Unknowns, rollout: &Rollout) -> Normal {
+        self.experiment.normal_at(unknowns, rollout, &self.weights, self.limit)
+    }
+
     /// What errors of integration at `rtol` add to `|r|^2`: a smaller decrease says nothing.
     fn resolution(&self, rtol: f64) -> f64 {
-        let model = self.experiment.model;
+        let model = &self.experiment.model;
         let error = |cell: usize, weight: f64| weight * rtol * self.experiment.scales[model.channel(cell)];
         let cells = self.experiment.cells.iter();
         cells.map(|&(trajectory, cell)| error(cell, self.weights[trajectory][cell]).powi(2)).sum()

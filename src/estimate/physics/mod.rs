@@ -8,6 +8,8 @@ pub(crate) mod coordinates;
 pub(crate) mod differences;
 pub(crate) mod normal;
 pub(crate) mod budget;
+pub(crate) mod function;
+pub(crate) mod observables;
 pub(crate) mod model;
 pub(crate) mod series;
 pub(crate) mod experiment;
