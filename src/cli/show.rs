@@ -252,6 +252,11 @@ fn system_card(system: &Equations) -> String {
         );
         text.push_str(&format!("\n{}", table(&rows)));
     }
+    if let Some(rest) = &system.preequilibration {
+        let mut rows = vec![["at rest before the start", "under"].map(str::to_owned).to_vec()];
+        rows.extend(rest.iter().map(|(name, value)| vec![name.clone(), value.to_string()]));
+        text.push_str(&format!("\n{}", table(&rows)));
+    }
     if !system.covariates.is_empty() {
         let mut rows = vec![["covariate", "unit", "description"].map(str::to_owned).to_vec()];
         rows.extend(system.covariates.iter().map(|it| vec![it.name.clone(), it.unit.clone(), it.description.clone()]));

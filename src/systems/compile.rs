@@ -20,6 +20,13 @@ impl Equations {
         let mut problems = Problems::default();
         self.add_problems(&mut problems);
         let programs = self.compile(&mut problems);
+        problems.require(
+            self.preequilibration.is_none() || !programs.derivatives.uses_time(),
+            "preequilibration",
+            "a steady state before the start, and `t` in a derivative",
+            "equations that come to rest: without `t`",
+            "make what depends on time an input, or remove `preequilibration`",
+        );
         if !problems.is_empty() {
             return Err(problems.into_vec());
         }
@@ -124,6 +131,10 @@ impl Equations {
             horizon: self.horizon,
             time_step: self.time_step,
             initial: self.states.iter().map(StateEquation::initial_value).collect(),
+            preequilibration: self
+                .preequilibration
+                .as_ref()
+                .map(|rest| self.inputs.iter().filter_map(|input| rest.get(&input.name).copied()).collect()),
             starts: has_expressions.then(|| on_duals(Arc::new(starts))),
             uses_time,
             presets: vec![preset],

@@ -80,6 +80,7 @@ pub(crate) fn system() -> System {
         time_step: 0.05,
         initial: Vec::new(),
         starts: None,
+        preequilibration: None,
         uses_time: false,
         presets: vec![Preset {
             name: "paper".to_owned(),

@@ -45,6 +45,7 @@ pub(crate) fn system() -> System {
         time_step: 40.0,
         initial: Vec::new(),
         starts: None,
+        preequilibration: None,
         uses_time: false,
         presets: vec![
             Preset {

@@ -39,6 +39,7 @@ pub(crate) fn system() -> System {
         time_step: 0.5,
         initial: Vec::new(),
         starts: None,
+        preequilibration: None,
         uses_time: false,
         presets: vec![
             Preset {

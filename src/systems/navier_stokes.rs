@@ -42,6 +42,7 @@ pub(crate) fn system() -> System {
         time_step: 1.0,
         initial: Vec::new(),
         starts: None,
+        preequilibration: None,
         uses_time: false,
         presets: vec![Preset {
             name: "paper".to_owned(),

@@ -37,6 +37,8 @@ pub struct System {
     pub initial: Vec<InitialValue>,
     /// The initial values that are expressions: writes them to their places in a state, whatever that is before; `None` without any.
     pub starts: Option<TangentField>,
+    /// The inputs `[U]` under which the system comes to rest before it starts, from the initial values; `None` if it starts at these.
+    pub preequilibration: Option<Vec<f64>>,
     /// Whether the equations depend on time explicitly; such a system starts at `t = 0`.
     pub uses_time: bool,
     /// Variants of the benchmark; the first is the default.

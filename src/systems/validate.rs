@@ -16,6 +16,7 @@ impl Equations {
         self.check_names(problems);
         self.check_numbers(problems);
         self.check_starts(problems);
+        self.check_preequilibration(problems);
         self.check_environments(problems);
     }
 
@@ -158,6 +159,40 @@ impl Equations {
                 }
                 Some(StartSetting::Expression(_)) | None => {}
             }
+        }
+    }
+
+    fn check_preequilibration(&self, problems: &mut Problems) {
+        let Some(rest) = &self.preequilibration else { return };
+        let known: Vec<&str> = self.inputs.iter().map(|input| input.name.as_str()).collect();
+        for (name, value) in rest {
+            let key = format!("preequilibration.{name}");
+            if known.is_empty() {
+                problems.add(
+                    key,
+                    format!("`{name}`"),
+                    "none: the system has no inputs",
+                    "write `preequilibration = {}`",
+                );
+            } else if known.contains(&name.as_str()) {
+                problems.require(value.is_finite(), key, value, "a finite number", "write the number itself");
+            } else {
+                problems.unknown(key, name, "input of the system", &known);
+            }
+        }
+        for name in known.iter().filter(|name| !rest.contains_key(**name)) {
+            let found = format!("no value of `{name}`");
+            problems.add("preequilibration", found, "the value of every input", format!("add `{name} = 0.0`"));
+        }
+        for (index, state) in self.states.iter().enumerate() {
+            let is_fixed = state.initial.is_some_and(|[lower, upper]| lower == upper);
+            problems.require(
+                state.start.is_some() || is_fixed,
+                format!("states.{index}"),
+                format!("a steady state before the start, and no `start` of `{}`", state.name),
+                "where every state comes from",
+                "write `start = 0.0`, or whatever leads to the steady state",
+            );
         }
     }
 

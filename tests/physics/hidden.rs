@@ -342,3 +342,58 @@ fn covariates_stand_in_equations_outputs_and_starts() {
         refusal(&settings("", &CLEARANCE.replace("\"weight\"", "\"height\"").replace("weight", "height")), &dataset);
     assert!(said.contains("the covariate `height`") && said.contains("clearance, volume, weight"), "{said}");
 }
+
+/// A gene that is induced: at rest in the dark, its messenger is made and decays; nobody measures the light's receptor.
+const GENE: &str = r#"
+    states = [
+        { name = "receptor", derivative = "light - 2 * receptor", start = 0.0 },
+        { name = "messenger", derivative = "synthesis * (1 + receptor) - decay * messenger", start = 0.0 },
+    ]
+    outputs = [{ name = "signal", expression = "gain * messenger" }]
+    inputs = [{ name = "light" }]
+    constants = { gain = 3.0 }
+    preequilibration = { light = 0.5 }
+    parameters = [
+        { name = "synthesis", lower = 0.01, upper = 100.0 },
+        { name = "decay", lower = 0.01, upper = 1.5 },
+    ]
+"#;
+
+#[test]
+fn a_system_may_be_at_rest_before_it_starts() {
+    let root = tempfile::tempdir().unwrap();
+    let times: Vec<f64> = (0..16).map(|n| 0.5 * f64::from(n)).collect();
+    // The receptor goes from 0.25 to 1.5 when the light goes from 0.5 to 3.
+    let signal = |[s, d]: [f64; 2], t: f64| {
+        let (rest, end, b) = (1.25 * s / d, 2.5 * s / d, -1.25 * s / (d - 2.0));
+        3.0 * (end + b * (-2.0 * t).exp() + (rest - end - b) * (-d * t).exp())
+    };
+    let gene = |id: usize| {
+        let truth = [1.0 + id as f64, 0.3 + 0.2 * id as f64];
+        let states = times.iter().map(|t| signal(truth, *t)).collect();
+        Trajectory { inputs: vec![3.0; times.len()], ..trajectory(&id.to_string(), "0", &truth, &times, states) }
+    };
+    let dataset = dataset(root.path(), &["signal"], &["synthesis", "decay"], &["light"], (0..3).map(gene).collect());
+    for of_estimate in ["", "initial_state = \"observed\""] {
+        let found = rows(&settings(of_estimate, GENE), &dataset, Split::Adapt);
+        assert_exact(&found);
+        assert!(found.iter().all(|row| row.points == 16), "{found:?}");
+    }
+    // What grows for ever has no steady state.
+    let growing = GENE.replace("- decay * messenger", "+ 0 * decay");
+    let found = rows(&settings("", &growing), &dataset, Split::Adapt);
+    assert!(
+        found.iter().all(|row| row.status.is_failure() && row.reason.contains("does not come to rest")),
+        "{found:?}"
+    );
+    let text = GENE
+        .replace("{ light = 0.5 }", "{ dark = 0.5 }")
+        .replace("start = 0.0 },\n    ]", "initial = [0.0, 1.0] },\n    ]");
+    let text = text.replace("light - 2", "light * t - 2");
+    let system: Equations = toml::from_str(&format!("name = \"it\"\nhorizon = 1.0\ntime_step = 0.1\n{text}")).unwrap();
+    let said: Vec<String> = system.system().unwrap_err().iter().map(ToString::to_string).collect();
+    let said = said.join("\n");
+    for part in ["preequilibration.dark", "no value of `light`", "no `start` of `messenger`", "`t` in a derivative"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+}

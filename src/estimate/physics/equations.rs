@@ -8,6 +8,7 @@ use super::coordinates::Coordinate;
 use super::cramer_rao::NoiseLevel;
 use super::model::{Derivatives, Model};
 use super::observables::{Observable, Observables};
+use super::rest::Rest;
 use super::series::Series;
 use crate::dataset::{Dataset, Manifest};
 use crate::estimate::bounds::Bounds;
@@ -202,6 +203,7 @@ impl Equations {
             Observable::Output(output) => system.outputs.channels[output].name.clone(),
         };
         let states = system.channel_quantities();
+        let rest = system.preequilibration.clone();
         Equations {
             quantities: quantities.collect(),
             model: Model {
@@ -215,6 +217,7 @@ impl Equations {
                 coordinates: bounds.iter().map(|it| Coordinate { lower: it.0, upper: it.1 }).collect(),
                 initial: system.initial.clone(),
                 starts: system.starts.clone(),
+                rest: rest.map(|inputs| Rest { inputs, horizon: system.horizon }),
                 start,
             },
             bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
@@ -256,7 +259,7 @@ impl Equations {
 
     /// The initial values that the equations give, in words; none where they give none, or trajectories start as they were observed.
     pub(crate) fn start(&self, initial_state: InitialState) -> Option<String> {
-        let obeys = |state: usize| initial_state == InitialState::Estimated || self.model.cell_of(state).is_none();
+        let obeys = |state: usize| initial_state == InitialState::Estimated || self.model.hides(state);
         let given = self.state_names.iter().enumerate().filter(|(state, _)| obeys(*state)).filter_map(
             |(state, name)| match self.model.initial(state) {
                 InitialValue::AsObserved => None,
@@ -270,7 +273,8 @@ impl Equations {
             Some(start) => format!("at t = {start}"),
             None => "at the first sample or event of each trajectory".to_owned(),
         };
-        (!given.is_empty()).then(|| format!("{} {when}", given.join(", ")))
+        let how = if self.model.rest.is_some() { "the steady state from " } else { "" };
+        (!given.is_empty()).then(|| format!("{how}{} {when}", given.join(", ")))
     }
 
     /// The indices of the states that no channel measures.
@@ -286,7 +290,7 @@ impl Equations {
     /// The states whose initial values are fitted between bounds.
     pub(crate) fn free(&self, initial_state: InitialState) -> Vec<Quantity> {
         let is_free = |state: &usize| {
-            let obeys = initial_state == InitialState::Estimated || self.model.cell_of(*state).is_none();
+            let obeys = initial_state == InitialState::Estimated || self.model.hides(*state);
             obeys && self.model.free(*state).is_some()
         };
         (0..self.states.len()).filter(is_free).map(|state| self.states[state].clone()).collect()

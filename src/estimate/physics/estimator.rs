@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use super::budget::Budget;
 use super::cramer_rao;
 use super::equations::Equations;
-use super::experiment::Experiment;
-use super::fit::{fit as fit_experiment, states as fitted_states};
+use super::experiment::{Experiment, Rollout};
+use super::fit::{fit as fit_experiment, trajectories as fitted_trajectories};
 use super::model::Model;
 use super::result::{Fit, FreeStart, Names};
 use super::series::Series;
@@ -133,11 +133,20 @@ pub fn fit_with(
     Ok(estimator.block(Split::Adapt, environments)?.into_iter().map(|it| it.row).collect())
 }
 
-/// The first trajectory of an environment that can be drawn, with the fitted states `[T, C]` at all its samples. Its initial states are fitted
-/// again under the parameters of its `row`; if that explains the data less well than the row says, the parameters are as well.
+/// A trajectory beside what was fitted to it, at all its samples.
+pub struct Drawn {
+    /// What was observed.
+    pub trajectory: Trajectory,
+    /// The fitted channels `[T, C]`.
+    pub states: Vec<f64>,
+    /// The fitted states that nobody measures `[T, H]`, in the order of [`Manifest::hidden`](crate::estimate::Manifest::hidden).
+    pub hidden: Vec<f64>,
+}
+
+/// As [`drawn`], without what is hidden.
 ///
 /// # Errors
-/// If the dataset cannot be read, has no such environment, or it cannot be fitted.
+/// As [`drawn`].
 pub fn portrait(
     settings: &Settings,
     dataset: &Dataset,
@@ -145,22 +154,33 @@ pub fn portrait(
     row: &Row,
     run: &Run,
 ) -> Result<(Trajectory, Vec<f64>), Error> {
+    drawn(settings, dataset, split, row, run).map(|it| (it.trajectory, it.states))
+}
+
+/// The first trajectory of an environment that can be drawn, with what was fitted to it. Its initial states are fitted
+/// again under the parameters of its `row`; if that explains the data less well than the row says, the parameters are as well.
+///
+/// # Errors
+/// If the dataset cannot be read, has no such environment, or it cannot be fitted.
+pub fn drawn(settings: &Settings, dataset: &Dataset, split: Split, row: &Row, run: &Run) -> Result<Drawn, Error> {
     let environment = row.environment.as_str();
     let index = dataset.index(split)?;
     let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
     let trajectories = dataset.read_rows(split, &rows)?;
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
     let trajectories = estimator.usable(trajectories);
-    let states = estimator.states_of(row, &trajectories).unwrap_or_else(|| {
+    let (states, hidden) = estimator.fitted_to(row, &trajectories).unwrap_or_else(|| {
         let parameters = trajectories.first().map_or(&[][..], |it| &it.parameters);
         let (experiment, fit) = estimator.fit(parameters, &trajectories);
-        estimator.in_dataset_order(&experiment, &fit.states)
+        (estimator.in_dataset_order(&experiment, &fit.states), estimator.hidden(&experiment, &fit.beneath))
     });
     if let Some(signal) = run.interrupt.requested() {
         return Err(Error::Interrupted { signal });
     }
-    let mut fitted = trajectories.into_iter().zip(states);
-    let drawn = fitted.find(|(trajectory, _)| trajectory.len() > 1 && trajectory.missing() < trajectory.states.len());
+    let hidden = hidden.into_iter().chain(std::iter::repeat(Vec::new()));
+    let mut fitted = trajectories.into_iter().zip(states).zip(hidden);
+    let drawn = fitted.find(|((it, _), _)| it.len() > 1 && it.missing() < it.states.len());
+    let drawn = drawn.map(|((trajectory, states), hidden)| Drawn { trajectory, states, hidden });
     drawn.ok_or_else(|| Error::Invalid {
         path: dataset.directory().to_owned(),
         found: format!("no environment `{environment}` in its {split} split that can be fitted and drawn"),
@@ -332,8 +352,9 @@ impl<'a> Estimator<'a> {
         (experiment, fit)
     }
 
-    /// The states `[T, C]` of trajectories under the parameters of their row, if these explain them as well as the row says.
-    fn states_of(&self, row: &Row, trajectories: &[Trajectory]) -> Option<Vec<Vec<f64>>> {
+    /// The channels `[T, C]` of trajectories under the parameters of their row, and what is hidden `[T, H]`, if these explain them as well as the
+    /// row says.
+    fn fitted_to(&self, row: &Row, trajectories: &[Trajectory]) -> Option<(Vec<Vec<f64>>, Vec<Vec<f64>>)> {
         let values: Vec<f64> = row.parameters.iter().map(|parameter| parameter.value).collect();
         if values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -341,11 +362,12 @@ impl<'a> Estimator<'a> {
         let model = self.equations.model(&trajectories.first()?.parameters).ok()?.fixed_at(&values);
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
         let experiment = Experiment::new(Cow::Owned(model), series, self.initial_state, self.settings.loss);
-        let states = fitted_states(&experiment, self.settings, &self.physics, self.interrupt)?;
+        let Rollout { states, beneath, .. } =
+            fitted_trajectories(&experiment, self.settings, &self.physics, self.interrupt)?;
         let zero: Vec<Vec<f64>> = states.iter().map(|states| vec![0.0; states.len()]).collect();
         let [rmse, size] = [&states, &zero].map(|states| self.errors(&experiment, states).rmse);
         (rmse <= (1.0 + VISIBLE) * row.trajectory_rmse + VISIBLE * size)
-            .then(|| self.in_dataset_order(&experiment, &states))
+            .then(|| (self.in_dataset_order(&experiment, &states), self.hidden(&experiment, &beneath)))
     }
 
     /// The errors of `states [T, C]` of each trajectory.
@@ -393,7 +415,8 @@ impl<'a> Estimator<'a> {
         let Some(dataset) = self.dataset else { return Ok(None) };
         for mut trajectory in dataset.read_rows(Split::AdaptTest, rows)? {
             let is_field = self.manifest.grid.is_some();
-            let initial_state = match trajectory.start().filter(|_| model.observables.is_none()) {
+            let initial_state = match trajectory.start().filter(|_| model.observables.is_none() && model.rest.is_none())
+            {
                 Some(start) => {
                     trajectory.start_at(start);
                     InitialState::Observed
@@ -408,7 +431,9 @@ impl<'a> Estimator<'a> {
                     let mut budget = Budget::new(self.physics.max_evaluations, self.interrupt);
                     experiment.states(&self.physics, &mut budget)
                 }
-                InitialState::Estimated => fitted_states(&experiment, self.settings, &self.physics, self.interrupt),
+                InitialState::Estimated => {
+                    fitted_trajectories(&experiment, self.settings, &self.physics, self.interrupt).map(|it| it.states)
+                }
             };
             let Some(states) = states else { return Ok(None) };
             for &(trajectory, cell) in &experiment.cells {

@@ -69,7 +69,8 @@ impl<'a> Experiment<'a> {
         for series in &series {
             // Whether the start is what the first sample says.
             let is_taken = |value: usize| {
-                let measured = model.cell_of(value).and_then(|cell| series.observed().get(cell));
+                let measured = model.cell_of(value).filter(|_| !model.hides(value));
+                let measured = measured.and_then(|cell| series.observed().get(cell));
                 initial_state == InitialState::Observed && measured.is_some_and(|value| !value.is_nan())
             };
             let values = if series.times().is_empty() { 0 } else { model.state_size() };
@@ -85,6 +86,7 @@ impl<'a> Experiment<'a> {
         for (trajectory, (own, computed)) in unknown_initial.iter().zip(&computed_initial).enumerate() {
             let is_counted = |cell: usize| {
                 cell >= c
+                    || model.rest.is_some()
                     || match model.observable(cell) {
                         Observable::State(value) => own.contains(&value) || computed.contains(&value),
                         Observable::Output(_) => true,
@@ -156,7 +158,7 @@ impl<'a> Experiment<'a> {
 
     /// A channel whose given initial value differs from the first sample by more than `times` its `noise [C]`, with both values.
     pub(crate) fn contradiction(&self, noise: &[f64], times: f64) -> Option<(usize, f64, f64)> {
-        if self.initial_state == InitialState::Observed {
+        if self.initial_state == InitialState::Observed || self.model.rest.is_some() {
             return None;
         }
         let mut pairs = self.series.iter().filter_map(Series::first_observed).flat_map(|state| {
@@ -240,8 +242,8 @@ impl<'a> Experiment<'a> {
                 let (given, first) = (self.model.given(value), cell.and_then(|cell| series.observed().get(cell)));
                 let measured = first.copied().filter(|value| !value.is_nan());
                 let known = match self.initial_state {
-                    InitialState::Estimated => given.or(measured),
-                    InitialState::Observed => measured.or(given),
+                    InitialState::Observed if !self.model.hides(value) => measured.or(given),
+                    _ => given.or(measured),
                 };
                 known.unwrap_or(0.0)
             };
@@ -297,6 +299,11 @@ impl<'a> Experiment<'a> {
                 parameter_directions: &parameter_directions,
                 state: &initial,
                 state_directions: &state_directions,
+            };
+            let settled = self.model.rest.as_ref().map(|rest| rest.settle(integrator, start, budget)).transpose()?;
+            let start = match &settled {
+                Some((state, state_directions)) => Start { state, state_directions, ..start },
+                None => start,
             };
             let cells = series.times().len() * n;
             let (mut states, mut sensitivities) = (vec![0.0; cells], vec![0.0; cells * k]);

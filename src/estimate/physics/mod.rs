@@ -10,6 +10,7 @@ pub(crate) mod normal;
 pub(crate) mod budget;
 pub(crate) mod function;
 pub(crate) mod observables;
+pub(crate) mod rest;
 pub(crate) mod model;
 pub(crate) mod series;
 pub(crate) mod experiment;
@@ -25,4 +26,4 @@ pub(crate) mod fit;
 pub(crate) mod estimator;
 
 pub(crate) use cramer_rao_of_model::{LearnedFit, ModelBounds};
-pub use estimator::{fit, fit_with, portrait, run};
+pub use estimator::{Drawn, drawn, fit, fit_with, portrait, run};

@@ -2,6 +2,7 @@
 
 use super::coordinates::Coordinate;
 use super::observables::{Observable, Observables};
+use super::rest::Rest;
 use crate::schema::Between;
 use crate::systems::{Dynamics, InitialValue, TangentField};
 
@@ -27,6 +28,8 @@ pub(crate) struct Model {
     pub initial: Vec<InitialValue>,
     /// Computes those that are expressions.
     pub starts: Option<TangentField>,
+    /// How the system rests before it starts; none where it starts at the values above.
+    pub rest: Option<Rest>,
     /// The time at which the system starts, where that is not the first sample or event.
     pub start: Option<f64>,
 }
@@ -58,9 +61,14 @@ impl Model {
         }
     }
 
-    /// Whether some value of the state is measured by no channel.
+    /// Whether no first sample can stand for the value of the state at the start: none is measured, or the system rests before.
+    pub(crate) fn hides(&self, value: usize) -> bool {
+        self.rest.is_some() || self.cell_of(value).is_none()
+    }
+
+    /// Whether that holds for some value of the state.
     pub(crate) fn has_hidden(&self) -> bool {
-        self.observables.is_some() && (0..self.state_size()).any(|value| self.cell_of(value).is_none())
+        self.rest.is_some() || self.observables.is_some() && (0..self.state_size()).any(|value| self.hides(value))
     }
 
     /// The channel of a cell of `[T, C, n_1, .., n_k]`.
@@ -77,7 +85,7 @@ impl Model {
 
     /// The same equations without what they say of the start.
     pub(crate) fn starting_anywhere(&self) -> Model {
-        Model { initial: Vec::new(), starts: None, start: None, ..self.clone() }
+        Model { initial: Vec::new(), starts: None, rest: None, start: None, ..self.clone() }
     }
 
     /// What the equations say of the value at `index` of the state at the start of the system.

@@ -143,6 +143,9 @@ impl Fitter<'_> {
 
     fn free_starts(&self, iterate: &Iterate) -> Vec<FreeStart> {
         let free = self.experiment.free_starts(&iterate.unknowns);
+        if free.is_empty() {
+            return Vec::new();
+        }
         let variance = self.variance(&iterate.rollout);
         let normal = self.experiment.normal(&iterate.rollout, &self.weights, f64::INFINITY);
         let with_variance = |(trajectory, index, state, value, slope): (usize, usize, usize, f64, f64)| {

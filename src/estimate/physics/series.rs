@@ -146,6 +146,7 @@ mod tests {
             coordinates: Vec::new(),
             initial: vec![given.map_or(InitialValue::AsObserved, InitialValue::Number)],
             starts: None,
+            rest: None,
             start,
         }
     }
