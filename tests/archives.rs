@@ -27,7 +27,7 @@ fn run(root: &Path, pipeline: &str, directory: &Path) -> (Value, Vec<Row>) {
         .current_dir(root)
         .args(["run", &format!("pipelines/{file}"), "--workspace", "workspace", "--set", &set, "--quiet"])
         .assert()
-        .success();
+        .code(vec![0, 4]); // 4: some environments have no estimate
     let workspace = root.join("workspace");
     let summary = serde_json::from_slice(&fs::read(workspace.join("report/summary.json")).unwrap()).unwrap();
     let estimates = workspace.join("estimates");
@@ -97,10 +97,9 @@ fn an_effect_begins_at_its_baseline() {
     assert_eq!(summary["environments"], 32);
     let good = rows.iter().filter(|row| matches!(row.status, Status::Ok | Status::AtBound)).count();
     assert!(good >= 24, "{good} of 32");
-    for (id, weight, expected) in [
-        ("10", 70.0, [0.1239, 9.363, 0.052_53, 1.245, 90.55]),
-        ("27", 80.0, [0.1309, 8.882, 0.046_68, 1.013, 100.1]),
-    ] {
+    for (id, weight, expected) in
+        [("10", 70.0, [0.1239, 9.363, 0.052_53, 1.245, 90.55]), ("27", 80.0, [0.1309, 8.882, 0.046_68, 1.013, 100.1])]
+    {
         let row = rows.iter().find(|row| row.environment == id).unwrap();
         let size: f64 = weight / 70.0;
         let of_body = [row.parameters[1].value * size.powf(0.75), row.parameters[2].value * size];

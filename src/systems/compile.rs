@@ -53,6 +53,11 @@ impl Equations {
             Ok(code) => code,
             Err(faults) => {
                 for Fault { character, found, expected, remedy } in faults {
+                    let is_state = self.states.iter().any(|state| found == format!("`{}`", state.name));
+                    let remedy = match is_state {
+                        true => "states have no values yet where the system starts".to_owned(),
+                        false => remedy,
+                    };
                     let found = format!("{found} at character {character} of \"{text}\"");
                     problems.add(key.as_str(), found, expected, remedy);
                 }

@@ -188,6 +188,7 @@ fn what_is_compared_with_nothing_is_refused_and_says_what_to_write() {
     let said = said.join("\n");
     for part in [
         "states.0.start: found `v1` at character 1",
+        "states have no values yet",
         "states.0.initial: found both",
         "outputs.0.expression: found `v2`",
     ] {

@@ -12,6 +12,7 @@ use super::budget::{Budget, Halt};
 use super::differences::Integrator;
 use crate::schema::Between;
 use crate::signals::Drive;
+use crate::solve::Error;
 use crate::systems::Start;
 
 /// Change over an interval, relative to the value, below which a system is nearly at rest: more than errors of integration.
@@ -54,7 +55,11 @@ impl Rest {
             let start = Start { state: &state, state_directions: &directions, ..start };
             let integrated = integrator.integrate(&drive, start, &mut states, &mut slopes, budget.interrupt);
             budget.spend(integrator.evaluations());
-            integrated?;
+            match integrated {
+                // That is far behind the first interval, which is long already.
+                Err(Error::TooManySteps { .. }) if from > 0.0 => return Err(Halt::Restless(from)),
+                integrated => integrated?,
+            }
             let (after, slopes) = (states.split_off(state.len()), slopes.split_off(directions.len()));
             let is_still = is_still(&state, &after) && is_still(&directions, &slopes);
             (state, directions) = (after, slopes);
