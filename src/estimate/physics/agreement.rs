@@ -77,14 +77,16 @@ impl Quantities {
             let quantities = system.channels.iter().chain(&system.outputs.channels);
             let known: Vec<&str> = quantities.map(|it| it.name.as_str()).collect();
             for channel in self.channels.iter().filter(|channel| !known.contains(&channel.name.as_str())) {
-                let list = |channels: &[Channel]| match channels {
-                    [] => "none".to_owned(),
-                    _ => channels.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", "),
-                };
+                let list =
+                    |channels: &[Channel]| channels.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
                 let (states, outputs) = (list(&system.channels), list(&system.outputs.channels));
+                let outputs = match outputs.as_str() {
+                    "" => "no outputs".to_owned(),
+                    outputs => format!("the outputs {outputs}"),
+                };
                 problems.add(
                     "system",
-                    format!("the channel `{}`, and a system with the states {states} and the outputs {outputs}", channel.name),
+                    format!("the channel `{}`, and a system with the states {states} and {outputs}", channel.name),
                     "every channel among the states and outputs",
                     did_you_mean(&channel.name, known.iter().copied()).unwrap_or_else(|| {
                         format!(
