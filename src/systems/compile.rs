@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::equations::{Equations, FreeStart, Range, StartSetting, StateEquation, Values};
+use super::equations::{Equations, FreeStart, OutputEquation, Range, StartSetting, StateEquation, Values};
 use super::system::{
     Axis, Channel, Dynamics, EnvironmentSet, InitialValue, Outputs, Parameter, Preset, System, TangentField,
 };
@@ -87,8 +87,10 @@ impl Equations {
         let inputs = self.inputs.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
         let covariates = self.covariates.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
         let of_outputs = self.outputs.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
+        let compared = self.outputs.iter().map(|it| it.compared().map(str::to_owned).collect());
         let outputs = Outputs {
             channels: of_outputs.collect(),
+            compared: compared.collect(),
             field: (!self.outputs.is_empty()).then(|| on_duals(Arc::new(outputs))),
         };
         let parameters =
@@ -144,6 +146,14 @@ impl Equations {
             uses_time,
             presets: vec![preset],
         }
+    }
+}
+
+impl OutputEquation {
+    /// The names of the channels that it is compared with.
+    pub(crate) fn compared(&self) -> impl Iterator<Item = &str> {
+        let own = self.channels.is_empty().then_some(&self.name);
+        own.into_iter().chain(&self.channels).map(String::as_str)
     }
 }
 

@@ -135,8 +135,12 @@ pub struct FreeStart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutputEquation {
-    /// The name of the channel that it is compared with.
+    /// The name used in files: that of the channel that it is compared with, unless `channels` names others.
     pub name: String,
+    /// The channels that it is compared with, such as those of several sensors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("uniqueItems" = true))]
+    pub channels: Vec<String>,
     /// Unit in UDUNITS spelling.
     #[serde(default = "dimensionless")]
     pub unit: String,

@@ -79,6 +79,8 @@ pub enum InitialValue {
 pub struct Outputs {
     /// Names and units `[O]`.
     pub channels: Vec<Channel>,
+    /// The names of the channels that each is compared with `[O]`.
+    pub compared: Vec<Vec<String>>,
     /// Writes all of them `[O]` at parameters, time and state; `None` where there are none.
     pub field: Option<TangentField>,
 }
@@ -229,9 +231,12 @@ impl System {
         self.channels.iter().map(|channel| Quantity::new(&channel.name, &channel.unit, &channel.description)).collect()
     }
 
-    /// The outputs as a manifest states channels.
+    /// The channels that are compared with outputs, as a manifest states them.
     pub fn output_quantities(&self) -> Vec<Quantity> {
-        self.outputs.channels.iter().map(|it| Quantity::new(&it.name, &it.unit, &it.description)).collect()
+        let outputs = self.outputs.channels.iter().zip(&self.outputs.compared);
+        let of_output =
+            outputs.flat_map(|(it, names)| names.iter().map(|name| Quantity::new(name, &it.unit, &it.description)));
+        of_output.collect()
     }
 
     /// What is measured of the system: its outputs, or its states where it has none.

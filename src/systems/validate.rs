@@ -16,6 +16,7 @@ impl Equations {
         self.check_names(problems);
         self.check_numbers(problems);
         self.check_starts(problems);
+        self.check_channels(problems);
         self.check_preequilibration(problems);
         self.check_environments(problems);
     }
@@ -158,6 +159,30 @@ impl Equations {
                     }
                 }
                 Some(StartSetting::Expression(_)) | None => {}
+            }
+        }
+    }
+
+    /// Every channel is compared with one state or output.
+    fn check_channels(&self, problems: &mut Problems) {
+        let states = self.states.iter().map(|state| (state.name.as_str(), format!("the state `{}`", state.name)));
+        let mut taken: BTreeMap<&str, String> = states.collect();
+        for (index, output) in self.outputs.iter().enumerate().filter(|it| !it.1.channels.is_empty()) {
+            for (place, name) in output.channels.iter().enumerate() {
+                if let Some(other) = taken.insert(name, format!("the output `{}`", output.name)) {
+                    problems.add(
+                        format!("outputs.{index}.channels.{place}"),
+                        format!("the channel `{name}`, which {other} is compared with"),
+                        "each channel once",
+                        "remove one of the two",
+                    );
+                }
+            }
+        }
+        for (index, output) in self.outputs.iter().enumerate().filter(|it| it.1.channels.is_empty()) {
+            if let Some(other) = taken.get(output.name.as_str()).filter(|other| other.starts_with("the output")) {
+                let found = format!("`{}`, a channel which {other} is compared with", output.name);
+                problems.add(format!("outputs.{index}.name"), found, "each channel once", "rename it");
             }
         }
     }

@@ -398,3 +398,39 @@ fn a_system_may_be_at_rest_before_it_starts() {
         assert!(said.contains(part), "{part} in {said}");
     }
 }
+
+#[test]
+fn several_sensors_may_measure_one_output() {
+    let root = tempfile::tempdir().unwrap();
+    let one = cells(root.path(), 1e-3, "voltage").read(Split::Adapt).unwrap();
+    let mut stream = Stream::new(6, "sensors", &[]);
+    let second = |trajectory: &Trajectory| {
+        let pairs = trajectory.states.iter().zip(&trajectory.times);
+        let truth = CELLS[trajectory.environment.parse::<usize>().unwrap()];
+        let states: Vec<f64> = pairs.flat_map(|(u, t)| [*u, cell(truth, *t)[1] + 1e-4 * stream.normal()]).collect();
+        Trajectory { states, ..trajectory.clone() }
+    };
+    let both = one.iter().map(second).collect();
+    let dataset = dataset(root.path(), &["rough", "fine"], &PARAMETERS, &["current"], both);
+    let sensors = CELL.replace("name = \"voltage\",", "name = \"voltage\", channels = [\"rough\", \"fine\"],");
+    let found = rows(&settings("", &sensors), &dataset, Split::Adapt);
+    for row in &found {
+        assert_eq!((row.status, row.points), (Status::Ok, 120), "{}", row.reason);
+        assert!(
+            (row.noise[0] / 1e-3 - 1.0).abs() < 0.35 && (row.noise[1] / 1e-4 - 1.0).abs() < 0.35,
+            "{:?}",
+            row.noise
+        );
+        assert!(
+            row.parameters.iter().all(|it| (it.value - it.truth.unwrap()).abs() < 4.0 * it.standard_error),
+            "{row:?}"
+        );
+    }
+    let twice = sensors.replace("\"fine\"]", "\"v1\"]");
+    let system: Equations = toml::from_str(&format!("name = \"it\"\nhorizon = 1.0\ntime_step = 0.1\n{twice}")).unwrap();
+    let problems = system.system().unwrap_err();
+    assert!(
+        problems[0].to_string().contains("the channel `v1`, which the state `v1` is compared with"),
+        "{problems:?}"
+    );
+}

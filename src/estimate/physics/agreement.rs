@@ -66,27 +66,25 @@ impl Quantities {
                 ),
             }
         }
-        for (index, output) in system.outputs.channels.iter().enumerate() {
-            if let Some(channel) = self.channels.iter().find(|it| it.name == output.name) {
+        for (index, (output, compared)) in system.outputs.channels.iter().zip(&system.outputs.compared).enumerate() {
+            for channel in self.channels.iter().filter(|channel| compared.contains(&channel.name)) {
                 of_units("outputs", index, output, channel, &mut problems);
             }
         }
         // Whoever states outputs, or leaves a state to its start, means every channel to be one of them.
         let is_measured = |it: &Channel| self.channels.iter().any(|channel| channel.name == it.name);
         if !system.outputs.channels.is_empty() || !system.channels.iter().all(is_measured) {
-            let quantities = system.channels.iter().chain(&system.outputs.channels);
-            let known: Vec<&str> = quantities.map(|it| it.name.as_str()).collect();
+            let states: Vec<&str> = system.channels.iter().map(|it| it.name.as_str()).collect();
+            let outputs: Vec<&str> = system.outputs.compared.iter().flatten().map(String::as_str).collect();
+            let known = [states.as_slice(), outputs.as_slice()].concat();
+            let of_system = match outputs.is_empty() {
+                true => format!("the states {} and no outputs", states.join(", ")),
+                false => format!("the states {} and the outputs {}", states.join(", "), outputs.join(", ")),
+            };
             for channel in self.channels.iter().filter(|channel| !known.contains(&channel.name.as_str())) {
-                let list =
-                    |channels: &[Channel]| channels.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
-                let (states, outputs) = (list(&system.channels), list(&system.outputs.channels));
-                let outputs = match outputs.as_str() {
-                    "" => "no outputs".to_owned(),
-                    outputs => format!("the outputs {outputs}"),
-                };
                 problems.add(
                     "system",
-                    format!("the channel `{}`, and a system with the states {states} and {outputs}", channel.name),
+                    format!("the channel `{}`, and a system with {of_system}", channel.name),
                     "every channel among the states and outputs",
                     did_you_mean(&channel.name, known.iter().copied()).unwrap_or_else(|| {
                         format!(

@@ -198,10 +198,7 @@ impl Equations {
         });
         let covariates = system.covariates.iter().filter_map(|it| Some((it.name.clone(), of_parameter(&it.name)?)));
         let parameters = system.parameters.iter().map(|it| settings.fixed.get(&it.name).copied().unwrap_or(0.0));
-        let channel_name = |(observable, _): &(Observable, usize)| match *observable {
-            Observable::State(state) => system.channels[state].name.clone(),
-            Observable::Output(output) => system.outputs.channels[output].name.clone(),
-        };
+        let channel_name = |it: &(Observable, usize)| manifest.channels[it.1].name.clone();
         let states = system.channel_quantities();
         let rest = system.preequilibration.clone();
         Equations {
@@ -348,8 +345,9 @@ fn observed(system: &System, manifest: &Manifest) -> Vec<(Observable, usize)> {
     let of_channel = |name: &str| manifest.channels.iter().position(|it| it.name == name);
     let states = system.channels.iter().enumerate();
     let states = states.filter_map(|(i, it)| Some((Observable::State(i), of_channel(&it.name)?)));
-    let outputs = system.outputs.channels.iter().enumerate();
-    states.chain(outputs.filter_map(|(j, it)| Some((Observable::Output(j), of_channel(&it.name)?)))).collect()
+    let outputs = system.outputs.compared.iter().enumerate();
+    let outputs = outputs.flat_map(|(j, names)| names.iter().map(move |name| (j, name)));
+    states.chain(outputs.filter_map(|(j, name)| Some((Observable::Output(j), of_channel(name)?)))).collect()
 }
 
 /// What each channel is; none where they are the states in their order.
