@@ -125,7 +125,7 @@ pub struct FreeStart {
     pub lower: f64,
     /// Greatest value.
     pub upper: f64,
-    /// Where fits begin: by default what is observed first, or the middle between the bounds.
+    /// Where fits begin: by default what is observed first, or the middle between the bounds (of their logarithms).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64")]
     pub guess: Option<f64>,

@@ -233,7 +233,7 @@ impl<'a> Experiment<'a> {
                     let guessed = || cell.and_then(|cell| guess(series, cell));
                     return match self.model.free(value) {
                         Some((range, given)) => {
-                            let value = given.or_else(guessed).unwrap_or_else(|| range.at_share(0.5));
+                            let value = given.or_else(guessed).unwrap_or_else(|| range.middle());
                             value.clamp(range.lower, range.upper)
                         }
                         None => guessed().unwrap_or(0.0),
