@@ -169,16 +169,16 @@ pub fn drawn(settings: &Settings, dataset: &Dataset, split: Split, row: &Row, ru
     let trajectories = dataset.read_rows(split, &rows)?;
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
     let trajectories = estimator.usable(trajectories);
-    let (states, hidden) = estimator.fitted_to(row, &trajectories).unwrap_or_else(|| {
+    let Fitted { channels, hidden } = estimator.fitted_to(row, &trajectories).unwrap_or_else(|| {
         let parameters = trajectories.first().map_or(&[][..], |it| &it.parameters);
         let (experiment, fit) = estimator.fit(parameters, &trajectories);
-        (estimator.in_dataset_order(&experiment, &fit.states), estimator.hidden(&experiment, &fit.beneath))
+        estimator.fitted(&experiment, &fit.states, &fit.beneath)
     });
     if let Some(signal) = run.interrupt.requested() {
         return Err(Error::Interrupted { signal });
     }
     let hidden = hidden.into_iter().chain(std::iter::repeat(Vec::new()));
-    let mut fitted = trajectories.into_iter().zip(states).zip(hidden);
+    let mut fitted = trajectories.into_iter().zip(channels).zip(hidden);
     let drawn = fitted.find(|((it, _), _)| it.len() > 1 && it.missing() < it.states.len());
     let drawn = drawn.map(|((trajectory, states), hidden)| Drawn { trajectory, states, hidden });
     drawn.ok_or_else(|| Error::Invalid {
@@ -186,6 +186,14 @@ pub fn drawn(settings: &Settings, dataset: &Dataset, split: Split, row: &Row, ru
         found: format!("no environment `{environment}` in its {split} split that can be fitted and drawn"),
         expected: "the dataset that the estimates were made from".to_owned(),
     })
+}
+
+/// What was fitted to trajectories, at all their samples.
+struct Fitted {
+    /// `[T, C]` of each, in the order of the dataset.
+    channels: Vec<Vec<f64>>,
+    /// States that nobody measures `[T, H]` of each; may be empty.
+    hidden: Vec<Vec<f64>>,
 }
 
 /// Fits environments by known equations.
@@ -352,9 +360,8 @@ impl<'a> Estimator<'a> {
         (experiment, fit)
     }
 
-    /// The channels `[T, C]` of trajectories under the parameters of their row, and what is hidden `[T, H]`, if these explain them as well as the
-    /// row says.
-    fn fitted_to(&self, row: &Row, trajectories: &[Trajectory]) -> Option<(Vec<Vec<f64>>, Vec<Vec<f64>>)> {
+    /// Trajectories under the parameters of their row, if these explain them as well as the row says.
+    fn fitted_to(&self, row: &Row, trajectories: &[Trajectory]) -> Option<Fitted> {
         let values: Vec<f64> = row.parameters.iter().map(|parameter| parameter.value).collect();
         if values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -367,7 +374,12 @@ impl<'a> Estimator<'a> {
         let zero: Vec<Vec<f64>> = states.iter().map(|states| vec![0.0; states.len()]).collect();
         let [rmse, size] = [&states, &zero].map(|states| self.errors(&experiment, states).rmse);
         (rmse <= (1.0 + VISIBLE) * row.trajectory_rmse + VISIBLE * size)
-            .then(|| (self.in_dataset_order(&experiment, &states), self.hidden(&experiment, &beneath)))
+            .then(|| self.fitted(&experiment, &states, &beneath))
+    }
+
+    fn fitted(&self, experiment: &Experiment, channels: &[Vec<f64>], beneath: &[Vec<f64>]) -> Fitted {
+        let channels = self.in_dataset_order(experiment, channels);
+        Fitted { channels, hidden: self.hidden(experiment, beneath) }
     }
 
     /// The errors of `states [T, C]` of each trajectory.

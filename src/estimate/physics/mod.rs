@@ -13,6 +13,7 @@ pub(crate) mod observables;
 pub(crate) mod rest;
 pub(crate) mod model;
 pub(crate) mod series;
+pub(crate) mod spread;
 pub(crate) mod experiment;
 pub(crate) mod cramer_rao;
 pub(crate) mod equations;
