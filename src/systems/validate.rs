@@ -18,6 +18,7 @@ impl Equations {
         self.check_starts(problems);
         self.check_channels(problems);
         self.check_preequilibration(problems);
+        self.check_parameters(problems);
         self.check_environments(problems);
     }
 
@@ -104,6 +105,9 @@ impl Equations {
             let key = format!("constants.{name}");
             problems.require(value.is_finite(), key, value, "a finite number", "write the number itself");
         }
+    }
+
+    fn check_parameters(&self, problems: &mut Problems) {
         for (index, ParameterBounds { name, lower, upper, .. }) in self.parameters.iter().enumerate() {
             problems.require(
                 lower.is_finite() && upper.is_finite() && lower < upper,
