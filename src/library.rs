@@ -96,7 +96,7 @@ impl Model {
         let environments = by_environment(trajectories, &manifest)?;
         let run = Run::silent();
         let estimator = Estimator::new(settings, COMPUTE, None, &self.stored, &run)?;
-        Ok(estimator.block(Split::Adapt, environments)?.into_iter().map(|(row, _)| row).collect())
+        Ok(estimator.block(Split::Adapt, environments)?.into_iter().map(|it| it.row).collect())
     }
 
     /// The trajectory of an environment with these `parameters [d_p]` from the state `initial [C]` at `times[0]`, and the band in which it

@@ -18,7 +18,7 @@ fn archive(name: &str) -> Option<PathBuf> {
 /// Runs a pipeline of the repository on the archive in `directory`, all under `root`: its summary and its estimates.
 fn run(root: &Path, pipeline: &str, directory: &Path) -> (Value, Vec<Row>) {
     let file = format!("{pipeline}.toml");
-    fs::create_dir_all(root.join("pipelines")).unwrap();
+    fs::create_dir_all(root.join("pipelines/archives")).unwrap();
     fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines").join(&file), root.join("pipelines").join(&file))
         .unwrap();
     let set = format!("import.directory={}", directory.display());
@@ -27,7 +27,7 @@ fn run(root: &Path, pipeline: &str, directory: &Path) -> (Value, Vec<Row>) {
         .current_dir(root)
         .args(["run", &format!("pipelines/{file}"), "--workspace", "workspace", "--set", &set, "--quiet"])
         .assert()
-        .success();
+        .code(vec![0, 4]); // 4: some environments have no estimate
     let workspace = root.join("workspace");
     let summary = serde_json::from_slice(&fs::read(workspace.join("report/summary.json")).unwrap()).unwrap();
     let estimates = workspace.join("estimates");
@@ -64,4 +64,48 @@ fn balls_are_told_apart_by_their_fall() {
     fs::write(reversed.join("ball_drops.csv"), format!("{header}\n{}\n", body.join("\n"))).unwrap();
     let (_, again) = run(&other, "ball-drops", &reversed);
     assert_eq!(again, rows);
+}
+
+/// A voltage that nobody measures stands between the current and the voltage that was: the ohmic resistance falls with temperature. Its values
+/// are those of SciPy's least squares on the closed form, in ohm.
+#[test]
+fn resistances_of_cells_are_found_behind_a_hidden_voltage() {
+    let Some(directory) = archive("battery_pulses") else { return };
+    let root = tempfile::tempdir().unwrap();
+    let (summary, rows) = run(root.path(), "archives/battery", &directory);
+    assert_eq!((&summary["environments"], &summary["environments_failed"]), (&24.into(), &0.into()));
+    for (cell, expected) in [
+        ("T0-SoC5-Cell19", 0.042_744),
+        ("T0-SoC5-Cell24", 0.046_245),
+        ("T10-SoC5-Cell15", 0.032_598),
+        ("T25-SoC5-Cell5", 0.028_208),
+        ("T45-SoC5-Cell11", 0.025_271),
+    ] {
+        let row = rows.iter().find(|row| row.environment == cell).unwrap();
+        assert_eq!(row.status, Status::Ok, "{}", row.reason);
+        approx::assert_relative_eq!(row.parameters[1].value, expected, max_relative = 1e-3);
+    }
+}
+
+/// The baseline of the effect is a parameter, the amounts in gut and blood are hidden. Values of subjects 10 and 27 by SciPy's least squares on
+/// the same equations, weighed as the fit weighs: clearance and volume (of 70 kg), turnover, potency and baseline.
+#[test]
+fn an_effect_begins_at_its_baseline() {
+    let Some(directory) = archive("warfarin") else { return };
+    let root = tempfile::tempdir().unwrap();
+    let (summary, rows) = run(root.path(), "archives/warfarin", &directory);
+    assert_eq!(summary["environments"], 32);
+    let good = rows.iter().filter(|row| matches!(row.status, Status::Ok | Status::AtBound)).count();
+    assert!(good >= 29, "{good} of 32");
+    for (id, weight, expected) in
+        [("10", 70.0, [0.1239, 9.363, 0.052_53, 1.245, 90.55]), ("27", 80.0, [0.1309, 8.882, 0.046_68, 1.013, 100.1])]
+    {
+        let row = rows.iter().find(|row| row.environment == id).unwrap();
+        let size: f64 = weight / 70.0;
+        let of_body = [row.parameters[1].value * size.powf(0.75), row.parameters[2].value * size];
+        let found = of_body.into_iter().chain(row.parameters[3..].iter().map(|it| it.value));
+        for (found, expected) in found.zip(expected) {
+            approx::assert_relative_eq!(found, expected, max_relative = 5e-3);
+        }
+    }
 }

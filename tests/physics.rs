@@ -6,6 +6,8 @@ mod common;
 mod driven;
 #[path = "physics/fields.rs"]
 mod fields;
+#[path = "physics/hidden.rs"]
+mod hidden;
 #[path = "physics/minima.rs"]
 mod minima;
 #[path = "common/model.rs"]

@@ -64,6 +64,7 @@ fn empty() -> Input {
         time_unit: "1".to_owned(),
         channels: Vec::new(),
         inputs: Vec::new(),
+        hidden: Vec::new(),
         grid: None,
         parameters: Vec::new(),
         training: Vec::new(),
@@ -147,7 +148,14 @@ fn grid() -> Input {
         .map(|(beta, delta)| {
             let (times, truth) = lotka_volterra(beta, delta, (1.4, 1.9));
             let (_, prediction) = lotka_volterra(beta * 1.012, delta * 0.99, (1.4, 1.9));
-            Portrait { title: format!("β = {beta}, δ = {delta}"), times, truth, prediction, inputs: Vec::new() }
+            Portrait {
+                title: format!("β = {beta}, δ = {delta}"),
+                times,
+                truth,
+                prediction,
+                inputs: Vec::new(),
+                hidden: Vec::new(),
+            }
         })
         .to_vec();
     let losses = (0..30_000)
@@ -216,6 +224,7 @@ fn grid() -> Input {
         channels: vec![Quantity::new("x", "1", "prey"), Quantity::new("y", "1", "predators")],
         grid: None,
         inputs: Vec::new(),
+        hidden: Vec::new(),
         parameters: vec![Quantity::new("beta", "1", "predation"), Quantity::new("delta", "1", "growth of predators")],
         terms: ["x", "x y"]
             .map(|product| {
@@ -274,6 +283,7 @@ fn balls() -> Input {
                 prediction: times.iter().map(|t| fall(*t, drag * 1.06)).collect(),
                 times,
                 inputs: Vec::new(),
+                hidden: Vec::new(),
             }
         })
         .collect();
@@ -343,6 +353,7 @@ fn oscillator() -> Input {
                 prediction: states(0.06),
                 times: times.clone(),
                 inputs: Vec::new(),
+                hidden: Vec::new(),
             }
         })
         .collect();
@@ -370,6 +381,7 @@ fn waves() -> Input {
         truth: wave(0.0),
         prediction,
         inputs: Vec::new(),
+        hidden: Vec::new(),
     };
     let mut broken = wave(0.0);
     broken[5 * 96..].fill(f64::NAN);
@@ -587,6 +599,24 @@ fn inputs_stand_below_their_channels_held_as_steps_and_linear_as_lines() {
         let picture = Report::of(&format!("driven-{count}-cut"), &input).text("trajectories.svg");
         assert_eq!(paths(&picture, "p-input").len(), 1 + shown * (input.portraits.len() - 1));
     }
+}
+
+/// States that nobody measures stand below the channels, above the inputs, as they were fitted.
+#[test]
+fn hidden_states_are_drawn_below_the_channels() {
+    let mut input = grid();
+    let without = Report::of("not-hidden", &input).text("trajectories.svg");
+    input.hidden = vec![Quantity::new("store", "g", "")];
+    for portrait in &mut input.portraits {
+        portrait.hidden = portrait.times.iter().map(|t| (-t).exp()).collect();
+    }
+    let report = Report::of("hidden", &input);
+    report.check();
+    let picture = report.text("trajectories.svg");
+    assert_eq!(picture.matches("hidden store (g)").count(), input.portraits.len());
+    let fitted = |picture: &str| paths(picture, "p-guess").len();
+    assert_eq!(fitted(&picture), fitted(&without) + input.portraits.len());
+    assert!(report.text("index.html").contains("what is hidden beneath"));
 }
 
 /// Two channels that only grow or fall have no portrait worth seeing; those that turn have both.

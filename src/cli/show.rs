@@ -16,7 +16,7 @@ use crate::estimate::{ParameterEstimate, Status};
 use crate::pipeline::{Error, Locations, Plan, check_manifest, load_system, read_manifest};
 use crate::report::{MOST_TRAJECTORIES, draw_trajectories};
 use crate::schema::{Input, Quantity, Split};
-use crate::systems::{Equations, Values};
+use crate::systems::{Equations, StartSetting, StateEquation, Values};
 
 /// Environments shown of a split.
 const MOST_ESTIMATES: usize = 50;
@@ -228,14 +228,38 @@ fn system_card(system: &Equations) -> String {
     ]);
     let mut rows = vec![["state", "unit", "initial", "derivative", "description"].map(str::to_owned).to_vec()];
     rows.extend(system.states.iter().map(|state| {
-        let [lower, upper] = state.initial;
-        let initial = if lower == upper { lower.to_string() } else { format!("{lower} to {upper}") };
-        vec![state.name.clone(), state.unit.clone(), initial, state.derivative.clone(), state.description.clone()]
+        vec![
+            state.name.clone(),
+            state.unit.clone(),
+            initial(state),
+            state.derivative.clone(),
+            state.description.clone(),
+        ]
     }));
     text.push_str(&format!("\n{}", table(&rows)));
     if !system.inputs.is_empty() {
         let mut rows = vec![["input", "unit", "description"].map(str::to_owned).to_vec()];
         rows.extend(system.inputs.iter().map(|it| vec![it.name.clone(), it.unit.clone(), it.description.clone()]));
+        text.push_str(&format!("\n{}", table(&rows)));
+    }
+    if !system.outputs.is_empty() {
+        let mut rows = vec![["output", "unit", "expression", "description"].map(str::to_owned).to_vec()];
+        rows.extend(
+            system
+                .outputs
+                .iter()
+                .map(|it| vec![it.name.clone(), it.unit.clone(), it.expression.clone(), it.description.clone()]),
+        );
+        text.push_str(&format!("\n{}", table(&rows)));
+    }
+    if let Some(rest) = &system.preequilibration {
+        let mut rows = vec![["at rest before the start", "under"].map(str::to_owned).to_vec()];
+        rows.extend(rest.iter().map(|(name, value)| vec![name.clone(), value.to_string()]));
+        text.push_str(&format!("\n{}", table(&rows)));
+    }
+    if !system.covariates.is_empty() {
+        let mut rows = vec![["covariate", "unit", "description"].map(str::to_owned).to_vec()];
+        rows.extend(system.covariates.iter().map(|it| vec![it.name.clone(), it.unit.clone(), it.description.clone()]));
         text.push_str(&format!("\n{}", table(&rows)));
     }
     let mut rows = vec![["parameter", "unit", "lower", "upper", "description"].map(str::to_owned).to_vec()];
@@ -259,6 +283,20 @@ fn system_card(system: &Equations) -> String {
         text.push_str(&format!("\n{}", table(&rows)));
     }
     text
+}
+
+/// The initial value of a state: that of fits, or else the range of simulations.
+fn initial(state: &StateEquation) -> String {
+    let range = |lower: f64, upper: f64| match lower == upper {
+        true => lower.to_string(),
+        false => format!("{lower} to {upper}"),
+    };
+    match (&state.start, state.initial) {
+        (Some(StartSetting::Number(value)), _) => value.to_string(),
+        (Some(StartSetting::Expression(text)), _) => text.clone(),
+        (Some(StartSetting::Free(free)), _) => format!("{}, fitted", range(free.lower, free.upper)),
+        (None, initial) => initial.map(|[lower, upper]| range(lower, upper)).unwrap_or_default(),
+    }
 }
 
 fn quantities(what: &str, quantities: &[Quantity]) -> String {

@@ -4,8 +4,8 @@ use super::error::Error;
 use super::settings::{InitialState, Settings};
 use super::stream;
 use super::stream::Observed;
+use super::table::estimated::Estimated;
 use super::table::evaluation::{Evaluation, Tally};
-use super::table::fitted::FittedSamples;
 use super::table::output::{Outcome, Output};
 use super::table::row::Row;
 use crate::checkpoint::StoredModel;
@@ -23,7 +23,7 @@ pub(crate) fn estimate_splits(
     mut output: Output,
     mut evaluation: Evaluation,
     run: &Run,
-    estimate: impl Fn(Split, Vec<Observed>) -> Result<Vec<(Row, FittedSamples)>, Error>,
+    estimate: impl Fn(Split, Vec<Observed>) -> Result<Vec<Estimated>, Error>,
 ) -> Result<Outcome, Error> {
     let splits: Vec<Split> =
         settings.splits.iter().copied().filter(|split| dataset.manifest().splits.contains_key(split)).collect();
@@ -36,6 +36,7 @@ pub(crate) fn estimate_splits(
         run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
         let mut writer = output.split(split)?;
         let mut fitted = if settings.fitted { Some(output.fitted(split)?) } else { None };
+        let mut starts = output.starts(split)?;
         let mut tally = Tally::default();
         let mut done = 0;
         stream::for_each_block(dataset, split, |block| {
@@ -45,12 +46,15 @@ pub(crate) fn estimate_splits(
             let estimated = estimate(split, block)?;
             // Rows of an interrupted block may be incomplete.
             not_interrupted()?;
-            let (rows, samples): (Vec<Row>, Vec<FittedSamples>) = estimated.into_iter().unzip();
+            if let Some(fitted) = &mut fitted {
+                estimated.iter().try_for_each(|it| fitted.write(&it.samples))?;
+            }
+            if let Some(starts) = &mut starts {
+                estimated.iter().try_for_each(|it| starts.write(&it.row.environment, &it.starts))?;
+            }
+            let rows: Vec<Row> = estimated.into_iter().map(|it| it.row).collect();
             rows.iter().for_each(|row| tally.add(row));
             writer.write(&rows)?;
-            if let Some(fitted) = &mut fitted {
-                samples.iter().try_for_each(|samples| fitted.write(samples))?;
-            }
             done += rows.len() as u64;
             run.emit(Event::Advance { done, note: String::new() });
             Ok(())
@@ -58,6 +62,9 @@ pub(crate) fn estimate_splits(
         output.close(writer)?;
         if let Some(fitted) = fitted {
             output.close_fitted(fitted)?;
+        }
+        if let Some(starts) = starts {
+            output.close_starts(starts)?;
         }
         evaluation.add(split, &tally);
         run.emit(Event::End);

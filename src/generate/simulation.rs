@@ -184,6 +184,7 @@ impl Simulation {
         let mut stream = Stream::new(self.seed, split.name(), &[environment.index as u64, index as u64]);
         let mut initial = vec![0.0; self.size];
         (self.preset.initial)(&mut || stream.unit(), &mut initial);
+        self.system.set_starts(&environment.parameters, &mut initial);
         let time_step = self.settings.time_step.unwrap_or(self.system.time_step);
         let key = Key { seed: self.seed, split, environment: environment.index, trajectory: index };
         let observation = self.settings.observation.as_ref().filter(|observation| observation.splits.contains(&split));

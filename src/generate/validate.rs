@@ -37,6 +37,23 @@ impl Settings {
                 "fit it to a dataset that has them (`estimate.method = \"physics\"`), or write them as functions of `t`",
             );
         }
+        if system.preequilibration.is_some() {
+            problems.add(
+                "system",
+                format!("`{}` with `preequilibration`", system.name),
+                "a system that starts at its initial values",
+                "remove it, or fit the system to a dataset (`estimate.method = \"physics\"`)",
+            );
+        }
+        if !system.covariates.is_empty() {
+            let names: Vec<&str> = system.covariates.iter().map(|it| it.name.as_str()).collect();
+            problems.add(
+                "system",
+                format!("`{}` with the covariates {}", system.name, names.join(", ")),
+                "a system without covariates: `generate` knows nothing of its environments but their parameters",
+                "fit it to a dataset that has them (`estimate.method = \"physics\"`), or make them parameters",
+            );
+        }
         self.check_times(&system, &mut problems);
         if let Some(observation) = &self.observation {
             observation.add_problems(&system, &mut problems);

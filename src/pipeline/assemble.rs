@@ -10,6 +10,7 @@ use super::stage::Stage;
 use crate::checkpoint::{Sampling, StoredModel};
 use crate::dataset::Dataset;
 use crate::estimate;
+use crate::estimate::physics::Drawn;
 use crate::estimate::{InitialState, ParameterEstimate, Row};
 use crate::models;
 use crate::report::{Input, LossPoint, Portrait, Summary, Term, TrainingEnvironment};
@@ -53,6 +54,7 @@ pub(crate) fn input(
         time_unit: dataset.manifest().time_unit.clone(),
         channels: dataset.manifest().channels.clone(),
         inputs: dataset.manifest().inputs.clone(),
+        hidden: estimates.hidden.clone(),
         grid: dataset.manifest().grid.clone(),
         parameters: estimates.parameters.clone(),
         training,
@@ -199,11 +201,12 @@ fn portraits(
         let portrait = match model {
             Some(model) => {
                 let place = (split, row.environment.as_str());
-                estimate::portrait(&settings, context.compute, dataset, model, place, &row.context)
+                let portrait = estimate::portrait(&settings, context.compute, dataset, model, place, &row.context);
+                portrait.map(|(trajectory, states)| Drawn { trajectory, states, hidden: Vec::new() })
             }
-            None => estimate::physics::portrait(&settings, dataset, split, row, context.run),
+            None => estimate::physics::drawn(&settings, dataset, split, row, context.run),
         };
-        let (truth, prediction) = match portrait {
+        let Drawn { trajectory: truth, states: prediction, hidden } = match portrait {
             Ok(portrait) => portrait,
             Err(error @ estimate::Error::Interrupted { .. }) => return Err(error.into()),
             Err(error) => {
@@ -224,7 +227,7 @@ fn portraits(
             (known, false) => known,
         };
         let Trajectory { times, states: truth, inputs, .. } = truth;
-        portraits.push(Portrait { title, times, truth, prediction, inputs });
+        portraits.push(Portrait { title, times, truth, prediction, inputs, hidden });
     }
     Ok(portraits)
 }

@@ -77,6 +77,8 @@ pub struct Portrait {
     pub prediction: Vec<f64>,
     /// What drives both `[T, U]`.
     pub inputs: Vec<f64>,
+    /// Fitted states that nobody measures `[T, H]`.
+    pub hidden: Vec<f64>,
 }
 
 /// One point of the loss curve. Losses are mean squared errors in the model's own (scaled) units.
@@ -117,6 +119,8 @@ pub struct Input {
     pub channels: Vec<Quantity>,
     /// Known signals that drive the system `[U]`; may be empty.
     pub inputs: Vec<schema::Input>,
+    /// States of the equations that nobody measures `[H]`; may be empty.
+    pub hidden: Vec<Quantity>,
     /// Where each channel is a field; none where there is no space.
     pub grid: Option<Grid>,
     /// The estimated parameters `[d_p]`, with their units.

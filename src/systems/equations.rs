@@ -1,11 +1,13 @@
 //! A user's system, stated by its equations.
 //!
 //! ```text
-//! dy_i/dt = f_i(t, y, u(t); p),   y_i(0) uniform on [lower_i, upper_i),   i = 1 .. C
+//! dy_i/dt = f_i(t, y, u(t); p, a),   y_i(t_0) = s_i(t_0, u(t_0); p, a),   z_j = g_j(t, y, u(t); p, a)
 //! ```
 //!
-//! `y [C]` states, `u [U]` inputs, `p [d_p]` parameters, `t` time; `f_i` an expression in the names of states, inputs, parameters and
-//! constants, `t` and `pi`.
+//! `y [N]` states, `u [U]` inputs, `p [d_p]` parameters, `a [A]` covariates, `t` time, `t_0` where the system starts; `f_i` and `g_j`
+//! expressions in the names of states, inputs, parameters, covariates and constants, `t` and `pi`, and `s_i` in the same names but for those
+//! of states. `z_j` are outputs, which are measured where states are not. An initial value is such an expression, a number, free between
+//! bounds, or unknown; simulations draw it uniformly between two bounds.
 
 use std::collections::BTreeMap;
 
@@ -43,9 +45,13 @@ pub struct Equations {
     /// Sampling interval `dt` unless [generate] says otherwise.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub time_step: f64,
-    /// The states in the order of the dataset's channels.
+    /// The states. One that is no channel of the dataset is hidden, and needs a `start`.
     #[schemars(length(min = 1, max = MOST_NAMES))]
     pub states: Vec<StateEquation>,
+    /// What is measured instead of states: channels of the dataset by these names. Channels that are named as states are compared with those.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MOST_NAMES))]
+    pub outputs: Vec<OutputEquation>,
     /// What differs between environments.
     #[schemars(length(min = 1, max = MOST_NAMES))]
     pub parameters: Vec<ParameterBounds>,
@@ -53,6 +59,16 @@ pub struct Equations {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MOST_NAMES))]
     pub inputs: Vec<InputSignal>,
+    /// What is known of each environment, such as a weight: parameters of the dataset by these names. A system with such can be fitted, not
+    /// simulated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MOST_NAMES))]
+    pub covariates: Vec<Covariate>,
+    /// Inputs under which the system comes to rest before it starts, by name, `{}` where there are no inputs: trajectories begin at the steady
+    /// state that the starts of the states lead to under these inputs, and every state needs a start. Such a system can be fitted, not simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "BTreeMap<String, f64>")]
+    pub preequilibration: Option<BTreeMap<String, f64>>,
     /// Numbers that are the same in all environments.
     #[serde(default)]
     pub constants: BTreeMap<String, f64>,
@@ -73,12 +89,80 @@ pub struct StateEquation {
     /// One sentence for people.
     #[serde(default)]
     pub description: String,
-    /// Its derivative by time: an expression in states, parameters, constants, `t` and `pi`, with `+ - * / ^`, brackets and
-    /// functions such as `sin`.
+    /// Its derivative by time: an expression in states, inputs, parameters, covariates, constants, `t` and `pi`, with `+ - * / ^`, brackets
+    /// and functions such as `sin`.
     pub derivative: String,
-    /// Initial values are drawn uniformly between these two; equal ones fix it, in fits too: at the first sample or event of a trajectory, or
-    /// at `t = 0` where time stands in the equations.
-    pub initial: [f64; 2],
+    /// Simulated initial values are drawn uniformly between these two; equal ones fix it, in fits too, as `start` does. May be absent where
+    /// there is a `start`, and must be where that is a number or an expression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "[f64; 2]")]
+    pub initial: Option<[f64; 2]>,
+    /// What fits know of its initial value: a number, an expression of parameters such as `"baseline"`, or bounds between which it is fitted to
+    /// each trajectory, `{ lower = 0.0, upper = 5.0, guess = 1.0 }`. It holds at the first sample or event of a trajectory, or at `t = 0`
+    /// where time stands in the equations. If absent and `initial` does not fix it, what is observed first is all that is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "StartSetting")]
+    pub start: Option<StartSetting>,
+}
+
+/// What fits know of the initial value of a state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum StartSetting {
+    /// It is this number.
+    Number(f64),
+    /// It is the value of an expression in inputs, parameters, covariates, constants, `t` and `pi`, where the system starts.
+    Expression(String),
+    /// It is fitted to each trajectory.
+    Free(FreeStart),
+}
+
+/// An initial value that is fitted to each trajectory, beside the parameters of its environment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FreeStart {
+    /// Smallest value. If it is above zero, the logarithm is fitted.
+    pub lower: f64,
+    /// Greatest value.
+    pub upper: f64,
+    /// Where fits begin: by default what is observed first, or the middle between the bounds (of their logarithms).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f64")]
+    pub guess: Option<f64>,
+}
+
+/// One measured quantity that is no state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutputEquation {
+    /// The name used in files: that of the channel that it is compared with, unless `channels` names others.
+    pub name: String,
+    /// The channels that it is compared with, such as those of several sensors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("uniqueItems" = true))]
+    pub channels: Vec<String>,
+    /// Unit in UDUNITS spelling.
+    #[serde(default = "dimensionless")]
+    pub unit: String,
+    /// One sentence for people.
+    #[serde(default)]
+    pub description: String,
+    /// Its value: an expression as that of a derivative, such as `"ocv + R0 * current + v1"`.
+    pub expression: String,
+}
+
+/// One known attribute of an environment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Covariate {
+    /// The name used in expressions, and of the dataset's parameter.
+    pub name: String,
+    /// Unit in UDUNITS spelling.
+    #[serde(default = "dimensionless")]
+    pub unit: String,
+    /// One sentence for people.
+    #[serde(default)]
+    pub description: String,
 }
 
 /// One known signal.

@@ -23,7 +23,7 @@
 
 use std::sync::Arc;
 
-use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
+use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Outputs, Parameter, Preset, System};
 use crate::expressions::{Dual, Scalar};
 
 /// `J0`, mmol/L/min.
@@ -69,14 +69,18 @@ pub(crate) fn system() -> System {
             concentration("S6", "ATP"),
             concentration("S7", "Pyruvate and acetaldehyde in the medium"),
         ],
+        outputs: Outputs::default(),
         inputs: Vec::new(),
+        covariates: Vec::new(),
         parameters: vec![
             Parameter::new("k1", "L mmol-1 min-1", "Rate of the first reaction", [1.0, 1e3]),
             Parameter::new("K1", "mmol L-1", "ATP at which the first reaction is halved", [0.05, 10.0]),
         ],
         horizon: 1.0,
         time_step: 0.05,
-        given: Vec::new(),
+        initial: Vec::new(),
+        starts: None,
+        preequilibration: None,
         uses_time: false,
         presets: vec![Preset {
             name: "paper".to_owned(),

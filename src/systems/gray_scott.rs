@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, SpaceAxis, System};
+use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Outputs, Parameter, Preset, SpaceAxis, System};
 
 const POINTS: usize = 32;
 const DIFFUSION: [f64; 2] = [0.2097, 0.105];
@@ -37,11 +37,15 @@ pub(crate) fn system() -> System {
             Channel::new("u", "1", "Concentration of the substance that is fed"),
             Channel::new("v", "1", "Concentration of the substance that converts it"),
         ],
+        outputs: Outputs::default(),
         inputs: Vec::new(),
+        covariates: Vec::new(),
         parameters: vec![rate("F", "Feed rate"), rate("k", "Kill rate")],
         horizon: 400.0,
         time_step: 40.0,
-        given: Vec::new(),
+        initial: Vec::new(),
+        starts: None,
+        preequilibration: None,
         uses_time: false,
         presets: vec![
             Preset {

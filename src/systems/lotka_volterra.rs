@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
+use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Outputs, Parameter, Preset, System};
 use crate::expressions::{Dual, Scalar};
 
 const ALPHA: f64 = 0.5;
@@ -28,14 +28,18 @@ pub(crate) fn system() -> System {
         description: "Prey and predator, dx/dt = 0.5 x - beta x y, dy/dt = delta x y - 0.5 y".to_owned(),
         time_unit: "1".to_owned(),
         channels: channels(),
+        outputs: Outputs::default(),
         inputs: Vec::new(),
+        covariates: Vec::new(),
         parameters: vec![
             Parameter::new("beta", "1", "Loss of prey per encounter with a predator", [1e-3, 10.0]),
             Parameter::new("delta", "1", "Gain of predators per encounter with prey", [1e-3, 10.0]),
         ],
         horizon: 10.0,
         time_step: 0.5,
-        given: Vec::new(),
+        initial: Vec::new(),
+        starts: None,
+        preequilibration: None,
         uses_time: false,
         presets: vec![
             Preset {

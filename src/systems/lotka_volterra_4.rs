@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use super::lotka_volterra::{benchmark_sets, channels, rates};
-use super::system::{Dynamics, Parameter, Preset, System};
+use super::system::{Dynamics, Outputs, Parameter, Preset, System};
 use crate::expressions::{Dual, Scalar};
 
 /// The system `lotka-volterra-4`.
@@ -25,7 +25,9 @@ pub(crate) fn system() -> System {
         description: "Prey and predator, dx/dt = alpha x - beta x y, dy/dt = delta x y - gamma y".to_owned(),
         time_unit: "1".to_owned(),
         channels: channels(),
+        outputs: Outputs::default(),
         inputs: Vec::new(),
+        covariates: Vec::new(),
         parameters: vec![
             rate("alpha", "Growth rate of the prey"),
             rate("beta", "Loss of prey per encounter with a predator"),
@@ -34,7 +36,9 @@ pub(crate) fn system() -> System {
         ],
         horizon: 10.0,
         time_step: 0.5,
-        given: Vec::new(),
+        initial: Vec::new(),
+        starts: None,
+        preequilibration: None,
         uses_time: false,
         presets: vec![
             Preset {

@@ -18,10 +18,13 @@ pub(crate) mod navier_stokes;
 pub(crate) mod builtin;
 pub(crate) mod settings;
 pub use builtin::{all, find};
-pub use equations::{Equations, InputSignal, ParameterBounds, Range, StateEquation, Values};
+pub use equations::{
+    Covariate, Equations, FreeStart, InputSignal, OutputEquation, ParameterBounds, Range, StartSetting, StateEquation,
+    Values,
+};
 pub use sensitivities::{Sensitivities, Start};
 pub use settings::SystemSettings;
 pub use system::{
-    Axis, Channel, Dynamics, EnvironmentSet, InitialDistribution, Integrate, Parameter, Preset, SpaceAxis, Stepper,
-    System, TangentField, VectorField,
+    Axis, Channel, Dynamics, EnvironmentSet, InitialDistribution, InitialValue, Integrate, Outputs, Parameter, Preset,
+    SpaceAxis, Stepper, System, TangentField, VectorField,
 };

@@ -16,7 +16,7 @@ use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use super::random_field::RandomField;
-use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, SpaceAxis, Stepper, System};
+use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Outputs, Parameter, Preset, SpaceAxis, Stepper, System};
 use super::vorticity::Vorticity;
 use crate::progress::Interrupt;
 
@@ -34,11 +34,15 @@ pub(crate) fn system() -> System {
         description: "Vorticity of a forced flow on a periodic square, 32 x 32 points, viscosity nu varies".to_owned(),
         time_unit: "1".to_owned(),
         channels: vec![Channel::new("w", "1", "Vorticity")],
+        outputs: Outputs::default(),
         inputs: Vec::new(),
+        covariates: Vec::new(),
         parameters: vec![Parameter::new("nu", "1", "Viscosity", [1e-4, 1.0])],
         horizon: 10.0,
         time_step: 1.0,
-        given: Vec::new(),
+        initial: Vec::new(),
+        starts: None,
+        preequilibration: None,
         uses_time: false,
         presets: vec![Preset {
             name: "paper".to_owned(),

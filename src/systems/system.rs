@@ -20,17 +20,25 @@ pub struct System {
     pub time_unit: String,
     /// The quantities of the state `[C]`.
     pub channels: Vec<Channel>,
-    /// Known input signals `[U]`; if there are any, the parameters passed to a field are followed by the inputs as a
+    /// What is measured that is no state `[O]`.
+    pub outputs: Outputs,
+    /// Known input signals `[U]`; if there are any, the parameters (and covariates) passed to a field are followed by the inputs as a
     /// [`Drive`](crate::signals::Drive) lays them out.
     pub inputs: Vec<Channel>,
+    /// Known attributes of environments `[A]`, which follow the parameters passed to a field.
+    pub covariates: Vec<Channel>,
     /// The parameters `[d_p]`, which differ between environments.
     pub parameters: Vec<Parameter>,
     /// Horizon `T` of a trajectory unless settings say otherwise; samples lie at `0, dt, .., T - dt`.
     pub horizon: f64,
     /// Sampling interval `dt` unless settings say otherwise.
     pub time_step: f64,
-    /// Known initial values by channel `[C]`; empty if there are none.
-    pub given: Vec<Option<f64>>,
+    /// What is known of the initial values by channel `[C]`, empty if nothing is.
+    pub initial: Vec<InitialValue>,
+    /// The initial values that are expressions: writes them to their places in a state, whatever that is before; `None` without any.
+    pub starts: Option<TangentField>,
+    /// The inputs `[U]` under which the system comes to rest before it starts, from the initial values; `None` if it starts at these.
+    pub preequilibration: Option<Vec<f64>>,
     /// Whether the equations depend on time explicitly; such a system starts at `t = 0`.
     pub uses_time: bool,
     /// Variants of the benchmark; the first is the default.
@@ -44,6 +52,37 @@ pub enum Dynamics {
     Field(VectorField),
     /// By the system's own integrator with fixed steps.
     Stepper(&'static Stepper),
+}
+
+/// What is known of the initial value of one entry of the state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InitialValue {
+    /// What is observed first.
+    AsObserved,
+    /// The value itself.
+    Number(f64),
+    /// The expression that [`System::starts`] computes.
+    Expression(String),
+    /// It is fitted to each trajectory, between these bounds and from the guess, if there is one.
+    Free {
+        /// Smallest value.
+        lower: f64,
+        /// Greatest value.
+        upper: f64,
+        /// Where fits begin.
+        guess: Option<f64>,
+    },
+}
+
+/// Functions of the state that are measured.
+#[derive(Clone, Default)]
+pub struct Outputs {
+    /// Names and units `[O]`.
+    pub channels: Vec<Channel>,
+    /// The names of the channels that each is compared with `[O]`.
+    pub compared: Vec<Vec<String>>,
+    /// Writes all of them `[O]` at parameters, time and state; `None` where there are none.
+    pub field: Option<TangentField>,
 }
 
 /// `field(p, t, y, dy)`: parameters `[d_p]`, time, state, derivative of the same shape to be written.
@@ -190,6 +229,32 @@ impl System {
     /// The channels as a manifest states them.
     pub fn channel_quantities(&self) -> Vec<Quantity> {
         self.channels.iter().map(|channel| Quantity::new(&channel.name, &channel.unit, &channel.description)).collect()
+    }
+
+    /// The channels that are compared with outputs, as a manifest states them.
+    pub fn output_quantities(&self) -> Vec<Quantity> {
+        let outputs = self.outputs.channels.iter().zip(&self.outputs.compared);
+        let of_output =
+            outputs.flat_map(|(it, names)| names.iter().map(|name| Quantity::new(name, &it.unit, &it.description)));
+        of_output.collect()
+    }
+
+    /// What is measured of the system: its outputs, or its states where it has none.
+    pub fn measured_quantities(&self) -> Vec<Quantity> {
+        if self.outputs.channels.is_empty() { self.channel_quantities() } else { self.output_quantities() }
+    }
+
+    /// Replaces the values of `state [C]` that are expressions of `parameters [d_p]` by these, at the time `t = 0`; for systems without inputs.
+    pub fn set_starts(&self, parameters: &[f64], state: &mut [f64]) {
+        let Some(starts) = &self.starts else { return };
+        let parameters: Vec<Dual> = parameters.iter().map(|&value| Dual::from(value)).collect();
+        let mut values = vec![Dual::default(); state.len()];
+        starts(&parameters, 0.0, &[], &mut values);
+        for ((state, value), initial) in state.iter_mut().zip(&values).zip(&self.initial) {
+            if matches!(initial, InitialValue::Expression(_)) {
+                *state = value.value;
+            }
+        }
     }
 
     /// The shape of a state under `preset`.

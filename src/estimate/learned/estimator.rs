@@ -22,6 +22,7 @@ use crate::estimate::settings::{InitialState, Settings};
 use crate::estimate::stream::{Observed, environments};
 use crate::estimate::table::environment_fit::EnvironmentFit;
 use crate::estimate::table::errors::{FitErrors, SquaredError};
+use crate::estimate::table::estimated::Estimated;
 use crate::estimate::table::fitted::FittedSamples;
 use crate::estimate::table::row::{Row, Status};
 use crate::estimate::{bounds, physics};
@@ -79,7 +80,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// The rows of a block of environments, and their fitted trajectories.
-    pub(crate) fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<(Row, FittedSamples)>, Error> {
+    pub(crate) fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<Estimated>, Error> {
         let mut environments = Vec::with_capacity(block.len());
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
@@ -132,7 +133,7 @@ impl<'a> Estimator<'a> {
                     let fitted = physics::LearnedFit { split, truth, values, noise, trajectories, initial };
                     row.set_bounds(least_errors.bounds(&fitted));
                 }
-                Ok((row, fit))
+                Ok(Estimated { row, samples: fit, starts: Vec::new() })
             })
             .collect()
     }

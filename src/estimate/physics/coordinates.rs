@@ -48,6 +48,12 @@ impl Coordinate {
         (self.theta(self.lower), self.theta(self.upper))
     }
 
+    /// The value in the middle of its coordinate.
+    pub(crate) fn middle(&self) -> f64 {
+        let (low, high) = self.ends();
+        self.value(0.5 * (low + high)).0
+    }
+
     /// The value at a share of the way from the lower to the upper bound, even in logarithms. A range around zero is covered on either side
     /// down to the part [`SMALLEST`] of the bound.
     pub(crate) fn at_share(&self, share: f64) -> f64 {
@@ -94,6 +100,8 @@ mod tests {
             }
         }
         assert!((Coordinate { lower: 1e-3, upper: 10.0 }.at_share(0.5) - 0.1).abs() < 1e-12);
+        assert!((Coordinate { lower: 1e-3, upper: 10.0 }.middle() - 0.1).abs() < 1e-12);
+        assert!((Coordinate { lower: -2.0, upper: 6.0 }.middle() - 2.0).abs() < 1e-12);
         assert!((Coordinate { lower: -4.0, upper: -2.0 }.at_share(0.5) + 3.0).abs() < 1e-12);
         let both = Coordinate { lower: -2.0, upper: 6.0 };
         let spread = [0.0, 0.125, 0.25, 0.625, 1.0].map(|share| both.at_share(share));

@@ -40,8 +40,12 @@ impl<'a> ModelBounds<'a> {
     pub(crate) fn new(settings: &Settings, dataset: &Dataset, interrupt: &'a Interrupt) -> Result<Option<Self>, Error> {
         let Some(of_physics) = settings.physics.clone().filter(|it| it.system.is_some()) else { return Ok(None) };
         let mut equations = Equations::new(&of_physics, settings, dataset)?;
+        // What the model starts from, and predicts, are states.
+        if equations.model.observables.is_some() {
+            return Ok(None);
+        }
         // The model was fitted from the first complete samples, without the initial values that equations may give.
-        (equations.model.given, equations.model.start) = (Vec::new(), None);
+        equations.model = equations.model.starting_anywhere();
         Ok(Some(ModelBounds { equations, settings: of_physics, initial_state: settings.initial_state(), interrupt }))
     }
 
@@ -60,8 +64,9 @@ impl<'a> ModelBounds<'a> {
             equations.channel_indices.iter().map(|&channel| NoiseLevel { absolute: fit.noise[channel], relative: 0.0 })
         };
         let noise = equations.simulated_noise(fit.split).unwrap_or_else(|| estimated().collect());
+        let model = equations.model(fit.truth).ok()?;
         let series = fit.trajectories.iter().map(|trajectory| equations.series(trajectory)).collect();
-        let experiment = Experiment::new(&equations.model, series, self.initial_state, Loss::Squares);
+        let experiment = Experiment::new(model, series, self.initial_state, Loss::Squares);
         let initial: Vec<Vec<f64>> = fit.initial.iter().map(|state| equations.in_system_order(state)).collect();
         let is_finite = parameters.iter().chain(initial.iter().flatten()).all(|value| value.is_finite());
         if !is_finite {

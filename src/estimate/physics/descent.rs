@@ -2,9 +2,9 @@
 
 use nalgebra::DVector;
 
-use super::experiment::Unknowns;
+use super::experiment::{Rollout, Unknowns};
 use super::fitter::{End, Fitter, Iterate};
-use super::normal::Step;
+use super::normal::{Normal, Step};
 use super::pass::Pass;
 use crate::estimate::table::row::Status;
 use crate::least_squares::damping::Damping;
@@ -14,6 +14,10 @@ const LONGEST: f64 = 1.0;
 /// A step that would reduce the error by less than this share of the noise is the last one: it moves the estimate by a thousandth of its
 /// standard error.
 const PROMISING: f64 = 1e-6;
+/// An undamped step that increases the error is cut to this share, as it still points down,
+const CUT: f64 = 0.25;
+/// so many times.
+const CUTS: i32 = 5;
 /// Descents that follow each other while the limit of iterations ends each on its way down.
 const DESCENTS: usize = 5;
 /// Rounds of estimating weights from residuals.
@@ -62,7 +66,7 @@ impl Fitter<'_> {
                 break;
             }
             self.weigh_by_noise(&iterate.rollout);
-            iterate.normal = self.experiment.normal(&iterate.rollout, &self.weights, self.limit);
+            iterate.normal = self.normal_at(&iterate.unknowns, &iterate.rollout);
             let active = self.experiment.active_bounds(&iterate.unknowns, &iterate.normal);
             let Some(step) = iterate.normal.step(0.0, &active) else { break };
             if iterate.normal.predicted_reduction(&step) <= 100.0 * PROMISING * self.variance(&iterate.rollout) {
@@ -101,7 +105,7 @@ impl Fitter<'_> {
             if (self.limit / before - 1.0).abs() < SAME || self.limit.is_infinite() {
                 break;
             }
-            found.normal = self.experiment.normal(&found.rollout, &self.weights, self.limit);
+            found.normal = self.normal_at(&found.unknowns, &found.rollout);
             iterate = iterate.map(|iterate| self.descend(pass, iterate).0);
         }
         self.reset_limit();
@@ -111,7 +115,7 @@ impl Fitter<'_> {
     fn evaluate(&mut self, pass: &mut Pass, unknowns: Unknowns) -> Result<Iterate, String> {
         let rollout = self.experiment.roll_out(&mut pass.integrator, &unknowns, &mut self.budget);
         let rollout = rollout.map_err(|halt| halt.to_string())?;
-        let normal = self.experiment.normal(&rollout, &self.weights, self.limit);
+        let normal = self.normal_at(&unknowns, &rollout);
         let is_finite = normal.squares.is_finite() && normal.matrix.iter().all(|value| value.is_finite());
         if is_finite {
             Ok(Iterate { unknowns, rollout, normal })
@@ -127,8 +131,8 @@ impl Fitter<'_> {
         let mut damping = Damping::default();
         let stopped = |reason: &str| Some((Status::NotConverged, reason.to_owned()));
         let resolution = self.resolution(pass.rtol);
-        // Whether damped steps are too short, though the undamped one is not.
-        let mut is_stuck = false;
+        // How many undamped steps increased the error, where damped ones are too short though the undamped one is not.
+        let mut cuts = 0;
         for _ in 0..self.estimate.iterations {
             self.iterations += 1;
             if let Err(halt) = self.budget.ensure_left() {
@@ -151,27 +155,28 @@ impl Fitter<'_> {
             };
             if convergence.is_met(iterate.normal.predicted_reduction(&step), step.length()) {
                 // Damping may have shortened the step.
-                let Some(undamped) = self.undamped_step(&iterate, &active, &convergence) else {
+                let share = CUT.powi(cuts);
+                let Some(undamped) = self.undamped_step(&iterate, &active, &convergence, share) else {
                     self.experiment.extrapolate(&mut iterate.rollout, &step);
                     iterate.unknowns = candidate;
-                    iterate.normal = self.experiment.normal(&iterate.rollout, &self.weights, self.limit);
+                    iterate.normal = self.normal_at(&iterate.unknowns, &iterate.rollout);
                     return (iterate, None);
                 };
-                if is_stuck {
+                if cuts > CUTS {
                     return (iterate, stopped("no step decreases the error any more, though this is no minimum"));
                 }
                 (candidate, step) = undamped;
-                is_stuck = true;
+                cuts += 1;
             }
             let predicted = iterate.normal.predicted_reduction(&step);
             let tried = self.evaluate(pass, candidate).ok().filter(|it| it.normal.squares <= iterate.normal.squares);
             match tried {
                 Some(better) => {
-                    if is_stuck {
+                    if cuts > 0 {
                         damping = Damping::default();
                     }
                     damping.accept(iterate.normal.squares - better.normal.squares, predicted);
-                    is_stuck = false;
+                    cuts = 0;
                     iterate = better;
                 }
                 None => {
@@ -185,19 +190,31 @@ impl Fitter<'_> {
         (iterate, stopped(&format!("stopped at the limit of {} iterations", self.estimate.iterations)))
     }
 
-    /// The unknowns after the undamped step, and the step; none where it meets the convergence as well, or the data do not determine it.
-    fn undamped_step(&self, iterate: &Iterate, active: &[bool], convergence: &Convergence) -> Option<(Unknowns, Step)> {
+    /// The unknowns after a `share` of the undamped step, and that step; none where the whole one meets the convergence as well, or the data do
+    /// not determine it.
+    fn undamped_step(
+        &self,
+        iterate: &Iterate,
+        active: &[bool],
+        convergence: &Convergence,
+        share: f64,
+    ) -> Option<(Unknowns, Step)> {
         let whole = iterate.normal.step(0.0, active)?;
         let length = whole.length();
-        let (candidate, step) = self.experiment.after_step(&iterate.unknowns, &bounded(whole, active));
+        let bounded = bounded(whole, active);
+        let (_, step) = self.experiment.after_step(&iterate.unknowns, &bounded);
         let is_last = convergence.is_met(iterate.normal.predicted_reduction(&step), length)
             || iterate.normal.undetermined(active).contains(&true);
-        (!is_last).then_some((candidate, step))
+        (!is_last).then(|| self.experiment.after_step(&iterate.unknowns, &scaled(bounded, share)))
+    }
+
+    fn normal_at(&self, unknowns: &Unknowns, rollout: &Rollout) -> Normal {
+        self.experiment.normal_at(unknowns, rollout, &self.weights, self.limit)
     }
 
     /// What errors of integration at `rtol` add to `|r|^2`: a smaller decrease says nothing.
     fn resolution(&self, rtol: f64) -> f64 {
-        let model = self.experiment.model;
+        let model = &self.experiment.model;
         let error = |cell: usize, weight: f64| weight * rtol * self.experiment.scales[model.channel(cell)];
         let cells = self.experiment.cells.iter();
         cells.map(|&(trajectory, cell)| error(cell, self.weights[trajectory][cell]).powi(2)).sum()
@@ -208,7 +225,11 @@ impl Fitter<'_> {
 fn bounded(step: Step, active: &[bool]) -> Step {
     let of_free = step.parameters.iter().zip(active).filter(|(_, active)| !**active);
     let longest = of_free.fold(0.0, |longest: f64, (by, _)| longest.max(by.abs()));
-    let share = if longest > LONGEST { LONGEST / longest } else { 1.0 };
+    scaled(step, if longest > LONGEST { LONGEST / longest } else { 1.0 })
+}
+
+/// A share of the step.
+fn scaled(step: Step, share: f64) -> Step {
     Step {
         parameters: step.parameters * share,
         initial: step.initial.into_iter().map(|own: DVector<f64>| own * share).collect(),

@@ -1,11 +1,14 @@
 //! The equations that are fitted to a dataset, whose channels, inputs and parameters are matched with those of the system by name.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::agreement::Quantities;
 use super::coordinates::Coordinate;
 use super::cramer_rao::NoiseLevel;
 use super::model::{Derivatives, Model};
+use super::observables::{Observable, Observables};
+use super::rest::Rest;
 use super::series::Series;
 use crate::dataset::{Dataset, Manifest};
 use crate::estimate::bounds::Bounds;
@@ -15,7 +18,7 @@ use crate::generate;
 use crate::generate::Observation;
 use crate::problems::{Problem, Problems};
 use crate::schema::{Grid, GridAxis, Quantity, Split, Trajectory};
-use crate::systems::{Dynamics, Preset, System};
+use crate::systems::{Dynamics, InitialValue, Preset, System};
 
 /// Most known parameters of training environments that fits start from, beside their median.
 const MOST_STARTS: usize = 12;
@@ -29,7 +32,7 @@ pub(crate) struct Equations {
     pub quantities: Vec<Quantity>,
     /// Bounds of the estimated parameters `[d]`.
     pub bounds: Vec<Bounds>,
-    /// The index in the dataset of each channel of the system `[C]`.
+    /// The index in the dataset of each channel that is compared `[C]`.
     pub channel_indices: Vec<usize>,
     /// The index in the dataset of each input of the system `[U]`.
     input_indices: Vec<usize>,
@@ -45,6 +48,12 @@ pub(crate) struct Equations {
     observation: Option<Observation>,
     /// `[C]`.
     pub channel_names: Vec<String>,
+    /// The states `[N]`.
+    pub states: Vec<Quantity>,
+    /// The names of the states `[N]`.
+    pub state_names: Vec<String>,
+    /// Name, and index among the parameters of the dataset, of each covariate `[A]`.
+    covariates: Vec<(String, usize)>,
 }
 
 impl PhysicsSettings {
@@ -176,7 +185,7 @@ impl Equations {
             Some(field) => Derivatives::Sensitivities(Arc::clone(field)),
             None => Derivatives::Differences(preset.dynamics.clone(), step.unwrap_or_default()),
         };
-        let of_channel = |name: &str| manifest.channels.iter().position(|it| it.name == name);
+        let observed = observed(system, manifest);
         let of_input = |name: &str| manifest.inputs.iter().position(|it| it.quantity.name == name);
         let of_parameter = |name: &str| manifest.parameters.iter().position(|it| it.name == name);
         let input_indices: Vec<usize> = system.inputs.iter().filter_map(|input| of_input(&input.name)).collect();
@@ -187,48 +196,101 @@ impl Equations {
             Some(index) => manifest.parameters[*index].clone(),
             None => of_system[it].clone(),
         });
+        let covariates = system.covariates.iter().filter_map(|it| Some((it.name.clone(), of_parameter(&it.name)?)));
+        let parameters = system.parameters.iter().map(|it| settings.fixed.get(&it.name).copied().unwrap_or(0.0));
+        let channel_name = |it: &(Observable, usize)| manifest.channels[it.1].name.clone();
+        let states = system.channel_quantities();
+        let rest = system.preequilibration.clone();
         Equations {
             quantities: quantities.collect(),
             model: Model {
                 derivatives,
-                channels: system.channels.len(),
+                channels: observed.len(),
+                observables: observables(system, &observed),
                 points: manifest.state_shape().points(),
                 between: input_indices.iter().map(|&index| manifest.inputs[index].between).collect(),
-                parameters: system
-                    .parameters
-                    .iter()
-                    .map(|it| settings.fixed.get(&it.name).copied().unwrap_or(0.0))
-                    .collect(),
+                parameters: parameters.chain(system.covariates.iter().map(|_| f64::NAN)).collect(),
                 estimated,
                 coordinates: bounds.iter().map(|it| Coordinate { lower: it.0, upper: it.1 }).collect(),
-                given: system.given.clone(),
+                initial: system.initial.clone(),
+                starts: system.starts.clone(),
+                rest: rest.map(|inputs| Rest { inputs, horizon: system.horizon }),
                 start,
             },
             bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
             names,
-            channel_indices: system.channels.iter().filter_map(|channel| of_channel(&channel.name)).collect(),
+            channel_indices: observed.iter().map(|it| it.1).collect(),
             input_indices,
             known: Vec::new(),
             starts: Vec::new(),
             dataset_channels: manifest.channels.len(),
             parameter_indices,
             observation: None,
-            channel_names: system.channels.iter().map(|channel| channel.name.clone()).collect(),
+            channel_names: observed.iter().map(channel_name).collect(),
+            state_names: states.iter().map(|it| it.name.clone()).collect(),
+            states,
+            covariates: covariates.collect(),
         }
+    }
+
+    /// The equations of an environment with these `parameters [d_p]` of the dataset.
+    ///
+    /// # Errors
+    /// The covariates that are unknown.
+    pub(crate) fn model(&self, parameters: &[Option<f64>]) -> Result<Cow<'_, Model>, String> {
+        if self.covariates.is_empty() {
+            return Ok(Cow::Borrowed(&self.model));
+        }
+        let known = |index: usize| parameters.get(index).copied().flatten();
+        let unknown: Vec<&str> =
+            self.covariates.iter().filter(|it| known(it.1).is_none()).map(|it| it.0.as_str()).collect();
+        if !unknown.is_empty() {
+            return Err(unknown.join(", "));
+        }
+        let mut model = self.model.clone();
+        let first = model.parameters.len() - self.covariates.len();
+        let values = self.covariates.iter().filter_map(|it| known(it.1));
+        model.parameters[first..].iter_mut().zip(values).for_each(|(place, value)| *place = value);
+        Ok(Cow::Owned(model))
     }
 
     /// The initial values that the equations give, in words; none where they give none, or trajectories start as they were observed.
     pub(crate) fn start(&self, initial_state: InitialState) -> Option<String> {
-        let given = (0..self.model.channels).filter_map(|channel| {
-            let given = self.model.given(channel).filter(|_| initial_state == InitialState::Estimated)?;
-            Some(format!("{} = {given}", self.channel_names[channel]))
-        });
+        let obeys = |state: usize| initial_state == InitialState::Estimated || self.model.hides(state);
+        let given = self.state_names.iter().enumerate().filter(|(state, _)| obeys(*state)).filter_map(
+            |(state, name)| match self.model.initial(state) {
+                InitialValue::AsObserved => None,
+                InitialValue::Number(value) => Some(format!("{name} = {value}")),
+                InitialValue::Expression(text) => Some(format!("{name} = {text}")),
+                InitialValue::Free { lower, upper, .. } => Some(format!("{name} from {lower} to {upper}")),
+            },
+        );
         let given: Vec<String> = given.collect();
         let when = match self.model.start {
             Some(start) => format!("at t = {start}"),
             None => "at the first sample or event of each trajectory".to_owned(),
         };
-        (!given.is_empty()).then(|| format!("{} {when}", given.join(", ")))
+        let how = if self.model.rest.is_some() { "the steady state from " } else { "" };
+        (!given.is_empty()).then(|| format!("{how}{} {when}", given.join(", ")))
+    }
+
+    /// The indices of the states that no channel measures.
+    pub(crate) fn hidden_states(&self) -> Vec<usize> {
+        (0..self.states.len()).filter(|&state| self.model.points == 1 && self.model.cell_of(state).is_none()).collect()
+    }
+
+    /// These states.
+    pub(crate) fn hidden(&self) -> Vec<Quantity> {
+        self.hidden_states().into_iter().map(|state| self.states[state].clone()).collect()
+    }
+
+    /// The states whose initial values are fitted between bounds.
+    pub(crate) fn free(&self, initial_state: InitialState) -> Vec<Quantity> {
+        let is_free = |state: &usize| {
+            let obeys = initial_state == InitialState::Estimated || self.model.hides(*state);
+            obeys && self.model.free(*state).is_some()
+        };
+        (0..self.states.len()).filter(is_free).map(|state| self.states[state].clone()).collect()
     }
 
     /// A trajectory of the dataset with the channels and inputs of the system.
@@ -276,6 +338,28 @@ impl Equations {
         });
         levels.collect()
     }
+}
+
+/// What is compared, with its index among the channels of the dataset: states in the order of the system, then outputs.
+fn observed(system: &System, manifest: &Manifest) -> Vec<(Observable, usize)> {
+    let of_channel = |name: &str| manifest.channels.iter().position(|it| it.name == name);
+    let states = system.channels.iter().enumerate();
+    let states = states.filter_map(|(i, it)| Some((Observable::State(i), of_channel(&it.name)?)));
+    let outputs = system.outputs.compared.iter().enumerate();
+    let outputs = outputs.flat_map(|(j, names)| names.iter().map(move |name| (j, name)));
+    states.chain(outputs.filter_map(|(j, name)| Some((Observable::Output(j), of_channel(name)?)))).collect()
+}
+
+/// What each channel is; none where they are the states in their order.
+fn observables(system: &System, observed: &[(Observable, usize)]) -> Option<Observables> {
+    let channels: Vec<Observable> = observed.iter().map(|it| it.0).collect();
+    let has_output = channels.iter().any(|it| matches!(it, Observable::Output(_)));
+    (has_output || channels.len() < system.channels.len()).then(|| Observables {
+        channels,
+        states: system.channels.len(),
+        outputs: system.outputs.channels.len(),
+        field: system.outputs.field.clone().filter(|_| has_output),
+    })
 }
 
 /// A system and its grid, in words.

@@ -1,5 +1,6 @@
 //! Estimates by known equations.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
@@ -10,10 +11,13 @@ use rayon::prelude::*;
 use super::budget::Budget;
 use super::cramer_rao;
 use super::equations::Equations;
-use super::experiment::Experiment;
-use super::fit::{fit as fit_experiment, states as fitted_states};
-use super::result::{Fit, Names};
+use super::experiment::{Experiment, Rollout};
+use super::fit::{fit as fit_experiment, trajectories as fitted_trajectories};
+use super::model::Model;
+use super::result::{Fit, FreeStart, Names};
+use super::series::Series;
 use crate::dataset::{Dataset, Manifest};
+use crate::estimate::bounds::Bounds;
 use crate::estimate::driver::{check_bounds, check_settings, estimate_splits};
 use crate::estimate::error::Error;
 use crate::estimate::hull::Hull;
@@ -22,10 +26,13 @@ use crate::estimate::settings::{InitialState, Loss, PhysicsSettings, Settings};
 use crate::estimate::stream::{Observed, environments};
 use crate::estimate::table::environment_fit::EnvironmentFit;
 use crate::estimate::table::errors::{FitErrors, SquaredError};
+use crate::estimate::table::estimated::Estimated;
 use crate::estimate::table::evaluation::Evaluation;
 use crate::estimate::table::fitted::FittedSamples;
+use crate::estimate::table::interval::{LEVEL, quantile};
 use crate::estimate::table::output::{Outcome, Output};
-use crate::estimate::table::row::{Row, Status};
+use crate::estimate::table::row::{ParameterEstimate, Row, Status};
+use crate::estimate::table::starts::FittedStart;
 use crate::progress::{Event, Interrupt, Run};
 use crate::schema::{Between, Input, Quantity, Split, Trajectory};
 use crate::systems::System;
@@ -43,6 +50,7 @@ pub fn run(settings: &Settings, dataset: &Dataset, directory: &Path, run: &Run) 
     check_settings(settings, dataset, &estimator.equations.quantities)?;
     let output = Output::create(directory, dataset, None, &estimator.equations.quantities, settings)?;
     let output = output.with_start(estimator.equations.start(estimator.initial_state));
+    let output = output.with_states(estimator.equations.hidden(), estimator.equations.free(estimator.initial_state));
     let block = |split, block: Vec<Observed>| estimator.block(split, block);
     let outcome = estimate_splits(settings, dataset, output, Evaluation::default(), run, block)?;
     let early = estimator.early.into_inner();
@@ -57,9 +65,10 @@ pub fn run(settings: &Settings, dataset: &Dataset, directory: &Path, run: &Run) 
 /// Estimates the parameters of environments in memory by the equations of `system`, with default settings: one row an environment, in the order
 /// in which they first occur.
 ///
-/// The channels of the trajectories are the states of the system, in its order and units, NaN where they were not observed; their inputs are
-/// those of the system, on straight lines between samples. Initial states are estimated with the parameters. Known parameters of trajectories
-/// (`[d_p]`, in the order of the system, or none at all) are not used, but stand in the rows as the truth.
+/// The channels of the trajectories are the outputs of the system, or its states where it has no outputs, in its order and units, NaN where they
+/// were not observed; their inputs are those of the system, on straight lines between samples. Initial states are estimated with the parameters,
+/// as far as the system does not give them. Known parameters of trajectories (`[d_p]`, in the order of the system, or none at all) are not used,
+/// but stand in the rows as the truth; covariates of the system follow them, and are.
 ///
 /// # Errors
 /// [`Error::Trajectories`] with every trajectory that does not fit the system. An environment that cannot be fitted is no error: its row has a
@@ -109,24 +118,35 @@ pub fn fit_with(
         .inputs
         .iter()
         .map(|input| Input { quantity: Quantity::new(&input.name, &input.unit, &input.description), between });
+    let covariates = system.covariates.iter().map(|it| Quantity::new(&it.name, &it.unit, &it.description));
+    let known = system.parameter_quantities().into_iter().chain(covariates);
     let manifest = Manifest {
         grid: system.presets.first().and_then(|preset| preset.grid()),
         inputs: inputs.collect(),
-        ..Manifest::in_memory(&system.time_unit, system.channel_quantities(), system.parameter_quantities())
+        ..Manifest::in_memory(&system.time_unit, system.measured_quantities(), known.collect())
     };
     let environments = by_environment(trajectories, &manifest)?;
     let physics = settings.physics.clone().unwrap_or_default();
     let equations = Equations::in_memory(&physics, settings, system, &manifest)?;
     let interrupt = Interrupt::new();
     let estimator = Estimator::with_equations(settings, physics, equations, &manifest, &interrupt);
-    Ok(estimator.block(Split::Adapt, environments)?.into_iter().map(|(row, _)| row).collect())
+    Ok(estimator.block(Split::Adapt, environments)?.into_iter().map(|it| it.row).collect())
 }
 
-/// The first trajectory of an environment that can be drawn, with the fitted states `[T, C]` at all its samples. Its initial states are fitted
-/// again under the parameters of its `row`; if that explains the data less well than the row says, the parameters are as well.
+/// A trajectory beside what was fitted to it, at all its samples.
+pub struct Drawn {
+    /// What was observed.
+    pub trajectory: Trajectory,
+    /// The fitted channels `[T, C]`.
+    pub states: Vec<f64>,
+    /// The fitted states that nobody measures `[T, H]`, in the order of [`Manifest::hidden`](crate::estimate::Manifest::hidden).
+    pub hidden: Vec<f64>,
+}
+
+/// As [`drawn`], without what is hidden.
 ///
 /// # Errors
-/// If the dataset cannot be read, has no such environment, or it cannot be fitted.
+/// As [`drawn`].
 pub fn portrait(
     settings: &Settings,
     dataset: &Dataset,
@@ -134,26 +154,46 @@ pub fn portrait(
     row: &Row,
     run: &Run,
 ) -> Result<(Trajectory, Vec<f64>), Error> {
+    drawn(settings, dataset, split, row, run).map(|it| (it.trajectory, it.states))
+}
+
+/// The first trajectory of an environment that can be drawn, with what was fitted to it. Its initial states are fitted
+/// again under the parameters of its `row`; if that explains the data less well than the row says, the parameters are as well.
+///
+/// # Errors
+/// If the dataset cannot be read, has no such environment, or it cannot be fitted.
+pub fn drawn(settings: &Settings, dataset: &Dataset, split: Split, row: &Row, run: &Run) -> Result<Drawn, Error> {
     let environment = row.environment.as_str();
     let index = dataset.index(split)?;
     let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
     let trajectories = dataset.read_rows(split, &rows)?;
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
     let trajectories = estimator.usable(trajectories);
-    let states = estimator.states_of(row, &trajectories).unwrap_or_else(|| {
-        let (experiment, fit) = estimator.fit(&trajectories);
-        estimator.in_dataset_order(&experiment, &fit.states)
+    let Fitted { channels, hidden } = estimator.fitted_to(row, &trajectories).unwrap_or_else(|| {
+        let parameters = trajectories.first().map_or(&[][..], |it| &it.parameters);
+        let (experiment, fit) = estimator.fit(parameters, &trajectories);
+        estimator.fitted(&experiment, &fit.states, &fit.beneath)
     });
     if let Some(signal) = run.interrupt.requested() {
         return Err(Error::Interrupted { signal });
     }
-    let mut fitted = trajectories.into_iter().zip(states);
-    let drawn = fitted.find(|(trajectory, _)| trajectory.len() > 1 && trajectory.missing() < trajectory.states.len());
+    let hidden = hidden.into_iter().chain(std::iter::repeat(Vec::new()));
+    let mut fitted = trajectories.into_iter().zip(channels).zip(hidden);
+    let drawn = fitted.find(|((it, _), _)| it.len() > 1 && it.missing() < it.states.len());
+    let drawn = drawn.map(|((trajectory, states), hidden)| Drawn { trajectory, states, hidden });
     drawn.ok_or_else(|| Error::Invalid {
         path: dataset.directory().to_owned(),
         found: format!("no environment `{environment}` in its {split} split that can be fitted and drawn"),
         expected: "the dataset that the estimates were made from".to_owned(),
     })
+}
+
+/// What was fitted to trajectories, at all their samples.
+struct Fitted {
+    /// `[T, C]` of each, in the order of the dataset.
+    channels: Vec<Vec<f64>>,
+    /// States that nobody measures `[T, H]` of each; may be empty.
+    hidden: Vec<Vec<f64>>,
 }
 
 /// Fits environments by known equations.
@@ -209,22 +249,26 @@ impl<'a> Estimator<'a> {
     }
 
     /// The rows of a block of environments, and their fitted samples.
-    fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<(Row, FittedSamples)>, Error> {
+    fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<Estimated>, Error> {
         block.into_par_iter().map(|observed| self.environment(split, observed)).collect()
     }
 
-    fn environment(&self, split: Split, observed: Observed) -> Result<(Row, FittedSamples), Error> {
+    fn environment(&self, split: Split, observed: Observed) -> Result<Estimated, Error> {
         let Observed { id, parameters, trajectories } = observed;
         let trajectories = self.usable(trajectories);
-        let (experiment, fit) = self.fit(&trajectories);
+        let (experiment, fit) = self.fit(&parameters, &trajectories);
         self.early.fetch_add(usize::from(experiment.early_samples().is_some()), Relaxed);
         let test_mse = match self.held_out.get(&id) {
-            Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &fit.values)?,
+            Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &experiment.model, &fit.values)?,
             _ => None,
         };
         let states = self.in_dataset_order(&experiment, &fit.states);
         let samples = match self.settings.fitted {
-            true => FittedSamples::from_states(&id, &trajectories, &states, self.manifest.channels.len()),
+            true => {
+                let samples = FittedSamples::from_states(&id, &trajectories, &states, self.manifest.channels.len());
+                let hidden = self.hidden(&experiment, &fit.beneath);
+                samples.with_hidden(&hidden, self.equations.hidden_states().len())
+            }
             false => FittedSamples::default(),
         };
         let truth = self.equations.known_parameters(&parameters);
@@ -232,9 +276,45 @@ impl<'a> Estimator<'a> {
             let known: Vec<f64> = truth.iter().copied().collect::<Option<_>>()?;
             cramer_rao::standard_errors(&experiment, &known, &fit.initial, &noise, &self.physics, self.interrupt)
         });
+        let starts = self.starts(&experiment, &fit, &trajectories);
         let mut row = self.row(id, &truth, &experiment, fit, test_mse);
         row.set_bounds(bounds.into_iter().flatten().map(Some).collect());
-        Ok((row, samples))
+        Ok(Estimated { row, samples, starts })
+    }
+
+    /// The fitted values `[samples, H]` of what nobody measures, of each trajectory.
+    fn hidden(&self, experiment: &Experiment, beneath: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let hidden = self.equations.hidden_states();
+        let states = self.equations.state_names.len();
+        let of_trajectory = |(series, beneath): (&Series, &Vec<f64>)| {
+            let all = series.at_all_samples(beneath);
+            all.chunks_exact(states).flat_map(|state| hidden.iter().map(|&it| state[it])).collect()
+        };
+        experiment.series.iter().zip(beneath).map(of_trajectory).collect()
+    }
+
+    /// The initial values that were fitted between bounds, with their intervals.
+    fn starts(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<FittedStart> {
+        let degrees_of_freedom = fit.points as f64 - experiment.unknown_count() as f64;
+        let half_width = quantile(LEVEL, degrees_of_freedom);
+        let is_failure = fit.status.is_failure();
+        let start = |it: &FreeStart| {
+            let (range, _) = experiment.model.free(it.state)?;
+            let bounds = Bounds { min: Some(range.lower), max: Some(range.upper) };
+            let standard_error = if is_failure { f64::NAN } else { it.variance.sqrt() };
+            let half = half_width * standard_error;
+            let estimate = ParameterEstimate {
+                value: it.value,
+                standard_error,
+                lower: bounds.cut(it.value - half),
+                upper: bounds.cut(it.value + half),
+                crlb: None,
+                truth: None,
+            };
+            let trajectory = trajectories[it.trajectory].trajectory.clone();
+            Some(FittedStart { trajectory, state: self.equations.state_names[it.state].clone(), estimate })
+        };
+        fit.starts.iter().filter_map(start).collect()
     }
 
     /// Fitted states of each trajectory at all samples, with the channels in the order of the dataset.
@@ -252,12 +332,21 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// Fits trajectories, as a problem and its result.
-    fn fit(&self, trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
+    /// Fits trajectories of an environment with these `parameters [d_p]` of the dataset, as a problem and its result.
+    fn fit(&self, parameters: &[Option<f64>], trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
-        let experiment = Experiment::new(&self.equations.model, series, self.initial_state, self.settings.loss);
-        let Equations { starts, channel_names, .. } = &self.equations;
-        let names = Names { parameters: &self.equations.names, channels: channel_names };
+        let (model, unknown) = match self.equations.model(parameters) {
+            Ok(model) => (model, None),
+            Err(unknown) => (Cow::Borrowed(&self.equations.model), Some(unknown)),
+        };
+        let experiment = Experiment::new(model, series, self.initial_state, self.settings.loss);
+        if let Some(unknown) = unknown {
+            let reason = format!("the equations need what is not known of this environment: {unknown}");
+            let fit = Fit::none(&experiment, (Status::NoData, reason), 0);
+            return (experiment, fit);
+        }
+        let Equations { starts, channel_names, state_names, .. } = &self.equations;
+        let names = Names { parameters: &self.equations.names, channels: channel_names, states: state_names };
         let fit = match experiment.overflowing_channel() {
             None => fit_experiment(&experiment, names, starts, self.settings, &self.physics, self.interrupt),
             Some((channel, size)) => {
@@ -271,20 +360,26 @@ impl<'a> Estimator<'a> {
         (experiment, fit)
     }
 
-    /// The states `[T, C]` of trajectories under the parameters of their row, if these explain them as well as the row says.
-    fn states_of(&self, row: &Row, trajectories: &[Trajectory]) -> Option<Vec<Vec<f64>>> {
+    /// Trajectories under the parameters of their row, if these explain them as well as the row says.
+    fn fitted_to(&self, row: &Row, trajectories: &[Trajectory]) -> Option<Fitted> {
         let values: Vec<f64> = row.parameters.iter().map(|parameter| parameter.value).collect();
         if values.iter().any(|value| !value.is_finite()) {
             return None;
         }
-        let model = self.equations.model.fixed_at(&values);
+        let model = self.equations.model(&trajectories.first()?.parameters).ok()?.fixed_at(&values);
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
-        let experiment = Experiment::new(&model, series, self.initial_state, self.settings.loss);
-        let states = fitted_states(&experiment, self.settings, &self.physics, self.interrupt)?;
+        let experiment = Experiment::new(Cow::Owned(model), series, self.initial_state, self.settings.loss);
+        let Rollout { states, beneath, .. } =
+            fitted_trajectories(&experiment, self.settings, &self.physics, self.interrupt)?;
         let zero: Vec<Vec<f64>> = states.iter().map(|states| vec![0.0; states.len()]).collect();
         let [rmse, size] = [&states, &zero].map(|states| self.errors(&experiment, states).rmse);
         (rmse <= (1.0 + VISIBLE) * row.trajectory_rmse + VISIBLE * size)
-            .then(|| self.in_dataset_order(&experiment, &states))
+            .then(|| self.fitted(&experiment, &states, &beneath))
+    }
+
+    fn fitted(&self, experiment: &Experiment, channels: &[Vec<f64>], beneath: &[Vec<f64>]) -> Fitted {
+        let channels = self.in_dataset_order(experiment, channels);
+        Fitted { channels, hidden: self.hidden(experiment, beneath) }
     }
 
     /// The errors of `states [T, C]` of each trajectory.
@@ -321,18 +416,19 @@ impl<'a> Estimator<'a> {
         fit.row()
     }
 
-    /// Mean squared error on held-out trajectories, each from its first complete sample on; where it has none, and is no field, its initial
-    /// state is fitted. None where one cannot be integrated.
-    fn held_out_error(&self, rows: &[usize], values: &[f64]) -> Result<Option<f64>, Error> {
+    /// Mean squared error on held-out trajectories of an environment with the equations `model`, each from its first complete sample on; where
+    /// it has none, and is no field, its initial state is fitted, as where channels are not just the states. None where one cannot be integrated.
+    fn held_out_error(&self, rows: &[usize], model: &Model, values: &[f64]) -> Result<Option<f64>, Error> {
         if values.iter().any(|value| value.is_nan()) {
             return Ok(None);
         }
-        let model = self.equations.model.fixed_at(values);
+        let model = model.fixed_at(values);
         let mut error = SquaredError::default();
         let Some(dataset) = self.dataset else { return Ok(None) };
         for mut trajectory in dataset.read_rows(Split::AdaptTest, rows)? {
             let is_field = self.manifest.grid.is_some();
-            let initial_state = match trajectory.start() {
+            let initial_state = match trajectory.start().filter(|_| model.observables.is_none() && model.rest.is_none())
+            {
                 Some(start) => {
                     trajectory.start_at(start);
                     InitialState::Observed
@@ -341,13 +437,15 @@ impl<'a> Estimator<'a> {
                 None => InitialState::Estimated,
             };
             let series = vec![self.equations.series(&trajectory)];
-            let experiment = Experiment::new(&model, series, initial_state, Loss::Squares);
+            let experiment = Experiment::new(Cow::Borrowed(&model), series, initial_state, Loss::Squares);
             let states = match initial_state {
                 InitialState::Observed => {
                     let mut budget = Budget::new(self.physics.max_evaluations, self.interrupt);
                     experiment.states(&self.physics, &mut budget)
                 }
-                InitialState::Estimated => fitted_states(&experiment, self.settings, &self.physics, self.interrupt),
+                InitialState::Estimated => {
+                    fitted_trajectories(&experiment, self.settings, &self.physics, self.interrupt).map(|it| it.states)
+                }
             };
             let Some(states) = states else { return Ok(None) };
             for &(trajectory, cell) in &experiment.cells {

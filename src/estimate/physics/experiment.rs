@@ -1,15 +1,19 @@
 //! The least-squares problem of one environment: its trajectories, their rollouts and derivatives, residuals and normal equations.
 //!
 //! Unknowns are the coordinates `theta [d]` of the estimated parameters and, for each trajectory, the entries of its initial state that are
-//! not given, in units of the spread of their channel.
+//! not given: in units of the spread of their channel, or in the [coordinate](super::coordinates) of their bounds.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::budget::{Budget, Halt};
 use super::differences::{Differences, Integrator};
+use super::function::{Along, Function};
 use super::model::{Derivatives, Model};
 use super::normal::{Normal, Step};
+use super::observables::Observable;
 use super::series::Series;
+use super::spread::{spread, values};
 use crate::estimate::noise;
 use crate::estimate::settings::{InitialState, Loss, PhysicsSettings};
 use crate::least_squares::robust;
@@ -20,10 +24,12 @@ use crate::systems::{Sensitivities, Start};
 
 /// The trajectories of one environment, and the equations that should explain them.
 pub(crate) struct Experiment<'a> {
-    pub model: &'a Model,
+    pub model: Cow<'a, Model>,
     pub series: Vec<Series>,
     /// The indices of the unknown values of the initial state, for each trajectory.
     unknown_initial: Vec<Vec<usize>>,
+    /// The indices of the values of the initial state that are expressions, for each trajectory.
+    computed_initial: Vec<Vec<usize>>,
     /// Spread of each channel `[C]`.
     pub scales: Vec<f64>,
     /// The values `(trajectory, cell)` that enter the fit, cells of `[T, C]`.
@@ -37,17 +43,19 @@ pub(crate) struct Experiment<'a> {
 pub(crate) struct Unknowns {
     /// `theta [d]`.
     pub coordinates: Vec<f64>,
-    /// The initial state `[C]` of each trajectory, known values included.
+    /// The initial state `[N]` of each trajectory, known values included; those that are expressions are computed with each rollout.
     pub initial: Vec<Vec<f64>>,
 }
 
 /// The trajectories for some unknowns, with their derivatives.
 #[derive(Clone, Debug)]
 pub(crate) struct Rollout {
-    /// `[T, C]` of each trajectory.
+    /// The channels `[T, C]` of each trajectory.
     pub states: Vec<Vec<f64>>,
     /// `[T, C, k]` of each trajectory: derivatives by `theta [d]`, then by its unknown initial values.
     pub sensitivities: Vec<Vec<f64>>,
+    /// The states `[T, N]` of each trajectory, where channels are not just these; else empty.
+    pub beneath: Vec<Vec<f64>>,
 }
 
 /// The weights `[T, C]` of the residuals of each trajectory; zero where there is no residual.
@@ -55,26 +63,40 @@ pub(crate) type Weights = Vec<Vec<f64>>;
 
 impl<'a> Experiment<'a> {
     /// The problem of fitting `model` to `series`, each from where the system starts.
-    pub(crate) fn new(model: &'a Model, series: Vec<Series>, initial_state: InitialState, loss: Loss) -> Self {
+    pub(crate) fn new(model: Cow<'a, Model>, series: Vec<Series>, initial_state: InitialState, loss: Loss) -> Self {
         let c = model.size();
-        let series: Vec<Series> = series.into_iter().map(|it| it.started(model, initial_state)).collect();
-        let unknown_initial = series.iter().map(|series| {
-            let is_unknown = |value: &usize| {
-                let is_measured = series.observed().get(*value).is_none_or(|value| !value.is_nan());
-                model.given(*value).is_none() && (initial_state == InitialState::Estimated || !is_measured)
+        let series: Vec<Series> = series.into_iter().map(|it| it.started(&model, initial_state)).collect();
+        let (mut unknown_initial, mut computed_initial) = (Vec::new(), Vec::new());
+        for series in &series {
+            // Whether the start is what the first sample says.
+            let is_taken = |value: usize| {
+                let measured = model.cell_of(value).filter(|_| !model.hides(value));
+                let measured = measured.and_then(|cell| series.observed().get(cell));
+                initial_state == InitialState::Observed && measured.is_some_and(|value| !value.is_nan())
             };
-            if series.times().is_empty() { Vec::new() } else { (0..c).filter(is_unknown).collect() }
-        });
-        let unknown_initial: Vec<Vec<usize>> = unknown_initial.collect();
-        let scales = (0..model.channels).map(|channel| spread(model, &series, channel, loss)).collect();
-        // A first sample that the rollout starts from has no residuals.
-        let cells = series.iter().zip(&unknown_initial).enumerate().flat_map(|(trajectory, (series, own))| {
-            let observed = series.observed().iter().enumerate().filter(|(_, value)| !value.is_nan());
-            let counted = observed.filter(move |(cell, _)| *cell >= c || own.contains(cell));
-            counted.map(move |(cell, _)| (trajectory, cell))
-        });
-        let cells = cells.collect();
-        Experiment { model, series, unknown_initial, scales, cells, initial_state, loss }
+            let values = if series.times().is_empty() { 0 } else { model.state_size() };
+            let open: Vec<usize> = (0..values).filter(|&value| !is_taken(value)).collect();
+            let (computed, others): (Vec<usize>, Vec<usize>) =
+                open.into_iter().partition(|&value| model.is_expression(value));
+            computed_initial.push(computed);
+            unknown_initial.push(others.into_iter().filter(|&value| model.given(value).is_none()).collect::<Vec<_>>());
+        }
+        let scales = (0..model.channels).map(|channel| spread(&model, &series, channel, loss)).collect();
+        // A first sample that the rollout starts from has no residuals; one that follows from unknowns has.
+        let mut cells = Vec::new();
+        for (trajectory, (own, computed)) in unknown_initial.iter().zip(&computed_initial).enumerate() {
+            let is_counted = |cell: usize| {
+                cell >= c
+                    || model.rest.is_some()
+                    || match model.observable(cell) {
+                        Observable::State(value) => own.contains(&value) || computed.contains(&value),
+                        Observable::Output(_) => true,
+                    }
+            };
+            let observed = series[trajectory].observed().iter().enumerate().filter(|(_, value)| !value.is_nan());
+            cells.extend(observed.filter(|it| is_counted(it.0)).map(|(cell, _)| (trajectory, cell)));
+        }
+        Experiment { model, series, unknown_initial, computed_initial, scales, cells, initial_state, loss }
     }
 
     /// A channel, with its greatest absolute value, that is so large or small that sums of squares are not finite.
@@ -111,13 +133,13 @@ impl<'a> Experiment<'a> {
 
     /// The observed values of a channel.
     fn values(&self, channel: usize) -> impl Iterator<Item = f64> {
-        values(self.model, &self.series, channel)
+        values(&self.model, &self.series, channel)
     }
 
     /// The trajectories in segments of `samples` samples, each starting at the last sample of the one before, and the equations without
     /// given initial values, as segments start anywhere.
     pub(crate) fn segments(&self, samples: usize) -> (Model, Vec<Series>) {
-        let model = Model { given: Vec::new(), start: None, ..self.model.clone() };
+        let model = self.model.starting_anywhere();
         let segments = self.series.iter().flat_map(|series| series.segments(samples));
         (model, segments.collect())
     }
@@ -137,12 +159,13 @@ impl<'a> Experiment<'a> {
 
     /// A channel whose given initial value differs from the first sample by more than `times` its `noise [C]`, with both values.
     pub(crate) fn contradiction(&self, noise: &[f64], times: f64) -> Option<(usize, f64, f64)> {
-        if self.initial_state == InitialState::Observed {
+        if self.initial_state == InitialState::Observed || self.model.rest.is_some() {
             return None;
         }
         let mut pairs = self.series.iter().filter_map(Series::first_observed).flat_map(|state| {
-            let with_given = |(value, measured): (usize, &f64)| {
-                Some((self.model.channel(value), self.model.given(value)?, *measured))
+            let with_given = |(cell, measured): (usize, &f64)| match self.model.observable(cell) {
+                Observable::State(value) => Some((self.model.channel(cell), self.model.given(value)?, *measured)),
+                Observable::Output(_) => None,
             };
             state.iter().enumerate().filter_map(with_given)
         });
@@ -169,9 +192,13 @@ impl<'a> Experiment<'a> {
         rtol: f64,
         max_steps: u64,
     ) -> Result<Integrator, solve::Error> {
-        let smallest = self.scales.iter().fold(f64::INFINITY, |least, scale| least.min(*scale));
+        let mut smallest = self.scales.iter().fold(f64::INFINITY, |least, scale| least.min(*scale));
+        if self.model.has_hidden() {
+            // Of the size of hidden states nothing is known.
+            smallest *= HIDDEN;
+        }
         let tolerance = Tolerance { rtol, atol: rtol * smallest, max_steps };
-        let (size, directions) = (self.model.size(), self.directions());
+        let (size, directions) = (self.model.state_size(), self.directions());
         Ok(match &self.model.derivatives {
             Derivatives::Sensitivities(field) => Integrator::Sensitivities(Box::new(Sensitivities::new(
                 Arc::clone(field),
@@ -191,29 +218,37 @@ impl<'a> Experiment<'a> {
     pub(crate) fn start(&self, parameters: &[f64]) -> Unknowns {
         let c = self.model.size();
         let coordinates = parameters.iter().zip(&self.model.coordinates);
-        let guess = |series: &Series, channel: usize| {
-            let mut values = series.observed().iter().skip(channel).step_by(c).filter(|value| !value.is_nan());
+        let guess = |series: &Series, cell: usize| {
+            let mut values = series.observed().iter().skip(cell).step_by(c).filter(|value| !value.is_nan());
             let mut first = match self.loss {
                 Loss::Squares => values.next().into_iter().copied().collect::<Vec<f64>>(),
                 Loss::Huber => values.take(3).copied().collect(), // of which one may be wrong
             };
             first.sort_by(f64::total_cmp);
-            first.get(first.len() / 2).copied().unwrap_or(0.0)
+            first.get(first.len() / 2).copied()
         };
         let initial = self.series.iter().zip(&self.unknown_initial).map(|(series, own)| {
-            let value = |value: usize| match own.contains(&value) {
-                true => guess(series, value),
-                false => {
-                    let (given, first) = (self.model.given(value), series.observed().get(value).copied());
-                    let measured = first.filter(|value| !value.is_nan());
-                    let known = match self.initial_state {
-                        InitialState::Estimated => given.or(measured),
-                        InitialState::Observed => measured.or(given),
+            let value = |value: usize| {
+                let cell = self.model.cell_of(value);
+                if own.contains(&value) {
+                    let guessed = || cell.and_then(|cell| guess(series, cell));
+                    return match self.model.free(value) {
+                        Some((range, given)) => {
+                            let value = given.or_else(guessed).unwrap_or_else(|| range.middle());
+                            value.clamp(range.lower, range.upper)
+                        }
+                        None => guessed().unwrap_or(0.0),
                     };
-                    known.unwrap_or(0.0)
                 }
+                let (given, first) = (self.model.given(value), cell.and_then(|cell| series.observed().get(cell)));
+                let measured = first.copied().filter(|value| !value.is_nan());
+                let known = match self.initial_state {
+                    InitialState::Observed if !self.model.hides(value) => measured.or(given),
+                    _ => given.or(measured),
+                };
+                known.unwrap_or(0.0)
             };
-            (0..c).map(value).collect()
+            (0..self.model.state_size()).map(value).collect()
         });
         Unknowns {
             coordinates: coordinates.map(|(value, it)| it.theta(value.clamp(it.lower, it.upper))).collect(),
@@ -236,7 +271,7 @@ impl<'a> Experiment<'a> {
         unknowns: &Unknowns,
         budget: &mut Budget,
     ) -> Result<Rollout, Halt> {
-        let (c, k) = (self.model.size(), self.directions());
+        let (n, k) = (self.model.state_size(), self.directions());
         let mut parameters = self.model.parameters.clone();
         let mut parameter_directions = vec![0.0; parameters.len() * k];
         let estimated = self.model.estimated.iter().zip(self.parameters(&unknowns.coordinates));
@@ -244,30 +279,57 @@ impl<'a> Experiment<'a> {
             parameters[index] = value;
             parameter_directions[index * k + direction] = slope;
         }
-        let mut rollout = Rollout { states: Vec::new(), sensitivities: Vec::new() };
-        for ((series, initial), own) in self.series.iter().zip(&unknowns.initial).zip(&self.unknown_initial) {
-            let mut state_directions = vec![0.0; c * k];
-            for (index, &channel) in own.iter().enumerate() {
-                let scale = self.scales[self.model.channel(channel)];
-                state_directions[channel * k + self.model.coordinates.len() + index] = scale;
+        let mut rollout = Rollout { states: Vec::new(), sensitivities: Vec::new(), beneath: Vec::new() };
+        for (trajectory, series) in self.series.iter().enumerate() {
+            let drive = Drive { times: series.times(), inputs: series.inputs(), between: &self.model.between };
+            let mut initial = Cow::Borrowed(&unknowns.initial[trajectory]);
+            let mut state_directions = vec![0.0; n * k];
+            for (index, &value) in self.unknown_initial[trajectory].iter().enumerate() {
+                state_directions[value * k + self.model.coordinates.len() + index] = self.unit(value, initial[value]);
+            }
+            let along = |field| Function { field, parameters: &parameters, directions: &parameter_directions, k };
+            if let Some(starts) = &self.model.starts {
+                let Along { values, slopes } = along(starts).along(&drive, 1.min(series.times().len()), (&[], &[]), n);
+                for &value in &self.computed_initial[trajectory] {
+                    initial.to_mut()[value] = values[value];
+                    state_directions[value * k..(value + 1) * k].copy_from_slice(&slopes[value * k..(value + 1) * k]);
+                }
             }
             let start = Start {
                 parameters: &parameters,
                 parameter_directions: &parameter_directions,
-                state: initial,
+                state: &initial,
                 state_directions: &state_directions,
             };
-            let cells = series.observed().len();
+            let settled = self.model.rest.as_ref().map(|rest| rest.settle(integrator, start, budget)).transpose()?;
+            let start = match &settled {
+                Some((state, state_directions)) => Start { state, state_directions, ..start },
+                None => start,
+            };
+            let cells = series.times().len() * n;
             let (mut states, mut sensitivities) = (vec![0.0; cells], vec![0.0; cells * k]);
             budget.ensure_left()?;
-            let drive = Drive { times: series.times(), inputs: series.inputs(), between: &self.model.between };
             let integrated = integrator.integrate(&drive, start, &mut states, &mut sensitivities, budget.interrupt);
             budget.spend(integrator.evaluations());
             integrated?;
+            if let Some(observables) = &self.model.observables {
+                let Along { values, slopes } =
+                    observables.of_states(&parameters, &parameter_directions, &drive, (&states, &sensitivities));
+                rollout.beneath.push(std::mem::replace(&mut states, values));
+                sensitivities = slopes;
+            }
             rollout.states.push(states);
             rollout.sensitivities.push(sensitivities);
         }
         Ok(rollout)
+    }
+
+    /// How far one unit of its unknown moves a value of the initial state, where that is `at`.
+    fn unit(&self, value: usize, at: f64) -> f64 {
+        match self.model.free(value) {
+            Some((range, _)) => range.value(range.theta(at)).1,
+            None => self.model.cell_of(value).map_or(1.0, |cell| self.scales[self.model.channel(cell)]),
+        }
     }
 
     /// The states `[T, C]` of each trajectory where nothing is unknown; none where one cannot be integrated to its end.
@@ -308,6 +370,45 @@ impl<'a> Experiment<'a> {
         normal
     }
 
+    /// As [`Experiment::normal`], for `rollout` with `unknowns`: initial values at bounds that a step along `-gradient` would cross are held.
+    pub(crate) fn normal_at(&self, unknowns: &Unknowns, rollout: &Rollout, weights: &Weights, limit: f64) -> Normal {
+        let mut normal = self.normal(rollout, weights, limit);
+        for (trajectory, (own, initial)) in self.unknown_initial.iter().zip(&unknowns.initial).enumerate() {
+            for (index, &value) in own.iter().enumerate() {
+                let Some((range, _)) = self.model.free(value) else { continue };
+                let slope = normal.trajectories[trajectory].gradient[index];
+                if initial[value] <= range.lower && slope > 0.0 || initial[value] >= range.upper && slope < 0.0 {
+                    normal.trajectories[trajectory].hold(index);
+                }
+            }
+        }
+        normal
+    }
+
+    /// The initial values that are fitted between bounds: trajectory, position among its unknowns, index of the state, value, and how far one
+    /// unit of the unknown moves it.
+    pub(crate) fn free_starts(&self, unknowns: &Unknowns) -> Vec<(usize, usize, usize, f64, f64)> {
+        let pairs = self.unknown_initial.iter().zip(&unknowns.initial).enumerate();
+        let all = pairs.flat_map(|(trajectory, (own, initial))| {
+            own.iter().enumerate().map(move |(index, &state)| (trajectory, index, state, initial[state]))
+        });
+        let free = all.filter(|(_, _, state, _)| self.model.free(*state).is_some());
+        free.map(|(trajectory, index, state, at)| (trajectory, index, state, at, self.unit(state, at))).collect()
+    }
+
+    /// The values of the state that are fitted between bounds and lie at one of them, by index, with the bound.
+    pub(crate) fn starts_at_bounds(&self, unknowns: &Unknowns) -> Vec<(usize, f64)> {
+        let pairs = self.unknown_initial.iter().zip(&unknowns.initial);
+        let all = pairs.flat_map(|(own, initial)| own.iter().map(move |&value| (value, initial[value])));
+        let is_at_bound = |&(value, at): &(usize, f64)| {
+            self.model.free(value).is_some_and(|(range, _)| at <= range.lower || at >= range.upper)
+        };
+        let mut found: Vec<(usize, f64)> = all.filter(is_at_bound).collect();
+        found.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        found.dedup();
+        found
+    }
+
     /// Weights by a function of trajectory, cell and channel.
     pub(crate) fn weights(&self, weight: impl Fn(usize, usize, usize) -> f64) -> Weights {
         let mut weights: Weights = self.series.iter().map(|series| vec![0.0; series.observed().len()]).collect();
@@ -326,9 +427,19 @@ impl<'a> Experiment<'a> {
             made.parameters[k] = after - *theta;
             *theta = after;
         }
-        for ((initial, own), step) in unknowns.initial.iter_mut().zip(&self.unknown_initial).zip(&step.initial) {
-            let scale = |value: usize| self.scales[self.model.channel(value)];
-            own.iter().zip(step.iter()).for_each(|(&value, by)| initial[value] += by * scale(value));
+        let initial = unknowns.initial.iter_mut().zip(&mut made.initial);
+        for ((initial, step), own) in initial.zip(&self.unknown_initial) {
+            for (&value, by) in own.iter().zip(step.iter_mut()) {
+                match self.model.free(value) {
+                    Some((range, _)) => {
+                        let ((low, high), theta) = (range.ends(), range.theta(initial[value]));
+                        let after = (theta + *by).clamp(low, high);
+                        *by = after - theta;
+                        initial[value] = range.value(after).0;
+                    }
+                    None => initial[value] += *by * self.unit(value, initial[value]),
+                }
+            }
         }
         (unknowns, made)
     }
@@ -355,39 +466,7 @@ impl<'a> Experiment<'a> {
     }
 }
 
+/// Hidden states may be this much smaller than the spread of the channels.
+const HIDDEN: f64 = 1e-3;
 /// Values beyond this size are refused, and spreads below its reciprocal: sums of squares would not be finite.
 const GREATEST: f64 = 1e140;
-/// Distance of the quantiles of 5 and 95 % of a Gaussian, in standard deviations.
-const GAUSSIAN_WIDTH: f64 = 3.29;
-
-/// Standard deviation of all observed values of a channel, under Huber's loss from their quantiles of 5 and 95 %; their size where they are
-/// constant, and 1 where they are zero.
-fn spread(model: &Model, series: &[Series], channel: usize, loss: Loss) -> f64 {
-    let values = || values(model, series, channel);
-    let count = values().count() as f64;
-    let greatest = values().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
-    if greatest == 0.0 {
-        return 1.0;
-    }
-    if loss == Loss::Huber {
-        let mut sorted: Vec<f64> = values().collect();
-        sorted.sort_by(f64::total_cmp);
-        // Only the outermost values are left out: short peaks determine the parameters.
-        let wing = (sorted.len() / 20).max(1).min((sorted.len() - 1) / 2);
-        let (low, high) = (sorted[wing], sorted[sorted.len() - 1 - wing]);
-        if high - low > 1e-9 * low.abs().max(high.abs()) {
-            return (high - low) / GAUSSIAN_WIDTH;
-        }
-    }
-    // In units of the greatest value, so that squares neither overflow nor vanish.
-    let mean = values().map(|value| value / greatest).sum::<f64>() / count;
-    let variance = values().map(|value| (value / greatest - mean).powi(2)).sum::<f64>() / count;
-    let std_dev = variance.sqrt();
-    greatest * if std_dev > 1e-9 { std_dev } else { 1.0 }
-}
-
-/// The observed values of a channel over all trajectories.
-fn values(model: &Model, series: &[Series], channel: usize) -> impl Iterator<Item = f64> {
-    let fields = series.iter().flat_map(|series| series.observed().chunks_exact(model.points));
-    fields.skip(channel).step_by(model.channels).flatten().copied().filter(|value| !value.is_nan())
-}

@@ -14,7 +14,7 @@
 
 use super::budget::Budget;
 use super::descent::{GROWING, WHOLE};
-use super::experiment::Experiment;
+use super::experiment::{Experiment, Rollout};
 use super::fitter::{End, Fitter};
 use super::pass::Pass;
 use super::result::{Fit, Names};
@@ -46,14 +46,14 @@ pub(crate) fn fit(
     }
 }
 
-/// The states `[T, C]` of each trajectory of an experiment without parameters to estimate, with fitted initial states; none where these
-/// cannot be fitted. Nothing says how good the fit is.
-pub(crate) fn states(
+/// The trajectories of an experiment without parameters to estimate, with fitted initial states; none where these cannot be fitted. Nothing says
+/// how good the fit is.
+pub(crate) fn trajectories(
     experiment: &Experiment,
     estimate: &Settings,
     physics: &PhysicsSettings,
     interrupt: &Interrupt,
-) -> Option<Vec<Vec<f64>>> {
+) -> Option<Rollout> {
     if experiment.cells.len() < experiment.unknown_count() {
         return None;
     }
@@ -63,7 +63,7 @@ pub(crate) fn states(
     let best =
         minima.into_iter().flatten().min_by(|a, b| fitter.weighted_size(a).total_cmp(&fitter.weighted_size(b)))?;
     fitter.fit_limit(&best.rollout);
-    fitter.refine(&mut fine, best.unknowns).ok().map(|(iterate, _)| iterate.rollout.states)
+    fitter.refine(&mut fine, best.unknowns).ok().map(|(iterate, _)| iterate.rollout)
 }
 
 fn passes(

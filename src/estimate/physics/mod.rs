@@ -8,8 +8,12 @@ pub(crate) mod coordinates;
 pub(crate) mod differences;
 pub(crate) mod normal;
 pub(crate) mod budget;
+pub(crate) mod function;
+pub(crate) mod observables;
+pub(crate) mod rest;
 pub(crate) mod model;
 pub(crate) mod series;
+pub(crate) mod spread;
 pub(crate) mod experiment;
 pub(crate) mod cramer_rao;
 pub(crate) mod equations;
@@ -23,4 +27,4 @@ pub(crate) mod fit;
 pub(crate) mod estimator;
 
 pub(crate) use cramer_rao_of_model::{LearnedFit, ModelBounds};
-pub use estimator::{fit, fit_with, portrait, run};
+pub use estimator::{Drawn, drawn, fit, fit_with, portrait, run};

@@ -1,34 +1,74 @@
 //! The equations that are fitted.
 
 use super::coordinates::Coordinate;
+use super::observables::{Observable, Observables};
+use super::rest::Rest;
 use crate::schema::Between;
-use crate::systems::{Dynamics, TangentField};
+use crate::systems::{Dynamics, InitialValue, TangentField};
 
 /// Equations, and which of their parameters are estimated.
 #[derive(Clone)]
 pub(crate) struct Model {
     pub derivatives: Derivatives,
+    /// Number of channels that are compared with data.
     pub channels: usize,
+    /// What these are; `None` where they are the states.
+    pub observables: Option<Observables>,
     /// Values of each channel in a state: the points of the grid, or 1.
     pub points: usize,
     /// The course of each input `[U]` between samples.
     pub between: Vec<Between>,
-    /// All parameters of the system; the estimated ones are replaced.
+    /// All parameters of the system, then its covariates; the estimated ones are replaced.
     pub parameters: Vec<f64>,
     /// The indices `[d]` of the estimated parameters among all.
     pub estimated: Vec<usize>,
     /// The coordinate of each estimated parameter `[d]`.
     pub coordinates: Vec<Coordinate>,
-    /// The values of the state that the equations give where the system starts; empty where they give none.
-    pub given: Vec<Option<f64>>,
+    /// What the equations say of the values of the state where the system starts; empty where they say nothing.
+    pub initial: Vec<InitialValue>,
+    /// Computes those that are expressions.
+    pub starts: Option<TangentField>,
+    /// How the system rests before it starts; none where it starts at the values above.
+    pub rest: Option<Rest>,
     /// The time at which the system starts, where that is not the first sample or event.
     pub start: Option<f64>,
 }
 
 impl Model {
-    /// Number of values of a state.
+    /// Number of values of a sample: all channels at all points.
     pub(crate) fn size(&self) -> usize {
         self.channels * self.points
+    }
+
+    /// Number of values of a state.
+    pub(crate) fn state_size(&self) -> usize {
+        self.observables.as_ref().map_or(self.size(), |observables| observables.states)
+    }
+
+    /// What a value of a sample is, by its index.
+    pub(crate) fn observable(&self, cell: usize) -> Observable {
+        match &self.observables {
+            Some(observables) => observables.channels[cell],
+            None => Observable::State(cell),
+        }
+    }
+
+    /// The index in a sample of the value of a state; none where it is hidden.
+    pub(crate) fn cell_of(&self, value: usize) -> Option<usize> {
+        match &self.observables {
+            Some(observables) => observables.channels.iter().position(|it| *it == Observable::State(value)),
+            None => Some(value),
+        }
+    }
+
+    /// Whether no first sample can stand for the value of the state at the start: none is measured, or the system rests before.
+    pub(crate) fn hides(&self, value: usize) -> bool {
+        self.rest.is_some() || self.cell_of(value).is_none()
+    }
+
+    /// Whether that holds for some value of the state.
+    pub(crate) fn has_hidden(&self) -> bool {
+        self.rest.is_some() || self.observables.is_some() && (0..self.state_size()).any(|value| self.hides(value))
     }
 
     /// The channel of a cell of `[T, C, n_1, .., n_k]`.
@@ -43,9 +83,32 @@ impl Model {
         Model { parameters, estimated: Vec::new(), coordinates: Vec::new(), ..self.clone() }
     }
 
-    /// The value at `index` of the state, where the equations give it at the start of the system.
+    /// The same equations without what they say of the start.
+    pub(crate) fn starting_anywhere(&self) -> Model {
+        Model { initial: Vec::new(), starts: None, rest: None, start: None, ..self.clone() }
+    }
+
+    /// What the equations say of the value at `index` of the state at the start of the system.
+    pub(crate) fn initial(&self, index: usize) -> &InitialValue {
+        self.initial.get(index).unwrap_or(&InitialValue::AsObserved)
+    }
+
+    /// The value at `index` of the state at the start of the system, where the equations give a number.
     pub(crate) fn given(&self, index: usize) -> Option<f64> {
-        self.given.get(index).copied().flatten()
+        if let InitialValue::Number(value) = self.initial(index) { Some(*value) } else { None }
+    }
+
+    /// The coordinate of the value at `index` of the state at the start of the system, where the equations give bounds, and a guess.
+    pub(crate) fn free(&self, index: usize) -> Option<(Coordinate, Option<f64>)> {
+        match *self.initial(index) {
+            InitialValue::Free { lower, upper, guess } => Some((Coordinate { lower, upper }, guess)),
+            _ => None,
+        }
+    }
+
+    /// Whether the value at `index` of the state is an expression at the start of the system.
+    pub(crate) fn is_expression(&self, index: usize) -> bool {
+        matches!(self.initial(index), InitialValue::Expression(_))
     }
 }
 

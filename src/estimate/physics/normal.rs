@@ -39,9 +39,20 @@ pub(crate) struct Block {
     /// `D [u, u]`; as [`Normal::matrix`].
     matrix: DMatrix<f64>,
     /// `b [u]`.
-    gradient: DVector<f64>,
+    pub gradient: DVector<f64>,
     /// `B [d, u]`.
     cross: DMatrix<f64>,
+}
+
+impl Block {
+    /// Leaves an unknown of its own out of every step.
+    pub(crate) fn hold(&mut self, index: usize) {
+        self.matrix.row_mut(index).fill(0.0);
+        self.matrix.column_mut(index).fill(0.0);
+        self.matrix[(index, index)] = 1.0;
+        self.cross.column_mut(index).fill(0.0);
+        self.gradient[index] = 0.0;
+    }
 }
 
 /// A step of all unknowns.
@@ -155,6 +166,19 @@ impl Normal {
         Some(matrix)
     }
 
+    /// The variance of the unknown `index` of a trajectory's own, in units of `s^2`: of `(J'J)^-1`, the entry
+    /// `(D^-1 + D^-1 B' M B D^-1)_ii` with `M` the inverse of the information. None where it is not determined.
+    pub(crate) fn own_variance(&self, trajectory: usize, index: usize) -> Option<f64> {
+        let block = &self.trajectories[trajectory];
+        let mut unit = DVector::zeros(block.gradient.len());
+        unit[index] = 1.0;
+        let column = block.matrix.clone().cholesky()?.solve(&unit);
+        let carried = &block.cross * &column;
+        let by_parameters =
+            if carried.is_empty() { 0.0 } else { self.information()?.cholesky()?.solve(&carried).dot(&carried) };
+        Some(column[index] + by_parameters)
+    }
+
     /// Which parameters the information does not determine to working precision: those with a part in an eigenvector of the scaled
     /// information whose eigenvalue is no more than rounding. Parameters `fixed [d]` are left out.
     pub(crate) fn undetermined(&self, fixed: &[bool]) -> Vec<bool> {
@@ -247,6 +271,10 @@ mod tests {
         let inverse = jacobian.tr_mul(&jacobian).try_inverse().unwrap();
         let covariance = normal.information().unwrap().try_inverse().unwrap();
         assert!((covariance - inverse.view((0, 0), (2, 2))).norm() < 1e-10);
+        for (trajectory, index, place) in [(0, 0, 2), (0, 1, 3), (1, 0, 4)] {
+            let variance = normal.own_variance(trajectory, index).unwrap();
+            assert!((variance - inverse[(place, place)]).abs() < 1e-10 * variance, "{variance}");
+        }
     }
 
     #[test]
@@ -259,6 +287,17 @@ mod tests {
         normal.complete();
         assert_eq!(normal.undetermined(&[false; 4]), [false, true, true, true]);
         assert_eq!(normal.undetermined(&[false, true, false, false]), [false, false, false, true]);
+    }
+
+    #[test]
+    fn own_unknowns_that_are_held_are_left_out_of_the_step() {
+        let (mut normal, jacobian, residuals) = example();
+        normal.trajectories[0].hold(1);
+        let step = flat(&normal.step(0.0, &[false; 2]).unwrap());
+        let rest = jacobian.clone().remove_column(3);
+        let expected = -rest.tr_mul(&rest).cholesky().unwrap().solve(&rest.tr_mul(&residuals));
+        assert_eq!(step[3], 0.0);
+        assert!((step.remove_row(3) - &expected).norm() < 1e-10 * expected.norm());
     }
 
     #[test]

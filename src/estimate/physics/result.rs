@@ -22,15 +22,30 @@ pub(crate) struct Fit {
     pub values: Vec<f64>,
     /// Their covariance `[d, d]`; NaN where it is not determined.
     pub covariance: DMatrix<f64>,
-    /// The initial state `[C]` of each trajectory; empty where there are none.
+    /// The initial state `[N]` of each trajectory; empty where there are none.
     pub initial: Vec<Vec<f64>>,
-    /// The fitted states `[T, C]` of each trajectory; empty where there are none.
+    /// The fitted channels `[T, C]` of each trajectory; empty where there are none.
     pub states: Vec<Vec<f64>>,
+    /// The states `[T, N]` of each trajectory, where channels are not just these; else empty.
+    pub beneath: Vec<Vec<f64>>,
+    /// The initial values that were fitted between bounds; empty where there are none.
+    pub starts: Vec<FreeStart>,
     pub status: Status,
     pub reason: String,
     /// Observed values that entered the fit.
     pub points: usize,
     pub iterations: usize,
+}
+
+/// An initial value that was fitted between bounds.
+pub(crate) struct FreeStart {
+    /// Index of the trajectory.
+    pub trajectory: usize,
+    /// Index of the state.
+    pub state: usize,
+    pub value: f64,
+    /// Its variance; NaN where it is not determined.
+    pub variance: f64,
 }
 
 impl Fit {
@@ -42,6 +57,8 @@ impl Fit {
             covariance: DMatrix::from_element(d, d, f64::NAN),
             initial: Vec::new(),
             states: Vec::new(),
+            beneath: Vec::new(),
+            starts: Vec::new(),
             status,
             reason,
             points: experiment.cells.len(),
@@ -57,6 +74,8 @@ pub(crate) struct Names<'a> {
     pub parameters: &'a [String],
     /// `[C]`.
     pub channels: &'a [String],
+    /// `[N]`.
+    pub states: &'a [String],
 }
 
 impl Names<'_> {
@@ -94,11 +113,14 @@ impl Fitter<'_> {
         let reason = std::iter::once(reason).chain(notes).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("; ");
         let undetermined = estimates.values.iter_mut().zip(&estimates.undetermined).filter(|(_, it)| **it);
         undetermined.for_each(|(value, _)| *value = f64::NAN);
+        let starts = self.free_starts(&iterate);
         Fit {
             values: estimates.values,
             covariance: estimates.covariance,
             initial: iterate.unknowns.initial,
             states: iterate.rollout.states,
+            beneath: iterate.rollout.beneath,
+            starts,
             status,
             reason,
             points: self.experiment.cells.len(),
@@ -119,9 +141,23 @@ impl Fitter<'_> {
         Estimates { values, covariance, active, undetermined }
     }
 
+    fn free_starts(&self, iterate: &Iterate) -> Vec<FreeStart> {
+        let free = self.experiment.free_starts(&iterate.unknowns);
+        if free.is_empty() {
+            return Vec::new();
+        }
+        let variance = self.variance(&iterate.rollout);
+        let normal = self.experiment.normal(&iterate.rollout, &self.weights, f64::INFINITY);
+        let with_variance = |(trajectory, index, state, value, slope): (usize, usize, usize, f64, f64)| {
+            let of_unit = normal.own_variance(trajectory, index).unwrap_or(f64::NAN);
+            FreeStart { trajectory, state, value, variance: variance * of_unit * slope * slope }
+        };
+        free.into_iter().map(with_variance).collect()
+    }
+
     /// Status and reason of a minimum that is not `ok`; `rival [d]` are parameters that explain the data as well.
     fn caution(&self, iterate: &Iterate, estimates: &Estimates, rival: Option<&[f64]>, names: Names) -> Option<End> {
-        let Estimates { values, active, undetermined, .. } = estimates;
+        let Estimates { values, undetermined, .. } = estimates;
         let (points, unknowns) = (self.experiment.cells.len(), self.experiment.unknown_count());
         if points == unknowns {
             let reason = format!("{points} observed values for {unknowns} unknowns leave nothing to judge the fit by");
@@ -142,8 +178,9 @@ impl Fitter<'_> {
             return Some((Status::Unidentifiable, reason));
         }
         let misfit = self.misfit(iterate, names);
-        if active.contains(&true) {
-            let reasons = [Some(self.at_bounds(estimates, names)), misfit];
+        let at_bounds = self.at_bounds(iterate, estimates, names);
+        if !at_bounds.is_empty() {
+            let reasons = [Some(at_bounds), misfit];
             return Some((Status::AtBound, reasons.into_iter().flatten().collect::<Vec<_>>().join("; ")));
         }
         misfit.map(|reason| (Status::Misfit, reason))
@@ -183,14 +220,19 @@ impl Fitter<'_> {
         ))
     }
 
-    /// The parameters at active bounds, in words.
-    fn at_bounds(&self, estimates: &Estimates, names: Names) -> String {
-        let at_bounds = (0..estimates.values.len()).filter(|&k| estimates.active[k]).map(|k| {
+    /// The parameters at active bounds, and the initial values at theirs, in words; empty where there are none.
+    fn at_bounds(&self, iterate: &Iterate, estimates: &Estimates, names: Names) -> String {
+        let side = |is_lower: bool| if is_lower { "lower" } else { "upper" };
+        let parameters = (0..estimates.values.len()).filter(|&k| estimates.active[k]).map(|k| {
             let value = estimates.values[k];
-            let side = if value <= self.experiment.model.coordinates[k].lower { "lower" } else { "upper" };
+            let side = side(value <= self.experiment.model.coordinates[k].lower);
             format!("{} at its {side} bound {value}", names.parameters[k])
         });
-        at_bounds.collect::<Vec<_>>().join(", ")
+        let starts = self.experiment.starts_at_bounds(&iterate.unknowns).into_iter().map(|(state, value)| {
+            let side = side(self.experiment.model.free(state).is_some_and(|(range, _)| value <= range.lower));
+            format!("the start of {} at its {side} bound {value}", names.states[state])
+        });
+        parameters.chain(starts).collect::<Vec<_>>().join(", ")
     }
 
     /// What the user should know of an estimate though the fit converged.

@@ -4,6 +4,8 @@
 //! is convincing if its residuals are small beside the spread of the data, and at most ten times their [noise](crate::estimate::noise). Known
 //! parameters may then be the only start; without them several starts are compared all the same, as long as that is cheap.
 
+use std::borrow::Cow;
+
 use super::coordinates::{Coordinate, halton};
 use super::descent::{GROWING, SAME, WHOLE};
 use super::experiment::Experiment;
@@ -205,13 +207,17 @@ impl Fitter<'_> {
         match strategy {
             Strategy::Direct => self.grow(rough, self.experiment.start(start), WHOLE),
             Strategy::Growing => self.grow(rough, self.experiment.start(start), GROWING),
+            Strategy::Segments if self.experiment.model.has_hidden() => {
+                Err("hidden states start where the system does, and nowhere between".to_owned())
+            }
             Strategy::Segments => {
                 let mut parameters = start.to_vec();
                 let longest = self.experiment.series.iter().map(|series| series.times().len()).max().unwrap_or(0);
                 let lengths = std::iter::successors(Some(SEGMENT), |samples| Some(2 * samples));
                 for samples in lengths.take_while(|samples| *samples < longest) {
                     let (model, series) = self.experiment.segments(samples);
-                    let segments = Experiment::new(&model, series, InitialState::Estimated, self.estimate.loss);
+                    let segments =
+                        Experiment::new(Cow::Owned(model), series, InitialState::Estimated, self.estimate.loss);
                     let mut pass =
                         Pass::rough(&segments, self.physics, self.estimate.tolerance).map_err(|it| it.to_string())?;
                     let mut fitter = Fitter::new(&segments, self.estimate, self.physics, self.budget.clone());

@@ -6,6 +6,7 @@
 use super::model::Model;
 use crate::estimate::settings::InitialState;
 use crate::schema::Between;
+use crate::systems::InitialValue;
 
 /// A trajectory with the channels in the order of the system.
 pub(crate) struct Series {
@@ -15,7 +16,7 @@ pub(crate) struct Series {
     observed: Vec<f64>,
     /// `[T, U]`, in the order of the system.
     inputs: Vec<f64>,
-    /// Values of a state.
+    /// Values of a sample.
     size: usize,
     /// The sample at which the system starts; earlier ones are not fitted.
     first: usize,
@@ -24,7 +25,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// All samples of a trajectory: `times [T]`, `observed [T, C]` with `size` values of a state, and `inputs [T, U]`.
+    /// All samples of a trajectory: `times [T]`, `observed [T, C]` with `size` values of a sample, and `inputs [T, U]`.
     pub(crate) fn new(times: Vec<f64>, observed: Vec<f64>, inputs: Vec<f64>, size: usize) -> Self {
         Series { times, observed, inputs, size, first: 0, starts_apart: false }
     }
@@ -62,7 +63,9 @@ impl Series {
 
     /// The trajectory from where the system starts.
     pub(crate) fn started(mut self, model: &Model, initial_state: InitialState) -> Self {
-        let is_given = initial_state == InitialState::Estimated && model.given.iter().any(Option::is_some);
+        // Hidden states start nowhere else, however the others do.
+        let obeys = initial_state == InitialState::Estimated || model.has_hidden();
+        let is_given = obeys && model.initial.iter().any(|it| *it != InitialValue::AsObserved);
         match model.start {
             Some(start) if is_given => self.start_at(start, model),
             _ if is_given => {}
@@ -114,11 +117,12 @@ impl Series {
         })
     }
 
-    /// `states [T, C]` at the times from the start as states at all samples of the trajectory: NaN at the samples before the start.
-    pub(crate) fn at_all_samples(&self, states: &[f64]) -> Vec<f64> {
-        let inserted = if self.starts_apart { self.size } else { 0 };
-        let mut all = vec![f64::NAN; self.first * self.size];
-        all.extend(states.iter().skip(inserted));
+    /// `values [T, m]` at the times from the start as values at all samples of the trajectory: NaN at the samples before the start.
+    pub(crate) fn at_all_samples(&self, values: &[f64]) -> Vec<f64> {
+        let m = values.len() / self.times().len().max(1);
+        let inserted = if self.starts_apart { m } else { 0 };
+        let mut all = vec![f64::NAN; self.first * m];
+        all.extend(values.iter().skip(inserted));
         all
     }
 }
@@ -134,12 +138,15 @@ mod tests {
         Model {
             derivatives: Derivatives::Differences(dynamics, 0.1),
             channels: 1,
+            observables: None,
             points: 1,
             between: between.to_vec(),
             parameters: Vec::new(),
             estimated: Vec::new(),
             coordinates: Vec::new(),
-            given: vec![given],
+            initial: vec![given.map_or(InitialValue::AsObserved, InitialValue::Number)],
+            starts: None,
+            rest: None,
             start,
         }
     }

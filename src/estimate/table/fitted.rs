@@ -26,6 +26,8 @@ pub(crate) struct FittedSamples {
     observed: Vec<Vec<f64>>,
     /// `[C][samples]`; the first sample of a trajectory is where the rollout starts.
     fitted: Vec<Vec<f64>>,
+    /// Fitted values of what nobody measures `[H][samples]`.
+    hidden: Vec<Vec<f64>>,
 }
 
 impl FittedSamples {
@@ -59,6 +61,16 @@ impl FittedSamples {
         samples
     }
 
+    /// Adds what nobody measures at the same samples, `hidden [samples, H]` of each trajectory.
+    pub(crate) fn with_hidden(mut self, hidden: &[Vec<f64>], count: usize) -> Self {
+        let of_state = |state: usize| {
+            hidden.iter().flat_map(|values| values.iter().skip(state).step_by(count)).copied().collect::<Vec<f64>>()
+        };
+        self.hidden = (0..count).map(of_state).collect();
+        self.hidden.iter_mut().for_each(|values| values.resize(self.times.len(), f64::NAN));
+        self
+    }
+
     fn new(environment: &str, channels: usize) -> Self {
         let columns = vec![Vec::new(); channels];
         let environment = environment.to_owned();
@@ -90,8 +102,13 @@ pub(crate) struct FittedWriter {
 }
 
 impl FittedWriter {
-    /// A file with columns for the observed and the fitted values of each channel.
-    pub(crate) fn create(path: PathBuf, channels: &[Quantity], time_unit: &str) -> Result<Self, Error> {
+    /// A file with columns for the observed and the fitted values of each channel, and for the fitted ones of what is `hidden`.
+    pub(crate) fn create(
+        path: PathBuf,
+        channels: &[Quantity],
+        hidden: &[Quantity],
+        time_unit: &str,
+    ) -> Result<Self, Error> {
         let number = |name: String, unit: &str| {
             let metadata = HashMap::from([("unit".to_owned(), unit.to_owned())]);
             Field::new(name, DataType::Float64, true).with_metadata(metadata)
@@ -105,6 +122,7 @@ impl FittedWriter {
             fields.push(number(channel.name.clone(), &channel.unit));
             fields.push(number(format!("{}_fitted", channel.name), &channel.unit));
         }
+        fields.extend(hidden.iter().map(|it| number(format!("{}_fitted", it.name), &it.unit)));
         let schema = Arc::new(Schema::new(fields));
         Ok(FittedWriter { writer: create(&path, schema.clone())?, path, schema })
     }
@@ -123,6 +141,7 @@ impl FittedWriter {
         for (observed, fitted) in samples.observed.iter().zip(&samples.fitted) {
             columns.extend([number(observed), number(fitted)]);
         }
+        columns.extend(samples.hidden.iter().map(|values| number(values)));
         let written = RecordBatch::try_new(self.schema.clone(), columns).map_err(ParquetError::from);
         let written = written.and_then(|batch| self.writer.write(&batch));
         written.map_err(unwritten(&self.path))

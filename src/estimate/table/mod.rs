@@ -7,4 +7,6 @@ pub(crate) mod environment_fit;
 pub(crate) mod evaluation;
 pub(crate) mod parquet;
 pub(crate) mod fitted;
+pub(crate) mod starts;
+pub(crate) mod estimated;
 pub(crate) mod output;

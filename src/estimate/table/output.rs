@@ -19,6 +19,7 @@ use super::evaluation::Evaluation;
 use super::fitted::FittedWriter;
 use super::parquet::{create, io_error, unwritten};
 use super::row::{ParameterEstimate, Row, Status};
+use super::starts::StartsWriter;
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
 use crate::digest::{sha256, sha256_of_file};
@@ -53,6 +54,12 @@ pub struct Manifest {
     /// The initial values that known equations give, in words; absent where they give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
+    /// States of known equations that nobody measured; fitted trajectories have columns for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<Quantity>,
+    /// States of known equations whose initial values were fitted between bounds to each trajectory: `starts_SPLIT.parquet` has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<Quantity>,
     /// The figures of the estimation.
     pub evaluation: Evaluation,
     /// The estimated splits, one file each.
@@ -153,6 +160,8 @@ impl Output {
             data_tolerance: of_dataset.data_tolerance,
             map: model.and_then(|model| model.map.as_ref()).map(|map| map.description()),
             start: None,
+            hidden: Vec::new(),
+            starts: Vec::new(),
             evaluation: Evaluation::default(),
             splits: Vec::new(),
             files: Vec::new(),
@@ -171,6 +180,12 @@ impl Output {
         self
     }
 
+    /// States what is hidden, and whose initial values are fitted between bounds.
+    pub(crate) fn with_states(mut self, hidden: Vec<Quantity>, starts: Vec<Quantity>) -> Self {
+        (self.manifest.hidden, self.manifest.starts) = (hidden, starts);
+        self
+    }
+
     /// A writer of the rows of a split.
     pub(crate) fn split(&self, split: Split) -> Result<SplitWriter, Error> {
         let path = self.directory.path().join(format!("{split}.parquet"));
@@ -180,7 +195,13 @@ impl Output {
     /// A writer of the fitted trajectories of a split.
     pub(crate) fn fitted(&self, split: Split) -> Result<FittedWriter, Error> {
         let path = self.directory.path().join(format!("fitted_{split}.parquet"));
-        FittedWriter::create(path, &self.manifest.channels, &self.time_unit)
+        FittedWriter::create(path, &self.manifest.channels, &self.manifest.hidden, &self.time_unit)
+    }
+
+    /// A writer of the fitted initial values of a split, where there are any.
+    pub(crate) fn starts(&self, split: Split) -> Result<Option<StartsWriter>, Error> {
+        let path = self.directory.path().join(format!("starts_{split}.parquet"));
+        if self.manifest.starts.is_empty() { Ok(None) } else { StartsWriter::create(path).map(Some) }
     }
 
     /// Completes the file of a split.
@@ -192,6 +213,11 @@ impl Output {
     /// Completes the file of fitted trajectories of a split.
     pub(crate) fn close_fitted(&mut self, fitted: FittedWriter) -> Result<(), Error> {
         self.close_file(&fitted.path, fitted.writer)
+    }
+
+    /// Completes the file of fitted initial values of a split.
+    pub(crate) fn close_starts(&mut self, starts: StartsWriter) -> Result<(), Error> {
+        self.close_file(&starts.path, starts.writer)
     }
 
     fn close_file(&mut self, path: &Path, writer: ArrowWriter<File>) -> Result<(), Error> {

@@ -15,16 +15,18 @@ pub(crate) struct Panel<'a> {
     pub prediction: Vec<Vec<f64>>,
     /// One list an input.
     pub inputs: Vec<Vec<f64>>,
+    /// One list a hidden state.
+    pub hidden: Vec<Vec<f64>>,
 }
 
 impl<'a> Panel<'a> {
     /// The panels of the first environments with data.
     pub(crate) fn all(input: &'a Input) -> Vec<Self> {
-        let channels = input.channels.len();
-        input.portraits.iter().filter_map(|it| Panel::new(it, channels, input.inputs.len())).take(MOST).collect()
+        let counts = [input.channels.len(), input.inputs.len(), input.hidden.len()];
+        input.portraits.iter().filter_map(|it| Panel::new(it, counts)).take(MOST).collect()
     }
 
-    fn new(portrait: &'a Portrait, channels: usize, inputs: usize) -> Option<Self> {
+    fn new(portrait: &'a Portrait, [channels, inputs, hidden]: [usize; 3]) -> Option<Self> {
         let length = portrait.times.len() * channels;
         if length == 0 || portrait.truth.len() != length || portrait.prediction.len() != length {
             return None;
@@ -32,13 +34,16 @@ impl<'a> Panel<'a> {
         let split = |values: &[f64], all: usize| -> Vec<Vec<f64>> {
             (0..all.min(SERIES)).map(|c| values.iter().skip(c).step_by(all).copied().collect()).collect()
         };
-        let is_driven = portrait.inputs.len() == portrait.times.len() * inputs;
+        let beside = |values: &[f64], all: usize| {
+            if values.len() == portrait.times.len() * all { split(values, all) } else { Vec::new() }
+        };
         let panel = Panel {
             title: &portrait.title,
             times: &portrait.times,
             truth: split(&portrait.truth, channels),
             prediction: split(&portrait.prediction, channels),
-            inputs: if is_driven { split(&portrait.inputs, inputs) } else { Vec::new() },
+            inputs: beside(&portrait.inputs, inputs),
+            hidden: beside(&portrait.hidden, hidden),
         };
         range(panel.truth.iter().flatten().copied()).map(|_| panel)
     }

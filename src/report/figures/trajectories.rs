@@ -80,9 +80,19 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
         true => format!(" The first {shown} of {all} {what}."),
         false => String::new(),
     };
-    let hidden = first(SERIES, channels, "channels") + &first(driven::MOST, input.inputs.len(), "inputs");
+    let below = match input.hidden.is_empty() {
+        true => "inputs",
+        false => "hidden states and inputs",
+    };
+    let below = first(driven::MOST, input.hidden.len() + input.inputs.len(), below);
+    let hidden = first(SERIES, channels, "channels") + &below;
     let titles: Vec<&str> = panels.iter().map(|panel| panel.title).collect();
-    let drivers = if inputs > 0 { ", and what drives them," } else { "" };
+    let drivers = match (input.hidden.is_empty(), input.inputs.is_empty()) {
+        (true, true) => "",
+        (true, false) => ", and what drives them,",
+        (false, true) => ", and what is hidden beneath,",
+        (false, false) => ", what is hidden beneath and what drives them,",
+    };
     Some(Figure {
         name: "trajectories",
         title: "Trajectories",
