@@ -62,7 +62,7 @@ fn rules() -> Vec<(String, Box<dyn Rule>)> {
 #[test]
 fn what_is_dropped_is_zero_and_so_are_the_values_that_made_it() {
     let coda = Kind::Coda.build(&layout(), AdaptedLayers::All, D);
-    let rule = Dropped::new(coda.as_ref(), every_third());
+    let rule = Restricted::dropped(coda.as_ref(), every_third());
     let mut shared: Vec<f64> = (0..rule.shared_size()).map(|at| 1.0 + at as f64).collect();
     let before = shared.clone();
     rule.clear(&mut shared);
@@ -313,7 +313,8 @@ fn a_corrected_step_follows_the_bend_of_the_residuals() {
         let jacobian = engine.jacobian(&weights, &batch);
         let curvature = Curvature::new(rule, &engine, &batch, &trained, &weights);
         let by_residuals = LinearModel::new(rule, &settings, Contexts::Learned, &trained, jacobian);
-        let parts = [0, 2].map(|e| (e, engine.jacobian(&case.decode(&case.shared, case.context(e)), &batch.environment(e))));
+        let parts =
+            [0, 2].map(|e| (e, engine.jacobian(&case.decode(&case.shared, case.context(e)), &batch.environment(e))));
         let mut by_weights =
             NormalEquations::new(rule, &settings, Contexts::Learned, &trained, batch.values(), parts.into_iter());
         by_weights.scale.fill(1.0);
@@ -347,7 +348,8 @@ fn a_corrected_step_follows_the_bend_of_the_residuals() {
             let is_added = 2.0 * length(a.as_slice()) < 0.75 * length(&v);
             for model in both {
                 let step = model.step(damping, Some(&curvature)).unwrap();
-                let more: Vec<f64> = step.trained.iter().zip(trained.iter().zip(&v)).map(|(z, (at, v))| z - at - v).collect();
+                let more: Vec<f64> =
+                    step.trained.iter().zip(trained.iter().zip(&v)).map(|(z, (at, v))| z - at - v).collect();
                 let expected = if is_added { a.clone() } else { DVector::zeros(a.len()) };
                 assert_relative_eq!(more.as_slice(), expected.as_slice(), epsilon = 0.03 * length(&v));
                 assert_relative_eq!(step.decrease, model.step(damping, None).unwrap().decrease);

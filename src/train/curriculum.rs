@@ -34,7 +34,13 @@ pub(super) fn first(settings: &GaussNewton, adam: u64, longest: usize) -> Stage 
 }
 
 /// The stage after `stage`, whose segments have `segment` intervals; `has_denominator` tells whether something was held.
-pub(super) fn next(settings: &GaussNewton, stage: Stage, segment: usize, longest: usize, has_denominator: bool) -> Stage {
+pub(super) fn next(
+    settings: &GaussNewton,
+    stage: Stage,
+    segment: usize,
+    longest: usize,
+    has_denominator: bool,
+) -> Stage {
     if stage.holds_denominator && has_denominator {
         return of_length(segment, longest, stage.fitted);
     }
@@ -48,7 +54,8 @@ pub(super) fn shorter(stage: Stage, longest: usize) -> Option<Stage> {
     let segment = stage.segment.unwrap_or(longest);
     let halfway = ((stage.fitted * segment) as f64).sqrt().round() as usize;
     let halfway = halfway.max(stage.fitted + 1);
-    (halfway < segment).then(|| Stage { holds_denominator: stage.holds_denominator, ..of_length(halfway, longest, stage.fitted) })
+    (halfway < segment)
+        .then(|| Stage { holds_denominator: stage.holds_denominator, ..of_length(halfway, longest, stage.fitted) })
 }
 
 fn of_length(segment: usize, longest: usize, fitted: usize) -> Stage {

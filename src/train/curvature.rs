@@ -70,7 +70,14 @@ impl<'a> Curvature<'a> {
     /// `r_vv [n]` of the observed values along `v`, in their order; `None` if it is not finite.
     pub(super) fn of_residuals(&self, v: &[f64]) -> Option<Vec<f64>> {
         let second = self.along(v)?;
-        Some(second.into_iter().zip(&self.batch.mask).filter(|(_, mask)| **mask != 0.0).map(|(value, _)| value).collect())
+        Some(
+            second
+                .into_iter()
+                .zip(&self.batch.mask)
+                .filter(|(_, mask)| **mask != 0.0)
+                .map(|(value, _)| value)
+                .collect(),
+        )
     }
 
     /// `J' r_vv`, of the length of `z`; `None` if it is not finite.

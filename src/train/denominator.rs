@@ -50,7 +50,8 @@ impl Fit<'_> {
     /// # Errors
     /// [`Error::Interrupted`] with a checkpoint of `state` as it was; errors of reading.
     pub(super) fn start_denominator(&self, state: &mut TrainingState, run: &Run) -> Result<(), Error> {
-        let (Some(places), models::Settings::Library { saturation, .. }) = (self.denominator(), &self.settings.model) else {
+        let (Some(places), models::Settings::Library { saturation, .. }) = (self.denominator(), &self.settings.model)
+        else {
             return Ok(());
         };
         let batch = self.train.batch(0, TRAJECTORIES, |_, trajectory| even_restarts(trajectory, 1))?;
@@ -136,7 +137,9 @@ impl Fit<'_> {
                 let model = NormalEquations::new(rule, settings, Contexts::Tied, &weights, batch.values(), part);
                 let damping = damping.get_or_insert_with(|| Damping::new(settings.damping * model.mean_diagonal()));
                 (0..TRIALS).find_map(|_| {
-                    let better = model.step(damping.value, None).map(|Step { trained, decrease }| (squares(&trained), trained, decrease));
+                    let better = model
+                        .step(damping.value, None)
+                        .map(|Step { trained, decrease }| (squares(&trained), trained, decrease));
                     match better.filter(|(now, ..)| *now < before) {
                         Some((now, trained, decrease)) => {
                             damping.accept(before - now, decrease);
@@ -161,7 +164,8 @@ fn unit(batch: &Batch, c: usize, count: usize, saturation: usize) -> f64 {
     let points = batch.channels / count;
     let states = batch.initial.chunks_exact(batch.channels);
     let values = states.flat_map(|state| &state[c * points..(c + 1) * points]);
-    let (sum, number) = values.fold((0.0, 0.0), |(sum, number), x| (sum + x.abs().powi(saturation as i32), number + 1.0));
+    let (sum, number) =
+        values.fold((0.0, 0.0), |(sum, number), x| (sum + x.abs().powi(saturation as i32), number + 1.0));
     Some((sum / number).sqrt().recip()).filter(|unit: &f64| unit.is_finite()).unwrap_or(1.0)
 }
 

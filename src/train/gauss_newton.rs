@@ -116,9 +116,9 @@ impl Fit<'_> {
     fn begin_next_stage(&self, state: &mut TrainingState) {
         let (settings, longest) = (&self.settings.gauss_newton, self.train.longest());
         let holds = self.denominator().is_some();
-        state.stage = state.stage.and_then(|stage| {
-            stage.segment.map(|segment| curriculum::next(settings, stage, segment, longest, holds))
-        });
+        state.stage = state
+            .stage
+            .and_then(|stage| stage.segment.map(|segment| curriculum::next(settings, stage, segment, longest, holds)));
         state.damping = None;
     }
 
