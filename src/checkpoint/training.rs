@@ -62,9 +62,6 @@ pub struct Stage {
     /// The last ones of them that lowered the objective by little.
     #[serde(default)]
     pub slow: u64,
-    /// Whether the denominator of a library stays as it is.
-    #[serde(default)]
-    pub holds_denominator: bool,
     /// Intervals of the segments of an earlier stage, the longest; zero before there was one.
     #[serde(default)]
     pub fitted: usize,

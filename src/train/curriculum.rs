@@ -25,25 +25,14 @@ pub(super) enum Outcome {
     Interrupted,
 }
 
-/// The first stage, after `adam` steps of Adam on trajectories of at most `longest` intervals. Of segments that are shorter, it leaves a
-/// denominator as it is.
+/// The first stage, after `adam` steps of Adam on trajectories of at most `longest` intervals.
 pub(super) fn first(settings: &GaussNewton, adam: u64, longest: usize) -> Stage {
     let default = if adam == 0 { 1 } else { longest };
-    let stage = of_length(settings.first_segment.unwrap_or(default), longest, 0);
-    Stage { holds_denominator: adam == 0 && stage.segment.is_some(), ..stage }
+    of_length(settings.first_segment.unwrap_or(default), longest, 0)
 }
 
-/// The stage after `stage`, whose segments have `segment` intervals; `has_denominator` tells whether something was held.
-pub(super) fn next(
-    settings: &GaussNewton,
-    stage: Stage,
-    segment: usize,
-    longest: usize,
-    has_denominator: bool,
-) -> Stage {
-    if stage.holds_denominator && has_denominator {
-        return of_length(segment, longest, stage.fitted);
-    }
+/// The stage after that of segments of `segment` intervals.
+pub(super) fn next(settings: &GaussNewton, segment: usize, longest: usize) -> Stage {
     let grown = (segment as f64 * settings.segment_growth).round().min(longest as f64) as usize;
     of_length(grown.max(segment + 1), longest, segment)
 }
@@ -54,8 +43,7 @@ pub(super) fn shorter(stage: Stage, longest: usize) -> Option<Stage> {
     let segment = stage.segment.unwrap_or(longest);
     let halfway = ((stage.fitted * segment) as f64).sqrt().round() as usize;
     let halfway = halfway.max(stage.fitted + 1);
-    (halfway < segment)
-        .then(|| Stage { holds_denominator: stage.holds_denominator, ..of_length(halfway, longest, stage.fitted) })
+    (halfway < segment).then(|| of_length(halfway, longest, stage.fitted))
 }
 
 fn of_length(segment: usize, longest: usize, fitted: usize) -> Stage {
@@ -84,24 +72,13 @@ mod tests {
         let mut lengths = Vec::new();
         while let Some(segment) = stage.segment {
             lengths.push(segment);
-            stage = next(&settings, stage, segment, 20, false);
+            stage = next(&settings, segment, 20);
         }
         assert_eq!(lengths, [1, 3, 9]);
         assert_eq!(first(&settings, 5, 20).segment, None, "after Adam");
         let slow = GaussNewton { first_segment: Some(4), segment_growth: 1.01, ..settings };
         assert_eq!(first(&slow, 5, 20).segment, Some(4));
-        let of_four = Stage { segment: Some(4), ..Stage::default() };
-        assert_eq!(next(&slow, of_four, 4, 20, false).segment, Some(5), "a stage is longer than the one before");
-    }
-
-    #[test]
-    fn the_first_length_is_fitted_twice_where_a_denominator_is_held() {
-        let settings = GaussNewton::default();
-        let held = first(&settings, 0, 20);
-        assert!(held.holds_denominator && !first(&settings, 5, 20).holds_denominator);
-        let freed = next(&settings, held, 1, 20, true);
-        assert_eq!((freed.segment, freed.holds_denominator), (Some(1), false));
-        assert_eq!(next(&settings, freed, 1, 20, true).segment, Some(3));
+        assert_eq!(next(&slow, 4, 20).segment, Some(5), "a stage is longer than the one before");
     }
 
     #[test]

@@ -13,9 +13,9 @@ use super::curriculum::Outcome;
 use super::data::even_restarts;
 use super::error::Error;
 use super::fit::Fit;
+use super::term_sizes;
 use crate::checkpoint::{Stage, TrainingState};
 use crate::models;
-use crate::models::Block;
 use crate::progress::{Event, Run};
 use crate::rules::Restricted;
 
@@ -43,7 +43,7 @@ impl Fit<'_> {
         let Some(best) = state.best.clone().filter(|_| is_library && settings.drop_terms && settings.steps > 0) else {
             return Ok(state);
         };
-        let sizes = self.sizes(&best.trained)?;
+        let sizes = self.shares(&best.trained)?;
         let most = f64::max(GREATEST * best.validation, NEGLIGIBLE * self.mean_square()?);
         let mut tried = 0;
         let total = Some(THRESHOLDS.count() as u64);
@@ -100,7 +100,7 @@ impl Fit<'_> {
     }
 
     /// Mean square of the states of the validation split.
-    fn mean_square(&self) -> Result<f64, Error> {
+    pub(super) fn mean_square(&self) -> Result<f64, Error> {
         let (mut squares, mut count) = (0.0, 0.0);
         self.validation.each_part(|batch| {
             squares += batch.targets.iter().zip(&batch.mask).map(|(y, m)| m * m * y * y).sum::<f64>();
@@ -109,34 +109,16 @@ impl Fit<'_> {
         Ok(squares / count)
     }
 
-    /// The size of each weight `[P]`. Those of a denominator are not dropped: theirs is one.
-    fn sizes(&self, trained: &[f64]) -> Result<Vec<f64>, Error> {
+    /// The share of each weight `[P]` in its rate, in the environment where its size is greatest.
+    fn shares(&self, trained: &[f64]) -> Result<Vec<f64>, Error> {
         let layout = self.model.layout();
-        let blocks = || layout.blocks.iter().filter(|block| block.shape.len() == 2);
-        let mut sizes = vec![0.0_f64; layout.size()];
+        let mut most = vec![0.0_f64; layout.size()];
         let batch = self.train.batch(0, TRAJECTORIES, |_, trajectory| even_restarts(trajectory, 1))?;
         for (e, weights) in self.decode(trained).chunks_exact(layout.size()).enumerate() {
-            // Nothing moves where all coefficients are zero, and derivatives by them are the products times the interval.
-            let mut still = weights.to_vec();
-            blocks().for_each(|block| still[block.range()].fill(0.0));
-            let mut squares = vec![0.0; layout.size()];
-            for row in 0..batch.rows {
-                let jacobian = self.reference.jacobian(&still, &batch.part(e..e + 1, row..row + 1));
-                for row in jacobian.rows.chunks_exact(layout.size()) {
-                    squares.iter_mut().zip(row).for_each(|(sum, value)| *sum += value * value);
-                }
-            }
-            for (size, (weight, square)) in sizes.iter_mut().zip(weights.iter().zip(squares)) {
-                *size = size.max(weight.abs() * square.sqrt());
-            }
+            let sizes = term_sizes::sizes(layout, self.reference, weights, &batch.environment(e));
+            most.iter_mut().zip(sizes).for_each(|(most, size)| *most = most.max(size));
         }
-        let rate = |block: &Block, c: usize| block.offset + c * block.shape[1]..block.offset + (c + 1) * block.shape[1];
-        for c in 0..blocks().map(|block| block.shape[0]).max().unwrap_or(0) {
-            let of_rate: Vec<usize> = blocks().flat_map(|block| rate(block, c)).collect();
-            let greatest = of_rate.iter().fold(f64::MIN_POSITIVE, |most, &p| most.max(sizes[p]));
-            of_rate.iter().for_each(|&p| sizes[p] /= greatest);
-        }
-        layout.blocks.iter().filter(|block| block.shape.len() != 2).for_each(|block| sizes[block.range()].fill(1.0));
-        Ok(sizes)
+        term_sizes::to_shares(layout, &mut most);
+        Ok(most)
     }
 }

@@ -79,7 +79,7 @@ impl Fit<'_> {
             run.emit(Event::Note(format!("going on from the checkpoint at step {}", state.step)));
         }
         if last > 0 && self.settings.steps == 0 && state.step == 0 && state.stage.is_none() {
-            self.start_denominator(&mut state, run)?;
+            self.start_alone(&mut state, run)?;
         }
         // A Gauss-Newton step costs far more than one of Adam, so each part has its own progress bar.
         let mut part = Part::of(&state, self.settings);

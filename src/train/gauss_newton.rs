@@ -46,11 +46,10 @@ impl Fit<'_> {
         if stage.steps == 0 {
             state.looks_without_best = 0;
         }
-        match self.denominator().filter(|_| stage.holds_denominator) {
+        match self.left_out(&state.trained) {
             None => self.step_of(stage, state, run),
-            Some(held) => {
-                let is_held = (0..self.model.layout().size()).map(|p| held.contains(&p)).collect();
-                let rule = Restricted::held(self.rule, is_held);
+            Some(is_dropped) => {
+                let rule = Restricted::dropped(self.rule, is_dropped);
                 Fit { rule: &rule, initial_contexts: self.initial_contexts.clone(), ..*self }.step_of(stage, state, run)
             }
         }
@@ -114,11 +113,8 @@ impl Fit<'_> {
 
     /// Goes on from the values at hand, with the damping anew.
     fn begin_next_stage(&self, state: &mut TrainingState) {
-        let (settings, longest) = (&self.settings.gauss_newton, self.train.longest());
-        let holds = self.denominator().is_some();
-        state.stage = state
-            .stage
-            .and_then(|stage| stage.segment.map(|segment| curriculum::next(settings, stage, segment, longest, holds)));
+        let next = |segment| curriculum::next(&self.settings.gauss_newton, segment, self.train.longest());
+        state.stage = state.stage.and_then(|stage| stage.segment).map(next);
         state.damping = None;
     }
 
