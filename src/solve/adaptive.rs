@@ -13,146 +13,11 @@
 //! for stepsize selection in explicit Runge-Kutta methods, ACM TOMS 17 (1991) 533-554 (controller). Deviation: the starting
 //! step is found with time measured in spans `t_{T-1} - t_0`, so that the unit of time does not matter.
 
-use super::combination::{LONG, combine};
+use super::combination::combine;
+use super::error::Error;
 use super::tableau::{Embedded, ErrorEstimate, Tableau};
+use super::tolerance::{Tolerance, Work, all_finite, check_times};
 use crate::progress::Interrupt;
-
-/// Tolerances and step limit of one integration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tolerance {
-    /// Allowed error per step relative to the state; at least 1e-14.
-    pub rtol: f64,
-    /// Allowed absolute error per step, in the unit of the state; not negative.
-    pub atol: f64,
-    /// Limit on steps, accepted and rejected together.
-    pub max_steps: u64,
-}
-
-/// The cost of one integration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// Steps taken.
-    pub accepted: u64,
-    /// Steps rejected.
-    pub rejected: u64,
-    /// Evaluations of the vector field.
-    pub evaluations: u64,
-}
-
-impl std::ops::AddAssign for Work {
-    fn add_assign(&mut self, other: Work) {
-        self.accepted += other.accepted;
-        self.rejected += other.rejected;
-        self.evaluations += other.evaluations;
-    }
-}
-
-/// Why an integration failed.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Error {
-    /// The method has fixed steps only.
-    #[error("solver `{method}` has no error estimate; use one of dopri5, tsit5, dop853")]
-    NoErrorEstimate {
-        /// Name of the method.
-        method: &'static str,
-    },
-    /// The tolerances are out of range.
-    #[error("found rtol = {rtol:e} and atol = {atol:e}; expected rtol >= 1e-14 and atol >= 0, both finite")]
-    Tolerance {
-        /// The relative tolerance.
-        rtol: f64,
-        /// The absolute tolerance.
-        atol: f64,
-    },
-    /// The sample times are not finite and strictly increasing.
-    #[error("sample time {index} is {found}; expected a finite time after {before}")]
-    Times {
-        /// Index of the sample.
-        index: usize,
-        /// The time before it.
-        before: f64,
-        /// What was found.
-        found: f64,
-    },
-    /// The derivative is not finite, however short the step.
-    #[error(
-        "the derivative is not finite near time {time}, state {}; check the parameters and the initial state",
-        brief(.state)
-    )]
-    NotFinite {
-        /// When.
-        time: f64,
-        /// The state there.
-        state: Vec<f64>,
-    },
-    /// Even the shortest step misses the tolerance.
-    #[error(
-        "the step shrank to {dt:e} at time {time}, state {}; the system is singular there (a quantity without bound, a root or quotient at \
-         zero), or too stiff: narrow the bounds of the parameters, or start elsewhere",
-        brief(.state)
-    )]
-    StepUnderflow {
-        /// When.
-        time: f64,
-        /// The state there.
-        state: Vec<f64>,
-        /// The last step tried.
-        dt: f64,
-    },
-    /// The limit on steps was reached.
-    #[error(
-        "{limit} steps led only to time {time} of {end}, state {}; where rates lie far apart (a stiff system) steps are as short as the \
-         fastest asks for, whatever the tolerance: narrow the bounds of the parameters, or give what is fast by its equilibrium; else \
-         shorten the time or raise `max_steps`",
-        brief(.state)
-    )]
-    TooManySteps {
-        /// The limit on steps.
-        limit: u64,
-        /// When.
-        time: f64,
-        /// The last sample time.
-        end: f64,
-        /// The state there.
-        state: Vec<f64>,
-    },
-    /// A signal asked to stop.
-    #[error("interrupted by signal {signal}")]
-    Interrupted {
-        /// Its number (2 for SIGINT, 15 for SIGTERM).
-        signal: i32,
-    },
-}
-
-impl Error {
-    /// The same error, reporting only the part of the state that `part` selects.
-    pub fn with_partial_state(self, part: impl FnOnce(&[f64]) -> Vec<f64>) -> Error {
-        match self {
-            Error::NotFinite { time, state } => Error::NotFinite { time, state: part(&state) },
-            Error::StepUnderflow { time, state, dt } => Error::StepUnderflow { time, state: part(&state), dt },
-            Error::TooManySteps { limit, time, end, state } => {
-                Error::TooManySteps { limit, time, end, state: part(&state) }
-            }
-            other => other,
-        }
-    }
-
-    /// Turns a request to stop into an error.
-    ///
-    /// # Errors
-    /// [`Error::Interrupted`] if a stop was requested.
-    pub fn if_requested(interrupt: &Interrupt) -> Result<(), Error> {
-        interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }))
-    }
-}
-
-/// The state, or its beginning where it is long.
-fn brief(state: &[f64]) -> String {
-    match state.get(..8) {
-        Some(first) if state.len() > 8 => format!("{first:?} and {} values more", state.len() - 8),
-        _ => format!("{state:?}"),
-    }
-}
 
 /// A vector field: `field(t, y, dy)` writes the derivative at `(t, y)` to `dy`.
 pub trait Field: FnMut(f64, &[f64], &mut [f64]) {}
@@ -194,10 +59,7 @@ impl Adaptive {
     /// [`Error::NoErrorEstimate`] and [`Error::Tolerance`].
     pub fn new(tableau: &'static Tableau, channels: usize, tolerance: Tolerance) -> Result<Self, Error> {
         let embedded = tableau.embedded.as_ref().ok_or(Error::NoErrorEstimate { method: tableau.name })?;
-        let Tolerance { rtol, atol, .. } = tolerance;
-        if !(rtol.is_finite() && atol.is_finite() && rtol >= 1e-14 && atol >= 0.0) {
-            return Err(Error::Tolerance { rtol, atol });
-        }
+        tolerance.check()?;
         let stages = embedded.extension.len();
         Ok(Adaptive {
             tableau,
@@ -335,15 +197,7 @@ impl Adaptive {
     /// Mean over the state of `(value / scale)^2` of `sum_i weights_i k_i`.
     fn estimate(&mut self, weights: &[f64]) -> f64 {
         combine(None, 1.0, weights, &self.stages, &mut self.argument);
-        self.mean_square(&self.argument)
-    }
-
-    /// Mean over the state of `(value / scale)^2`, where `scale` is the error allowed.
-    fn mean_square(&self, values: &[f64]) -> f64 {
-        let Adaptive { state, next, tolerance, .. } = self;
-        let squares = Squares { tolerance: *tolerance, values, state, next };
-        let sums = if values.len() < LONG { squares.sum() } else { pulp::Arch::new().dispatch(squares) };
-        sums.iter().sum::<f64>() / values.len() as f64
+        self.tolerance.mean_square(&self.argument, &self.state, &self.next)
     }
 
     /// Writes the samples in `(time, after]` and returns the index of the first one later.
@@ -389,8 +243,8 @@ impl Adaptive {
         let c = self.channels;
         let span = end - start;
         self.next.copy_from_slice(&self.state);
-        let size = self.mean_square(&self.state).sqrt();
-        let slope = span * self.mean_square(&self.stages[..c]).sqrt();
+        let size = self.tolerance.mean_square(&self.state, &self.state, &self.next).sqrt();
+        let slope = span * self.tolerance.mean_square(&self.stages[..c], &self.state, &self.next).sqrt();
         let guess = if size < 1e-5 || slope < 1e-5 { 1e-6 } else { (0.01 * size / slope).min(1.0) };
         let step = Step { time: start, dt: guess * span, after: start + guess * span };
         self.evaluate(1, 1.0, &[1.0], step, field);
@@ -398,7 +252,7 @@ impl Adaptive {
         for ((change, after), before) in self.argument.iter_mut().zip(after).zip(before) {
             *change = after - before;
         }
-        let bend = span * self.mean_square(&self.argument).sqrt() / guess;
+        let bend = span * self.tolerance.mean_square(&self.argument, &self.state, &self.next).sqrt() / guess;
         if !bend.is_finite() {
             return guess * span;
         }
@@ -406,66 +260,4 @@ impl Adaptive {
         let wanted = if steepest <= 1e-15 { (1e-3 * guess).max(1e-6) } else { (0.01 / steepest).powf(exponent) };
         (100.0 * guess).min(wanted).min(1.0) * span
     }
-}
-
-/// `(value / scale)^2` of a state, to be added.
-struct Squares<'a> {
-    tolerance: Tolerance,
-    values: &'a [f64],
-    state: &'a [f64],
-    next: &'a [f64],
-}
-
-impl Squares<'_> {
-    /// As many sums as the greatest vector has places, whatever the processor's: the order of additions is then the same on all.
-    #[inline(always)]
-    fn sum(self) -> [f64; 8] {
-        let mut sums = [0.0; 8];
-        let (values, values_left) = self.values.as_chunks::<8>();
-        let (state, state_left) = self.state.as_chunks::<8>();
-        let (next, next_left) = self.next.as_chunks::<8>();
-        for ((values, state), next) in values.iter().zip(state).zip(next) {
-            for k in 0..8 {
-                sums[k] += square(self.tolerance, values[k], state[k], next[k]);
-            }
-        }
-        for (((sum, value), before), after) in sums.iter_mut().zip(values_left).zip(state_left).zip(next_left) {
-            *sum += square(self.tolerance, *value, *before, *after);
-        }
-        sums
-    }
-}
-
-/// A type of its own, since the body of a closure is not compiled for the vectors that are found.
-impl pulp::WithSimd for Squares<'_> {
-    type Output = [f64; 8];
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> [f64; 8] {
-        self.sum()
-    }
-}
-
-#[inline(always)]
-fn square(tolerance: Tolerance, value: f64, before: f64, after: f64) -> f64 {
-    let magnitude = before.abs().max(after.abs());
-    // A channel that rests at zero has no error, and is not to divide by zero where atol is zero.
-    let scale = (tolerance.atol + tolerance.rtol * magnitude).max(f64::MIN_POSITIVE);
-    (value / scale).powi(2)
-}
-
-fn all_finite(values: &[f64]) -> bool {
-    // No early end, which would keep the loop out of vectors.
-    values.iter().fold(true, |all, value| all & value.is_finite())
-}
-
-fn check_times(times: &[f64]) -> Result<(), Error> {
-    let mut before = f64::NEG_INFINITY;
-    for (index, &found) in times.iter().enumerate() {
-        if !found.is_finite() || found <= before {
-            return Err(Error::Times { index, before, found });
-        }
-        before = found;
-    }
-    Ok(())
 }

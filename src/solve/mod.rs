@@ -13,17 +13,21 @@ mod dopri5;
 mod tsit5;
 mod dop853;
 mod combination;
+mod error;
+mod tolerance;
 mod adaptive;
 
-pub use adaptive::{Adaptive, Error, Field, Tolerance, Work};
+pub use adaptive::{Adaptive, Field};
 pub use dop853::DOP853;
 pub use dopri5::DOPRI5;
+pub use error::Error;
 pub use euler::EULER;
 pub use rk4::RK4;
 pub use rk38::RK38;
 pub use state::State;
 pub use step::{step, step_at};
 pub use tableau::{Embedded, ErrorEstimate, Tableau};
+pub use tolerance::{Tolerance, Work};
 pub use tsit5::TSIT5;
 
 /// Every method, in ascending order of accuracy.

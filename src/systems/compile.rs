@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::equations::{Equations, Range, Values};
-use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Parameter, Preset, System};
+use super::system::{Axis, Channel, Differentiable, Dynamics, EnvironmentSet, Parameter, Preset, System};
 use crate::expressions::grammar::Fault;
 use crate::expressions::program::{Instruction, Program};
-use crate::expressions::{Dual, compile};
+use crate::expressions::{Dual, Nested, compile};
 use crate::problems::{Problem, Problems};
 
 impl Equations {
@@ -76,9 +76,7 @@ impl Equations {
         let field = move |parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]| {
             program.derivative(parameters, time, state, derivative);
         };
-        let tangent = move |parameters: &[Dual], time: f64, state: &[Dual], derivative: &mut [Dual]| {
-            of_tangent.derivative(parameters, time, state, derivative);
-        };
+        let tangent = Compiled { program: of_tangent, reads_time: uses_time || !self.inputs.is_empty() };
         let preset = Preset {
             name: "uniform".to_owned(),
             description: "Initial states uniform between the bounds of each state".to_owned(),
@@ -107,6 +105,26 @@ impl Equations {
             uses_time,
             presets: vec![preset],
         }
+    }
+}
+
+/// Equations with their derivatives.
+struct Compiled {
+    program: Arc<Program>,
+    reads_time: bool,
+}
+
+impl Differentiable for Compiled {
+    fn first(&self, parameters: &[Dual], time: Dual, state: &[Dual], derivative: &mut [Dual]) {
+        self.program.derivative(parameters, time, state, derivative);
+    }
+
+    fn second(&self, parameters: &[Nested], time: Nested, state: &[Nested], derivative: &mut [Nested]) {
+        self.program.derivative(parameters, time, state, derivative);
+    }
+
+    fn reads_time(&self) -> bool {
+        self.reads_time
     }
 }
 

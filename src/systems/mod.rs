@@ -21,6 +21,6 @@ pub use equations::{Equations, InputSignal, ParameterBounds, Range, StateEquatio
 pub use sensitivities::{Sensitivities, Start};
 pub use settings::SystemSettings;
 pub use system::{
-    Axis, Channel, Dynamics, EnvironmentSet, InitialDistribution, Integrate, Parameter, Preset, SpaceAxis, Stepper,
+    Axis, Channel, Differentiable, Dynamics, EnvironmentSet, InitialDistribution, Integrate, Parameter, Preset, SpaceAxis, Stepper,
     System, TangentField, VectorField,
 };

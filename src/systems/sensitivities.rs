@@ -113,7 +113,7 @@ impl Sensitivities {
                 for (dual, [value, tangent @ ..]) in state.iter_mut().zip(values.as_chunks::<WIDTH>().0) {
                     *dual = Dual { value: *value, tangent: *tangent };
                 }
-                field(&parameters[group * d_p..(group + 1) * d_p], time, state, derivative);
+                field.first(&parameters[group * d_p..(group + 1) * d_p], Dual::from(time), state, derivative);
                 for (dual, [value, tangent @ ..]) in derivative.iter().zip(slopes.as_chunks_mut::<WIDTH>().0) {
                     (*value, *tangent) = (dual.value, dual.tangent);
                 }
