@@ -43,7 +43,7 @@ pub enum Error {
     /// Even the shortest step misses the tolerance.
     #[error(
         "the step shrank to {dt:e} at time {time}, state {}; the system is singular there (a quantity without bound, a root or quotient at \
-         zero), or too stiff: narrow the bounds of the parameters, or start elsewhere",
+         zero): narrow the bounds of the parameters, or start elsewhere",
         brief(.state)
     )]
     StepUnderflow {
@@ -56,9 +56,8 @@ pub enum Error {
     },
     /// The limit on steps was reached.
     #[error(
-        "{limit} steps led only to time {time} of {end}, state {}; where rates lie far apart (a stiff system) steps are as short as the \
-         fastest asks for, whatever the tolerance: narrow the bounds of the parameters, or give what is fast by its equilibrium; else \
-         shorten the time or raise `max_steps`",
+        "{limit} steps led only to time {time} of {end}, state {}; many oscillations, or rates far apart that no method for stiff systems \
+         could take over: narrow the bounds of the parameters, shorten the time or raise `max_steps`",
         brief(.state)
     )]
     TooManySteps {

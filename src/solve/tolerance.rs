@@ -48,6 +48,13 @@ impl Tolerance {
         if is_valid { Ok(()) } else { Err(Error::Tolerance { rtol, atol }) }
     }
 
+    /// The error allowed in a value that a step takes from `before` to `after`.
+    #[inline(always)]
+    pub(crate) fn scale(&self, before: f64, after: f64) -> f64 {
+        // A channel that rests at zero has no error, and is not to divide by zero where atol is zero.
+        (self.atol + self.rtol * before.abs().max(after.abs())).max(f64::MIN_POSITIVE)
+    }
+
     /// Mean over the state of `(value / scale)^2`, where `scale` is the error allowed in a step from `state` to `next`.
     pub(crate) fn mean_square(&self, values: &[f64], state: &[f64], next: &[f64]) -> f64 {
         let squares = Squares { tolerance: *self, values, state, next };
@@ -96,10 +103,7 @@ impl pulp::WithSimd for Squares<'_> {
 
 #[inline(always)]
 fn square(tolerance: Tolerance, value: f64, before: f64, after: f64) -> f64 {
-    let magnitude = before.abs().max(after.abs());
-    // A channel that rests at zero has no error, and is not to divide by zero where atol is zero.
-    let scale = (tolerance.atol + tolerance.rtol * magnitude).max(f64::MIN_POSITIVE);
-    (value / scale).powi(2)
+    (value / tolerance.scale(before, after)).powi(2)
 }
 
 pub(crate) fn all_finite(values: &[f64]) -> bool {

@@ -6,7 +6,9 @@ pub(crate) mod system;
 pub(crate) mod equations;
 pub(crate) mod validate;
 pub(crate) mod compile;
+pub(crate) mod directions;
 pub(crate) mod sensitivities;
+pub(crate) mod simulator;
 pub(crate) mod random_field;
 pub(crate) mod vorticity;
 pub(crate) mod glycolytic_oscillator;
@@ -18,7 +20,9 @@ pub(crate) mod builtin;
 pub(crate) mod settings;
 pub use builtin::{all, find};
 pub use equations::{Equations, InputSignal, ParameterBounds, Range, StateEquation, Values};
-pub use sensitivities::{Sensitivities, Start};
+pub use directions::Start;
+pub use sensitivities::Sensitivities;
+pub use simulator::Simulator;
 pub use settings::SystemSettings;
 pub use system::{
     Axis, Channel, Differentiable, Dynamics, EnvironmentSet, InitialDistribution, Integrate, Parameter, Preset, SpaceAxis, Stepper,
