@@ -30,6 +30,7 @@ pub(crate) struct Directions {
     count: usize,
     /// Parameters `[G, d_p]` in groups of [`LANES`] directions.
     parameters: Vec<Dual>,
+    /// The same, filled when they are first asked for.
     nested_parameters: Vec<Nested>,
     /// A state `[C]` of one group, and its derivative.
     state: Vec<Dual>,
@@ -74,8 +75,6 @@ impl Directions {
             }));
         }
         self.nested_parameters.clear();
-        self.nested_parameters
-            .extend(self.parameters.iter().map(|&value| Nested { value, slope: Dual::default() }));
     }
 
     /// Writes the initial state of `start` with its directions to `values [G, C, 1 + LANES]`.
@@ -160,6 +159,10 @@ impl Directions {
         }
         let slope = Dual::from(if column.is_none() { 1.0 } else { 0.0 });
         let time = Nested { value: Dual::from(time), slope };
+        if self.nested_parameters.is_empty() {
+            let parameters = self.parameters.iter();
+            self.nested_parameters.extend(parameters.map(|&value| Nested { value, slope: Dual::default() }));
+        }
         let parameters = &self.nested_parameters[self.of_group(group)];
         self.field.second(parameters, time, &self.nested_state, &mut self.nested_derivative);
     }

@@ -17,6 +17,7 @@
 
 use super::directions::{Directions, Start, WIDTH};
 use super::system::TangentField;
+use crate::expressions::LANES;
 use crate::progress::Interrupt;
 use crate::signals::Drive;
 use crate::solve::{Adaptive, Error, RODAS5P, Rosenbrock, Tableau, Tolerance, Work};
@@ -156,8 +157,14 @@ impl Sensitivities {
         })?;
         let done = stiff.map_or(times.len(), |stiff| stiff.sample);
         for (sample, row) in self.states.chunks_exact(size).take(done).enumerate() {
-            let row = field.ungrouped(row);
-            write_row(&row, c, &mut states[sample * c..], &mut sensitivities[sample * c * k..]);
+            for channel in 0..c {
+                let cell = sample * c + channel;
+                states[cell] = row[channel * WIDTH];
+                for (direction, sensitivity) in sensitivities[cell * k..(cell + 1) * k].iter_mut().enumerate() {
+                    let (group, lane) = (direction / LANES, direction % LANES);
+                    *sensitivity = row[(group * c + channel) * WIDTH + 1 + lane];
+                }
+            }
         }
         let Some(stiff) = stiff else { return Ok(()) };
         let state = field.ungrouped(explicit.state());
