@@ -10,6 +10,8 @@ mod fields;
 mod minima;
 #[path = "common/model.rs"]
 mod model;
+#[path = "physics/stiff.rs"]
+mod stiff;
 
 use std::fs;
 use std::path::Path;

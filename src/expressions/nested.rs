@@ -197,7 +197,10 @@ mod tests {
         let (after, before) = (at(STEP), at(-STEP));
         let close = |found: f64, after: f64, before: f64| {
             let expected = (after - before) / (2.0 * STEP);
-            assert!((found - expected).abs() < 1e-7 * (1.0 + expected.abs()), "{what} at ({a}, {b}): {found}, not {expected}");
+            assert!(
+                (found - expected).abs() < 1e-7 * (1.0 + expected.abs()),
+                "{what} at ({a}, {b}): {found}, not {expected}"
+            );
         };
         close(found.slope.value, after.value, before.value);
         for lane in 0..LANES {

@@ -216,11 +216,7 @@ fn push<S, const DEPTH: usize>(stack: &mut [S; DEPTH], next: &mut usize, value: 
 }
 
 #[inline(always)]
-fn apply<S: Copy, const DEPTH: usize>(
-    stack: &mut [S; DEPTH],
-    next: &mut usize,
-    operation: impl Fn(S, S) -> S,
-) {
+fn apply<S: Copy, const DEPTH: usize>(stack: &mut [S; DEPTH], next: &mut usize, operation: impl Fn(S, S) -> S) {
     *next -= 1;
     stack[*next - 1] = operation(stack[*next - 1], stack[*next]);
 }

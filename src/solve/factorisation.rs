@@ -77,7 +77,11 @@ mod tests {
         for n in [1, 2, 5, 9] {
             // Zeros on the diagonal ask for pivots.
             let entry = |row: usize, column: usize| {
-                if row == column { 0.0_f64.powi((n > 1).into()) } else { ((3 * row + 5 * column + 1) as f64).sin() * 10.0_f64.powi(row as i32) }
+                if row == column {
+                    0.0_f64.powi((n > 1).into())
+                } else {
+                    ((3 * row + 5 * column + 1) as f64).sin() * 10.0_f64.powi(row as i32)
+                }
             };
             let mut factorisation = Factorisation::new(n);
             let write = |matrix: &mut [f64]| {

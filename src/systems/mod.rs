@@ -19,12 +19,12 @@ pub(crate) mod navier_stokes;
 pub(crate) mod builtin;
 pub(crate) mod settings;
 pub use builtin::{all, find};
-pub use equations::{Equations, InputSignal, ParameterBounds, Range, StateEquation, Values};
 pub use directions::Start;
+pub use equations::{Equations, InputSignal, ParameterBounds, Range, StateEquation, Values};
 pub use sensitivities::Sensitivities;
-pub use simulator::Simulator;
 pub use settings::SystemSettings;
+pub use simulator::Simulator;
 pub use system::{
-    Axis, Channel, Differentiable, Dynamics, EnvironmentSet, InitialDistribution, Integrate, Parameter, Preset, SpaceAxis, Stepper,
-    System, TangentField, VectorField,
+    Axis, Channel, Differentiable, Dynamics, EnvironmentSet, InitialDistribution, Integrate, Parameter, Preset,
+    SpaceAxis, Stepper, System, TangentField, VectorField,
 };

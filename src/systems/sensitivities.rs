@@ -9,9 +9,9 @@
 //! by `Y [C, k]`, and the state then moves by `S = dy [C, k]`. State and sensitivities are integrated together with one step size, which
 //! the errors of both control: directions should have a size that moves the state by about its own magnitude.
 //!
-//! An explicit method begins. Where it finds the system stiff and has spent its patience, [`Rosenbrock`] takes over, and begins the
-//! trajectories that follow. If a stiff trajectory would have taken the explicit method no more than half the work, that begins again, with
-//! more patience.
+//! An explicit method begins. Where it finds the system stiff and has spent its patience, [`Rosenbrock`] integrates the trajectory, from its
+//! start so that one method gives all of it, and those that follow. If a stiff trajectory would have taken the explicit method no more than
+//! half the work, the next ones are given to that again, with more patience.
 //! Source: M. Caracotsios, W. Stewart, Sensitivity analysis of initial value problems, Computers and Chemical Engineering 9
 //! (1985) 359-365; the products with the Jacobians by [`Dual`] numbers, [`LANES`] directions at a time.
 
@@ -124,24 +124,21 @@ impl Sensitivities {
         self.work = Work::default();
         self.field.begin(start);
         self.field.write_groups(start, &mut self.initial);
-        if self.is_stiff {
-            let initial = self.field.ungrouped(&self.initial);
-            self.continue_stiff(&initial, None, times, states, sensitivities, interrupt)?;
+        if self.is_stiff || self.is_found_stiff(times, states, sensitivities, interrupt)? {
+            self.integrate_stiff(times, states, sensitivities, interrupt)?;
             self.reconsider();
-        } else {
-            self.begin_explicit(times, states, sensitivities, interrupt)?;
         }
         Ok(self.work)
     }
 
-    /// By the explicit method, as far as the trajectory is not stiff.
-    fn begin_explicit(
+    /// Whether the explicit method leaves the trajectory because it is stiff; otherwise it is integrated.
+    fn is_found_stiff(
         &mut self,
         times: &[f64],
         states: &mut [f64],
         sensitivities: &mut [f64],
         interrupt: &Interrupt,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let (c, k, size) = (self.channels, self.directions, self.initial.len());
         self.states.resize(times.len() * size, 0.0);
         let Sensitivities { field, explicit, initial, patience, .. } = self;
@@ -155,8 +152,10 @@ impl Sensitivities {
         let stiff = integrated.map_err(|error| {
             error.with_partial_state(|state| state.iter().step_by(WIDTH).take(c).copied().collect())
         })?;
-        let done = stiff.map_or(times.len(), |stiff| stiff.sample);
-        for (sample, row) in self.states.chunks_exact(size).take(done).enumerate() {
+        if stiff.is_some() {
+            return Ok(true);
+        }
+        for (sample, row) in self.states.chunks_exact(size).enumerate() {
             for channel in 0..c {
                 let cell = sample * c + channel;
                 states[cell] = row[channel * WIDTH];
@@ -166,44 +165,42 @@ impl Sensitivities {
                 }
             }
         }
-        let Some(stiff) = stiff else { return Ok(()) };
-        let state = field.ungrouped(explicit.state());
-        let rest: Vec<f64> = std::iter::once(stiff.time).chain(times[stiff.sample..].iter().copied()).collect();
-        let (mut after, mut by_all) = (vec![0.0; rest.len() * c], vec![0.0; rest.len() * c * k]);
-        self.continue_stiff(&state, Some(stiff.dt), &rest, &mut after, &mut by_all, interrupt)?;
-        states[stiff.sample * c..].copy_from_slice(&after[c..]);
-        sensitivities[stiff.sample * c * k..].copy_from_slice(&by_all[c * k..]);
-        self.is_stiff = true;
-        Ok(())
+        Ok(false)
     }
 
-    /// By the method for stiff systems, from `state [1 + k, C]` at `times[0]`.
-    fn continue_stiff(
+    /// By the method for stiff systems.
+    fn integrate_stiff(
         &mut self,
-        state: &[f64],
-        dt: Option<f64>,
         times: &[f64],
         states: &mut [f64],
         sensitivities: &mut [f64],
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let (c, k) = (self.channels, self.directions);
+        self.is_stiff = true;
         let stiff = match &mut self.stiff {
             Some(stiff) => stiff,
             none => none.insert(Box::new(Rosenbrock::new(&RODAS5P, c, k, self.tolerance)?)),
         };
-        self.states.resize(times.len() * state.len(), 0.0);
-        let rows = &mut self.states[..times.len() * state.len()];
-        let integrated = stiff.integrate(&mut self.field, state, dt, times, rows, interrupt);
+        let initial = self.field.ungrouped(&self.initial);
+        self.states.resize(times.len() * self.initial.len(), 0.0);
+        let rows = &mut self.states[..times.len() * initial.len()];
+        let integrated = stiff.integrate(&mut self.field, &initial, None, times, rows, interrupt);
         self.work += stiff.work();
         integrated.map_err(|error| error.with_partial_state(|state| state[..c].to_vec()))?;
-        for (sample, row) in rows.chunks_exact(state.len()).enumerate() {
-            write_row(row, c, &mut states[sample * c..], &mut sensitivities[sample * c * k..]);
+        for (sample, row) in rows.chunks_exact(initial.len()).enumerate() {
+            let (of_state, of_directions) = row.split_at(c);
+            states[sample * c..(sample + 1) * c].copy_from_slice(of_state);
+            for (direction, values) in of_directions.chunks_exact(c).enumerate() {
+                for (channel, value) in values.iter().enumerate() {
+                    sensitivities[(sample * c + channel) * k + direction] = *value;
+                }
+            }
         }
         Ok(())
     }
 
-    /// After a trajectory that was stiff from its start: whether the next one is.
+    /// After a stiff trajectory: whether the next one begins as such.
     fn reconsider(&mut self) {
         let (Some(stiff), Some(embedded)) = (&self.stiff, &self.tableau.embedded) else { return };
         let of_explicit = self.tableau.weights.len() as f64 * stiff.stiffness() / embedded.stiff;
@@ -251,17 +248,5 @@ impl Sensitivities {
             state_directions.copy_from_slice(&sensitivities[sensitivities.len() - c * k..]);
         }
         Ok(total)
-    }
-}
-
-/// Writes a state `[1 + k, C]` as the state `[C]` and its sensitivities `[C, k]`.
-fn write_row(row: &[f64], channels: usize, state: &mut [f64], sensitivities: &mut [f64]) {
-    let (of_state, of_directions) = row.split_at(channels);
-    state[..channels].copy_from_slice(of_state);
-    let k = of_directions.len() / channels;
-    for (direction, values) in of_directions.chunks_exact(channels).enumerate() {
-        for (channel, value) in values.iter().enumerate() {
-            sensitivities[channel * k + direction] = *value;
-        }
     }
 }

@@ -35,7 +35,13 @@ fn driven() -> impl StiffField {
     })
 }
 
-fn integrate(field: &mut impl StiffField, tolerance: Tolerance, dt: Option<f64>, initial: &[f64], times: &[f64]) -> Vec<f64> {
+fn integrate(
+    field: &mut impl StiffField,
+    tolerance: Tolerance,
+    dt: Option<f64>,
+    initial: &[f64],
+    times: &[f64],
+) -> Vec<f64> {
     let mut states = vec![f64::NAN; times.len() * initial.len()];
     let mut integrator = Rosenbrock::new(&RODAS5P, initial.len(), 0, tolerance).unwrap();
     integrator.integrate(field, initial, dt, times, &mut states, &Interrupt::new()).unwrap();
@@ -45,7 +51,8 @@ fn integrate(field: &mut impl StiffField, tolerance: Tolerance, dt: Option<f64>,
 /// One step of a length that no tolerance forbids.
 fn one_step(field: &mut impl StiffField, start: f64, dt: f64, inside: &[f64]) -> Vec<Vec<f64>> {
     let loose = Tolerance { rtol: 1e9, atol: 1e9, max_steps: 1 };
-    let times: Vec<f64> = std::iter::once(0.0).chain(inside.iter().copied()).chain([1.0]).map(|it| start + it * dt).collect();
+    let times: Vec<f64> =
+        std::iter::once(0.0).chain(inside.iter().copied()).chain([1.0]).map(|it| start + it * dt).collect();
     let states = integrate(field, loose, Some(2.0 * dt), &exact(start), &times);
     states.chunks_exact(2).map(<[f64]>::to_vec).collect()
 }
@@ -82,7 +89,8 @@ fn errors_fall_with_the_tolerance() {
     for allowed in [1e-3, 1e-5, 1e-7, 1e-9, 1e-11] {
         let states = integrate(&mut driven(), tolerance(allowed), None, &exact(0.0), &times);
         let errors = times.iter().zip(states.chunks_exact(2));
-        let error = errors.map(|(&time, state)| distance(state, &exact(time)) / exact(time)[1].max(1.0)).fold(0.0, f64::max);
+        let error =
+            errors.map(|(&time, state)| distance(state, &exact(time)) / exact(time)[1].max(1.0)).fold(0.0, f64::max);
         assert!(error < 50.0 * allowed && error < last, "{allowed:e}: {error:e} after {last:e}");
         last = error;
     }
@@ -102,8 +110,9 @@ fn what_decays_fast_is_gone_after_a_long_step() {
         // To the tolerance it takes as many steps as the slow part asks for.
         let mut integrator = Rosenbrock::new(&RODAS5P, 2, 0, tolerance(1e-8)).unwrap();
         let mut states = [0.0; 4];
-        let work =
-            integrator.integrate(&mut relaxing, &[2.0, 1.0], None, &[0.0, 10.0], &mut states, &Interrupt::new()).unwrap();
+        let work = integrator
+            .integrate(&mut relaxing, &[2.0, 1.0], None, &[0.0, 10.0], &mut states, &Interrupt::new())
+            .unwrap();
         assert!((states[2] - 10.0_f64.cos()).abs() < 1e-7 && work.accepted < 300, "{rate:e}: {states:?}, {work:?}");
         // An explicit method would follow the fast part to the end.
         assert!((integrator.stiffness() / (10.0 * rate) - 1.0).abs() < 0.01, "{}", integrator.stiffness());
@@ -118,8 +127,9 @@ fn an_explicit_method_knows_what_is_stiff() {
             dy.copy_from_slice(&[-rate * (y[0] - t.cos()) - t.sin(), y[1] * t.cos()]);
         };
         let (times, mut states) = ([0.0, 1.0, 9.0], [f64::NAN; 6]);
-        let stiff =
-            adaptive.integrate_unless_stiff(field, &[1.0, 1.0], &times, &mut states, &Interrupt::new(), patience).unwrap();
+        let stiff = adaptive
+            .integrate_unless_stiff(field, &[1.0, 1.0], &times, &mut states, &Interrupt::new(), patience)
+            .unwrap();
         (stiff, adaptive.work(), states)
     };
     for tableau in [&DOP853, &DOPRI5, &TSIT5] {

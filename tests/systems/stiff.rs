@@ -78,12 +78,7 @@ fn stiff(
     let tolerance = Tolerance { rtol: allowed[0], atol: allowed[1], max_steps: 100_000 };
     let tangent = system.presets[0].tangent.clone().unwrap();
     let mut integrator = Sensitivities::stiff(tangent, c, k, &DOP853, tolerance).unwrap();
-    let start = Start {
-        parameters,
-        parameter_directions: by_parameters,
-        state: initial,
-        state_directions: by_initial,
-    };
+    let start = Start { parameters, parameter_directions: by_parameters, state: initial, state_directions: by_initial };
     let (mut states, mut by_all) = (vec![f64::NAN; drive.times.len() * c], vec![f64::NAN; drive.times.len() * c * k]);
     let work = integrator.integrate_under(drive, start, &mut states, &mut by_all, &Interrupt::new()).unwrap();
     (states, by_all, work)
