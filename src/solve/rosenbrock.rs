@@ -5,12 +5,14 @@
 //! dS/dt = J S + F,          W U_i = F_i + sum_{j<i} (C_ij / dt) U_j + d_i dt dF/dt + (dJ) u_i
 //! ```
 //!
-//! `y [C]` state, `S [K, C]` its derivatives along `K` directions, which add `F` to the slope of `S` themselves where they change more than the
-//! state; `dJ [K, C, C]` the derivatives of `J` along the directions, `f_i`, `F_i` slopes at the argument of stage `i`. The second line is the
-//! derivative of the first: the derivatives are those of the numbers that the method gives, whatever the step, and one factorisation of
-//! `W [C, C]` serves all stages of all directions. Symbols, stages and step: [`RosenbrockTableau`]; control of the step as for explicit
-//! methods, over state and derivatives. `sum dt |lambda|`, with `lambda` the greatest rate of the system, says what an explicit method would
-//! take; one product by `J` a step follows it (power method).
+//! `y [C]` state, `S [K, C]` its derivatives along `K` directions, `F [K, C]` what the slopes of `S` have beside `J S` (a parameter moves along
+//! its direction, too), `dJ [K, C, C]` the derivatives of `J` along the directions, `f_i`, `F_i` all slopes at the argument of stage `i`. The
+//! second line is the derivative of the first: the derivatives are those of the numbers that the method gives, whatever the step, and one
+//! factorisation of `W [C, C]` serves all stages of all directions. So the error of the state alone controls the step. Symbols, stages and
+//! step: [`RosenbrockTableau`]; control as for explicit methods.
+//!
+//! `sum dt |lambda|`, with `lambda` the greatest rate of the system, says what an explicit method would take; one product by `J` a step
+//! follows it (power method).
 //! Source: E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, 2nd ed., section IV.7.
 
 use super::combination::combine;
@@ -234,7 +236,7 @@ impl Rosenbrock {
             *next = argument + last;
         }
         match all_finite(&self.next) {
-            true => self.tolerance.mean_square(error, &self.state, &self.next).sqrt(),
+            true => self.tolerance.mean_square(&error[..c], &self.state[..c], &self.next[..c]).sqrt(),
             false => f64::INFINITY,
         }
     }

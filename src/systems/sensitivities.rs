@@ -7,13 +7,14 @@
 //!
 //! `y [C]` state, `p [d_p]` parameters; along each of `k` directions parameters move by `P [d_p, k]` and the initial state
 //! by `Y [C, k]`, and the state then moves by `S = dy [C, k]`. State and sensitivities are integrated together with one step size, which
-//! the errors of both control: directions should have a size that moves the state by about its own magnitude.
+//! the errors of both control in explicit methods: directions should have a size that moves the state by about its own magnitude.
 //!
 //! An explicit method begins. Where it finds the system stiff and has spent its patience, [`Rosenbrock`] integrates the trajectory, from its
 //! start so that one method gives all of it, and those that follow. If a stiff trajectory would have taken the explicit method no more than
 //! half the work, the next ones are given to that again, with more patience.
+//!
 //! Source: M. Caracotsios, W. Stewart, Sensitivity analysis of initial value problems, Computers and Chemical Engineering 9
-//! (1985) 359-365; the products with the Jacobians by [`Dual`] numbers, [`LANES`] directions at a time.
+//! (1985) 359-365; the products with the Jacobians by dual numbers, [`LANES`] directions at a time.
 
 use super::directions::{Directions, Start, WIDTH};
 use super::system::TangentField;

@@ -113,8 +113,11 @@ impl Problem {
             let mean = values().sum::<f64>() / times.len() as f64;
             let spread = (values().map(|it| (it - mean).powi(2)).sum::<f64>() / times.len() as f64).sqrt();
             for (sample, value) in states.iter_mut().skip(channel).step_by(c).enumerate() {
-                // Uniform, with a deviation of 1.
-                let draw = (((sample * c + channel) as f64 + 1.0) * 0.618_033_988_75).fract();
+                // Uniform, with a deviation of 1: a hash (SplitMix64) of the cell.
+                let mut bits = ((sample * c + channel) as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                let draw = ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
                 *value += noise * spread * (2.0 * draw - 1.0) * 3.0_f64.sqrt();
             }
         }
