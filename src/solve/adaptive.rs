@@ -22,7 +22,7 @@ pub trait Field: FnMut(f64, &[f64], &mut [f64]) {}
 
 impl<F: FnMut(f64, &[f64], &mut [f64])> Field for F {}
 
-/// Steps between two looks at whether the system is stiff.
+/// Steps between two looks at whether the system is stiff, from half of the patience on.
 const LOOK: u64 = 10;
 /// So many looks must find it stiff,
 const CONVINCED: u32 = 15;
@@ -196,7 +196,8 @@ impl Adaptive {
             if error <= 1.0 {
                 sample = self.write_samples(step, times, sample, states, field);
                 self.work.accepted += 1;
-                if patience.is_some() && (suspicion.stiff > 0 || self.work.accepted.is_multiple_of(LOOK)) {
+                let is_time = patience.is_some_and(|least| 2 * self.work.evaluations >= least);
+                if is_time && (suspicion.stiff > 0 || self.work.accepted.is_multiple_of(LOOK)) {
                     suspicion.look(self.is_stiff(step));
                 }
                 time = step.after;
