@@ -5,7 +5,7 @@ use std::sync::Arc;
 use paramill::progress::Interrupt;
 use paramill::schema::Between;
 use paramill::signals::Drive;
-use paramill::solve::{DOP853, RODAS5P, TSIT5, Tolerance, Work};
+use paramill::solve::{DOP853, TSIT5, Tolerance, Work};
 use paramill::systems::{Dynamics, Equations, Sensitivities, Simulator, Start, System};
 
 /// Robertson's reaction, which starts within a ten-thousandth of a second and goes on for thousands of years.
@@ -208,11 +208,10 @@ fn simulations_leave_the_explicit_method_where_it_creeps() {
     let states = simulate(true).unwrap();
     // Published to this many digits (Hairer and Wanner's test set, at 1e11).
     let end = &states[states.len() - 3..];
-    for (found, expected) in end.iter().zip([0.2083340149701255e-7, 0.8333360770334713e-13, 0.9999999791665050]) {
+    for (found, expected) in end.iter().zip([0.2083340149701255e-7, 0.8333360770334713e-13, 0.999_999_979_166_505]) {
         assert!((found / expected - 1.0).abs() < 1e-5, "{end:?}");
     }
     // Matter is conserved.
     assert!(states.chunks_exact(3).all(|state| (state.iter().sum::<f64>() - 1.0).abs() < 1e-8));
     assert!(simulate(false).is_err());
-    assert_eq!(RODAS5P.stages(), 8);
 }
