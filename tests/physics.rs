@@ -12,6 +12,8 @@ mod hidden;
 mod minima;
 #[path = "common/model.rs"]
 mod model;
+#[path = "physics/stiff.rs"]
+mod stiff;
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,8 @@
 //! Every solver against exact solutions, against SciPy and against the cost it had before.
 
+#[path = "solvers/stiff.rs"]
+mod stiff;
+
 use std::fmt::Write;
 
 use paramill::progress::Interrupt;
@@ -38,8 +41,12 @@ fn order(errors: impl Iterator<Item = (f64, f64)>) -> f64 {
 }
 
 fn assert_order(what: &str, tableau: &Tableau, found: f64, expected: u32) {
+    assert_named_order(what, tableau.name, found, expected);
+}
+
+fn assert_named_order(what: &str, name: &str, found: f64, expected: u32) {
     let expected = f64::from(expected);
-    assert!((expected - 0.35..expected + 0.65).contains(&found), "{what} of {}: {found}, not {expected}", tableau.name);
+    assert!((expected - 0.35..expected + 0.65).contains(&found), "{what} of {name}: {found}, not {expected}");
 }
 
 #[test]

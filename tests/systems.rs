@@ -12,6 +12,8 @@ use serde::Deserialize;
 mod fields;
 #[path = "systems/sensitivities.rs"]
 mod sensitivities;
+#[path = "systems/stiff.rs"]
+mod stiff;
 
 /// Written by `reference/make.py`, which says how far its own two solvers differ.
 #[derive(Deserialize)]

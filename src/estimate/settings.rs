@@ -169,14 +169,15 @@ pub struct PhysicsSettings {
     /// Values of parameters that are known, by name, and not estimated.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<String, f64>,
-    /// Allowed error of an integration step, relative to the state and to the range of the data.
+    /// Allowed error of an integration step, relative to the state and to the range of the data. Stiff systems need no other: a method for them
+    /// (`rodas5p`) is taken by itself where an explicit one is left with steps that are shorter than this asks for.
     #[schemars(range(min = 1e-14, max = 0.1))]
     pub rtol: f64,
     /// Integration steps after which a trajectory is given up.
     #[schemars(range(min = 1))]
     pub max_steps: u64,
-    /// Evaluations of the vector field after which an environment is given up, over all its trajectories and starts; steps, for a system with
-    /// an integrator of its own. Counts, unlike times, are the same on every machine.
+    /// Evaluations of the vector field after which an environment is given up, over all its trajectories and starts, those with second
+    /// derivatives twice; steps, for a system with an integrator of its own. Counts, unlike times, are the same on every machine.
     #[schemars(range(min = 1))]
     pub max_evaluations: u64,
 }

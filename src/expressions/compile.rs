@@ -145,7 +145,7 @@ mod tests {
     fn value(text: &str) -> f64 {
         let mut value = [f64::NAN];
         let code = compile(text, &NAMES).unwrap();
-        Program::new(vec![code]).derivative(&[0.7], 11.0, &[3.0, 2.0], &mut value);
+        Program::new(vec![code]).derivative::<f64>(&[0.7], 11.0, &[3.0, 2.0], &mut value);
         value[0]
     }
 
@@ -214,7 +214,7 @@ mod tests {
         fn sums_and_products_agree_with_rust(x in -1e3..1e3f64, minimum in 0.1..1e3f64, beta in -1e3..1e3f64) {
             let code = compile("(x - minimum) / minimum + beta * minimum^x * x - -beta", &NAMES).unwrap();
             let mut value = [0.0];
-            Program::new(vec![code]).derivative(&[beta], 0.0, &[x, minimum], &mut value);
+            Program::new(vec![code]).derivative::<f64>(&[beta], 0.0, &[x, minimum], &mut value);
             let expected = (x - minimum) / minimum + beta * minimum.powf(x) * x - -beta;
             prop_assert!(value[0] == expected || value[0].is_nan() && expected.is_nan());
         }

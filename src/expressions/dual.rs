@@ -87,7 +87,7 @@ impl Dual {
     }
 
     /// Whether its derivative is zero along all directions; then an infinite slope does not count.
-    fn is_constant(&self) -> bool {
+    pub(super) fn is_constant(&self) -> bool {
         self.tangent == [0.0; LANES]
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod functions;
 pub(crate) mod dual;
+pub(crate) mod nested;
 pub(crate) mod program;
 pub(crate) mod grammar;
 pub(crate) mod compile;
@@ -10,3 +11,4 @@ pub(crate) mod formula;
 pub(crate) use dual::Scalar;
 pub use dual::{Dual, LANES};
 pub(crate) use formula::Formula;
+pub use nested::Nested;

@@ -8,6 +8,8 @@ use super::functions::{Binary, Unary};
 
 /// Most values on the stack.
 pub(crate) const DEEPEST: usize = 64;
+/// Most values on the stack of a usual expression.
+const SHALLOW: usize = 8;
 
 /// One instruction; it takes its operands off the stack and pushes its result.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +122,7 @@ impl Code {
         }
         let mut value = [0.0];
         let code = self.0.into_iter().chain([Instruction::Derivative(0)]).collect();
-        Program { code }.derivative::<f64>(&[], 0.0, &[], &mut value);
+        Program { code, depth: DEEPEST }.derivative::<f64>(&[], 0.0, &[], &mut value);
         Code::one(Instruction::Number(value[0]))
     }
 
@@ -140,17 +142,20 @@ impl Code {
 #[derive(Debug)]
 pub(crate) struct Program {
     code: Vec<Instruction>,
+    /// The greatest number of values on the stack.
+    depth: usize,
 }
 
 impl Program {
     /// The program that evaluates `right_hand_sides [C]`, each at most [`DEEPEST`] deep.
     pub(crate) fn new(right_hand_sides: Vec<Code>) -> Self {
+        let depth = right_hand_sides.iter().map(Code::depth).max().unwrap_or(0);
         let mut code = Vec::new();
         for (state, right_hand_side) in right_hand_sides.into_iter().enumerate() {
             code.extend(right_hand_side.0);
             code.push(Instruction::Derivative(state));
         }
-        Program { code }
+        Program { code, depth }
     }
 
     /// Whether any right-hand side reads the time.
@@ -160,18 +165,27 @@ impl Program {
 
     /// Writes `dy/dt [C]` to `derivative`, at `time`, `state [C]` and `parameters [d_p]`, which the inputs follow as
     /// `signals::Drive` lays them out.
-    pub(crate) fn derivative<S: Scalar>(&self, parameters: &[S], time: f64, state: &[S], derivative: &mut [S]) {
-        let mut stack = [S::from(0.0); DEEPEST];
+    pub(crate) fn derivative<S: Scalar>(&self, parameters: &[S], time: S, state: &[S], derivative: &mut [S]) {
+        // To clear a deep stack takes longer than most programs.
+        if self.depth <= SHALLOW {
+            self.run::<S, SHALLOW>(parameters, time, state, derivative);
+        } else {
+            self.run::<S, DEEPEST>(parameters, time, state, derivative);
+        }
+    }
+
+    fn run<S: Scalar, const DEPTH: usize>(&self, parameters: &[S], time: S, state: &[S], derivative: &mut [S]) {
+        let mut stack = [S::from(0.0); DEPTH];
         let mut next = 0;
         for instruction in &self.code {
             match *instruction {
                 Instruction::Number(number) => push(&mut stack, &mut next, S::from(number)),
-                Instruction::Time => push(&mut stack, &mut next, S::from(time)),
+                Instruction::Time => push(&mut stack, &mut next, time),
                 Instruction::State(index) => push(&mut stack, &mut next, state[index]),
                 Instruction::Parameter(index) => push(&mut stack, &mut next, parameters[index]),
                 Instruction::Input { place, since } => {
                     let [value, slope] = [0, 1].map(|at| parameters[place as usize + at]);
-                    let elapsed = S::from(time) - parameters[since as usize];
+                    let elapsed = time - parameters[since as usize];
                     push(&mut stack, &mut next, value + slope * elapsed);
                 }
                 Instruction::Add => apply(&mut stack, &mut next, |left, right| left + right),
@@ -196,13 +210,13 @@ impl Program {
 }
 
 #[inline(always)]
-fn push<S>(stack: &mut [S; DEEPEST], next: &mut usize, value: S) {
+fn push<S, const DEPTH: usize>(stack: &mut [S; DEPTH], next: &mut usize, value: S) {
     stack[*next] = value;
     *next += 1;
 }
 
 #[inline(always)]
-fn apply<S: Copy>(stack: &mut [S; DEEPEST], next: &mut usize, operation: impl Fn(S, S) -> S) {
+fn apply<S: Copy, const DEPTH: usize>(stack: &mut [S; DEPTH], next: &mut usize, operation: impl Fn(S, S) -> S) {
     *next -= 1;
     stack[*next - 1] = operation(stack[*next - 1], stack[*next]);
 }

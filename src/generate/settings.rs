@@ -31,7 +31,8 @@ pub struct Settings {
     /// SPDX expression of the dataset's licence.
     #[serde(default = "default_license")]
     pub license: String,
-    /// Adaptive method of integration; `dop853` where absent. Not for systems with an integrator of their own.
+    /// Adaptive method of integration; `dop853` where absent. Where a trajectory turns out to be stiff, `rodas5p`, a method for stiff systems,
+    /// takes over from it by itself. Not for systems with an integrator of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Solver")]
     pub solver: Option<Solver>,

@@ -18,8 +18,8 @@ use crate::progress::{Event, Interrupt, Run};
 use crate::random::Stream;
 use crate::schema::{FormatVersion, Split, Trajectory};
 use crate::solve;
-use crate::solve::{Adaptive, Work};
-use crate::systems::{Dynamics, Preset, Stepper, System, VectorField};
+use crate::solve::Work;
+use crate::systems::{Dynamics, Preset, Simulator, Stepper, System};
 
 /// Most trajectories of a block, and about the most values (8 MiB); two blocks are in memory.
 const BLOCK: usize = 512;
@@ -163,10 +163,8 @@ impl Simulation {
         Ok(match &self.preset.dynamics {
             Dynamics::Field(field) => {
                 let tableau = self.settings.solver.unwrap_or_default().tableau();
-                Integrator::Adaptive(
-                    Arc::clone(field),
-                    Box::new(Adaptive::new(tableau, self.size, self.settings.tolerance())?),
-                )
+                let (tangent, tolerance) = (self.preset.tangent.as_ref(), self.settings.tolerance());
+                Integrator::Adaptive(Box::new(Simulator::new(field, tangent, self.size, tableau, tolerance)?))
             }
             Dynamics::Stepper(stepper) => Integrator::Fixed(stepper, self.settings.inner_step.unwrap_or(stepper.step)),
         })
@@ -279,7 +277,7 @@ impl Simulation {
 
 /// A thread's integrator.
 enum Integrator {
-    Adaptive(VectorField, Box<Adaptive>),
+    Adaptive(Box<Simulator>),
     Fixed(&'static Stepper, f64),
 }
 
@@ -294,12 +292,7 @@ impl Integrator {
         interrupt: &Interrupt,
     ) -> Result<Work, solve::Error> {
         match self {
-            Integrator::Adaptive(field, adaptive) => {
-                let field = &mut |time: f64, state: &[f64], derivative: &mut [f64]| {
-                    field(parameters, time, state, derivative);
-                };
-                adaptive.integrate(field, initial, times, states, interrupt)
-            }
+            Integrator::Adaptive(simulator) => simulator.integrate(parameters, initial, times, states, interrupt),
             Integrator::Fixed(stepper, step) => {
                 (stepper.integrate)(parameters, initial, times, *step, states, interrupt)
             }

@@ -3,173 +3,62 @@
 //! ```text
 //! dy/dt = f(t, y),  y(t_0) given;  y(t_1) .. y(t_{T-1}) computed
 //! err   = | dt sum_i e_i k_i |,    |v| = sqrt(mean_c (v_c / (atol + rtol max(|y_c|, |y'_c|)))^2)
-//! dt'   = dt clamp(0.9 err^(-0.7/q) last^(0.4/q), 0.2, 10),    q = error_order + 1
 //! ```
 //!
-//! `y [C]` state (`C` the values of all fields on a grid), `t` time, `k_i` stages and `e_i` weights of the [`Tableau`], `last` the error of the step before (at least
-//! 1e-4). A step with `err > 1` is rejected and tried again with `dt clamp(0.9 err^(-1/q), 0.2, 1)`; the step after it does
-//! not grow. Values at sample times come from the continuous extension.
-//! Source: Hairer, Noersett, Wanner I, section II.4 (norm, starting step), and K. Gustafsson, Control-theoretic techniques
-//! for stepsize selection in explicit Runge-Kutta methods, ACM TOMS 17 (1991) 533-554 (controller). Deviation: the starting
-//! step is found with time measured in spans `t_{T-1} - t_0`, so that the unit of time does not matter.
+//! `y [C]` state (`C` the values of all fields on a grid), `t` time, `k_i` stages and `e_i` weights of the [`Tableau`]. A step with `err > 1` is
+//! rejected. Values at sample times come from the continuous extension. Where `|dt lambda|` stays near the boundary of stability, with `lambda`
+//! the greatest rate of the system, the system is stiff. Source: Hairer, Noersett, Wanner I, section II.4; the test for stiffness: Hairer,
+//! Wanner II, section IV.2.
 
-use super::combination::{LONG, combine};
+use super::combination::combine;
+use super::control::{Control, Step, shortest_step};
+use super::error::Error;
 use super::tableau::{Embedded, ErrorEstimate, Tableau};
+use super::tolerance::{Tolerance, Work, all_finite, check_times};
 use crate::progress::Interrupt;
-
-/// Tolerances and step limit of one integration.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tolerance {
-    /// Allowed error per step relative to the state; at least 1e-14.
-    pub rtol: f64,
-    /// Allowed absolute error per step, in the unit of the state; not negative.
-    pub atol: f64,
-    /// Limit on steps, accepted and rejected together.
-    pub max_steps: u64,
-}
-
-/// The cost of one integration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// Steps taken.
-    pub accepted: u64,
-    /// Steps rejected.
-    pub rejected: u64,
-    /// Evaluations of the vector field.
-    pub evaluations: u64,
-}
-
-impl std::ops::AddAssign for Work {
-    fn add_assign(&mut self, other: Work) {
-        self.accepted += other.accepted;
-        self.rejected += other.rejected;
-        self.evaluations += other.evaluations;
-    }
-}
-
-/// Why an integration failed.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Error {
-    /// The method has fixed steps only.
-    #[error("solver `{method}` has no error estimate; use one of dopri5, tsit5, dop853")]
-    NoErrorEstimate {
-        /// Name of the method.
-        method: &'static str,
-    },
-    /// The tolerances are out of range.
-    #[error("found rtol = {rtol:e} and atol = {atol:e}; expected rtol >= 1e-14 and atol >= 0, both finite")]
-    Tolerance {
-        /// The relative tolerance.
-        rtol: f64,
-        /// The absolute tolerance.
-        atol: f64,
-    },
-    /// The sample times are not finite and strictly increasing.
-    #[error("sample time {index} is {found}; expected a finite time after {before}")]
-    Times {
-        /// Index of the sample.
-        index: usize,
-        /// The time before it.
-        before: f64,
-        /// What was found.
-        found: f64,
-    },
-    /// The derivative is not finite, however short the step.
-    #[error(
-        "the derivative is not finite near time {time}, state {}; check the parameters and the initial state",
-        brief(.state)
-    )]
-    NotFinite {
-        /// When.
-        time: f64,
-        /// The state there.
-        state: Vec<f64>,
-    },
-    /// Even the shortest step misses the tolerance.
-    #[error(
-        "the step shrank to {dt:e} at time {time}, state {}; the system is singular there (a quantity without bound, a root or quotient at \
-         zero), or too stiff: narrow the bounds of the parameters, or start elsewhere",
-        brief(.state)
-    )]
-    StepUnderflow {
-        /// When.
-        time: f64,
-        /// The state there.
-        state: Vec<f64>,
-        /// The last step tried.
-        dt: f64,
-    },
-    /// The limit on steps was reached.
-    #[error(
-        "{limit} steps led only to time {time} of {end}, state {}; where rates lie far apart (a stiff system) steps are as short as the \
-         fastest asks for, whatever the tolerance: narrow the bounds of the parameters, or give what is fast by its equilibrium; else \
-         shorten the time or raise `max_steps`",
-        brief(.state)
-    )]
-    TooManySteps {
-        /// The limit on steps.
-        limit: u64,
-        /// When.
-        time: f64,
-        /// The last sample time.
-        end: f64,
-        /// The state there.
-        state: Vec<f64>,
-    },
-    /// A signal asked to stop.
-    #[error("interrupted by signal {signal}")]
-    Interrupted {
-        /// Its number (2 for SIGINT, 15 for SIGTERM).
-        signal: i32,
-    },
-}
-
-impl Error {
-    /// The same error, reporting only the part of the state that `part` selects.
-    pub fn with_partial_state(self, part: impl FnOnce(&[f64]) -> Vec<f64>) -> Error {
-        match self {
-            Error::NotFinite { time, state } => Error::NotFinite { time, state: part(&state) },
-            Error::StepUnderflow { time, state, dt } => Error::StepUnderflow { time, state: part(&state), dt },
-            Error::TooManySteps { limit, time, end, state } => {
-                Error::TooManySteps { limit, time, end, state: part(&state) }
-            }
-            other => other,
-        }
-    }
-
-    /// Turns a request to stop into an error.
-    ///
-    /// # Errors
-    /// [`Error::Interrupted`] if a stop was requested.
-    pub fn if_requested(interrupt: &Interrupt) -> Result<(), Error> {
-        interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }))
-    }
-}
-
-/// The state, or its beginning where it is long.
-fn brief(state: &[f64]) -> String {
-    match state.get(..8) {
-        Some(first) if state.len() > 8 => format!("{first:?} and {} values more", state.len() - 8),
-        _ => format!("{state:?}"),
-    }
-}
 
 /// A vector field: `field(t, y, dy)` writes the derivative at `(t, y)` to `dy`.
 pub trait Field: FnMut(f64, &[f64], &mut [f64]) {}
 
 impl<F: FnMut(f64, &[f64], &mut [f64])> Field for F {}
 
-/// A step from `time` to `after`, which is `time + dt` up to rounding.
-#[derive(Clone, Copy)]
-struct Step {
-    time: f64,
-    dt: f64,
-    after: f64,
+/// Steps between two looks at whether the system is stiff, from half of the patience on.
+const LOOK: u64 = 10;
+/// So many looks must find it stiff,
+const CONVINCED: u32 = 15;
+/// with no more than so many in a row that do not.
+const DOUBTS: u32 = 6;
+
+/// Where an explicit method was left because the system is stiff; the state there is [`Adaptive::state`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stiff {
+    /// The time reached.
+    pub time: f64,
+    /// The step that would come next.
+    pub dt: f64,
+    /// The first sample after it.
+    pub sample: usize,
 }
 
-const SAFETY: f64 = 0.9;
-const SHRINK: f64 = 0.2;
-const GROW: f64 = 10.0;
+/// What the looks found so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Suspicion {
+    stiff: u32,
+    not: u32,
+}
+
+impl Suspicion {
+    fn look(&mut self, is_stiff: bool) {
+        if is_stiff {
+            (self.stiff, self.not) = (self.stiff + 1, 0);
+        } else {
+            self.not += 1;
+            if self.not >= DOUBTS {
+                *self = Suspicion::default();
+            }
+        }
+    }
+}
 
 /// An adaptive integrator for states of one size, with its buffers; it allocates nothing while it runs.
 pub struct Adaptive {
@@ -194,10 +83,7 @@ impl Adaptive {
     /// [`Error::NoErrorEstimate`] and [`Error::Tolerance`].
     pub fn new(tableau: &'static Tableau, channels: usize, tolerance: Tolerance) -> Result<Self, Error> {
         let embedded = tableau.embedded.as_ref().ok_or(Error::NoErrorEstimate { method: tableau.name })?;
-        let Tolerance { rtol, atol, .. } = tolerance;
-        if !(rtol.is_finite() && atol.is_finite() && rtol >= 1e-14 && atol >= 0.0) {
-            return Err(Error::Tolerance { rtol, atol });
-        }
+        tolerance.check()?;
         let stages = embedded.extension.len();
         Ok(Adaptive {
             tableau,
@@ -236,16 +122,51 @@ impl Adaptive {
         states: &mut [f64],
         interrupt: &Interrupt,
     ) -> Result<Work, Error> {
+        self.run(field, initial, times, states, interrupt, None)?;
+        Ok(self.work)
+    }
+
+    /// As [`Adaptive::integrate`], but ends where the system is found to be stiff after at least `patience` evaluations, or has no steps left:
+    /// there the length of steps has been bounded by the stability of the method, not by the tolerance. Samples up to there are written.
+    ///
+    /// # Errors
+    /// As [`Adaptive::integrate`].
+    pub fn integrate_unless_stiff(
+        &mut self,
+        field: &mut impl Field,
+        initial: &[f64],
+        times: &[f64],
+        states: &mut [f64],
+        interrupt: &Interrupt,
+        patience: u64,
+    ) -> Result<Option<Stiff>, Error> {
+        self.run(field, initial, times, states, interrupt, Some(patience))
+    }
+
+    /// The state `[C]` where the last integration ended.
+    pub fn state(&self) -> &[f64] {
+        &self.state
+    }
+
+    fn run(
+        &mut self,
+        field: &mut impl Field,
+        initial: &[f64],
+        times: &[f64],
+        states: &mut [f64],
+        interrupt: &Interrupt,
+        patience: Option<u64>,
+    ) -> Result<Option<Stiff>, Error> {
         let c = self.channels;
         assert_eq!(initial.len(), c, "initial state of another size than the integrator");
         assert_eq!(states.len(), times.len() * c, "room for another number of states than of times");
         self.work = Work::default();
-        let (Some(&start), Some(&end)) = (times.first(), times.last()) else { return Ok(Work::default()) };
+        let (Some(&start), Some(&end)) = (times.first(), times.last()) else { return Ok(None) };
         check_times(times)?;
 
         states[..c].copy_from_slice(initial);
         if times.len() == 1 {
-            return Ok(Work::default());
+            return Ok(None);
         }
         self.state.copy_from_slice(initial);
         self.work = Work { evaluations: 1, ..Work::default() };
@@ -255,41 +176,39 @@ impl Adaptive {
             return Err(Error::NotFinite { time, state: self.state.clone() });
         }
 
-        let exponent = 1.0 / f64::from(self.embedded.error_order + 1);
-        let smallest = 16.0 * f64::EPSILON * start.abs().max(end.abs());
-        let mut dt = self.starting_step(start, end, exponent, field).max(smallest);
-        let mut last_error: f64 = 1e-4;
-        let mut rejected_before = false;
+        let mut control = Control::new(self.embedded.error_order);
+        let mut dt = self.first_step(start, end, &control, field).max(shortest_step(start));
+        let mut suspicion = Suspicion::default();
         let mut sample = 1;
         while sample < times.len() {
             Error::if_requested(interrupt)?;
             let limit = self.tolerance.max_steps;
-            if self.work.accepted + self.work.rejected >= limit {
+            let is_over = self.work.accepted + self.work.rejected >= limit;
+            if suspicion.stiff >= CONVINCED && patience.is_some_and(|least| is_over || self.work.evaluations >= least) {
+                return Ok(Some(Stiff { time, dt, sample }));
+            }
+            if is_over {
                 return Err(Error::TooManySteps { limit, time, end, state: self.state.clone() });
             }
-            // Ends exactly at the end, without a tiny step after this one.
-            let is_last = time + 1.01 * dt >= end;
-            if is_last {
-                dt = end - time;
-            }
-            let step = Step { time, dt, after: if is_last { end } else { time + dt } };
+            let step = Step::towards(end, time, dt);
+            dt = step.dt;
             let error = self.try_step(step, field);
             if error <= 1.0 {
                 sample = self.write_samples(step, times, sample, states, field);
                 self.work.accepted += 1;
+                let is_time = patience.is_some_and(|least| 2 * self.work.evaluations >= least);
+                if is_time && (suspicion.stiff > 0 || self.work.accepted.is_multiple_of(LOOK)) {
+                    suspicion.look(self.is_stiff(step));
+                }
                 time = step.after;
                 std::mem::swap(&mut self.state, &mut self.next);
                 let derivative = self.tableau.weights.len() * c;
                 self.stages.copy_within(derivative..derivative + c, 0);
-                let growth = SAFETY * error.powf(-0.7 * exponent) * last_error.powf(0.4 * exponent);
-                dt *= growth.clamp(SHRINK, if rejected_before { 1.0 } else { GROW });
-                last_error = error.max(1e-4);
-                rejected_before = false;
+                dt *= control.accept(error);
             } else {
                 self.work.rejected += 1;
-                rejected_before = true;
-                dt *= if error.is_finite() { (SAFETY * error.powf(-exponent)).clamp(SHRINK, 1.0) } else { SHRINK };
-                if dt <= smallest {
+                dt *= control.reject(error);
+                if dt <= shortest_step(time) {
                     let state = self.state.clone();
                     return Err(match error.is_finite() {
                         true => Error::StepUnderflow { time, state, dt },
@@ -298,7 +217,22 @@ impl Adaptive {
                 }
             }
         }
-        Ok(self.work)
+        Ok(None)
+    }
+
+    /// Whether the step is about as long as stability allows: the last two stages belong to nearly the same state at the same time, and their
+    /// distance shows the greatest rate at which states relax.
+    fn is_stiff(&mut self, step: Step) -> bool {
+        let c = self.channels;
+        let last = self.tableau.weights.len() - 1;
+        combine(Some(&self.state), step.dt, &self.tableau.stages[last], &self.stages, &mut self.argument);
+        let distance = |a: &[f64], b: &[f64]| {
+            let scales = self.state.iter().zip(&self.next).map(|(before, after)| self.tolerance.scale(*before, *after));
+            a.iter().zip(b).zip(scales).map(|((a, b), scale)| ((a - b) / scale).powi(2)).sum::<f64>()
+        };
+        let (before, after) = self.stages[last * c..(last + 2) * c].split_at(c);
+        let (slopes, states) = (distance(after, before), distance(&self.next, &self.argument));
+        step.dt * slopes.sqrt() > self.embedded.stiff * states.sqrt()
     }
 
     /// Evaluates stage `index`, at `node` of the step, from the stages before it with the coefficients `row`.
@@ -335,15 +269,7 @@ impl Adaptive {
     /// Mean over the state of `(value / scale)^2` of `sum_i weights_i k_i`.
     fn estimate(&mut self, weights: &[f64]) -> f64 {
         combine(None, 1.0, weights, &self.stages, &mut self.argument);
-        self.mean_square(&self.argument)
-    }
-
-    /// Mean over the state of `(value / scale)^2`, where `scale` is the error allowed.
-    fn mean_square(&self, values: &[f64]) -> f64 {
-        let Adaptive { state, next, tolerance, .. } = self;
-        let squares = Squares { tolerance: *tolerance, values, state, next };
-        let sums = if values.len() < LONG { squares.sum() } else { pulp::Arch::new().dispatch(squares) };
-        sums.iter().sum::<f64>() / values.len() as f64
+        self.tolerance.mean_square(&self.argument, &self.state, &self.next)
     }
 
     /// Writes the samples in `(time, after]` and returns the index of the first one later.
@@ -384,88 +310,18 @@ impl Adaptive {
         sample
     }
 
-    /// The first step, from the sizes of the state, of its derivative and of the change of the derivative.
-    fn starting_step(&mut self, start: f64, end: f64, exponent: f64, field: &mut impl Field) -> f64 {
+    fn first_step(&mut self, start: f64, end: f64, control: &Control, field: &mut impl Field) -> f64 {
         let c = self.channels;
-        let span = end - start;
         self.next.copy_from_slice(&self.state);
-        let size = self.mean_square(&self.state).sqrt();
-        let slope = span * self.mean_square(&self.stages[..c]).sqrt();
-        let guess = if size < 1e-5 || slope < 1e-5 { 1e-6 } else { (0.01 * size / slope).min(1.0) };
-        let step = Step { time: start, dt: guess * span, after: start + guess * span };
-        self.evaluate(1, 1.0, &[1.0], step, field);
-        let (before, after) = self.stages.split_at(c);
-        for ((change, after), before) in self.argument.iter_mut().zip(after).zip(before) {
-            *change = after - before;
-        }
-        let bend = span * self.mean_square(&self.argument).sqrt() / guess;
-        if !bend.is_finite() {
-            return guess * span;
-        }
-        let steepest = slope.max(bend);
-        let wanted = if steepest <= 1e-15 { (1e-3 * guess).max(1e-6) } else { (0.01 / steepest).powf(exponent) };
-        (100.0 * guess).min(wanted).min(1.0) * span
-    }
-}
-
-/// `(value / scale)^2` of a state, to be added.
-struct Squares<'a> {
-    tolerance: Tolerance,
-    values: &'a [f64],
-    state: &'a [f64],
-    next: &'a [f64],
-}
-
-impl Squares<'_> {
-    /// As many sums as the greatest vector has places, whatever the processor's: the order of additions is then the same on all.
-    #[inline(always)]
-    fn sum(self) -> [f64; 8] {
-        let mut sums = [0.0; 8];
-        let (values, values_left) = self.values.as_chunks::<8>();
-        let (state, state_left) = self.state.as_chunks::<8>();
-        let (next, next_left) = self.next.as_chunks::<8>();
-        for ((values, state), next) in values.iter().zip(state).zip(next) {
-            for k in 0..8 {
-                sums[k] += square(self.tolerance, values[k], state[k], next[k]);
+        let size = self.tolerance.mean_square(&self.state, &self.state, &self.next).sqrt();
+        let slope = self.tolerance.mean_square(&self.stages[..c], &self.state, &self.next).sqrt();
+        control.first_step(end - start, size, slope, |dt| {
+            self.evaluate(1, 1.0, &[1.0], Step { time: start, dt, after: start + dt }, field);
+            let (before, after) = self.stages.split_at(c);
+            for ((change, after), before) in self.argument.iter_mut().zip(after).zip(before) {
+                *change = after - before;
             }
-        }
-        for (((sum, value), before), after) in sums.iter_mut().zip(values_left).zip(state_left).zip(next_left) {
-            *sum += square(self.tolerance, *value, *before, *after);
-        }
-        sums
+            self.tolerance.mean_square(&self.argument, &self.state, &self.next).sqrt()
+        })
     }
-}
-
-/// A type of its own, since the body of a closure is not compiled for the vectors that are found.
-impl pulp::WithSimd for Squares<'_> {
-    type Output = [f64; 8];
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> [f64; 8] {
-        self.sum()
-    }
-}
-
-#[inline(always)]
-fn square(tolerance: Tolerance, value: f64, before: f64, after: f64) -> f64 {
-    let magnitude = before.abs().max(after.abs());
-    // A channel that rests at zero has no error, and is not to divide by zero where atol is zero.
-    let scale = (tolerance.atol + tolerance.rtol * magnitude).max(f64::MIN_POSITIVE);
-    (value / scale).powi(2)
-}
-
-fn all_finite(values: &[f64]) -> bool {
-    // No early end, which would keep the loop out of vectors.
-    values.iter().fold(true, |all, value| all & value.is_finite())
-}
-
-fn check_times(times: &[f64]) -> Result<(), Error> {
-    let mut before = f64::NEG_INFINITY;
-    for (index, &found) in times.iter().enumerate() {
-        if !found.is_finite() || found <= before {
-            return Err(Error::Times { index, before, found });
-        }
-        before = found;
-    }
-    Ok(())
 }

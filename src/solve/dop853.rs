@@ -144,6 +144,7 @@ pub static DOP853: LazyLock<Tableau> = LazyLock::new(|| Tableau {
             ],
         },
         error_order: 7,
+        stiff: 5.9,
         extension_order: 7,
         extension_nodes: &[0.1, 0.2, 0.7777777777777778],
         extension_stages: &[

@@ -38,6 +38,7 @@ pub static DOPRI5: LazyLock<Tableau> = LazyLock::new(|| Tableau {
             1.0 / 40.0,
         ]),
         error_order: 4,
+        stiff: 3.0,
         extension_order: 4,
         extension_nodes: &[],
         extension_stages: &[],

@@ -56,6 +56,8 @@ pub struct Embedded {
     pub error: ErrorEstimate,
     /// The estimate is of order `dt^(error_order + 1)`.
     pub error_order: u32,
+    /// `|dt lambda|` just inside the boundary of stability on the negative real axis: with longer steps errors grow.
+    pub stiff: f64,
     /// Order of the extension: its error within a step is of order `dt^(extension_order + 1)`.
     pub extension_order: u32,
     /// Nodes of the stages `s + 2 .. m`.

@@ -45,6 +45,7 @@ pub static TSIT5: LazyLock<Tableau> = LazyLock::new(|| Tableau {
             0.015151515151515152,
         ]),
         error_order: 4,
+        stiff: 3.2,
         extension_order: 4,
         extension_nodes: &[],
         extension_stages: &[],

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::equations::{Equations, FreeStart, OutputEquation, Range, StartSetting, StateEquation, Values};
 use super::system::{
-    Axis, Channel, Dynamics, EnvironmentSet, InitialValue, Outputs, Parameter, Preset, System, TangentField,
+    Axis, Channel, Differentiable, Dynamics, EnvironmentSet, InitialValue, Outputs, Parameter, Preset, System,
+    TangentField,
 };
 use crate::expressions::grammar::Fault;
 use crate::expressions::program::{Code, Instruction, Program};
-use crate::expressions::{Dual, compile};
+use crate::expressions::{Dual, Nested, compile};
 use crate::problems::{Problem, Problems};
 
 impl Equations {
@@ -83,6 +84,7 @@ impl Equations {
         let Programs { derivatives: program, outputs, starts } = programs;
         let has_expressions = self.states.iter().any(|it| matches!(it.start, Some(StartSetting::Expression(_))));
         let uses_time = program.uses_time() || has_expressions && starts.uses_time();
+        let reads_time = uses_time || !self.inputs.is_empty();
         let channels = self.states.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
         let inputs = self.inputs.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
         let covariates = self.covariates.iter().map(|it| Channel::new(&it.name, &it.unit, &it.description));
@@ -91,7 +93,7 @@ impl Equations {
         let outputs = Outputs {
             channels: of_outputs.collect(),
             compared: compared.collect(),
-            field: (!self.outputs.is_empty()).then(|| on_duals(Arc::new(outputs))),
+            field: (!self.outputs.is_empty()).then(|| on_duals(Arc::new(outputs), reads_time)),
         };
         let parameters =
             self.parameters.iter().map(|it| Parameter::new(&it.name, &it.unit, &it.description, [it.lower, it.upper]));
@@ -106,7 +108,7 @@ impl Equations {
             }
         };
         let program = Arc::new(program);
-        let tangent = on_duals(Arc::clone(&program));
+        let tangent = on_duals(Arc::clone(&program), reads_time);
         let field = move |parameters: &[f64], time: f64, state: &[f64], derivative: &mut [f64]| {
             program.derivative(parameters, time, state, derivative);
         };
@@ -142,7 +144,7 @@ impl Equations {
                 .preequilibration
                 .as_ref()
                 .map(|rest| self.inputs.iter().filter_map(|input| rest.get(&input.name).copied()).collect()),
-            starts: has_expressions.then(|| on_duals(Arc::new(starts))),
+            starts: has_expressions.then(|| on_duals(Arc::new(starts), reads_time)),
             uses_time,
             presets: vec![preset],
         }
@@ -190,11 +192,29 @@ struct Programs {
     starts: Program,
 }
 
-/// The program as a function of dual numbers.
-fn on_duals(program: Arc<Program>) -> TangentField {
-    Arc::new(move |parameters: &[Dual], time: f64, state: &[Dual], values: &mut [Dual]| {
-        program.derivative(parameters, time, state, values);
-    })
+/// The program as a function of dual numbers; `reads_time` where its value changes with time between samples.
+fn on_duals(program: Arc<Program>, reads_time: bool) -> TangentField {
+    Arc::new(Compiled { program, reads_time })
+}
+
+/// Equations with their derivatives.
+struct Compiled {
+    program: Arc<Program>,
+    reads_time: bool,
+}
+
+impl Differentiable for Compiled {
+    fn first(&self, parameters: &[Dual], time: Dual, state: &[Dual], derivative: &mut [Dual]) {
+        self.program.derivative(parameters, time, state, derivative);
+    }
+
+    fn second(&self, parameters: &[Nested], time: Nested, state: &[Nested], derivative: &mut [Nested]) {
+        self.program.derivative(parameters, time, state, derivative);
+    }
+
+    fn reads_time(&self) -> bool {
+        self.reads_time
+    }
 }
 
 /// The values of a parameter in a set of environments.

@@ -24,7 +24,7 @@
 use std::sync::Arc;
 
 use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Outputs, Parameter, Preset, System};
-use crate::expressions::{Dual, Scalar};
+use crate::expressions::{Dual, Nested, Scalar};
 
 /// `J0`, mmol/L/min.
 const INFLOW: f64 = 2.5;
@@ -87,7 +87,7 @@ pub(crate) fn system() -> System {
             description: "Initial states uniform on the box of Daniels and Nemenman".to_owned(),
             space: Vec::new(),
             dynamics: Dynamics::Field(Arc::new(field::<f64>)),
-            tangent: Some(Arc::new(field::<Dual>)),
+            tangent: Some(Arc::new((field::<Dual>, field::<Nested>))),
             initial: Arc::new(|uniform, state| {
                 for (value, (lower, upper)) in state.iter_mut().zip(INITIAL) {
                     *value = lower + (upper - lower) * uniform();

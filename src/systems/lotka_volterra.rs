@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use super::system::{Axis, Channel, Dynamics, EnvironmentSet, Outputs, Parameter, Preset, System};
-use crate::expressions::{Dual, Scalar};
+use crate::expressions::{Dual, Nested, Scalar};
 
 const ALPHA: f64 = 0.5;
 const GAMMA: f64 = 0.5;
@@ -47,7 +47,7 @@ pub(crate) fn system() -> System {
                 description: "Initial states uniform on [1, 3]^2".to_owned(),
                 space: Vec::new(),
                 dynamics: Dynamics::Field(Arc::new(field::<f64>)),
-                tangent: Some(Arc::new(field::<Dual>)),
+                tangent: Some(Arc::new((field::<Dual>, field::<Nested>))),
                 initial: Arc::new(|uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform())),
                 environments: environments(),
             },
@@ -56,7 +56,7 @@ pub(crate) fn system() -> System {
                 description: "Initial states uniform on [1, 2]^2".to_owned(),
                 space: Vec::new(),
                 dynamics: Dynamics::Field(Arc::new(field::<f64>)),
-                tangent: Some(Arc::new(field::<Dual>)),
+                tangent: Some(Arc::new((field::<Dual>, field::<Nested>))),
                 initial: Arc::new(|uniform, state| state.fill_with(|| 1.0 + uniform())),
                 environments: environments(),
             },

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::lotka_volterra::{benchmark_sets, channels, rates};
 use super::system::{Dynamics, Outputs, Parameter, Preset, System};
-use crate::expressions::{Dual, Scalar};
+use crate::expressions::{Dual, Nested, Scalar};
 
 /// The system `lotka-volterra-4`.
 pub(crate) fn system() -> System {
@@ -47,7 +47,7 @@ pub(crate) fn system() -> System {
                     .to_owned(),
                 space: Vec::new(),
                 dynamics: Dynamics::Field(Arc::new(field::<f64>)),
-                tangent: Some(Arc::new(field::<Dual>)),
+                tangent: Some(Arc::new((field::<Dual>, field::<Nested>))),
                 initial: Arc::new(|uniform, state| state.fill_with(|| 1.0 + 2.0 * uniform())),
                 environments: benchmark_sets(4),
             },
@@ -57,7 +57,7 @@ pub(crate) fn system() -> System {
                     .to_owned(),
                 space: Vec::new(),
                 dynamics: Dynamics::Field(Arc::new(field::<f64>)),
-                tangent: Some(Arc::new(field::<Dual>)),
+                tangent: Some(Arc::new((field::<Dual>, field::<Nested>))),
                 initial: Arc::new(|uniform, state| state.fill_with(|| 1.0 + uniform())),
                 environments: benchmark_sets(4),
             },

@@ -7,7 +7,9 @@ pub(crate) mod equations;
 pub(crate) mod text;
 pub(crate) mod validate;
 pub(crate) mod compile;
+pub(crate) mod directions;
 pub(crate) mod sensitivities;
+pub(crate) mod simulator;
 pub(crate) mod random_field;
 pub(crate) mod vorticity;
 pub(crate) mod glycolytic_oscillator;
@@ -18,13 +20,16 @@ pub(crate) mod navier_stokes;
 pub(crate) mod builtin;
 pub(crate) mod settings;
 pub use builtin::{all, find};
+pub use directions::Start;
 pub use equations::{
     Covariate, Equations, FreeStart, InputSignal, OutputEquation, ParameterBounds, Range, StartSetting, StateEquation,
     Values,
 };
-pub use sensitivities::{Sensitivities, Start};
+pub use sensitivities::Sensitivities;
 pub use settings::SystemSettings;
+pub use simulator::Simulator;
 pub use system::{
-    Axis, Channel, Dynamics, EnvironmentSet, InitialDistribution, InitialValue, Integrate, Outputs, Parameter, Preset,
+    Axis, Channel, Differentiable, Dynamics, EnvironmentSet, InitialDistribution, InitialValue, Integrate, Outputs,
+    Parameter, Preset,
     SpaceAxis, Stepper, System, TangentField, VectorField,
 };

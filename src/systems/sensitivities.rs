@@ -7,44 +7,42 @@
 //!
 //! `y [C]` state, `p [d_p]` parameters; along each of `k` directions parameters move by `P [d_p, k]` and the initial state
 //! by `Y [C, k]`, and the state then moves by `S = dy [C, k]`. State and sensitivities are integrated together with one step size, which
-//! the errors of both control: directions should have a size that moves the state by about its own magnitude.
+//! the errors of both control in explicit methods: directions should have a size that moves the state by about its own magnitude.
+//!
+//! An explicit method begins. Where it finds the system stiff and has spent its patience, [`Rosenbrock`] integrates the trajectory, from its
+//! start so that one method gives all of it, and those that follow. If a stiff trajectory would have taken the explicit method no more than
+//! half the work, the next ones are given to that again, with more patience.
+//!
 //! Source: M. Caracotsios, W. Stewart, Sensitivity analysis of initial value problems, Computers and Chemical Engineering 9
-//! (1985) 359-365; the products with the Jacobians by [`Dual`] numbers, [`LANES`] directions at a time.
+//! (1985) 359-365; the products with the Jacobians by dual numbers, [`LANES`] directions at a time.
 
+use super::directions::{Directions, Start, WIDTH};
 use super::system::TangentField;
-use crate::expressions::{Dual, LANES};
+use crate::expressions::LANES;
 use crate::progress::Interrupt;
 use crate::signals::Drive;
-use crate::solve::{Adaptive, Error, Tableau, Tolerance, Work};
+use crate::solve::{Adaptive, Error, RODAS5P, Rosenbrock, Tableau, Tolerance, Work};
 
-/// Values of a [`Dual`].
-const WIDTH: usize = 1 + LANES;
-
-/// The start of a trajectory, and the directions along which it is differentiated.
-#[derive(Clone, Copy, Debug)]
-pub struct Start<'a> {
-    /// `p [d_p]`.
-    pub parameters: &'a [f64],
-    /// `P [d_p, k]`.
-    pub parameter_directions: &'a [f64],
-    /// `y_0 [C]`.
-    pub state: &'a [f64],
-    /// `Y [C, k]`.
-    pub state_directions: &'a [f64],
-}
+/// Evaluations that an explicit method may spend on a stiff trajectory before it is left.
+pub(crate) const PATIENCE: u64 = 1000;
+/// An explicit method begins again where it would take at most this share of the work of the other.
+const CHEAPER: f64 = 0.5;
 
 /// An integrator of trajectories and their sensitivities along `k` directions, with its buffers.
 pub struct Sensitivities {
-    field: TangentField,
+    field: Directions,
     directions: usize,
     channels: usize,
-    integrator: Adaptive,
-    /// Parameters `[G, d_p]` in groups of [`LANES`] directions.
-    parameters: Vec<Dual>,
-    /// A state `[C]` of one group, and its derivative.
-    state: Vec<Dual>,
-    derivative: Vec<Dual>,
-    /// Initial state and states `[T]` with all groups `[G, C, 1 + LANES]`.
+    tableau: &'static Tableau,
+    tolerance: Tolerance,
+    explicit: Adaptive,
+    /// `None` until a trajectory is stiff.
+    stiff: Option<Box<Rosenbrock>>,
+    /// Whether trajectories begin as stiff ones.
+    is_stiff: bool,
+    /// Evaluations that the explicit method may spend on a stiff trajectory.
+    patience: u64,
+    /// Initial state and states `[T]` with all groups `[G, C, 1 + LANES]`, or as `[1 + k, C]`.
     initial: Vec<f64>,
     states: Vec<f64>,
     work: Work,
@@ -62,25 +60,46 @@ impl Sensitivities {
         tableau: &'static Tableau,
         tolerance: Tolerance,
     ) -> Result<Self, Error> {
-        // Without directions one group still carries the state.
-        let size = directions.div_ceil(LANES).max(1) * channels * WIDTH;
+        let field = Directions::new(field, channels, directions);
         Ok(Sensitivities {
-            field,
             directions,
             channels,
-            integrator: Adaptive::new(tableau, size, tolerance)?,
-            parameters: Vec::new(),
-            state: vec![Dual::default(); channels],
-            derivative: vec![Dual::default(); channels],
-            initial: vec![0.0; size],
+            tableau,
+            tolerance,
+            explicit: Adaptive::new(tableau, field.size(), tolerance)?,
+            stiff: None,
+            is_stiff: false,
+            patience: PATIENCE,
+            initial: vec![0.0; field.size()],
             states: Vec::new(),
             work: Work::default(),
+            field,
         })
+    }
+
+    /// As [`Sensitivities::new`], but every trajectory begins as a stiff one.
+    ///
+    /// # Errors
+    /// As [`Adaptive::new`].
+    pub fn stiff(
+        field: TangentField,
+        channels: usize,
+        directions: usize,
+        tableau: &'static Tableau,
+        tolerance: Tolerance,
+    ) -> Result<Self, Error> {
+        let it = Sensitivities::new(field, channels, directions, tableau, tolerance)?;
+        Ok(Sensitivities { is_stiff: true, ..it })
     }
 
     /// The cost of the last trajectory, even if it failed.
     pub fn work(&self) -> Work {
         self.work
+    }
+
+    /// Whether the next trajectory begins as a stiff one.
+    pub fn is_stiff(&self) -> bool {
+        self.is_stiff
     }
 
     /// Integrates from `start` at `times[0]`; writes the states at `times [T]` to `states [T, C]` and their derivatives to
@@ -99,34 +118,45 @@ impl Sensitivities {
         sensitivities: &mut [f64],
         interrupt: &Interrupt,
     ) -> Result<Work, Error> {
-        let (c, k, size) = (self.channels, self.directions, self.initial.len());
+        let (c, k) = (self.channels, self.directions);
         assert_eq!((start.state.len(), start.state_directions.len()), (c, c * k), "initial state of another size");
         assert_eq!(start.parameter_directions.len(), start.parameters.len() * k, "directions of another number");
         assert_eq!((states.len(), sensitivities.len()), (times.len() * c, times.len() * c * k), "room of another size");
-        self.begin(start);
+        self.work = Work::default();
+        self.field.begin(start);
+        self.field.write_groups(start, &mut self.initial);
+        if self.is_stiff || self.is_found_stiff(times, states, sensitivities, interrupt)? {
+            self.integrate_stiff(times, states, sensitivities, interrupt)?;
+            self.reconsider();
+        }
+        Ok(self.work)
+    }
+
+    /// Whether the explicit method leaves the trajectory because it is stiff; otherwise it is integrated.
+    fn is_found_stiff(
+        &mut self,
+        times: &[f64],
+        states: &mut [f64],
+        sensitivities: &mut [f64],
+        interrupt: &Interrupt,
+    ) -> Result<bool, Error> {
+        let (c, k, size) = (self.channels, self.directions, self.initial.len());
         self.states.resize(times.len() * size, 0.0);
-        let Sensitivities { field, integrator, parameters, state, derivative, .. } = self;
-        let d_p = start.parameters.len();
+        let Sensitivities { field, explicit, initial, patience, .. } = self;
         let augmented = &mut |time: f64, values: &[f64], slopes: &mut [f64]| {
-            let groups = values.chunks_exact(c * WIDTH).zip(slopes.chunks_exact_mut(c * WIDTH));
-            for (group, (values, slopes)) in groups.enumerate() {
-                for (dual, [value, tangent @ ..]) in state.iter_mut().zip(values.as_chunks::<WIDTH>().0) {
-                    *dual = Dual { value: *value, tangent: *tangent };
-                }
-                field(&parameters[group * d_p..(group + 1) * d_p], time, state, derivative);
-                for (dual, [value, tangent @ ..]) in derivative.iter().zip(slopes.as_chunks_mut::<WIDTH>().0) {
-                    (*value, *tangent) = (dual.value, dual.tangent);
-                }
-            }
+            field.slopes_of_groups(time, values, slopes);
         };
-        let integrated = integrator.integrate(augmented, &self.initial, times, &mut self.states, interrupt);
-        self.work = integrator.work();
+        let integrated =
+            explicit.integrate_unless_stiff(augmented, initial, times, &mut self.states, interrupt, *patience);
+        self.work = explicit.work();
         // Reports the state without its derivatives.
-        let work = integrated.map_err(|error| {
+        let stiff = integrated.map_err(|error| {
             error.with_partial_state(|state| state.iter().step_by(WIDTH).take(c).copied().collect())
         })?;
-        let rows = self.states.chunks_exact(size);
-        for (sample, row) in rows.enumerate() {
+        if stiff.is_some() {
+            return Ok(true);
+        }
+        for (sample, row) in self.states.chunks_exact(size).enumerate() {
             for channel in 0..c {
                 let cell = sample * c + channel;
                 states[cell] = row[channel * WIDTH];
@@ -136,7 +166,49 @@ impl Sensitivities {
                 }
             }
         }
-        Ok(work)
+        Ok(false)
+    }
+
+    /// By the method for stiff systems.
+    fn integrate_stiff(
+        &mut self,
+        times: &[f64],
+        states: &mut [f64],
+        sensitivities: &mut [f64],
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let (c, k) = (self.channels, self.directions);
+        self.is_stiff = true;
+        let stiff = match &mut self.stiff {
+            Some(stiff) => stiff,
+            none => none.insert(Box::new(Rosenbrock::new(&RODAS5P, c, k, self.tolerance)?)),
+        };
+        let initial = self.field.ungrouped(&self.initial);
+        self.states.resize(times.len() * self.initial.len(), 0.0);
+        let rows = &mut self.states[..times.len() * initial.len()];
+        let integrated = stiff.integrate(&mut self.field, &initial, None, times, rows, interrupt);
+        self.work += stiff.work();
+        integrated.map_err(|error| error.with_partial_state(|state| state[..c].to_vec()))?;
+        for (sample, row) in rows.chunks_exact(initial.len()).enumerate() {
+            let (of_state, of_directions) = row.split_at(c);
+            states[sample * c..(sample + 1) * c].copy_from_slice(of_state);
+            for (direction, values) in of_directions.chunks_exact(c).enumerate() {
+                for (channel, value) in values.iter().enumerate() {
+                    sensitivities[(sample * c + channel) * k + direction] = *value;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// After a stiff trajectory: whether the next one begins as such.
+    fn reconsider(&mut self) {
+        let (Some(stiff), Some(embedded)) = (&self.stiff, &self.tableau.embedded) else { return };
+        let of_explicit = self.tableau.weights.len() as f64 * stiff.stiffness() / embedded.stiff;
+        let evaluations = stiff.work().evaluations;
+        if of_explicit < CHEAPER * evaluations as f64 {
+            (self.is_stiff, self.patience) = (false, PATIENCE.max(2 * evaluations));
+        }
     }
 
     /// As [`Sensitivities::integrate`] at the times and under the inputs of `drive`, stretch by stretch. `start.parameters` holds the parameters
@@ -177,25 +249,5 @@ impl Sensitivities {
             state_directions.copy_from_slice(&sensitivities[sensitivities.len() - c * k..]);
         }
         Ok(total)
-    }
-
-    /// Parameters and initial state with their directions in groups.
-    fn begin(&mut self, start: Start) {
-        let k = self.directions;
-        let lanes = |directions: &[f64], row: usize, group: usize| -> [f64; LANES] {
-            let row = &directions[row * k..(row + 1) * k];
-            std::array::from_fn(|lane| row.get(group * LANES + lane).copied().unwrap_or(0.0))
-        };
-        self.parameters.clear();
-        for (group, values) in self.initial.chunks_exact_mut(self.channels * WIDTH).enumerate() {
-            let parameters = start.parameters.iter().enumerate();
-            self.parameters.extend(
-                parameters.map(|(row, &value)| Dual { value, tangent: lanes(start.parameter_directions, row, group) }),
-            );
-            for (channel, [value, tangent @ ..]) in values.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
-                *value = start.state[channel];
-                *tangent = lanes(start.state_directions, channel, group);
-            }
-        }
     }
 }

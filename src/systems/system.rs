@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::expressions::Dual;
+use crate::expressions::{Dual, Nested};
 use crate::progress::Interrupt;
 use crate::schema::{Grid, GridAxis, Quantity, StateShape};
 use crate::solve;
@@ -88,8 +88,40 @@ pub struct Outputs {
 /// `field(p, t, y, dy)`: parameters `[d_p]`, time, state, derivative of the same shape to be written.
 pub type VectorField = Arc<dyn Fn(&[f64], f64, &[f64], &mut [f64]) + Send + Sync>;
 
-/// As [`VectorField`], on dual numbers that carry derivatives along [`LANES`](crate::expressions::LANES) directions.
-pub type TangentField = Arc<dyn Fn(&[Dual], f64, &[Dual], &mut [Dual]) + Send + Sync>;
+/// As [`VectorField`], with derivatives.
+pub type TangentField = Arc<dyn Differentiable>;
+
+/// A vector field that is evaluated on numbers which carry derivatives along [`LANES`](crate::expressions::LANES) directions: parameters
+/// `[d_p]`, time, state `[C]`, and its derivative `[C]` to be written.
+pub trait Differentiable: Send + Sync {
+    /// With first derivatives.
+    fn first(&self, parameters: &[Dual], time: Dual, state: &[Dual], derivative: &mut [Dual]);
+
+    /// With second derivatives along one more direction.
+    fn second(&self, parameters: &[Nested], time: Nested, state: &[Nested], derivative: &mut [Nested]);
+
+    /// Whether time or inputs occur in it.
+    fn reads_time(&self) -> bool;
+}
+
+/// An autonomous field, written once for both kinds of numbers.
+impl<F, G> Differentiable for (F, G)
+where
+    F: Fn(&[Dual], f64, &[Dual], &mut [Dual]) + Send + Sync,
+    G: Fn(&[Nested], f64, &[Nested], &mut [Nested]) + Send + Sync,
+{
+    fn first(&self, parameters: &[Dual], time: Dual, state: &[Dual], derivative: &mut [Dual]) {
+        (self.0)(parameters, time.value, state, derivative);
+    }
+
+    fn second(&self, parameters: &[Nested], time: Nested, state: &[Nested], derivative: &mut [Nested]) {
+        (self.1)(parameters, time.value.value, state, derivative);
+    }
+
+    fn reads_time(&self) -> bool {
+        false
+    }
+}
 
 /// An integrator with a fixed step, of one system.
 pub struct Stepper {
@@ -162,7 +194,7 @@ pub struct Preset {
     pub space: Vec<SpaceAxis>,
     /// How a state evolves.
     pub dynamics: Dynamics,
-    /// The vector field on dual numbers; `None` if it is not implemented.
+    /// The vector field with its derivatives; `None` if they are not implemented.
     pub tangent: Option<TangentField>,
     /// Draws an initial state.
     pub initial: InitialDistribution,

@@ -163,7 +163,11 @@ impl Fitter<'_> {
                     return (iterate, None);
                 };
                 if cuts > CUTS {
-                    return (iterate, stopped("no step decreases the error any more, though this is no minimum"));
+                    // A decrease that errors of integration hide is as little as none.
+                    let hidden = 2.0 * (resolution * iterate.normal.squares).sqrt();
+                    let promised = iterate.normal.predicted_reduction(&undamped.1);
+                    let end = "no step decreases the error any more, though this is no minimum";
+                    return (iterate, if promised > hidden { stopped(end) } else { None });
                 }
                 (candidate, step) = undamped;
                 cuts += 1;

@@ -59,7 +59,7 @@ impl Function<'_> {
                     let cell = t * n + i;
                     *entry = dual(values[cell], &slopes[cell * k..(cell + 1) * k]);
                 }
-                (self.field)(&parameters, drive.times[t], &state, &mut results);
+                self.field.first(&parameters, Dual::from(drive.times[t]), &state, &mut results);
                 for (j, result) in results.iter().enumerate() {
                     let cell = t * m + j;
                     along.values[cell] = result.value;
