@@ -77,7 +77,8 @@ impl Fit<'_> {
             || Damping::new(settings.damping * model.mean_diagonal()),
             |(value, growth)| Damping { value, growth },
         );
-        let bends = settings.acceleration && self.method != Method::ConjugateGradients;
+        let is_bent = settings.acceleration.unwrap_or(self.denominator().is_some());
+        let bends = is_bent && self.method != Method::ConjugateGradients;
         let curvature = bends.then(|| Curvature::new(self.rule, self.reference, &batch, &start, &weights));
         for _ in 0..TRIALS {
             let step = model.step(damping.value, curvature.as_ref());
