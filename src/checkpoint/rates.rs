@@ -120,14 +120,14 @@ pub(super) fn rates(library: &Library, weights: &Weights, features: &[(&str, Cha
     (0..library.channels).map(rate).collect()
 }
 
-/// `1 + sum_j delta_j^2 |x~_j|^S`, as terms.
+/// `1 + sum_j delta_j |delta_j| |x~_j|^S`, as terms.
 fn denominator(library: &Library, weights: &Weights, features: &[Feature]) -> Vec<(char, String)> {
     let power = library.saturation;
     let first = library.layout().size() - library.denominator_weights();
     let term = |j: usize| {
-        let (_, delta) = weights.coefficient(first + j, features[j].scale.powf(-0.5 * power as f64))?;
+        let (sign, delta) = weights.coefficient(first + j, features[j].scale.powf(-0.5 * power as f64))?;
         let delta = bracketed(&delta);
-        Some(('+', format!("{delta} * abs({delta}) * {}^{power}", features[j].size)))
+        Some((sign, format!("{delta} * abs({delta}) * {}^{power}", features[j].size)))
     };
     let one = ('+', "1".to_owned());
     std::iter::once(one).chain((0..library.denominator_weights()).filter_map(term)).collect()
