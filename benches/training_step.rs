@@ -56,7 +56,8 @@ fn gauss_newton(criterion: &mut Criterion) {
         trained.resize(trained.len() + 18, 0.1);
         criterion.bench_function(&format!("gauss_newton/{kind:?}/lv"), |bencher| {
             bencher.iter(|| {
-                LinearModel::new(rule.as_ref(), &settings, Contexts::Learned, &trained, jacobian.clone()).step(1.0)
+                LinearModel::new(rule.as_ref(), &settings, Contexts::Learned, &trained, jacobian.clone())
+                    .step(1.0, None)
             });
         });
     }

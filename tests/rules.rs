@@ -22,9 +22,11 @@ use paramill::models;
 use paramill::models::{AdaptedLayers, Layout, Mlp, Model};
 use paramill::progress::{Interrupt, Run, Silent};
 use paramill::random::Stream;
-use paramill::rules::{ContextFit, Dropped, Kind, Rule};
+use paramill::rules::{ContextFit, Kind, Restricted, Rule};
 use paramill::schema::{Split, Trajectory};
-use paramill::train::{Contexts, Cost, GaussNewton, LinearModel, LocalModel, MatrixFree, NormalEquations, Point, Step};
+use paramill::train::{
+    Contexts, Cost, Curvature, GaussNewton, LinearModel, LocalModel, MatrixFree, NormalEquations, Point, Step,
+};
 
 /// Values of a context, where an environment has one.
 const D: usize = 2;
@@ -33,7 +35,7 @@ fn layout() -> Layout {
     Mlp::new(2, 0, 3, 4).layout().clone()
 }
 
-/// Weights that are dropped.
+/// Weights that are dropped, or held.
 fn every_third() -> Vec<bool> {
     (0..layout().size()).map(|weight| weight % 3 == 1).collect()
 }
@@ -50,7 +52,7 @@ fn rules() -> Vec<(String, Box<dyn Rule>)> {
         }
     }
     let coda: &'static dyn Rule = Box::leak(Kind::Coda.build(&layout(), AdaptedLayers::All, D));
-    rules.push(("dropped".to_owned(), Box::new(Dropped::new(coda, every_third()))));
+    rules.push(("dropped".to_owned(), Box::new(Restricted::dropped(coda, every_third()))));
     for d in [0, D] {
         rules.push((format!("curved, {d}"), Box::new(Curved { weights: layout().size(), d })));
     }
@@ -60,7 +62,7 @@ fn rules() -> Vec<(String, Box<dyn Rule>)> {
 #[test]
 fn what_is_dropped_is_zero_and_so_are_the_values_that_made_it() {
     let coda = Kind::Coda.build(&layout(), AdaptedLayers::All, D);
-    let rule = Dropped::new(coda.as_ref(), every_third());
+    let rule = Restricted::dropped(coda.as_ref(), every_third());
     let mut shared: Vec<f64> = (0..rule.shared_size()).map(|at| 1.0 + at as f64).collect();
     let before = shared.clone();
     rule.clear(&mut shared);
@@ -254,7 +256,7 @@ fn a_gauss_newton_step_solves_the_penalised_normal_equations() {
                 let rule = case.rule.as_ref();
                 let by_residuals = |threads| {
                     let model = || LinearModel::new(rule, &settings, contexts, &trained, jacobian.clone());
-                    with_threads(threads, || model().step(damping).unwrap())
+                    with_threads(threads, || model().step(damping, None).unwrap())
                 };
                 let by_weights = |threads| {
                     let part = |i: usize| Jacobian {
@@ -266,7 +268,7 @@ fn a_gauss_newton_step_solves_the_penalised_normal_equations() {
                     with_threads(threads, || {
                         let mut model = NormalEquations::new(rule, &settings, contexts, &trained, n, parts);
                         model.scale.fill(1.0);
-                        model.step(damping).unwrap()
+                        model.step(damping, None).unwrap()
                     })
                 };
                 let steps: [&dyn Fn(usize) -> Step; 2] = [&by_residuals, &by_weights];
@@ -283,22 +285,87 @@ fn a_gauss_newton_step_solves_the_penalised_normal_equations() {
     });
 }
 
+/// Random trajectories of two channels, two of each environment but the second, which has none; weights are small.
+fn random_batch(case: &mut Case) -> Batch {
+    let times = [0.0, 0.2, 0.5];
+    let states: Vec<Vec<f64>> = (0..ENVIRONMENTS * 2).map(|_| normal(&mut case.stream, 6)).collect();
+    let segments: Vec<Vec<Segment>> = states
+        .chunks_exact(2)
+        .map(|rows| rows.iter().map(|states| Segment { times: &times, states, inputs: &[] }).collect())
+        .collect();
+    let mut batch = Batch::new(2, &[], &segments, (0, 0));
+    batch.weigh(&[1.5, 0.5]);
+    batch.blank(1);
+    case.contexts.iter_mut().chain(&mut case.shared).for_each(|value| *value *= 0.3);
+    batch
+}
+
+/// A corrected step is `v - (J'J + mu I)^-1 J' r_vv / 2`, `r_vv` by differences of another length, in both spaces; where the correction is
+/// long beside `v`, which a small damping makes it, the step is `v`.
+#[test]
+fn a_corrected_step_follows_the_bend_of_the_residuals() {
+    let engine = Native::<f64>::new(&Mlp::new(2, 0, 3, 4), Solver::Rk4.tableau(1));
+    for_all(|name, mut case| {
+        let batch = random_batch(&mut case);
+        let (rule, settings) = (case.rule.as_ref(), GaussNewton::default());
+        let trained = [case.shared.clone(), case.contexts.clone()].concat();
+        let weights: Vec<f64> = (0..ENVIRONMENTS).flat_map(|e| case.decode(&case.shared, case.context(e))).collect();
+        let jacobian = engine.jacobian(&weights, &batch);
+        let curvature = Curvature::new(rule, &engine, &batch, &trained, &weights);
+        let by_residuals = LinearModel::new(rule, &settings, Contexts::Learned, &trained, jacobian);
+        let parts =
+            [0, 2].map(|e| (e, engine.jacobian(&case.decode(&case.shared, case.context(e)), &batch.environment(e))));
+        let mut by_weights =
+            NormalEquations::new(rule, &settings, Contexts::Learned, &trained, batch.values(), parts.into_iter());
+        by_weights.scale.fill(1.0);
+        let both: [&dyn LocalModel; 2] = [&by_residuals, &by_weights];
+        let residuals = |z: &[f64]| {
+            let (shared, contexts) = z.split_at(case.shared.len());
+            let d = case.rule.context_size();
+            let of = |e: usize| case.decode(shared, &contexts[e * d..(e + 1) * d]);
+            let weights: Vec<f64> = (0..ENVIRONMENTS).flat_map(of).collect();
+            let predictions = engine.predict(&weights, &batch);
+            let values = predictions.iter().zip(&batch.targets).zip(&batch.mask);
+            DVector::from_iterator(batch.mask.len(), values.map(|((x, y), m)| m * (x - y)))
+        };
+        let along = |direction: &[f64], h: f64| {
+            let moved: Vec<f64> = trained.iter().zip(direction).map(|(z, v)| z + h * v).collect();
+            residuals(&moved)
+        };
+        let mut dense = DMatrix::zeros(batch.mask.len(), trained.len());
+        for j in 0..trained.len() {
+            let unit: Vec<f64> = (0..trained.len()).map(|i| f64::from(u8::from(i == j))).collect();
+            dense.set_column(j, &((along(&unit, 1e-5) - along(&unit, -1e-5)) / 2e-5));
+        }
+        for damping in [3.0, 1e-9] {
+            let v: Vec<f64> = by_residuals.step(damping, None).unwrap().trained;
+            let v: Vec<f64> = v.iter().zip(&trained).map(|(moved, z)| moved - z).collect();
+            let h = 0.02;
+            let second = (along(&v, h) - along(&v, 0.0) * 2.0 + along(&v, -h)) / (h * h);
+            let matrix = dense.transpose() * &dense + DMatrix::identity(trained.len(), trained.len()) * damping;
+            let a = matrix.lu().solve(&(dense.transpose() * second)).unwrap() * -0.5;
+            let length = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>().sqrt();
+            let is_added = 2.0 * length(a.as_slice()) < 0.75 * length(&v);
+            for model in both {
+                let step = model.step(damping, Some(&curvature)).unwrap();
+                let more: Vec<f64> =
+                    step.trained.iter().zip(trained.iter().zip(&v)).map(|(z, (at, v))| z - at - v).collect();
+                let expected = if is_added { a.clone() } else { DVector::zeros(a.len()) };
+                assert_relative_eq!(more.as_slice(), expected.as_slice(), epsilon = 0.03 * length(&v));
+                assert_relative_eq!(step.decrease, model.step(damping, None).unwrap().decrease);
+                assert!(!is_added || damping == 1e-9 || length(&more) > 0.0, "{name}");
+            }
+        }
+    });
+}
+
 /// A step by conjugate gradients to a tight tolerance is that of a dense system, to the bit on any number of threads.
 #[test]
 fn a_step_without_a_jacobian_is_the_dense_one() {
     let engine = Native::<f64>::new(&Mlp::new(2, 0, 3, 4), Solver::Rk4.tableau(1));
     let damping = 0.3;
     for_all(|name, mut case| {
-        let times = [0.0, 0.2, 0.5];
-        let states: Vec<Vec<f64>> = (0..ENVIRONMENTS * 2).map(|_| normal(&mut case.stream, 6)).collect();
-        let segments: Vec<Vec<Segment>> = states
-            .chunks_exact(2)
-            .map(|rows| rows.iter().map(|states| Segment { times: &times, states, inputs: &[] }).collect())
-            .collect();
-        let mut batch = Batch::new(2, &[], &segments, (0, 0));
-        batch.weigh(&[1.5, 0.5]);
-        batch.blank(1);
-        case.contexts.iter_mut().chain(&mut case.shared).for_each(|value| *value *= 0.3);
+        let batch = random_batch(&mut case);
         let trained = [case.shared.clone(), case.contexts.clone()].concat();
         let weights: Vec<f64> = (0..ENVIRONMENTS).flat_map(|e| case.decode(&case.shared, case.context(e))).collect();
         for contexts in [Contexts::Learned, Contexts::Tied] {
@@ -327,7 +394,7 @@ fn a_step_without_a_jacobian_is_the_dense_one() {
                 let made = |run: &Run| {
                     let mut stream = Stream::new(1, "signs", &[]);
                     MatrixFree::new(point, &batch, &mut stream, run)
-                        .map(|model| (model.squares(), model.mean_diagonal(), model.step(damping).unwrap()))
+                        .map(|model| (model.squares(), model.mean_diagonal(), model.step(damping, None).unwrap()))
                 };
                 let interrupt = Interrupt::new();
                 interrupt.request(2);
@@ -336,7 +403,7 @@ fn a_step_without_a_jacobian_is_the_dense_one() {
                 assert_relative_eq!(squares, dense.squares(), max_relative = 1e-12);
                 // Eight random signs know the trace to some tens of percent.
                 assert!((0.3..3.0).contains(&(diagonal / dense.mean_diagonal())), "{name}: {diagonal}");
-                let expected = dense.step(damping).unwrap();
+                let expected = dense.step(damping, None).unwrap();
                 assert_relative_eq!(step.trained.as_slice(), expected.trained.as_slice(), epsilon = 1e-8);
                 assert_relative_eq!(step.decrease, expected.decrease, max_relative = 1e-7);
                 let (_, _, again) = with_threads(3, || made(&Run::silent()).unwrap());

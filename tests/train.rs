@@ -6,6 +6,8 @@ mod common;
 mod channels;
 #[path = "train/checkpoints.rs"]
 mod checkpoints;
+#[path = "train/denominator.rs"]
+mod denominator;
 #[path = "train/missing.rs"]
 mod missing;
 #[path = "common/model.rs"]

@@ -18,7 +18,7 @@ impl StoredModel {
         let of_context = |context: &[f64]| {
             let mut weights = vec![0.0; size];
             rule.decode(&self.shared, context, &mut weights);
-            weights[squared..].iter_mut().for_each(|delta| *delta *= *delta);
+            weights[squared..].iter_mut().for_each(|delta| *delta *= delta.abs());
             weights
         };
         let weights: Vec<Vec<f64>> = self.contexts.chunks_exact(manifest.context_dimension).map(of_context).collect();

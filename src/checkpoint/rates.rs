@@ -1,7 +1,7 @@
 //! The rates of a library of products as expressions in the units of the data.
 //!
 //! ```text
-//! dx_c/dt = s_c sum_m theta_cm phi_m(f~) + s_c sum_m rho_cm phi_m(f~) / D,   D = 1 + sum_j delta_j^2 |x~_j|^S,   f~ = (f - m) / s
+//! dx_c/dt = s_c sum_m theta_cm phi_m(f~) + s_c sum_m rho_cm phi_m(f~) / D,   D = 1 + sum_j delta_j |delta_j| |x~_j|^S,   f~ = (f - m) / s
 //! ```
 //!
 //! `f` the channels and inputs, `m` and `s` their centres and scales, `phi_m` products. Scales go into the coefficients, each an affine function
@@ -120,13 +120,14 @@ pub(super) fn rates(library: &Library, weights: &Weights, features: &[(&str, Cha
     (0..library.channels).map(rate).collect()
 }
 
-/// `1 + sum_j delta_j^2 |x~_j|^S`, as terms.
+/// `1 + sum_j delta_j |delta_j| |x~_j|^S`, as terms.
 fn denominator(library: &Library, weights: &Weights, features: &[Feature]) -> Vec<(char, String)> {
     let power = library.saturation;
     let first = library.layout().size() - library.denominator_weights();
     let term = |j: usize| {
-        let (_, delta) = weights.coefficient(first + j, features[j].scale.powf(-0.5 * power as f64))?;
-        Some(('+', format!("{}^2 * {}^{power}", bracketed(&delta), features[j].size)))
+        let (sign, delta) = weights.coefficient(first + j, features[j].scale.powf(-0.5 * power as f64))?;
+        let delta = bracketed(&delta);
+        Some((sign, format!("{delta} * abs({delta}) * {}^{power}", features[j].size)))
     };
     let one = ('+', "1".to_owned());
     std::iter::once(one).chain((0..library.denominator_weights()).filter_map(term)).collect()

@@ -52,7 +52,8 @@ impl StoredModel {
             unit: channel.unit.clone(),
             description: channel.description.clone(),
             derivative,
-            initial: *initial,
+            initial: Some(*initial),
+            start: None,
         });
         let inputs = manifest.inputs.iter().map(|input| InputSignal {
             name: input.quantity.name.clone(),
@@ -68,6 +69,9 @@ impl StoredModel {
             states: states.collect(),
             parameters,
             inputs: inputs.collect(),
+            outputs: Vec::new(),
+            covariates: Vec::new(),
+            preequilibration: None,
             constants: Default::default(),
             environments: Default::default(),
         };

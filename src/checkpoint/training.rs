@@ -52,7 +52,7 @@ pub struct TrainingState {
 }
 
 /// A stage of Gauss-Newton: how long the segments are that it fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
     /// Intervals between samples of a segment; none where whole trajectories are fitted.
@@ -62,6 +62,9 @@ pub struct Stage {
     /// The last ones of them that lowered the objective by little.
     #[serde(default)]
     pub slow: u64,
+    /// Intervals of the segments of an earlier stage, the longest; zero before there was one.
+    #[serde(default)]
+    pub fitted: usize,
 }
 
 /// The best on the validation split so far.

@@ -1,5 +1,6 @@
 //! A vector field made of products: `g_c = sum_m theta_cm phi_m(f)`, `phi` all products of the features `f` up to a degree, the constant
-//! included; with saturation `g_c = sum_m (theta_cm + rho_cm / D) phi_m(f)`, `D = 1 + sum_j delta_j^2 |x_j|^S`.
+//! included; with saturation `g_c = sum_m (theta_cm + rho_cm / D) phi_m(f)`, `D = 1 + sum_j delta_j |delta_j| |x_j|^S`. (The square with its
+//! sign: with `delta_j^2` a context whose `delta_j` has the other sign would fit as well.)
 //!
 //! Features are the `C` channels, what [`Operator`]s make of each channel of a periodic field, the `U` inputs, and waves over the place:
 //! `f_0 .. f_{C-1}`, `O` in all of operators, `U`, `0` or `4`. Weights are `theta [C, M]`, `rho [C, M]`, `delta [C]`.

@@ -80,7 +80,8 @@ pub enum Settings {
         /// What is made of each channel of a field; the Laplacian by default, nothing without space.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         operators: Option<Vec<Operator>>,
-        /// Power of the channels in a denominator that saturating terms share, `1 + sum_j delta_j^2 |x_j|^saturation`; zero for none.
+        /// Power of the channels in a denominator that saturating terms share, `1 + sum_j delta_j^2 |x_j|^saturation`; zero for none. Without
+        /// Adam, training first chooses the channels in it: a few steps are tried with each.
         #[serde(default, skip_serializing_if = "is_zero")]
         #[schemars(range(max = 6))]
         saturation: usize,

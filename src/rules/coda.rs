@@ -63,6 +63,12 @@ impl Rule for Coda {
         weights
     }
 
+    fn affine_shared(&self, centre: &[f64], columns: &[Vec<f64>]) -> Option<Vec<f64>> {
+        let adapted = |(row, value): (usize, &f64)| if self.adapted.contains(&row) { *value } else { 0.0 };
+        let columns = columns.iter().flat_map(|column| column.iter().enumerate().map(adapted));
+        Some(centre.iter().copied().chain(columns).collect())
+    }
+
     fn decode(&self, shared: &[f64], context: &[f64], weights: &mut [f64]) {
         let (theta_c, columns) = shared.split_at(self.weights);
         weights.copy_from_slice(theta_c);

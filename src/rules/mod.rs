@@ -6,14 +6,14 @@
 mod shared_tensor;
 mod context_fit;
 mod rule;
-mod dropped;
+mod restricted;
 mod coda;
 mod cavia_concat;
 mod cavia_film;
 mod kind;
 
 pub use context_fit::ContextFit;
-pub use dropped::Dropped;
 pub use kind::{Kind, MOST_DIMENSIONS};
+pub use restricted::Restricted;
 pub use rule::{GramProduct, Rule};
 pub use shared_tensor::SharedTensor;

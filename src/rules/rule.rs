@@ -28,6 +28,11 @@ pub trait Rule: Send + Sync {
         weights
     }
 
+    /// Shared values under which the weights are `centre [P] + sum_k xi_k columns[k] [P]`; `None` if the rule has none.
+    fn affine_shared(&self, _centre: &[f64], _columns: &[Vec<f64>]) -> Option<Vec<f64>> {
+        None
+    }
+
     /// The context `[d]` before training or adaptation.
     fn initial_context(&self) -> Vec<f64> {
         vec![0.0; self.context_size()]

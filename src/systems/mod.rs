@@ -30,6 +30,5 @@ pub use settings::SystemSettings;
 pub use simulator::Simulator;
 pub use system::{
     Axis, Channel, Differentiable, Dynamics, EnvironmentSet, InitialDistribution, InitialValue, Integrate, Outputs,
-    Parameter, Preset,
-    SpaceAxis, Stepper, System, TangentField, VectorField,
+    Parameter, Preset, SpaceAxis, Stepper, System, TangentField, VectorField,
 };

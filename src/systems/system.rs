@@ -281,7 +281,7 @@ impl System {
         let Some(starts) = &self.starts else { return };
         let parameters: Vec<Dual> = parameters.iter().map(|&value| Dual::from(value)).collect();
         let mut values = vec![Dual::default(); state.len()];
-        starts(&parameters, 0.0, &[], &mut values);
+        starts.first(&parameters, Dual::from(0.0), &[], &mut values);
         for ((state, value), initial) in state.iter_mut().zip(&values).zip(&self.initial) {
             if matches!(initial, InitialValue::Expression(_)) {
                 *state = value.value;

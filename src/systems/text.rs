@@ -30,8 +30,20 @@ impl Equations {
         add("time_step", number(self.time_step));
         for state in &self.states {
             add_quantity(&mut text, "states", [&state.name, &state.unit, &state.description]);
-            let [lower, upper] = state.initial.map(number);
-            let _ = writeln!(text, "derivative = {}\ninitial = [{lower}, {upper}]", broken(&state.derivative));
+            let _ = writeln!(text, "derivative = {}", broken(&state.derivative));
+            if let Some([lower, upper]) = state.initial.map(|range| range.map(number)) {
+                let _ = writeln!(text, "initial = [{lower}, {upper}]");
+            }
+            if let Some(start) = &state.start {
+                let _ = writeln!(text, "start = {}", inline(start));
+            }
+        }
+        for output in &self.outputs {
+            add_quantity(&mut text, "outputs", [&output.name, &output.unit, &output.description]);
+            if !output.channels.is_empty() {
+                let _ = writeln!(text, "channels = {}", inline(&output.channels));
+            }
+            let _ = writeln!(text, "expression = {}", broken(&output.expression));
         }
         for parameter in &self.parameters {
             add_quantity(&mut text, "parameters", [&parameter.name, &parameter.unit, &parameter.description]);
@@ -40,6 +52,15 @@ impl Equations {
         }
         for input in &self.inputs {
             add_quantity(&mut text, "inputs", [&input.name, &input.unit, &input.description]);
+        }
+        for covariate in &self.covariates {
+            add_quantity(&mut text, "covariates", [&covariate.name, &covariate.unit, &covariate.description]);
+        }
+        if let Some(inputs) = &self.preequilibration {
+            text.push_str("\n[preequilibration]\n");
+            for (name, value) in inputs {
+                let _ = writeln!(text, "{} = {}", quoted(name), number(*value));
+            }
         }
         if !self.constants.is_empty() {
             text.push_str("\n[constants]\n");
@@ -147,6 +168,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::systems::{Covariate, FreeStart, OutputEquation, StartSetting};
 
     fn equations(derivative: String, words: [String; 4], numbers: [f64; 4]) -> Equations {
         let (text, [horizon, lower, upper, value]) = (toml::toml! { name = "x" }, numbers);
@@ -165,8 +187,24 @@ mod tests {
         equations.constants.insert(constant.clone(), value);
         let list = crate::systems::Values::List(vec![value, upper]);
         let range = crate::systems::Values::Range(crate::systems::Range { from: lower, to: upper, count: 3 });
+        let constant_name = constant.clone();
         equations.environments.insert(constant, [("a".to_owned(), list), (unit.clone(), range)].into());
+        let (also, twice) = (unit.clone(), vec![name.clone(), constant_name.clone()]);
         equations.inputs.push(crate::systems::InputSignal { name: unit, unit: name, description: description.clone() });
+        equations.states[0].start = Some(StartSetting::Free(FreeStart { lower, upper, guess: Some(value) }));
+        equations.outputs.push(OutputEquation {
+            name: also.clone(),
+            channels: twice,
+            unit: also.clone(),
+            description: description.clone(),
+            expression: equations.states[0].derivative.clone(),
+        });
+        equations.covariates.push(Covariate {
+            name: also.clone(),
+            unit: constant_name,
+            description: description.clone(),
+        });
+        equations.preequilibration = Some([(also, value)].into());
         equations.description = description;
         equations
     }

@@ -9,6 +9,7 @@
 //! `min(t, max(1e-6, sqrt(|J_z' r + H z| / (|J_z| |r|))))`, `t` being `inner_tolerance` and `|J_z|` the Frobenius norm. The fraction
 //! is at most about one and tends to zero towards a minimum. It depends on `z` alone, so that a resumed training takes the same steps.
 
+use super::curvature::Curvature;
 use super::local_model::{LocalModel, Step, shared_majorizer};
 use super::parts::{Cost, Part, Parts};
 use super::settings::{Contexts, GaussNewton};
@@ -190,7 +191,7 @@ impl LocalModel for MatrixFree<'_> {
     }
 
     /// The step with damping `mu`; `None` where a product is not finite, or if interrupted.
-    fn step(&self, damping: f64) -> Option<Step> {
+    fn step(&self, damping: f64, _: Option<&Curvature>) -> Option<Step> {
         let mut moved_by = vec![0.0; self.gradient.len()];
         let mut rest: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
         let target = self.tolerance() * norm(&rest);

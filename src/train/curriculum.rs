@@ -28,17 +28,26 @@ pub(super) enum Outcome {
 /// The first stage, after `adam` steps of Adam on trajectories of at most `longest` intervals.
 pub(super) fn first(settings: &GaussNewton, adam: u64, longest: usize) -> Stage {
     let default = if adam == 0 { 1 } else { longest };
-    of_length(settings.first_segment.unwrap_or(default), longest)
+    of_length(settings.first_segment.unwrap_or(default), longest, 0)
 }
 
 /// The stage after that of segments of `segment` intervals.
 pub(super) fn next(settings: &GaussNewton, segment: usize, longest: usize) -> Stage {
     let grown = (segment as f64 * settings.segment_growth).round().min(longest as f64) as usize;
-    of_length(grown.max(segment + 1), longest)
+    of_length(grown.max(segment + 1), longest, segment)
 }
 
-fn of_length(segment: usize, longest: usize) -> Stage {
-    Stage { segment: Some(segment).filter(|it| *it < longest), steps: 0, slow: 0 }
+/// The stage to begin instead of `stage`, whose rollouts are not finite at its start: halfway, by factors, from the segments that were
+/// fitted. `None` where nothing lies between.
+pub(super) fn shorter(stage: Stage, longest: usize) -> Option<Stage> {
+    let segment = stage.segment.unwrap_or(longest);
+    let halfway = ((stage.fitted * segment) as f64).sqrt().round() as usize;
+    let halfway = halfway.max(stage.fitted + 1);
+    (halfway < segment).then(|| of_length(halfway, longest, stage.fitted))
+}
+
+fn of_length(segment: usize, longest: usize, fitted: usize) -> Stage {
+    Stage { segment: Some(segment).filter(|it| *it < longest), fitted, ..Stage::default() }
 }
 
 /// `stage` after one more step, which lowered the objective from `before` to `after`.
@@ -73,12 +82,25 @@ mod tests {
     }
 
     #[test]
+    fn a_stage_that_cannot_begin_is_made_shorter() {
+        let mut stage = Stage { fitted: 3, ..Stage::default() };
+        let mut lengths = Vec::new();
+        while let Some(next) = shorter(stage, 20) {
+            lengths.push(next.segment.unwrap());
+            assert_eq!(next.fitted, 3);
+            stage = next;
+        }
+        assert_eq!(lengths, [8, 5, 4], "whole trajectories are 20 intervals long");
+        assert_eq!(shorter(Stage { segment: Some(1), ..Stage::default() }, 20), None);
+    }
+
+    #[test]
     fn a_stage_ends_when_several_steps_bring_little_or_when_they_are_many() {
         let settings = GaussNewton { segment_decrease: 0.1, segment_steps: 9, ..GaussNewton::default() };
         let after = |stage: Stage, decreases: &[f64]| {
             decreases.iter().fold(stage, |stage, decrease| after_step(&settings, stage, 1.0, 1.0 - decrease))
         };
-        let start = Stage { segment: Some(2), steps: 0, slow: 0 };
+        let start = Stage { segment: Some(2), ..Stage::default() };
         assert!(!has_ended(&settings, after(start, &[0.05, 0.05, 0.05])), "a strongly damped step is short");
         assert!(!has_ended(&settings, after(start, &[0.05, 0.05, 0.05, 0.5, 0.05])));
         assert!(has_ended(&settings, after(start, &[0.5, 0.05, 0.05, 0.05, 0.05])));

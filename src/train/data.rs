@@ -88,6 +88,11 @@ impl<'a> SplitData<'a> {
         most_residuals(self.compared.iter().map(Vec::as_slice), per_environment)
     }
 
+    /// Names of the channels.
+    pub(super) fn channel_names(&self) -> Vec<&str> {
+        self.dataset.manifest().channels.iter().map(|channel| channel.name.as_str()).collect()
+    }
+
     /// Whether the split is in memory.
     pub(super) fn is_held(&self) -> bool {
         self.held.is_some()

@@ -1,7 +1,8 @@
 //! Terms of a library of products that the data do not ask for are dropped, and the others fitted again.
 //!
-//! The size of a term is its greatest coefficient over the environments, as a share of the greatest of the same rate. Thresholds fall from a
-//! tenth by half powers of ten; terms below one are dropped in all environments together, Gauss-Newton fits the others on whole
+//! The size of a term is what it adds to its rate, the coefficient times the root mean square of the product over training samples, in the
+//! environment where that is greatest, as a share of the greatest of the same rate: no unit changes it. Thresholds fall from a tenth by half
+//! powers of ten; terms below one are dropped in all environments together, Gauss-Newton fits the others on whole
 //! trajectories, and the first threshold with which the error on the validation split is at most a tenth greater than with all
 //! terms, or negligible beside the states, stays.
 //!
@@ -9,12 +10,14 @@
 //! threshold that the user gives).
 
 use super::curriculum::Outcome;
+use super::data::even_restarts;
 use super::error::Error;
 use super::fit::Fit;
+use super::term_sizes;
 use crate::checkpoint::{Stage, TrainingState};
 use crate::models;
 use crate::progress::{Event, Run};
-use crate::rules::Dropped;
+use crate::rules::Restricted;
 
 /// Half powers of ten: thresholds are `10^(-k/2)`.
 const THRESHOLDS: std::ops::RangeInclusive<i32> = 2..=12;
@@ -23,8 +26,11 @@ const GREATEST: f64 = 1.1;
 /// Mean squared error that is negligible, over the mean square of the states: the solver between samples is seldom more exact, and small
 /// terms make up for it.
 const NEGLIGIBLE: f64 = 1e-12;
-/// Most steps of Gauss-Newton after terms are dropped.
+/// Most steps of Gauss-Newton after terms are dropped; two in a row that bring little end them.
 const STEPS: usize = 10;
+const SLOW_STEPS: u64 = 2;
+/// Trajectories of each environment over whose samples the size of a product is taken.
+const TRAJECTORIES: usize = 4;
 
 impl Fit<'_> {
     /// Drops terms from the best model of `state`, if it is a library and settings ask for it.
@@ -37,7 +43,7 @@ impl Fit<'_> {
         let Some(best) = state.best.clone().filter(|_| is_library && settings.drop_terms && settings.steps > 0) else {
             return Ok(state);
         };
-        let sizes = self.sizes(&best.trained);
+        let sizes = self.shares(&best.trained)?;
         let most = f64::max(GREATEST * best.validation, NEGLIGIBLE * self.mean_square()?);
         let mut tried = 0;
         let total = Some(THRESHOLDS.count() as u64);
@@ -50,19 +56,22 @@ impl Fit<'_> {
                 continue;
             }
             tried = count;
-            let rule = Dropped::new(self.rule, is_dropped);
+            let rule = Restricted::dropped(self.rule, is_dropped);
             let fit = Fit { rule: &rule, initial_contexts: self.initial_contexts.clone(), ..*self };
             let mut candidate = TrainingState { best: None, damping: None, window: (0.0, 0), ..state.clone() };
             candidate.trained.clone_from(&best.trained);
             rule.clear(&mut candidate.trained[..self.rule.shared_size()]);
-            candidate.stage = Some(Stage { segment: None, steps: 1, slow: 0 });
+            candidate.stage = Some(Stage { steps: 1, ..Stage::default() });
             for _ in 0..STEPS {
                 match fit.gauss_newton_step(&mut candidate, run)? {
                     Outcome::Moved => {
                         fit.look(&mut candidate, run)?;
                     }
-                    Outcome::NextStage | Outcome::Stationary => break,
-                    Outcome::Interrupted => {}
+                    Outcome::Stationary => break,
+                    Outcome::NextStage | Outcome::Interrupted => {}
+                }
+                if candidate.stage.is_some_and(|stage| stage.slow >= SLOW_STEPS) {
+                    break;
                 }
                 if let Some(signal) = run.interrupt.requested() {
                     let checkpoint = self.store.save(&state)?;
@@ -91,7 +100,7 @@ impl Fit<'_> {
     }
 
     /// Mean square of the states of the validation split.
-    fn mean_square(&self) -> Result<f64, Error> {
+    pub(super) fn mean_square(&self) -> Result<f64, Error> {
         let (mut squares, mut count) = (0.0, 0.0);
         self.validation.each_part(|batch| {
             squares += batch.targets.iter().zip(&batch.mask).map(|(y, m)| m * m * y * y).sum::<f64>();
@@ -100,19 +109,16 @@ impl Fit<'_> {
         Ok(squares / count)
     }
 
-    /// The size of each weight `[P]`. Those of a denominator are not dropped: theirs is one.
-    fn sizes(&self, trained: &[f64]) -> Vec<f64> {
+    /// The share of each weight `[P]` in its rate, in the environment where its size is greatest.
+    fn shares(&self, trained: &[f64]) -> Result<Vec<f64>, Error> {
         let layout = self.model.layout();
-        let size = layout.size();
-        let weights = self.decode(trained);
-        let mut sizes = vec![1.0; size];
-        for block in layout.blocks.iter().filter(|block| block.shape.len() == 2) {
-            for rate in block.range().collect::<Vec<usize>>().chunks_exact(block.shape[1]) {
-                let of = |p: usize| weights.iter().skip(p).step_by(size).fold(0.0, |most: f64, w| most.max(w.abs()));
-                let greatest = rate.iter().map(|&p| of(p)).fold(f64::MIN_POSITIVE, f64::max);
-                rate.iter().for_each(|&p| sizes[p] = of(p) / greatest);
-            }
+        let mut most = vec![0.0_f64; layout.size()];
+        let batch = self.train.batch(0, TRAJECTORIES, |_, trajectory| even_restarts(trajectory, 1))?;
+        for (e, weights) in self.decode(trained).chunks_exact(layout.size()).enumerate() {
+            let sizes = term_sizes::sizes(layout, self.reference, weights, &batch.environment(e));
+            most.iter_mut().zip(sizes).for_each(|(most, size)| *most = most.max(size));
         }
-        sizes
+        term_sizes::to_shares(layout, &mut most);
+        Ok(most)
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! Minimises `|r|^2 + n lambda Omega + n lambda_xi sum_e |xi_e|^2`, `r [n]` the residuals, by the steps of a [`LinearModel`] in the
 //! space of the residuals, of [`NormalEquations`] in that of the weights, or of a [`MatrixFree`] one. The damping follows the gain ratio, the
-//! decrease found over the decrease expected (Nielsen 1999).
+//! decrease found over the decrease expected (Nielsen 1999). Steps of the first two are corrected by the [`Curvature`] of the residuals.
 
 use super::conjugate_gradients::{MatrixFree, Point};
 use super::curriculum;
 use super::curriculum::Outcome;
+use super::curvature::Curvature;
 use super::data::even_restarts;
 use super::error::Error;
 use super::fit::Fit;
@@ -15,11 +16,12 @@ use super::local_model::{LocalModel, Step};
 use super::normal_equations::NormalEquations;
 use super::parts::Parts;
 use super::settings::{Contexts, Method};
-use crate::checkpoint::TrainingState;
+use crate::checkpoint::{Stage, TrainingState};
 use crate::engine::Batch;
 use crate::least_squares::damping::Damping;
-use crate::progress::Run;
+use crate::progress::{Event, Run};
 use crate::random::Stream;
+use crate::rules::Restricted;
 
 /// Most dampings tried in one step, each greater than the one before.
 const TRIALS: usize = 12;
@@ -44,9 +46,21 @@ impl Fit<'_> {
         if stage.steps == 0 {
             state.looks_without_best = 0;
         }
+        match self.left_out(&state.trained) {
+            None => self.step_of(stage, state, run),
+            Some(is_dropped) => {
+                let rule = Restricted::dropped(self.rule, is_dropped);
+                Fit { rule: &rule, initial_contexts: self.initial_contexts.clone(), ..*self }.step_of(stage, state, run)
+            }
+        }
+    }
+
+    fn step_of(&self, stage: Stage, state: &mut TrainingState, run: &Run) -> Result<Outcome, Error> {
+        let settings = &self.settings.gauss_newton;
         let all = self.train.trajectories_per_environment();
         let per_environment = settings.trajectories_per_environment.unwrap_or(all).min(all);
-        let batch = self.train.batch(state.step, per_environment, |_, trajectory| {
+        // The same ones in every step: the damping and the ends of stages compare steps.
+        let batch = self.train.batch(0, per_environment, |_, trajectory| {
             stage.segment.map_or_else(Vec::new, |segment| even_restarts(trajectory, segment))
         })?;
         let found = batch.values();
@@ -56,14 +70,18 @@ impl Fit<'_> {
             return Ok(Outcome::Interrupted);
         };
         let before = model.squares() + self.penalties(&start, found);
+        if !before.is_finite() {
+            return Ok(self.shorten(stage, state, run));
+        }
         let mut damping = state.damping.map_or_else(
             || Damping::new(settings.damping * model.mean_diagonal()),
             |(value, growth)| Damping { value, growth },
         );
-        // No step can be computed from residuals that are not finite.
-        let trials = if before.is_finite() { TRIALS } else { 0 };
-        for _ in 0..trials {
-            let step = model.step(damping.value);
+        let is_bent = settings.acceleration.unwrap_or(self.denominator().is_some());
+        let bends = is_bent && self.method != Method::ConjugateGradients;
+        let curvature = bends.then(|| Curvature::new(self.rule, self.reference, &batch, &start, &weights));
+        for _ in 0..TRIALS {
+            let step = model.step(damping.value, curvature.as_ref());
             if step.is_none() && run.interrupt.requested().is_some() {
                 return Ok(Outcome::Interrupted);
             }
@@ -96,10 +114,30 @@ impl Fit<'_> {
 
     /// Goes on from the values at hand, with the damping anew.
     fn begin_next_stage(&self, state: &mut TrainingState) {
-        let segment = state.stage.and_then(|stage| stage.segment);
         let next = |segment| curriculum::next(&self.settings.gauss_newton, segment, self.train.longest());
-        state.stage = segment.map(next);
+        state.stage = state.stage.and_then(|stage| stage.segment).map(next);
         state.damping = None;
+    }
+
+    /// Begins shorter segments than those of `stage`, whose rollouts are not finite; no step can be computed from them.
+    fn shorten(&self, stage: Stage, state: &mut TrainingState, run: &Run) -> Outcome {
+        let longest = self.train.longest();
+        let found = match stage.segment {
+            Some(segment) => format!("rollouts over {segment} intervals are not finite at step {}", state.step),
+            None => format!("rollouts over whole trajectories are not finite at step {}", state.step),
+        };
+        match curriculum::shorter(stage, longest) {
+            Some(shorter) => {
+                let segment = shorter.segment.unwrap_or(longest);
+                run.emit(Event::Note(format!("{found}: segments of {segment} are fitted first")));
+                (state.stage, state.damping) = (Some(shorter), None);
+                Outcome::NextStage
+            }
+            None => {
+                run.emit(Event::Note(format!("{found}, and those over {} were fitted: training ends", stage.fitted)));
+                Outcome::Stationary
+            }
+        }
     }
 
     /// The model around `trained`, which gives `weights [E, P]`, for step `step`; `None` where a signal came.

@@ -13,6 +13,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use super::curvature::{Curvature, is_short};
 use super::local_model::{LocalModel, Step, shared_majorizer};
 use super::settings::{Contexts, GaussNewton};
 use super::symmetric::Symmetric;
@@ -23,6 +24,13 @@ use crate::rules::{GramProduct, Rule};
 struct Shares {
     shared: Vec<f64>,
     contexts: f64,
+}
+
+impl Shares {
+    /// Of every value of `z`, and more.
+    fn all(&self) -> impl Iterator<Item = &f64> {
+        self.shared.iter().chain(std::iter::repeat(&self.contexts))
+    }
 }
 
 /// Residuals, linearised, and penalties around `z`.
@@ -147,8 +155,8 @@ impl<'a> LinearModel<'a> {
         values.filter(|(_, h)| h.is_finite()).map(|((z, moved), h)| h * (z * z - moved * moved)).sum()
     }
 
-    /// `z - S J_z' a - (1 - S) z`.
-    fn moved(&self, multipliers: &[f64], shares: &Shares) -> Vec<f64> {
+    /// `S J_z' a`.
+    fn pulled(&self, multipliers: &[f64], shares: &Shares) -> Vec<f64> {
         let d = self.rule.context_size();
         let (shared, contexts) = self.parts();
         let mut step = vec![0.0; self.trained.len()];
@@ -165,9 +173,8 @@ impl<'a> LinearModel<'a> {
         if self.contexts == Contexts::Tied {
             d_contexts.fill(0.0);
         }
-        let shares = shares.shared.iter().chain(std::iter::repeat(&shares.contexts));
-        let values = self.trained.iter().zip(step).zip(shares);
-        values.map(|((z, step), share)| z - share * step - (1.0 - share) * z).collect()
+        step.iter_mut().zip(shares.all()).for_each(|(step, share)| *step *= share);
+        step
     }
 
     /// `J_z S J_z'`.
@@ -221,15 +228,6 @@ impl<'a> LinearModel<'a> {
         };
         self.environments.par_iter().enumerate().flat_map_iter(of_environment).collect()
     }
-
-    /// `a` with `(J_z S J_z' + mu I) a = r - J_z (1 - S) z`; `None` where the matrix is not numerically positive
-    /// definite.
-    fn multipliers(&self, damping: f64, shares: &Shares) -> Option<Vec<f64>> {
-        let factor = self.kernel(shares).factor(damping)?;
-        let right = self.jacobian.residuals.iter().zip(self.held(shares)).map(|(r, held)| r - held);
-        let solution = factor.solve(&right.collect::<Vec<f64>>());
-        Some(solution).filter(|values| values.iter().all(|value| value.is_finite()))
-    }
 }
 
 impl LocalModel for LinearModel<'_> {
@@ -244,14 +242,31 @@ impl LocalModel for LinearModel<'_> {
     }
 
     /// The step with damping `mu`; `None` where the damped kernel is not numerically positive definite.
-    fn step(&self, damping: f64) -> Option<Step> {
+    fn step(&self, damping: f64, curvature: Option<&Curvature>) -> Option<Step> {
         let share = |h: f64| damping / (damping + h);
         let shared = self.shared_majorizer.iter().copied().map(share).collect();
         let shares = Shares { shared, contexts: share(self.context_majorizer) };
-        let multipliers = self.multipliers(damping, &shares)?;
-        let trained = self.moved(&multipliers, &shares);
+        // `(J_z S J_z' + mu I) a = r - J_z (1 - S) z`.
+        let factor = self.kernel(&shares).factor(damping)?;
+        let right = self.jacobian.residuals.iter().zip(self.held(&shares)).map(|(r, held)| r - held);
+        let multipliers = factor.solve(&right.collect::<Vec<f64>>());
+        if !multipliers.iter().all(|value| value.is_finite()) {
+            return None;
+        }
+        let pulled = self.pulled(&multipliers, &shares);
+        let values = self.trained.iter().zip(&pulled).zip(shares.all());
+        let mut trained: Vec<f64> = values.map(|((z, pulled), share)| z - pulled - (1.0 - share) * z).collect();
+        let correction = curvature.and_then(|curvature| {
+            let v: Vec<f64> = trained.iter().zip(self.trained).map(|(moved, z)| moved - z).collect();
+            let second = factor.solve(&curvature.of_residuals(&v)?);
+            let a: Vec<f64> = self.pulled(&second, &shares).iter().map(|pulled| -0.5 * pulled).collect();
+            let square = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>();
+            Some(a).filter(|a| is_short(square(a), square(&v)))
+        });
+        let released = self.released(&trained);
+        trained.iter_mut().zip(correction.iter().flatten()).for_each(|(z, a)| *z += a);
         let left: f64 = multipliers.iter().map(|a| (damping * a).powi(2)).sum();
-        let decrease = self.squares() - left + self.released(&trained);
+        let decrease = self.squares() - left + released;
         Some(Step { trained, decrease })
     }
 }

@@ -1,5 +1,6 @@
 //! The penalised residuals around what is trained, to first order, from which a step of Gauss-Newton is computed.
 
+use super::curvature::Curvature;
 use super::settings::GaussNewton;
 use crate::rules::Rule;
 
@@ -19,9 +20,9 @@ pub trait LocalModel {
     /// What the first damping is relative to.
     fn mean_diagonal(&self) -> f64;
 
-    /// The step with damping `mu`; `None` where it cannot be computed: its matrix is not numerically positive definite, a
-    /// value is not finite, or a signal came.
-    fn step(&self, damping: f64) -> Option<Step>;
+    /// The step with damping `mu`, corrected by `curvature` if it is given and the model can; `None` where it cannot be computed: its
+    /// matrix is not numerically positive definite, a value is not finite, or a signal came.
+    fn step(&self, damping: f64, curvature: Option<&Curvature>) -> Option<Step>;
 }
 
 /// `h` of the shared values for `n` residuals. Without a penalty nothing is held, not even a row whose norm is zero.

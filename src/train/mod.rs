@@ -16,10 +16,15 @@ mod curriculum;
 mod descent;
 mod fit;
 mod symmetric;
+mod curvature;
 mod local_model;
 mod linear_model;
 mod normal_equations;
 mod conjugate_gradients;
+mod alone;
+mod denominator;
+mod term_sizes;
+mod start;
 mod gauss_newton;
 mod dropping;
 mod moments;
@@ -32,6 +37,8 @@ use std::path::Path;
 
 #[doc(hidden)]
 pub use conjugate_gradients::{MatrixFree, Point};
+#[doc(hidden)]
+pub use curvature::Curvature;
 pub use descent::{Descent, Moving};
 pub use error::Error;
 #[doc(hidden)]

@@ -20,6 +20,7 @@
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
+use super::curvature::{Curvature, is_short};
 use super::local_model::{LocalModel, Step, shared_majorizer};
 use super::settings::{Contexts, GaussNewton};
 use super::symmetric::Symmetric;
@@ -114,7 +115,7 @@ impl LocalModel for NormalEquations<'_> {
     }
 
     /// The step with damping `mu`; `None` where the damped matrix is not numerically positive definite.
-    fn step(&self, damping: f64) -> Option<Step> {
+    fn step(&self, damping: f64, curvature: Option<&Curvature>) -> Option<Step> {
         let size = self.trained.len();
         let matrix = Symmetric::new(self.moving.len(), |rows, columns| {
             let (rows, columns) = (&self.moving[rows], &self.moving[columns]);
@@ -125,12 +126,25 @@ impl LocalModel for NormalEquations<'_> {
             })
         });
         let right = self.moving.iter().map(|&j| -(self.gradient[j] + self.majorizer[j] * self.trained[j]));
-        let solution = matrix.factor(0.0)?.solve(&right.collect::<Vec<f64>>());
+        let factor = matrix.factor(0.0)?;
+        let solution = factor.solve(&right.collect::<Vec<f64>>());
         if !solution.iter().all(|value| value.is_finite()) {
             return None;
         }
         let mut trained = self.trained.to_vec();
         self.moving.iter().zip(&solution).for_each(|(&j, dz)| trained[j] += dz);
+        let correction = curvature.and_then(|curvature| {
+            let v: Vec<f64> = trained.iter().zip(self.trained).map(|(moved, z)| moved - z).collect();
+            let pulled = curvature.of_values(&v)?;
+            let right: Vec<f64> = self.moving.iter().map(|&j| -0.5 * pulled[j]).collect();
+            let square = |values: &[f64]| -> f64 {
+                self.moving.iter().zip(values).map(|(&j, value)| self.scale[j] * value * value).sum()
+            };
+            Some(factor.solve(&right)).filter(|a| is_short(square(a), square(&solution)))
+        });
+        for (&j, a) in self.moving.iter().zip(correction.iter().flatten()) {
+            trained[j] += a;
+        }
         Some(Step { decrease: self.decrease(&solution), trained })
     }
 }

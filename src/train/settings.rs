@@ -203,6 +203,9 @@ pub struct GaussNewton {
     /// Damping at the start of a stage, relative to the mean diagonal of the kernel.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub damping: f64,
+    /// Whether steps are corrected by how the residuals bend along them, except those of conjugate gradients; by default where a library has a
+    /// denominator.
+    pub acceleration: Option<bool>,
     /// Weight of the rule's locality penalty in these steps.
     #[schemars(range(min = 0))]
     pub locality_penalty: f64,
@@ -277,6 +280,7 @@ impl Default for GaussNewton {
             segment_steps: 50,
             patience: 20,
             damping: 1e-3,
+            acceleration: None,
             locality_penalty: 0.0,
             context_penalty: 0.0,
             trajectories_per_environment: None,

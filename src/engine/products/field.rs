@@ -205,7 +205,7 @@ impl VectorField<'_> {
                     lower.iter_mut().zip(x).for_each(|(to, x)| *to *= x.abs());
                 }
                 here.iter_mut().zip(&*lower).zip(x).for_each(|((to, lower), x)| *to = lower * x.abs());
-                add(inverse, delta * delta, here);
+                add(inverse, delta * delta.abs(), here);
             }
             inverse.iter_mut().for_each(|value| *value = 1.0 / *value);
         }
@@ -271,7 +271,7 @@ impl VectorField<'_> {
             if library.saturation > 0 {
                 for (j, delta) in self.block(2).iter().enumerate() {
                     let (x, numerator) = (row(features, j, width), row(numerators, c, width));
-                    let factor = -delta * delta * library.saturation as f64;
+                    let factor = -delta * delta.abs() * library.saturation as f64;
                     let lower = row(powers, library.channels + j, width);
                     let to = row_mut(slopes, c * moving + j, width).iter_mut().zip(x);
                     for ((((to, x), h), inverse), lower) in to.zip(numerator).zip(inverse).zip(lower) {
@@ -304,7 +304,7 @@ impl VectorField<'_> {
             }
             _ => {
                 let at = index - 2 * matrix;
-                let factor = -2.0 * value * self.block(2)[at];
+                let factor = -2.0 * value * self.block(2)[at].abs();
                 for c in 0..self.library.channels {
                     let terms = row(&tile.numerators, c, width).iter().zip(inverse).zip(row(&tile.powers, at, width));
                     for (to, ((h, inverse), power)) in to[place(c)].iter_mut().zip(terms) {
@@ -349,7 +349,7 @@ impl VectorField<'_> {
                     .zip(&*inverse)
                     .for_each(|((to, h), inverse)| *to *= -h * inverse);
                 for (at, delta) in self.block(2).iter().enumerate() {
-                    gradient[2 * matrix + at] += 2.0 * delta * sum(row(powers, at, width), of_numerator);
+                    gradient[2 * matrix + at] += 2.0 * delta.abs() * sum(row(powers, at, width), of_numerator);
                 }
             }
         }

@@ -98,7 +98,7 @@ impl Library {
         let power = self.saturation as i64;
         let powers = x.abs().pow_tensor_scalar(power);
         let slopes = x.abs().pow_tensor_scalar(power - 1) * x.sign() * power;
-        let sum = (delta.square() * &powers).sum_dim_intlist([-2i64].as_slice(), true, None::<Kind>);
+        let sum = (delta * delta.abs() * &powers).sum_dim_intlist([-2i64].as_slice(), true, None::<Kind>);
         Saturation { powers, slopes, inverse: (sum + 1.0).reciprocal() }
     }
 }
@@ -143,8 +143,8 @@ impl TensorModel for Library {
                 let Saturation { powers, slopes, inverse } = self.saturation(&f, delta);
                 let numerators = rho.matmul(&phi);
                 let dx = df.narrow(-2, 0, self.channels as i64);
-                let of_state = delta.square().unsqueeze(0) * slopes.unsqueeze(0) * dx;
-                let of_weights = delta.unsqueeze(0) * d_delta * 2.0 * powers.unsqueeze(0);
+                let of_state = (delta * delta.abs()).unsqueeze(0) * slopes.unsqueeze(0) * dx;
+                let of_weights = delta.abs().unsqueeze(0) * d_delta * 2.0 * powers.unsqueeze(0);
                 let d_denominator = (of_state + of_weights).sum_dim_intlist([-2i64].as_slice(), true, None::<Kind>);
                 let of_quotient = along(rho, d_rho) - numerators.unsqueeze(0) * d_denominator * inverse.unsqueeze(0);
                 moved += of_quotient * inverse.unsqueeze(0);

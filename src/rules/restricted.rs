@@ -1,47 +1,54 @@
-//! A rule under which some weights are zero in every environment, whatever the shared values and the context.
+//! A rule under which some weights of every environment are zero, or stay as they are.
 
 use super::context_fit::ContextFit;
 use super::rule::Rule;
 use super::shared_tensor::SharedTensor;
 use crate::models::Layout;
 
-/// `rule` with weights that are dropped.
-pub struct Dropped<'a> {
+/// `rule` with weights that do not move.
+pub struct Restricted<'a> {
     rule: &'a dyn Rule,
     /// `[P]`.
-    is_dropped: Vec<bool>,
+    is_fixed: Vec<bool>,
+    /// Whether these weights are zero.
+    is_zero: bool,
 }
 
-impl<'a> Dropped<'a> {
-    /// Under `rule`, but for the weights `[P]` that `is_dropped` tells.
-    pub fn new(rule: &'a dyn Rule, is_dropped: Vec<bool>) -> Self {
-        Dropped { rule, is_dropped }
+impl<'a> Restricted<'a> {
+    /// Under `rule`, but for the weights `[P]` that `is_dropped` tells, which are zero.
+    pub fn dropped(rule: &'a dyn Rule, is_dropped: Vec<bool>) -> Self {
+        Restricted { rule, is_fixed: is_dropped, is_zero: true }
     }
 
-    /// Sets to zero the shared values that only dropped weights depend on.
+    /// Under `rule`, but the weights `[P]` that `is_held` tells depend on nothing.
+    pub fn held(rule: &'a dyn Rule, is_held: Vec<bool>) -> Self {
+        Restricted { rule, is_fixed: is_held, is_zero: false }
+    }
+
+    /// Sets to zero the shared values that only fixed weights depend on.
     pub fn clear(&self, shared: &mut [f64]) {
         let ones = vec![1.0; self.rule.context_size()];
-        let reached = |of_dropped: bool| {
-            let weights: Vec<f64> = self.is_dropped.iter().map(|&it| f64::from(u8::from(it == of_dropped))).collect();
+        let reached = |of_fixed: bool| {
+            let weights: Vec<f64> = self.is_fixed.iter().map(|&it| f64::from(u8::from(it == of_fixed))).collect();
             let (mut reached, mut d_context) = (vec![0.0; shared.len()], ones.clone());
             self.rule.pull_back(&vec![1.0; shared.len()], &ones, &weights, &mut reached, &mut d_context);
             reached
         };
-        let (dropped, kept) = (reached(true), reached(false));
-        for ((value, dropped), kept) in shared.iter_mut().zip(dropped).zip(kept) {
-            if dropped != 0.0 && kept == 0.0 {
+        let (fixed, moving) = (reached(true), reached(false));
+        for ((value, fixed), moving) in shared.iter_mut().zip(fixed).zip(moving) {
+            if fixed != 0.0 && moving == 0.0 {
                 *value = 0.0;
             }
         }
     }
 
-    /// `weights`, dropped ones being zero.
-    fn kept(&self, weights: &[f64]) -> Vec<f64> {
-        weights.iter().zip(&self.is_dropped).map(|(weight, &dropped)| if dropped { 0.0 } else { *weight }).collect()
+    /// Derivatives by `weights`, or of them, zero for those that are fixed.
+    fn moving(&self, weights: &[f64]) -> Vec<f64> {
+        weights.iter().zip(&self.is_fixed).map(|(weight, &fixed)| if fixed { 0.0 } else { *weight }).collect()
     }
 }
 
-impl Rule for Dropped<'_> {
+impl Rule for Restricted<'_> {
     fn shared_size(&self) -> usize {
         self.rule.shared_size()
     }
@@ -56,7 +63,9 @@ impl Rule for Dropped<'_> {
 
     fn decode(&self, shared: &[f64], context: &[f64], weights: &mut [f64]) {
         self.rule.decode(shared, context, weights);
-        weights.iter_mut().zip(&self.is_dropped).filter(|(_, dropped)| **dropped).for_each(|(weight, _)| *weight = 0.0);
+        if self.is_zero {
+            weights.iter_mut().zip(&self.is_fixed).filter(|(_, fixed)| **fixed).for_each(|(weight, _)| *weight = 0.0);
+        }
     }
 
     fn push_forward(
@@ -69,7 +78,7 @@ impl Rule for Dropped<'_> {
     ) {
         let mut more = vec![0.0; d_weights.len()];
         self.rule.push_forward(shared, context, d_shared, d_context, &mut more);
-        d_weights.iter_mut().zip(self.kept(&more)).for_each(|(d, more)| *d += more);
+        d_weights.iter_mut().zip(self.moving(&more)).for_each(|(d, more)| *d += more);
     }
 
     fn pull_back(
@@ -80,7 +89,7 @@ impl Rule for Dropped<'_> {
         d_shared: &mut [f64],
         d_context: &mut [f64],
     ) {
-        self.rule.pull_back(shared, context, &self.kept(d_weights), d_shared, d_context);
+        self.rule.pull_back(shared, context, &self.moving(d_weights), d_shared, d_context);
     }
 
     fn tensors(&self, layout: &Layout) -> Vec<SharedTensor> {
