@@ -18,7 +18,8 @@
 //! reduce the weights of outliers. Channels have the weights of training (`train.weights`). Huber's and the channel
 //! weights do not reflect the noise; [`covariance`] gives the errors under them.
 //!
-//! A fit that finds no minimum is repeated from contexts of training environments until one succeeds.
+//! A fit that finds no minimum is repeated from contexts of training environments until one succeeds; one that finds it far outside their range
+//! is repeated from all of them, and the best stays.
 //!
 //! The damping `lambda` of each environment follows its own gain ratio (Nielsen 1999, "Damping parameter in Marquardt's
 //! method"). Where the model takes several solver steps from sample to sample, a rough fit with a single step comes
@@ -29,6 +30,7 @@ use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
 use super::adaptation::Adaptation;
+use super::context_range::TrainingRange;
 use super::minimizer::{Iterate, Minimizer};
 use super::support::Support;
 use super::weights::Weights;
@@ -43,6 +45,10 @@ const COARSE_TOLERANCE: f64 = 1e-2;
 
 /// Most training contexts tried as starts by a fit that found no minimum.
 const MOST_STARTS: usize = 8;
+/// Widths of the range of the training contexts beyond it, outside which a fit is tried from other starts too.
+const FAR: f64 = 1.0;
+/// Share of the cost that a fit from another start must have at most to replace the first.
+const CLEARLY: f64 = 0.9;
 /// Number of fits with Huber's weights, each computed from the residuals of the fit before.
 const HUBER_ROUNDS: usize = 5;
 
@@ -68,6 +74,7 @@ pub struct Adapter<'a> {
     start: Vec<f64>,
     /// Further starts, for fits that found no minimum from the first `[n][d]`.
     starts: Vec<Vec<f64>>,
+    range: TrainingRange,
     units: Units,
     /// Values of a channel in a state: grid points.
     points: usize,
@@ -90,6 +97,7 @@ impl<'a> Adapter<'a> {
             context_fit: model.rule().context_fit(),
             start: start(model, model.rule().context_fit()),
             starts: spread(&model.contexts, model.manifest.context_dimension),
+            range: TrainingRange::new(model),
             units: model.manifest.units(),
             points: model.manifest.state_shape().points(),
             channel_weights: model.manifest.state_shape().of_values(&model.manifest.weights),
@@ -133,7 +141,7 @@ impl<'a> Adapter<'a> {
                         chunk.go_on(rough.fit(rough.first_guess(), &vec![true; supports.len()]))
                     }
                 };
-                let mut fitted = chunk.begin_again(fitted, &self.starts);
+                let mut fitted = chunk.begin_again(fitted, &self.starts, &self.range);
                 let by_noise =
                     settings.noise.map(|noise| Weights::of(noise, &self.units.state, batch, supports, &fitted));
                 if let Some(by_noise) = &by_noise {
@@ -229,22 +237,27 @@ impl Chunk<'_> {
         fitted
     }
 
-    /// Repeats the fits that found no minimum from the contexts `starts`, each until it finds one.
-    fn begin_again(&self, mut fitted: Vec<Adaptation>, starts: &[Vec<f64>]) -> Vec<Adaptation> {
+    /// Repeats fits from the contexts `starts`: those that found no minimum, each until it finds one, and those that found one far outside
+    /// the `range` of the training contexts, each from all; a clearly better one replaces it.
+    fn begin_again(&self, mut fitted: Vec<Adaptation>, starts: &[Vec<f64>], range: &TrainingRange) -> Vec<Adaptation> {
+        let is_far = |it: &Adaptation| it.status == Status::Ok && range.left_by(&it.context, FAR).is_some();
+        let were_far: Vec<bool> = fitted.iter().map(is_far).collect();
         for context in starts {
-            let lost: Vec<bool> = fitted.iter().map(Adaptation::could_begin_elsewhere).collect();
-            if !lost.contains(&true) {
+            let wanted = fitted.iter().zip(&were_far).map(|(it, was_far)| *was_far || it.could_begin_elsewhere());
+            let wanted: Vec<bool> = wanted.collect();
+            if !wanted.contains(&true) {
                 break;
             }
             let mut start = self.first_guess();
             start.iter_mut().for_each(|start| start.as_mut_slice()[..self.d].copy_from_slice(context));
-            for (it, mut again) in fitted.iter_mut().zip(self.fit(start, &lost)) {
-                if it.could_begin_elsewhere() {
-                    again.iterations += it.iterations;
-                    match again.status {
-                        Status::Ok => *it = again,
-                        _ => it.iterations = again.iterations,
-                    }
+            for ((it, mut again), _) in
+                fitted.iter_mut().zip(self.fit(start, &wanted)).zip(&wanted).filter(|(_, wanted)| **wanted)
+            {
+                again.iterations += it.iterations;
+                let is_better = it.could_begin_elsewhere() || again.cost < CLEARLY * it.cost;
+                match again.status {
+                    Status::Ok if is_better => *it = again,
+                    _ => it.iterations = again.iterations,
                 }
             }
         }
@@ -418,6 +431,7 @@ impl Chunk<'_> {
     fn adaptation(&self, minimizer: Minimizer, support: &Support, predictions: &[f64]) -> Adaptation {
         let channels = self.batch.channels;
         let of_row = self.batch.steps * channels;
+        let cost = minimizer.cost(&minimizer.best);
         let found = minimizer.finish();
         let initial_states = support.trajectories.iter().enumerate().map(|(b, trajectory)| match self.wrt {
             Wrt::Context => trajectory.states[..channels].to_vec(),
@@ -432,6 +446,7 @@ impl Chunk<'_> {
             degrees: found.degrees,
             initial_states: initial_states.collect(),
             predictions: predictions.collect(),
+            cost,
             status: found.status,
             reason: found.reason,
             iterations: found.iterations,

@@ -19,6 +19,8 @@ pub struct Adaptation {
     /// Predictions of the support trajectories at the fitted context: one `[T - 1, C]` per trajectory, in the model's
     /// own units.
     pub predictions: Vec<Vec<f64>>,
+    /// What the fit made least: the weighted mean of the squared residuals, with the penalty of the context.
+    pub cost: f64,
     /// How the fit ended.
     pub status: Status,
     /// Why, where the status is not `ok`; else empty.
