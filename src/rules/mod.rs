@@ -6,6 +6,7 @@
 mod shared_tensor;
 mod context_fit;
 mod rule;
+mod environments;
 mod restricted;
 mod coda;
 mod cavia_concat;
@@ -13,6 +14,7 @@ mod cavia_film;
 mod kind;
 
 pub use context_fit::ContextFit;
+pub use environments::{decode_all, pull_back_all};
 pub use kind::{Kind, MOST_DIMENSIONS};
 pub use restricted::Restricted;
 pub use rule::{GramProduct, Rule};

@@ -10,6 +10,7 @@ use super::settings::Contexts;
 use crate::engine::{Batch, sum_of_squares};
 use crate::least_squares::damping::Damping;
 use crate::models::Layout;
+use crate::progress::Run;
 use crate::rules::{Restricted, Rule, SharedTensor};
 
 /// Most dampings tried in one step.
@@ -27,16 +28,22 @@ pub(super) struct Start<'a> {
 
 impl Fit<'_> {
     /// Fits the weights of an environment from nothing: so many steps with `delta` held, then so many with all free. Returns them with their
-    /// sum of squares on `batch`.
-    pub(super) fn fit_alone(&self, start: &Start, batch: &Batch, [held, free]: [usize; 2]) -> (f64, Vec<f64>) {
+    /// sum of squares on `batch`; after a signal, before the last step.
+    pub(super) fn fit_alone(
+        &self,
+        start: &Start,
+        batch: &Batch,
+        [held, free]: [usize; 2],
+        run: &Run,
+    ) -> (f64, Vec<f64>) {
         let Start { places, delta, is_dropped } = *start;
         let alone = Alone(is_dropped.len());
         let dropped = Restricted::dropped(&alone, is_dropped.to_vec());
         let is_held = (0..is_dropped.len()).map(|p| places.contains(&p)).collect();
         let mut weights = vec![0.0; is_dropped.len()];
         weights[places.clone()].copy_from_slice(delta);
-        let (_, weights) = self.steps_alone(&Restricted::held(&dropped, is_held), weights, batch, held, false);
-        self.steps_alone(&dropped, weights, batch, free, true)
+        let (_, weights) = self.steps_alone(&Restricted::held(&dropped, is_held), weights, batch, (held, false), run);
+        self.steps_alone(&dropped, weights, batch, (free, true), run)
     }
 
     fn steps_alone(
@@ -44,14 +51,17 @@ impl Fit<'_> {
         rule: &dyn Rule,
         mut weights: Vec<f64>,
         batch: &Batch,
-        steps: usize,
-        bends: bool,
+        (steps, bends): (usize, bool),
+        run: &Run,
     ) -> (f64, Vec<f64>) {
         let settings = &self.settings.gauss_newton;
         let squares = |weights: &[f64]| sum_of_squares(&self.reference.predict(weights, batch), batch);
         let mut before = squares(&weights);
         let mut damping: Option<Damping> = None;
         for _ in 0..steps {
+            if run.interrupt.requested().is_some() {
+                break;
+            }
             let part = std::iter::once((0, self.reference.jacobian(&weights, batch)));
             let better = {
                 let model = NormalEquations::new(rule, settings, Contexts::Tied, &weights, batch.values(), part);

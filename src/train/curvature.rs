@@ -12,7 +12,7 @@
 //! arXiv:1201.5885 (2012), sections 3 and 4; there a step whose `a` is too long is refused.
 
 use crate::engine::{Batch, Engine};
-use crate::rules::Rule;
+use crate::rules::{Rule, decode_all, pull_back_all};
 
 /// `h`.
 const DISTANCE: f64 = 0.1;
@@ -45,14 +45,14 @@ impl<'a> Curvature<'a> {
         Curvature { rule, engine, batch, trained, weights, predictions }
     }
 
+    /// `P`.
+    fn width(&self) -> usize {
+        self.weights.len() / self.batch.environments
+    }
+
     fn predict(&self, direction: &[f64], h: f64) -> Vec<f64> {
         let moved: Vec<f64> = self.trained.iter().zip(direction).map(|(z, v)| z + h * v).collect();
-        let (shared, contexts) = moved.split_at(self.rule.shared_size());
-        let (d, width) = (self.rule.context_size(), self.weights.len() / self.batch.environments);
-        let mut weights = vec![0.0; self.weights.len()];
-        for (e, weights) in weights.chunks_exact_mut(width).enumerate() {
-            self.rule.decode(shared, &contexts[e * d..(e + 1) * d], weights);
-        }
+        let weights = decode_all(self.rule, &moved, self.batch.environments, self.width());
         self.engine.predict(&weights, self.batch)
     }
 
@@ -85,14 +85,7 @@ impl<'a> Curvature<'a> {
         let mut second = self.along(v)?;
         second.iter_mut().zip(&self.batch.mask).for_each(|(value, mask)| *value *= mask);
         let d_weights = self.engine.pull_back(self.weights, &second, self.batch);
-        let (shared, contexts) = self.trained.split_at(self.rule.shared_size());
-        let mut gradient = vec![0.0; self.trained.len()];
-        let (d_shared, d_contexts) = gradient.split_at_mut(shared.len());
-        let (d, width) = (self.rule.context_size(), d_weights.len() / self.batch.environments);
-        for (e, d_weights) in d_weights.chunks_exact(width).enumerate() {
-            let own = e * d..(e + 1) * d;
-            self.rule.pull_back(shared, &contexts[own.clone()], d_weights, d_shared, &mut d_contexts[own]);
-        }
+        let gradient = pull_back_all(self.rule, self.trained, &d_weights, self.width());
         gradient.iter().all(|value| value.is_finite()).then_some(gradient)
     }
 }

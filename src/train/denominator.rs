@@ -1,6 +1,6 @@
 //! Which channels are in the denominator of a library, and about how.
 //!
-//! `D = 1 + sum_j delta_j^2 |x_j|^S` makes rates nonlinear in their weights: from most starts, `delta` and the coefficients over it move
+//! `D = 1 + sum_j delta_j |delta_j| |x_j|^S` makes rates nonlinear in their weights: from most starts, `delta` and the coefficients over it move
 //! along each other, slowly, to poor minima. With the right channel and about the right `delta_j` held, a few steps from nothing fit an
 //! environment by orders of magnitude better than without. So each channel is tried with values relative to `1 / sqrt(mean |x_j|^S)`, by
 //! a few steps on segments of one interval, some environments alone. The best is taken, all other `delta` being zero; then more
@@ -45,7 +45,7 @@ impl Fit<'_> {
         let channels = places.len();
         let units: Vec<f64> = (0..channels).map(|c| unit(&chosen, c, channels, power)).collect();
         let none = vec![0.0; channels];
-        let without = self.error_with(places, &none, &chosen);
+        let without = self.error_with(places, &none, &chosen, run);
         let mut best = (without, none);
         run.emit(Event::Begin { what: "denominator".to_owned(), total: Some(channels as u64), unit: "channels" });
         loop {
@@ -54,7 +54,7 @@ impl Fit<'_> {
                 let tried = VALUES.par_iter().map(|value| {
                     let mut delta = best.1.clone();
                     delta[c] = value * units[c];
-                    (self.error_with(places, &delta, &chosen), delta)
+                    (self.error_with(places, &delta, &chosen, run), delta)
                 });
                 for candidate in tried.collect::<Vec<_>>() {
                     if candidate.0 < found.0 {
@@ -90,10 +90,10 @@ impl Fit<'_> {
     }
 
     /// Geometric mean over `batches` of the mean squared error after a few steps from nothing with `delta` held.
-    fn error_with(&self, places: &Range<usize>, delta: &[f64], batches: &[&Batch]) -> f64 {
+    fn error_with(&self, places: &Range<usize>, delta: &[f64], batches: &[&Batch], run: &Run) -> f64 {
         let is_dropped = vec![false; self.model.layout().size()];
         let start = Start { places, delta, is_dropped: &is_dropped };
-        let of_batch = |batch: &&Batch| (self.fit_alone(&start, batch, [STEPS, 0]).0 / batch.count()).ln();
+        let of_batch = |batch: &&Batch| (self.fit_alone(&start, batch, [STEPS, 0], run).0 / batch.count()).ln();
         let errors: Vec<f64> = batches.par_iter().map(of_batch).collect();
         (errors.iter().sum::<f64>() / errors.len() as f64).exp()
     }

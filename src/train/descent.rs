@@ -6,7 +6,7 @@
 use super::adam;
 use super::settings::{Contexts, Settings};
 use crate::engine::{Batch, Engine};
-use crate::rules::Rule;
+use crate::rules::{Rule, decode_all, pull_back_all};
 
 /// What a step of Adam needs besides the batch.
 #[derive(Clone, Copy)]
@@ -51,28 +51,18 @@ impl Descent<'_> {
 
     /// The weights `[E, P]` of every environment.
     pub(crate) fn decode(&self, trained: &[f64]) -> Vec<f64> {
-        let (shared, contexts) = trained.split_at(self.rule.shared_size());
-        let (d, mut weights) = (self.rule.context_size(), vec![0.0; self.environments * self.weights]);
-        for (e, weights) in weights.chunks_exact_mut(self.weights).enumerate() {
-            self.rule.decode(shared, &contexts[e * d..(e + 1) * d], weights);
-        }
-        weights
+        decode_all(self.rule, trained, self.environments, self.weights)
     }
 
     /// The gradient of the penalised loss with respect to everything trained, from the gradient `d_weights [E, P]` of
     /// the loss.
     fn chain(&self, trained: &[f64], d_weights: &[f64]) -> Vec<f64> {
         let (shared, contexts) = trained.split_at(self.rule.shared_size());
-        let mut gradient = vec![0.0; trained.len()];
+        let mut gradient = pull_back_all(self.rule, trained, d_weights, self.weights);
         let (d_shared, d_contexts) = gradient.split_at_mut(shared.len());
-        let d = self.rule.context_size();
         let learned = self.settings.contexts == Contexts::Learned;
-        for (e, g) in d_weights.chunks_exact(self.weights).enumerate() {
-            let (xi, d_xi) = (&contexts[e * d..(e + 1) * d], &mut d_contexts[e * d..(e + 1) * d]);
-            self.rule.pull_back(shared, xi, g, d_shared, d_xi);
-            for (d, xi) in d_xi.iter_mut().zip(xi) {
-                *d = if learned { *d + 2.0 * self.settings.context_penalty * xi } else { 0.0 };
-            }
+        for (d, xi) in d_contexts.iter_mut().zip(contexts) {
+            *d = if learned { *d + 2.0 * self.settings.context_penalty * xi } else { 0.0 };
         }
         self.rule.add_penalty_gradient(shared, self.settings.locality_penalty, d_shared);
         gradient

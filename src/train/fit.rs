@@ -78,7 +78,7 @@ impl Fit<'_> {
         if state.step > 0 {
             run.emit(Event::Note(format!("going on from the checkpoint at step {}", state.step)));
         }
-        if last > 0 && self.settings.steps == 0 && state.step == 0 && state.stage.is_none() {
+        if self.settings.steps == 0 && state.step == 0 && state.stage.is_none() {
             self.start_alone(&mut state, run)?;
         }
         // A Gauss-Newton step costs far more than one of Adam, so each part has its own progress bar.

@@ -6,6 +6,8 @@
 //! fitted from nothing again, as long as segments of the validation split are fitted as well. The weights of the environments are then about
 //! `theta_c + W xi_e`: contexts are the first principal components of the weights, each measured by what it changes in the predictions.
 
+use std::ops::Range;
+
 use nalgebra::{DMatrix, SymmetricEigen};
 use rayon::prelude::*;
 
@@ -53,15 +55,14 @@ impl Fit<'_> {
     /// # Errors
     /// [`Error::Interrupted`] with a checkpoint of `state` as it was; errors of reading.
     pub(super) fn start_alone(&self, state: &mut TrainingState, run: &Run) -> Result<(), Error> {
-        if self.denominator().is_none() {
-            return Ok(());
+        let Some(denominator) = self.denominator() else { return Ok(()) };
+        let train = self.segments(self.train)?;
+        let found = self.found_alone(denominator, &train, run)?;
+        if let Some(signal) = run.interrupt.requested() {
+            return Err(Error::Interrupted { signal, step: state.step, checkpoint: self.store.save(state)? });
         }
-        match self.found_alone(run)? {
-            Some(weights) => self.begin_at(state, &weights)?,
-            None => {
-                let signal = run.interrupt.requested().unwrap_or_default();
-                return Err(Error::Interrupted { signal, step: state.step, checkpoint: self.store.save(state)? });
-            }
+        if let Some(weights) = found {
+            self.begin_at(state, &weights, &train);
         }
         Ok(())
     }
@@ -73,17 +74,21 @@ impl Fit<'_> {
     }
 
     /// The weights `[E, P]` of the environments; `None` if a signal comes.
-    fn found_alone(&self, run: &Run) -> Result<Option<Vec<Vec<f64>>>, Error> {
-        let Some((places, power)) = self.denominator() else { return Ok(None) };
-        let (train, validation) = (self.segments(self.train)?, self.segments(self.validation)?);
+    fn found_alone(
+        &self,
+        (places, power): (Range<usize>, usize),
+        train: &[Batch],
+        run: &Run,
+    ) -> Result<Option<Vec<Vec<f64>>>, Error> {
+        let validation = self.segments(self.validation)?;
         let good = GOOD * self.mean_square()?;
         let layout = self.model.layout();
-        let Some(delta) = self.choose_denominator((&places, power), &train, run) else { return Ok(None) };
+        let Some(delta) = self.choose_denominator((&places, power), train, run) else { return Ok(None) };
         let interrupted = || run.interrupt.requested().is_some();
         let fit = |deltas: &[&[f64]], is_dropped: &[bool]| {
             let of_environment = |(batch, delta): (&Batch, &&[f64])| {
                 let start = Start { places: &places, delta, is_dropped };
-                if interrupted() { vec![0.0; layout.size()] } else { self.fit_alone(&start, batch, STEPS).1 }
+                self.fit_alone(&start, batch, STEPS, run).1
             };
             let weights: Vec<Vec<f64>> = train.par_iter().zip(deltas).map(of_environment).collect();
             let of_batch =
@@ -101,7 +106,7 @@ impl Fit<'_> {
             let note = format!("{kept} coefficients, validation {:.2e} on one interval", best.error);
             run.emit(Event::Advance { done, note });
             let mut least = vec![f64::INFINITY; layout.size()];
-            for (weights, batch) in best.weights.iter().zip(&train) {
+            for (weights, batch) in best.weights.iter().zip(train) {
                 let mut shares = term_sizes::sizes(layout, self.reference, weights, batch);
                 term_sizes::to_shares(layout, &mut shares);
                 least.iter_mut().zip(shares).for_each(|(least, share)| *least = least.min(share));
@@ -134,7 +139,7 @@ impl Fit<'_> {
     }
 
     /// Sets `state` so that the weights of the environments are about `found [E, P]`.
-    fn begin_at(&self, state: &mut TrainingState, found: &[Vec<f64>]) -> Result<(), Error> {
+    fn begin_at(&self, state: &mut TrainingState, found: &[Vec<f64>], train: &[Batch]) {
         let (environments, d) = (found.len(), self.rule.context_size());
         let size = self.model.layout().size();
         let weights = DMatrix::from_fn(environments, size, |e, p| found[e][p]);
@@ -142,7 +147,7 @@ impl Fit<'_> {
             Contexts::Tied => DMatrix::from_row_slice(environments, d, &self.initial_contexts),
             Contexts::Learned => {
                 let mut squares = vec![0.0; size];
-                for (weights, batch) in found.iter().zip(&self.segments(self.train)?) {
+                for (weights, batch) in found.iter().zip(train) {
                     let slopes = term_sizes::root_mean_squares(self.reference, weights, batch);
                     squares.iter_mut().zip(slopes).for_each(|(sum, slope)| *sum += slope * slope);
                 }
@@ -157,7 +162,6 @@ impl Fit<'_> {
             state.trained = shared;
             state.trained.extend(contexts.transpose().iter());
         }
-        Ok(())
     }
 }
 
