@@ -239,25 +239,28 @@ fn film_scales_and_shifts_channels() {
     assert_relative_eq!(rates(&weights, state).as_slice(), expected.as_slice(), epsilon = 1e-12);
 }
 
-/// Libraries of products: with differences on any grid, with Fourier series on a square, with a denominator.
+/// Libraries of products: with differences on any grid, with Fourier series on a square, with a denominator, without space.
 fn libraries() -> Vec<(StateShape, Library)> {
     use Operator::{Gradient, Laplacian, SpectralGradient, SpectralLaplacian, Velocity, Waves};
     let square = square();
+    let three = StateShape { channels: 3, space: Vec::new() };
     vec![
         (shape(), Library::new(&shape(), 0, [2, 2], &[Gradient, Laplacian], 0)),
         (shape(), Library::new(&shape(), 0, [2, 2], &[Laplacian], 2)),
         (square.clone(), Library::new(&square, 0, [2, 2], &[Velocity, SpectralLaplacian, SpectralGradient], 0)),
         (square.clone(), Library::new(&square, 0, [1, 1], &[Waves, SpectralLaplacian, Gradient], 1)),
+        (three.clone(), Library::new(&three, 0, [2, 2], &[], 0)),
+        (three.clone(), Library::new(&three, 0, [3, 3], &[], 4)),
     ]
 }
 
-/// A batch of two environments of states of that shape, the second with a shorter row.
-fn batch_of(shape: &StateShape, stream: &mut Stream) -> Batch {
+/// A batch of two environments of states of that shape, with rows of so many samples; the second has one.
+fn batch_of(shape: &StateShape, [a, b, c]: [usize; 3], stream: &mut Stream) -> Batch {
     let mut trajectory = |length: usize| {
         let times: Vec<f64> = (0..length).map(|t| 0.05 * t as f64 + stream.uniform(0.0, 0.02)).collect();
         (times, (0..length * shape.size()).map(|_| 0.5 * stream.normal()).collect::<Vec<f64>>())
     };
-    let all = [vec![trajectory(2), trajectory(3)], vec![trajectory(2)]];
+    let all = [vec![trajectory(a), trajectory(b)], vec![trajectory(c)]];
     let segments: Vec<Vec<Segment>> = all
         .iter()
         .map(|of| of.iter().map(|(times, states)| Segment { times, states, inputs: &[] }).collect())
@@ -279,7 +282,8 @@ fn assert_agree(a: &[f64], b: &[f64], mask: impl Fn(usize) -> bool, tolerance: f
 fn both_engines_compute_libraries_and_their_derivatives_agree_with_finite_differences() {
     for (which, (shape, library)) in libraries().into_iter().enumerate() {
         let mut stream = Stream::new(7, "libraries", &[which as u64]);
-        let (size, batch) = (library.layout().size(), batch_of(&shape, &mut stream));
+        let (size, batch) = (library.layout().size(), batch_of(&shape, [2, 3, 2], &mut stream));
+        let interval = batch_of(&shape, [2; 3], &mut stream);
         let saturation = library.denominator_weights();
         let factor = |at: usize| if at % size >= size - saturation { 0.3 } else { 0.02 };
         let mut draw = |count: usize| (0..count * size).map(|at| factor(at) * stream.normal()).collect::<Vec<f64>>();
@@ -300,6 +304,14 @@ fn both_engines_compute_libraries_and_their_derivatives_agree_with_finite_differ
             let (predictions, tangents) = engine.tangents(&basis, 2).roll_out(&contexts, &batch);
             let pushed = engine.push_forward(&weights, &direction, &batch);
             let pulled = engine.pull_back(&weights, &cotangents, &batch);
+            let of_interval = engine.jacobian(&weights, &interval);
+            let some: Vec<usize> = (0..size).step_by(3).collect();
+            for (of, batch) in [(&jacobian, &batch), (&of_interval, &interval)] {
+                let part = engine.jacobian_of(&some, &weights, batch);
+                assert_eq!(part.residuals, of.residuals);
+                let rows: Vec<f64> = of.rows.chunks_exact(size).flat_map(|row| some.iter().map(|&p| row[p])).collect();
+                assert_agree(&part.rows, &rows, |_| true, 1e-12, "some columns");
+            }
             [
                 engine.predict(&weights, &batch),
                 predictions,
@@ -310,6 +322,8 @@ fn both_engines_compute_libraries_and_their_derivatives_agree_with_finite_differ
                 pulled,
                 jacobian.residuals,
                 jacobian.rows,
+                of_interval.residuals,
+                of_interval.rows,
             ]
         };
         let (own, other) = (answers(&native), answers(&torch));

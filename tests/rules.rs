@@ -266,7 +266,7 @@ fn a_gauss_newton_step_solves_the_penalised_normal_equations() {
                     };
                     let parts = (0..n).map(|i| (environments[i], part(i)));
                     with_threads(threads, || {
-                        let mut model = NormalEquations::new(rule, &settings, contexts, &trained, n, parts);
+                        let mut model = NormalEquations::new(rule, &settings, contexts, &trained, (n, size), parts);
                         model.scale.fill(1.0);
                         model.step(damping, None).unwrap()
                     })
@@ -313,10 +313,17 @@ fn a_corrected_step_follows_the_bend_of_the_residuals() {
         let jacobian = engine.jacobian(&weights, &batch);
         let curvature = Curvature::new(rule, &engine, &batch, &trained, &weights);
         let by_residuals = LinearModel::new(rule, &settings, Contexts::Learned, &trained, jacobian);
+        let size = case.decode(&case.shared, case.context(0)).len();
         let parts =
             [0, 2].map(|e| (e, engine.jacobian(&case.decode(&case.shared, case.context(e)), &batch.environment(e))));
-        let mut by_weights =
-            NormalEquations::new(rule, &settings, Contexts::Learned, &trained, batch.values(), parts.into_iter());
+        let mut by_weights = NormalEquations::new(
+            rule,
+            &settings,
+            Contexts::Learned,
+            &trained,
+            (batch.values(), size),
+            parts.into_iter(),
+        );
         by_weights.scale.fill(1.0);
         let both: [&dyn LocalModel; 2] = [&by_residuals, &by_weights];
         let residuals = |z: &[f64]| {

@@ -34,6 +34,17 @@ pub trait Engine: Send + Sync {
     /// The residuals `m (x - y)` of all observed values, and their Jacobian with respect to the environment's weights.
     fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian;
 
+    /// The same with respect to some of the weights, whose indices among the `P` are `columns`: rows `[n, columns]` in their order.
+    fn jacobian_of(&self, columns: &[usize], weights: &[f64], batch: &Batch) -> Jacobian {
+        let size = weights.len() / batch.environments.max(1);
+        let mut jacobian = self.jacobian(weights, batch);
+        if columns.len() < size {
+            let rows = jacobian.rows.chunks_exact(size);
+            jacobian.rows = rows.flat_map(|row| columns.iter().map(|&p| row[p])).collect();
+        }
+        jacobian
+    }
+
     /// Number of environments to pass to [`Tangents::roll_out`] at once; constant, so that results do not depend on how
     /// many there are in all.
     fn environments_per_batch(&self) -> usize;
@@ -50,7 +61,7 @@ pub struct Jacobian {
     pub environments: Vec<usize>,
     /// `[n]`.
     pub residuals: Vec<f64>,
-    /// `[n, P]`.
+    /// `[n, P]`, or of the columns that were asked for.
     pub rows: Vec<f64>,
 }
 

@@ -92,6 +92,11 @@ impl Rule for Restricted<'_> {
         self.rule.pull_back(shared, context, &self.moving(d_weights), d_shared, d_context);
     }
 
+    fn moving_weights(&self, size: usize) -> Vec<usize> {
+        let moving = self.rule.moving_weights(size).into_iter();
+        moving.filter(|&weight| !self.is_fixed[weight]).collect()
+    }
+
     fn tensors(&self, layout: &Layout) -> Vec<SharedTensor> {
         self.rule.tensors(layout)
     }

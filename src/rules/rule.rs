@@ -55,6 +55,11 @@ pub trait Rule: Send + Sync {
         d_context: &mut [f64],
     );
 
+    /// Indices of those among the `P = size` weights that any value moves, ascending.
+    fn moving_weights(&self, size: usize) -> Vec<usize> {
+        (0..size).collect()
+    }
+
     /// Named tensors of the shared values, for files: name, shape, and the index of each value in `[S]`.
     fn tensors(&self, layout: &Layout) -> Vec<SharedTensor>;
 

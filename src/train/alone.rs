@@ -56,15 +56,17 @@ impl Fit<'_> {
     ) -> (f64, Vec<f64>) {
         let settings = &self.settings.gauss_newton;
         let squares = |weights: &[f64]| sum_of_squares(&self.reference.predict(weights, batch), batch);
+        let moving = rule.moving_weights(weights.len());
         let mut before = squares(&weights);
         let mut damping: Option<Damping> = None;
         for _ in 0..steps {
             if run.interrupt.requested().is_some() {
                 break;
             }
-            let part = std::iter::once((0, self.reference.jacobian(&weights, batch)));
+            let part = std::iter::once((0, self.reference.jacobian_of(&moving, &weights, batch)));
             let better = {
-                let model = NormalEquations::new(rule, settings, Contexts::Tied, &weights, batch.values(), part);
+                let sizes = (batch.values(), weights.len());
+                let model = NormalEquations::new(rule, settings, Contexts::Tied, &weights, sizes, part);
                 let curvature = bends.then(|| Curvature::new(rule, self.reference, batch, &weights, &weights));
                 let damping = damping.get_or_insert_with(|| Damping::new(settings.damping * model.mean_diagonal()));
                 (0..TRIALS).find_map(|_| {

@@ -44,15 +44,17 @@ impl Fit<'_> {
             return Ok(state);
         };
         let sizes = self.shares(&best.trained)?;
+        // Without a coefficient that is zero already, the model is the same.
+        let zeros = sizes.iter().filter(|size| **size == 0.0).count();
+        let mut tried = zeros;
         let most = f64::max(GREATEST * best.validation, NEGLIGIBLE * self.mean_square()?);
-        let mut tried = 0;
         let total = Some(THRESHOLDS.count() as u64);
         run.emit(Event::Begin { what: "drop terms".to_owned(), total, unit: "thresholds" });
         for (done, half) in (1..).zip(THRESHOLDS) {
             let threshold = 10_f64.powf(-0.5 * f64::from(half));
             let is_dropped: Vec<bool> = sizes.iter().map(|size| *size < threshold).collect();
             let count = is_dropped.iter().filter(|it| **it).count();
-            if count == 0 || count == tried {
+            if count == tried || count == zeros {
                 continue;
             }
             tried = count;
@@ -93,9 +95,11 @@ impl Fit<'_> {
             }
         }
         run.emit(Event::End);
-        run.emit(Event::Note(
-            "no coefficient is dropped: without the smallest, validation errors are greater".to_owned(),
-        ));
+        let places = sizes.len();
+        run.emit(Event::Note(match zeros {
+            0 => "no coefficient is dropped: without the smallest, validation errors are greater".to_owned(),
+            _ => format!("{zeros} of {places} coefficients are zero; without the smallest of the others, validation errors are greater"),
+        }));
         Ok(state)
     }
 

@@ -157,14 +157,16 @@ impl Fit<'_> {
             Method::Weights => {
                 let together = (VALUES / (batch.steps * batch.channels).max(1)).max(1);
                 let width = weights.len() / self.environments;
+                let moving = &rule.moving_weights(width);
                 let parts = weights.chunks_exact(width).enumerate().flat_map(|(e, weights)| {
                     let starts = (0..batch.rows).step_by(together);
                     let part = move |row: usize| batch.part(e..e + 1, row..batch.rows.min(row + together));
-                    starts.map(move |row| (e, self.reference.jacobian(weights, &part(row))))
+                    starts.map(move |row| (e, self.reference.jacobian_of(moving, weights, &part(row))))
                 });
                 let interrupted = || run.interrupt.requested().is_some();
                 let parts = parts.take_while(|_| !interrupted());
-                let equations = NormalEquations::new(rule, settings, contexts, trained, batch.values(), parts);
+                let sizes = (batch.values(), width);
+                let equations = NormalEquations::new(rule, settings, contexts, trained, sizes, parts);
                 // Some parts are missing then.
                 if interrupted() {
                     return None;

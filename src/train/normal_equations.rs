@@ -6,7 +6,7 @@
 //! D_j = max(H_jj / mean H_jj, 1e-4)
 //! ```
 //!
-//! `J_e = dr/dtheta_e [n_e, P]` comes in parts of some residuals each, so that only `J_e' J_e [P, P]` and `H [m, m]` are
+//! `J_e = dr/dtheta_e [n_e, P]`, of the weights that move, comes in parts of some residuals each, so that only `J_e' J_e [P, P]` and `H [m, m]` are
 //! held, whatever `n`. `M` are the parabolas that touch the penalties, as in [`LinearModel`](super::LinearModel).
 //! Values that a penalty holds (`M_j` infinite), that no residual depends on, and tied contexts do not move.
 //!
@@ -51,13 +51,14 @@ pub struct NormalEquations<'a> {
 
 impl<'a> NormalEquations<'a> {
     /// The equations around `trained`, given `n` residuals there in `parts`: each has residuals of one environment,
-    /// whose index comes with them, and environments ascend. Contexts move only if they are learned.
+    /// whose index comes with them, with their derivatives by the [moving](Rule::moving_weights) ones of its `size` weights; environments
+    /// ascend. Contexts move only if they are learned.
     pub fn new(
         rule: &dyn Rule,
         settings: &GaussNewton,
         contexts: Contexts,
         trained: &'a [f64],
-        n: usize,
+        (n, size): (usize, usize),
         parts: impl Iterator<Item = (usize, Jacobian)>,
     ) -> Self {
         let learned = contexts == Contexts::Learned;
@@ -68,6 +69,8 @@ impl<'a> NormalEquations<'a> {
             rule,
             trained,
             learned,
+            size,
+            weights: rule.moving_weights(size),
             squares: 0.0,
             curvature: vec![0.0; trained.len() * trained.len()],
             gradient: vec![0.0; trained.len()],
@@ -78,7 +81,7 @@ impl<'a> NormalEquations<'a> {
             if let Some(before) = of_environment.take_if(|it| it.environment != e) {
                 sums.add(&before);
             }
-            let width = part.rows.len() / part.residuals.len();
+            let width = sums.weights.len();
             of_environment.get_or_insert_with(|| OfWeights::new(e, width)).add(&part);
         }
         of_environment.iter().for_each(|last| sums.add(last));
@@ -176,6 +179,10 @@ struct Sums<'a> {
     rule: &'a dyn Rule,
     trained: &'a [f64],
     learned: bool,
+    /// `P`.
+    size: usize,
+    /// Indices of the weights that move.
+    weights: Vec<usize>,
     squares: f64,
     curvature: Vec<f64>,
     gradient: Vec<f64>,
@@ -194,7 +201,9 @@ impl Sums<'_> {
             let (d_shared, d_contexts) = to.split_at_mut(s);
             let mut still = vec![0.0; d];
             let d_context = if learned { &mut d_contexts[at..at + d] } else { &mut still[..] };
-            rule.pull_back(shared, context, weights, d_shared, d_context);
+            let mut all = vec![0.0; self.size];
+            self.weights.iter().zip(weights).for_each(|(&p, weight)| all[p] = *weight);
+            rule.pull_back(shared, context, &all, d_shared, d_context);
         };
         pull_back(&of.gradient, &mut self.gradient, own.start - s);
         let mut half = vec![0.0; width * (s + d)];

@@ -6,11 +6,14 @@
 use crate::engine::{Batch, Engine};
 use crate::models::{Block, Layout};
 
+/// Segments whose derivatives are held at once.
+const TOGETHER: usize = 64;
+
 /// Root mean square `[P]` of the derivatives of the predictions of a `batch` of one environment by its weights, up to a factor that all share.
 pub(super) fn root_mean_squares(engine: &dyn Engine, weights: &[f64], batch: &Batch) -> Vec<f64> {
     let mut squares = vec![0.0; weights.len()];
-    for row in 0..batch.rows {
-        let jacobian = engine.jacobian(weights, &batch.part(0..1, row..row + 1));
+    for row in (0..batch.rows).step_by(TOGETHER) {
+        let jacobian = engine.jacobian(weights, &batch.part(0..1, row..batch.rows.min(row + TOGETHER)));
         for row in jacobian.rows.chunks_exact(weights.len()) {
             squares.iter_mut().zip(row).for_each(|(sum, value)| *sum += value * value);
         }

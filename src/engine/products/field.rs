@@ -7,7 +7,7 @@ use super::features::{Features, Scratch};
 use crate::models::{Library, Model};
 
 /// Points of a tile.
-const TILE: usize = 64;
+pub(super) const TILE: usize = 64;
 
 /// A library with weights.
 pub(super) struct VectorField<'a> {
@@ -32,6 +32,21 @@ pub(super) struct Buffers {
     /// Cotangents of features `[D, N]`.
     cotangents: Vec<f64>,
     tile: Tile,
+}
+
+/// What the stages of a rollout give to the gradients of several outputs, stage after stage, the last one first.
+#[derive(Default)]
+pub(super) struct Stages {
+    /// Products `[.., M, N]`.
+    pub products: Vec<f64>,
+    /// Cotangents of the rates, of each output `[.., K, C, N]`.
+    pub cotangents: Vec<f64>,
+    /// `1 / D [.., N]`, of a library with a denominator; so are the others.
+    pub inverse: Vec<f64>,
+    /// `[.., C, N]`.
+    pub numerators: Vec<f64>,
+    /// `|x_j|^S [.., C, N]`.
+    pub powers: Vec<f64>,
 }
 
 /// What is known of the points of a tile; each row is of `TILE` values.
@@ -177,6 +192,46 @@ impl VectorField<'_> {
             self.gradient(of_rates, points, start, width, tile, gradient);
         }
         self.features.pull_back(of_features, scratch, cotangents);
+    }
+
+    /// The transpose at the state `[C, N]` of a library without space, `N` being at most a tile, for the cotangents `[K, C, N]` of several
+    /// outputs: writes those of the state, and keeps what gradients need.
+    #[inline(always)]
+    pub(super) fn pull_back_each(
+        &self,
+        (state, inputs): (&[f64], &[f64]),
+        of_rates: &[f64],
+        buffers: &mut Buffers,
+        cotangents: &mut [f64],
+        kept: &mut Stages,
+    ) {
+        let (library, points, tile) = (self.library, self.points, &mut buffers.tile);
+        let channels = library.channels;
+        self.products(state, inputs, 0, points, tile);
+        if library.saturation > 0 {
+            for c in 0..channels {
+                self.numerator(c, points, tile);
+            }
+        }
+        self.slopes(points, tile);
+        cotangents.fill(0.0);
+        for (of_rates, to) in of_rates.chunks_exact(state.len()).zip(cotangents.chunks_exact_mut(state.len())) {
+            for (f, to) in to.chunks_exact_mut(points).enumerate() {
+                for (c, of_rate) in of_rates.chunks_exact(points).enumerate() {
+                    add_product(to, row(&tile.slopes, c * channels + f, points), of_rate);
+                }
+            }
+        }
+        let keep = |to: &mut Vec<f64>, from: &[f64]| {
+            from.chunks_exact(TILE).for_each(|row| to.extend_from_slice(&row[..points]));
+        };
+        keep(&mut kept.products, &tile.products);
+        kept.cotangents.extend_from_slice(of_rates);
+        if library.saturation > 0 {
+            keep(&mut kept.inverse, &tile.inverse);
+            keep(&mut kept.numerators, &tile.numerators);
+            keep(&mut kept.powers, &tile.powers[..library.denominator_weights() * TILE]);
+        }
     }
 
     /// Features and products of a tile, and its `1 / D`.

@@ -7,6 +7,7 @@
 mod features;
 mod field;
 mod rollout;
+mod outputs;
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use features::Features;
-use field::{Buffers, Direction, VectorField};
+use field::{Buffers, Direction, TILE, VectorField};
 use rollout::{Forward, Rollout};
 
 use super::batch::Batch;
@@ -26,7 +27,7 @@ use crate::solve::Tableau;
 const CACHED: usize = 16_384;
 
 /// Most rows of states without space that are rolled out together.
-const TOGETHER: usize = 64;
+const TOGETHER: usize = TILE;
 
 /// Rollouts of a library by `substeps` steps of `tableau` from sample to sample.
 pub struct Products {
@@ -114,6 +115,92 @@ impl Products {
         sums
     }
 
+    /// By forward mode, with one tangent for each column; a few at a time, so that they stay in the cache.
+    fn by_columns(&self, columns: &[usize], weights: &[f64], batch: &Batch) -> Jacobian {
+        let groups = self.groups(batch);
+        let directions: Vec<Direction> = columns.iter().map(|&weight| vec![(weight, 1.0)]).collect();
+        let values = batch.channels * groups.first().map_or(1, Range::len);
+        let each = (CACHED / values.max(1)).max(1);
+        let mut jacobian = Jacobian::default();
+        // As many groups at once as there are threads to share them.
+        for groups in groups.chunks(rayon::current_num_threads()) {
+            let parts: Vec<_> =
+                groups.iter().flat_map(|rows| directions.chunks(each).map(move |it| (rows, it))).collect();
+            let of_part = |&(rows, directions): &(&Range<usize>, &[Direction])| {
+                let rollout = self.own(weights, batch, rows);
+                let forward = Forward { directions, initial_moves: false, record: None };
+                let mut states = Vec::new();
+                self.follow(&rollout, forward, |_, state| states.extend_from_slice(state));
+                states
+            };
+            let states: Vec<Vec<f64>> = parts.par_iter().with_max_len(1).map(of_part).collect();
+            for (rows, states) in groups.iter().zip(states.chunks(columns.len().div_ceil(each))) {
+                let rollout = self.own(weights, batch, rows);
+                let (width, first) = (rollout.size(), rollout.target(0, 0));
+                // Where the batch has a value, the states have it.
+                let mut order = vec![0; rows.len() * batch.steps * batch.channels];
+                for at in 0..order.len() {
+                    order[rollout.target(at / width, at % width) - first] = at;
+                }
+                for (place, at) in order.into_iter().enumerate() {
+                    let ((step, value), mask) = ((at / width, at % width), batch.mask[first + place]);
+                    if mask == 0.0 {
+                        continue;
+                    }
+                    let of_part = |states: &Vec<f64>| states.len() / batch.steps;
+                    let state = states[0][step * of_part(&states[0]) + value];
+                    jacobian.environments.push(rows.start / batch.rows);
+                    jacobian.residuals.push(mask * (state - batch.targets[first + place]));
+                    for states in states {
+                        let here = &states[step * of_part(states)..(step + 1) * of_part(states)];
+                        jacobian.rows.extend(here[width..].iter().skip(value).step_by(width).map(|it| mask * it));
+                    }
+                }
+            }
+        }
+        jacobian
+    }
+
+    /// By reverse mode, rows of one interval without space.
+    fn by_outputs(&self, columns: &[usize], weights: &[f64], batch: &Batch) -> Jacobian {
+        let of_group = |rows: &Range<usize>| {
+            let rollout = self.own(weights, batch, rows);
+            let (mut buffers, mut jacobian) = (Buffers::new(&self.library, &self.features), Jacobian::default());
+            let (mut end, mut kept) = (Vec::new(), Default::default());
+            self.architecture.dispatch(Vectors(
+                #[inline(always)]
+                || {
+                    let mut record = Vec::new();
+                    let forward = Forward { directions: &[], initial_moves: false, record: Some(&mut record) };
+                    rollout.forward(forward, &mut buffers, |_, state| end.extend_from_slice(state));
+                    kept = rollout.each_output(&record, &mut buffers);
+                },
+            ));
+            for n in 0..rows.len() {
+                let by_weights = rollout.by_weights(&kept, n);
+                for (k, slopes) in by_weights.chunks_exact(self.size()).enumerate() {
+                    let place = (rows.start + n) * batch.channels + k;
+                    let mask = batch.mask[place];
+                    if mask == 0.0 {
+                        continue;
+                    }
+                    jacobian.environments.push(rows.start / batch.rows);
+                    jacobian.residuals.push(mask * (end[k * rows.len() + n] - batch.targets[place]));
+                    jacobian.rows.extend(columns.iter().map(|&p| mask * slopes[p]));
+                }
+            }
+            jacobian
+        };
+        let parts: Vec<Jacobian> = self.groups(batch).par_iter().with_max_len(1).map(of_group).collect();
+        let mut jacobian = Jacobian::default();
+        for part in parts {
+            jacobian.environments.extend(part.environments);
+            jacobian.residuals.extend(part.residuals);
+            jacobian.rows.extend(part.rows);
+        }
+        jacobian
+    }
+
     /// Calls `sample` with each step and the state with tangents at its end.
     fn follow(&self, rollout: &Rollout, forward: Forward, sample: impl FnMut(usize, &[f64])) {
         let mut buffers = Buffers::new(&self.library, &self.features);
@@ -170,50 +257,18 @@ impl Engine for Products {
         self.of_environments(&groups, &gradients, batch)
     }
 
-    /// By forward mode, with one tangent for each weight; a few at a time, so that they stay in the cache.
     fn jacobian(&self, weights: &[f64], batch: &Batch) -> Jacobian {
-        let (size, groups) = (self.size(), self.groups(batch));
-        let directions: Vec<Direction> = (0..size).map(|weight| vec![(weight, 1.0)]).collect();
-        let values = batch.channels * groups.first().map_or(1, Range::len);
-        let each = (CACHED / values.max(1)).max(1);
-        let mut jacobian = Jacobian::default();
-        // As many groups at once as there are threads to share them.
-        for groups in groups.chunks(rayon::current_num_threads()) {
-            let parts: Vec<_> =
-                groups.iter().flat_map(|rows| directions.chunks(each).map(move |it| (rows, it))).collect();
-            let of_part = |&(rows, directions): &(&Range<usize>, &[Direction])| {
-                let rollout = self.own(weights, batch, rows);
-                let forward = Forward { directions, initial_moves: false, record: None };
-                let mut states = Vec::new();
-                self.follow(&rollout, forward, |_, state| states.extend_from_slice(state));
-                states
-            };
-            let states: Vec<Vec<f64>> = parts.par_iter().with_max_len(1).map(of_part).collect();
-            for (rows, states) in groups.iter().zip(states.chunks(size.div_ceil(each))) {
-                let rollout = self.own(weights, batch, rows);
-                let (width, first) = (rollout.size(), rollout.target(0, 0));
-                // Where the batch has a value, the states have it.
-                let mut order = vec![0; rows.len() * batch.steps * batch.channels];
-                for at in 0..order.len() {
-                    order[rollout.target(at / width, at % width) - first] = at;
-                }
-                for (place, at) in order.into_iter().enumerate() {
-                    let ((step, value), mask) = ((at / width, at % width), batch.mask[first + place]);
-                    if mask == 0.0 {
-                        continue;
-                    }
-                    let of_part = |states: &Vec<f64>| states.len() / batch.steps;
-                    let state = states[0][step * of_part(&states[0]) + value];
-                    jacobian.environments.push(rows.start / batch.rows);
-                    jacobian.residuals.push(mask * (state - batch.targets[first + place]));
-                    for states in states {
-                        let here = &states[step * of_part(states)..(step + 1) * of_part(states)];
-                        jacobian.rows.extend(here[width..].iter().skip(value).step_by(width).map(|it| mask * it));
-                    }
-                }
-            }
+        self.jacobian_of(&(0..self.size()).collect::<Vec<usize>>(), weights, batch)
+    }
+
+    fn jacobian_of(&self, columns: &[usize], weights: &[f64], batch: &Batch) -> Jacobian {
+        // A tangent costs `C` times `C` products in each stage, an adjoint a product for each weight.
+        let channels = self.library.channels;
+        let is_short = batch.steps == 1 && self.library.points() == 1 && self.library.moving_features() == channels;
+        match is_short && columns.len() * channels > self.size() {
+            true => self.by_outputs(columns, weights, batch),
+            false => self.by_columns(columns, weights, batch),
         }
-        jacobian
     }
 
     fn environments_per_batch(&self) -> usize {

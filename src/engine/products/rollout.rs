@@ -47,7 +47,7 @@ impl Rollout<'_> {
     }
 
     /// `u(t + c h) [U, N]` of substep `s` of a step, for steps `h [N]`.
-    fn inputs(&self, step: usize, s: usize, node: f64, h: &[f64], to: &mut [f64]) {
+    pub(super) fn inputs(&self, step: usize, s: usize, node: f64, h: &[f64], to: &mut [f64]) {
         let of_row = h.len() / self.rows.len();
         for (at, to) in to.iter_mut().enumerate() {
             let (u, n) = (at / h.len(), at % h.len());
@@ -58,7 +58,7 @@ impl Rollout<'_> {
     }
 
     /// Lengths of the solver's steps within a step `[N]`; `None` where no row moves.
-    fn steps(&self, step: usize) -> Option<Vec<f64>> {
+    pub(super) fn steps(&self, step: usize) -> Option<Vec<f64>> {
         let of_row = self.field.points / self.rows.len();
         let of = |row: usize| self.batch.dt[row * self.batch.steps + step] / self.substeps as f64;
         let steps: Vec<f64> = self.rows.clone().flat_map(|row| vec![of(row); of_row]).collect();
@@ -66,7 +66,7 @@ impl Rollout<'_> {
     }
 
     /// `c_i = sum_j a_ij`.
-    fn node(&self, stage: usize) -> f64 {
+    pub(super) fn node(&self, stage: usize) -> f64 {
         self.tableau.stages[stage].iter().sum()
     }
 
@@ -148,7 +148,7 @@ impl Rollout<'_> {
 
 /// `to += factor h from`, for `h [N]` and any number of fields `[.., N]`.
 #[inline(always)]
-fn add(to: &mut [f64], factor: f64, h: &[f64], from: &[f64]) {
+pub(super) fn add(to: &mut [f64], factor: f64, h: &[f64], from: &[f64]) {
     for (to, from) in to.chunks_exact_mut(h.len()).zip(from.chunks_exact(h.len())) {
         to.iter_mut().zip(from).zip(h).for_each(|((to, from), h)| *to += factor * h * from);
     }

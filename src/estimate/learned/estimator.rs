@@ -225,7 +225,11 @@ impl<'a> Estimator<'a> {
         {
             let (name, q) = (&manifest.parameters[j].name, map.terms_sum(context)[j]);
             let formula = map.powers().nth(j).map_or_else(String::new, |power| power.formula(name));
-            let reason = format!("{name} has no value: the map gives {formula} = {q:.6} for this context");
+            let mut reason = format!("{name} has no value: the map gives {formula} = {q:.6} for this context");
+            if self.range.left_by(context, self.settings.extrapolation).is_some() {
+                reason += ", far from those of the training: the fit ended in another minimum, or the system is unlike these; more \
+                           trajectories would tell";
+            }
             return (Status::Unidentifiable, reason);
         }
         for ((bounds, &value), quantity) in self.bounds.iter().zip(values).zip(&manifest.parameters) {
