@@ -262,7 +262,7 @@ fn a_gauss_newton_step_solves_the_penalised_normal_equations() {
                     let part = |i: usize| Jacobian {
                         environments: vec![environments[i]],
                         residuals: vec![jacobian.residuals[i]],
-                        rows: jacobian.rows[i * size..(i + 1) * size].to_vec(),
+                        rows: rule.moving_weights(size).into_iter().map(|p| jacobian.rows[i * size + p]).collect(),
                     };
                     let parts = (0..n).map(|i| (environments[i], part(i)));
                     with_threads(threads, || {
@@ -314,8 +314,11 @@ fn a_corrected_step_follows_the_bend_of_the_residuals() {
         let curvature = Curvature::new(rule, &engine, &batch, &trained, &weights);
         let by_residuals = LinearModel::new(rule, &settings, Contexts::Learned, &trained, jacobian);
         let size = case.decode(&case.shared, case.context(0)).len();
-        let parts =
-            [0, 2].map(|e| (e, engine.jacobian(&case.decode(&case.shared, case.context(e)), &batch.environment(e))));
+        let part = |e: usize| {
+            let weights = case.decode(&case.shared, case.context(e));
+            (e, engine.jacobian_of(&rule.moving_weights(size), &weights, &batch.environment(e)))
+        };
+        let parts = [0, 2].map(part);
         let mut by_weights = NormalEquations::new(
             rule,
             &settings,

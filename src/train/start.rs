@@ -1,7 +1,7 @@
 //! Where a library with a denominator starts, if Gauss-Newton begins from nothing.
 //!
 //! Fitted together from nothing, environments settle on contexts that suit one denominator, and leave them hardly. Alone, each finds its own:
-//! [`choose_denominator`](Fit::choose_denominator) gives a start, a few steps with it held and more with all free fit every environment on
+//! [`first_denominator`](Fit::first_denominator) gives a start, a few steps with it held and more with all free fit every environment on
 //! segments of one interval. Terms that are small in some environment are dropped from all, a law being the same everywhere, and the others are
 //! fitted from nothing again, as long as segments of the validation split are fitted as well. The weights of the environments are then about
 //! `theta_c + W xi_e`: contexts are the first principal components of the weights, each measured by what it changes in the predictions.
@@ -80,27 +80,56 @@ impl Fit<'_> {
         train: &[Batch],
         run: &Run,
     ) -> Result<Option<Vec<Vec<f64>>>, Error> {
-        let validation = self.segments(self.validation)?;
         let good = GOOD * self.mean_square()?;
+        let validation = self.segments(self.validation)?;
+        let Some(mut denominator) = self.first_denominator(power, train, run) else { return Ok(None) };
+        let Some(mut found) = self.rounds(&places, &denominator.delta, (train, &validation), good, run) else {
+            return Ok(None);
+        };
+        // A second channel takes as long to look for as the first, so it is looked for where one is not enough.
+        while found.error > good && denominator.delta.iter().any(|delta| *delta != 0.0) {
+            let Some(wider) = self.wider_denominator(power, &denominator, train, run) else { return Ok(None) };
+            if wider.delta == denominator.delta {
+                break;
+            }
+            let Some(other) = self.rounds(&places, &wider.delta, (train, &validation), good, run) else {
+                return Ok(None);
+            };
+            if other.error >= found.error {
+                break;
+            }
+            (denominator, found) = (wider, other);
+        }
+        Ok(Some(found.weights))
+    }
+
+    /// Fits all environments alone from `delta`, in rounds with fewer and fewer terms; `None` if a signal comes.
+    fn rounds(
+        &self,
+        places: &Range<usize>,
+        delta: &[f64],
+        (train, validation): (&[Batch], &[Batch]),
+        good: f64,
+        run: &Run,
+    ) -> Option<Found> {
         let layout = self.model.layout();
-        let Some(delta) = self.choose_denominator((&places, power), train, run) else { return Ok(None) };
         let interrupted = || run.interrupt.requested().is_some();
         let fit = |deltas: &[&[f64]], is_dropped: &[bool]| {
             let of_environment = |(batch, delta): (&Batch, &&[f64])| {
-                let start = Start { places: &places, delta, is_dropped };
+                let start = Start { places, delta, is_dropped };
                 self.fit_alone(&start, batch, STEPS, run).1
             };
             let weights: Vec<Vec<f64>> = train.par_iter().zip(deltas).map(of_environment).collect();
             let of_batch =
                 |(weights, batch): (&Vec<f64>, &Batch)| sum_of_squares(&self.reference.predict(weights, batch), batch);
-            let squares: f64 = weights.iter().zip(&validation).map(of_batch).sum();
+            let squares: f64 = weights.iter().zip(validation).map(of_batch).sum();
             let error = squares / validation.iter().map(Batch::count).sum::<f64>();
             Found { weights, error: if error.is_finite() { error } else { f64::INFINITY } }
         };
         let total = Some(1 + THRESHOLDS.len() as u64);
         run.emit(Event::Begin { what: "environments alone".to_owned(), total, unit: "rounds" });
         let mut is_dropped = vec![false; layout.size()];
-        let mut best = fit(&vec![&delta[..]; self.environments], &is_dropped);
+        let mut best = fit(&vec![delta; self.environments], &is_dropped);
         for (done, threshold) in (1..).zip(THRESHOLDS) {
             let kept = is_dropped.iter().filter(|it| !**it).count();
             let note = format!("{kept} coefficients, validation {:.2e} on one interval", best.error);
@@ -127,7 +156,7 @@ impl Fit<'_> {
         }
         run.emit(Event::End);
         if interrupted() {
-            return Ok(None);
+            return None;
         }
         let kept = is_dropped.iter().filter(|it| !**it).count();
         run.emit(Event::Note(format!(
@@ -135,7 +164,7 @@ impl Fit<'_> {
             layout.size(),
             best.error
         )));
-        Ok(Some(best.weights))
+        Some(best)
     }
 
     /// Sets `state` so that the weights of the environments are about `found [E, P]`.
