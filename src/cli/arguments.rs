@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use super::check_arguments::Check;
 use super::dataset_arguments::DatasetCommand;
+use super::status_arguments::Status;
 use crate::engine::{DeviceChoice, EngineChoice, HAS_TORCH};
 use crate::pipeline::Stage;
 
@@ -25,6 +26,7 @@ Exit codes:
   5        training diverged, or all environments failed
   6        another run holds the lock
   7        kept for a new model that is not good enough to replace the old one
+  8        nothing was done, and there is something to do: `run --dry-run` found a stage that would run
   129      interrupted by SIGHUP (the terminal was closed); what was finished is kept
   130, 143 interrupted by SIGINT (Ctrl-C) or SIGTERM; what was finished is kept
 
@@ -45,6 +47,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Run),
+    Status(Status),
     Import(Import),
     Predict(Predict),
     Check(Check),
@@ -63,6 +66,7 @@ impl Command {
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             Command::Run(command) => command.json,
+            Command::Status(command) => command.json,
             Command::Predict(command) => command.json,
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,
@@ -108,7 +112,7 @@ pub(crate) struct Run {
     /// Do this stage even if it is up to date
     #[arg(long, value_name = "NAME")]
     pub force: Vec<Stage>,
-    /// Say what would run and why, and do nothing
+    /// Say what would run and why, and do nothing; exit with 8 if something would
     #[arg(long)]
     pub dry_run: bool,
     /// Where everything but the dataset goes [default: runs/PIPELINE]

@@ -1,6 +1,7 @@
 //! The command line: parses arguments, calls the library, prints the result, and maps errors to exit codes.
 
 pub(crate) mod check_arguments;
+pub(crate) mod status_arguments;
 pub(crate) mod dataset_arguments;
 pub(crate) mod arguments;
 pub(crate) mod kinds;
@@ -10,6 +11,7 @@ pub(crate) mod check;
 pub(crate) mod signals;
 pub(crate) mod terminal;
 pub(crate) mod run;
+pub(crate) mod status;
 pub(crate) mod dataset;
 pub(crate) mod import;
 pub(crate) mod list;
@@ -51,6 +53,7 @@ pub fn main() -> ExitCode {
     let as_json = arguments.command.wants_json();
     let done = match arguments.command {
         Command::Run(command) => run::run(&command, arguments.quiet),
+        Command::Status(command) => status::status(&command),
         Command::Import(command) => import::import(&command),
         Command::Predict(command) => predict::predict(&command, arguments.quiet),
         Command::Check(command) => check::check(&command),

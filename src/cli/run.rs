@@ -15,6 +15,9 @@ use crate::progress;
 use crate::regular;
 use crate::report::Summary;
 
+/// Exit code of a dry run that found something to do.
+const WOULD_RUN: u8 = 8;
+
 pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
     let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
@@ -27,8 +30,9 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     };
     if command.dry_run {
         let decisions = preview(&plan, &options, &Built)?;
-        show_decisions(&plan, &decisions, command.json);
-        return Ok(0);
+        let exit_code = if decisions.iter().any(|decision| decision.action == Action::Run) { WOULD_RUN } else { 0 };
+        show_decisions(&plan, &decisions, command.json, exit_code);
+        return Ok(exit_code);
     }
     // Fails now rather than after a long simulation.
     options.compute.check().map_err(Error::Compute)?;
@@ -72,12 +76,13 @@ pub(crate) fn start_threads(threads: Option<u16>) -> Result<(), Error> {
     pool.build_global().map_err(|error| Error::Usage(format!("cannot start the threads ({error}); lower --threads")))
 }
 
-fn show_decisions(plan: &Plan, decisions: &[Decision], as_json: bool) {
+fn show_decisions(plan: &Plan, decisions: &[Decision], as_json: bool, exit_code: u8) {
     if as_json {
         return print_json(&json!({
             "pipeline": plan.name,
             "workspace": plan.workspace,
             "stages": decisions,
+            "exit_code": exit_code,
         }));
     }
     let rows = decisions.iter().map(|decision| {

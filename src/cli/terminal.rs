@@ -166,7 +166,7 @@ impl Observer for Terminal {
                 self.line(&format!("warning: {text}"));
                 self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text);
             }
-            (_, Style::Quiet) => {}
+            (_, Style::Quiet) | (Event::Stage(_), _) => {}
             (Event::Begin { what, total, unit }, _) => self.begin(what, total, unit),
             (Event::Advance { done, note }, _) => self.advance(done, &note),
             (Event::Underway(text), _) => self.underway(&text),

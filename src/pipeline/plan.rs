@@ -181,6 +181,16 @@ impl Plan {
         self.workspace.join("report")
     }
 
+    /// What is known of `stage` while it is unfinished, in the workspace.
+    pub fn attempt_path(&self, stage: Stage) -> PathBuf {
+        self.workspace.join("stages").join(format!("{stage}.unfinished.json"))
+    }
+
+    /// The lock of the workspace.
+    pub fn lock_path(&self) -> PathBuf {
+        self.workspace.join(".lock")
+    }
+
     /// The record of `stage` in the workspace.
     pub fn record_path(&self, stage: Stage) -> PathBuf {
         self.workspace.join("stages").join(format!("{stage}.json"))
