@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use super::check_arguments::Check;
 use super::dataset_arguments::DatasetCommand;
+use super::log_arguments::LogArguments;
 use super::status_arguments::Status;
 use crate::engine::{DeviceChoice, EngineChoice, HAS_TORCH};
 use crate::pipeline::Stage;
@@ -95,7 +96,8 @@ Examples:
   paramill run pipelines/lv-demo.toml
   paramill run pipelines/lv-demo.toml --set train.steps=2000 --workspace runs/short
   paramill run pipelines/lv-demo.toml --stage estimate --force estimate
-  paramill run pipelines/lv-demo.toml --dry-run";
+  paramill run pipelines/lv-demo.toml --dry-run
+  paramill run pipelines/lv-demo.toml --quiet --wait --log-format json --log-file logs/lv-demo.log";
 
 /// Run a pipeline: the stages in order, leaving out those that are up to date
 #[derive(Debug, Args)]
@@ -127,9 +129,14 @@ pub(crate) struct Run {
     /// Threads to compute with [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Wait for a run that holds a lock, as long as it takes, instead of ending with 6
+    #[arg(long, conflicts_with = "dry_run")]
+    pub wait: bool,
     /// Print the result, or the error, as one JSON object
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub log: LogArguments,
 }
 
 const PREDICT_EXAMPLES: &str = "\

@@ -3,8 +3,11 @@
 pub(crate) mod check_arguments;
 pub(crate) mod status_arguments;
 pub(crate) mod dataset_arguments;
+pub(crate) mod log_arguments;
 pub(crate) mod arguments;
 pub(crate) mod kinds;
+pub(crate) mod rotation;
+pub(crate) mod log;
 pub(crate) mod output;
 pub(crate) mod show;
 pub(crate) mod check;
@@ -68,8 +71,11 @@ pub fn main() -> ExitCode {
     ExitCode::from(done.unwrap_or_else(|error| {
         if as_json {
             output::print_json(&output::error_as_json(&error));
-        } else {
+        }
+        if !as_json || log::is_json() {
             report_error(&error);
+        } else {
+            output::keep(&log::Entry::new("error", &format!("error: {error}")));
         }
         error.exit_code()
     }))

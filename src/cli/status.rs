@@ -67,6 +67,10 @@ fn text(file: &Path, status: &Status, command: &Arguments) -> String {
         let (all, failed) = (status.environments, status.environments_failed);
         text.push_str(&format!("environments: {all} estimated, {failed} failed\n"));
     }
+    if let Some(run) = &status.last_run {
+        let age = status.last_run_age_seconds.map_or_else(String::new, |age| format!(", {} ago", duration(age)));
+        text.push_str(&format!("last run: exit code {} after {}{age}\n", run.exit_code, duration(run.seconds)));
+    }
     if let Some(next) = next(file, status, command) {
         text.push_str(&format!("next: {next}\n"));
     }

@@ -116,6 +116,11 @@ pub(crate) fn holder(path: &Path) -> Option<Holder> {
     }
 }
 
+/// Whether nobody holds the lock at `path`, shared or not.
+pub(crate) fn is_free(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| !matches!(file.try_lock(), Err(TryLockError::WouldBlock))) || !path.exists()
+}
+
 /// Whether `file` is the one at `path`.
 fn stands_at(file: &File, path: &Path) -> bool {
     let place = |metadata: io::Result<fs::Metadata>| metadata.ok().map(|it| (it.dev(), it.ino()));

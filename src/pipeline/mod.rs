@@ -9,6 +9,7 @@
 //!   .lock                                held while the pipeline runs
 //!   stages/train.json                    how the stage ran, and from what
 //!   stages/train.unfinished.json         how far it has come, or why it stopped
+//!   records/TIME-PROCESS.json            how a run went
 //!   models/PIPELINE/ estimates/ report/  the products
 //! ```
 
@@ -29,6 +30,10 @@ pub(crate) mod executor;
 pub(crate) mod decide;
 pub(crate) mod lock;
 pub(crate) mod runner;
+pub(crate) mod run_record;
+pub(crate) mod metrics;
+pub(crate) mod notice;
+pub(crate) mod recorded;
 pub(crate) mod status;
 pub(crate) mod assemble;
 pub(crate) mod products;
@@ -49,9 +54,11 @@ pub use lock::sweep_directories;
 pub use plan::{Locations, Plan, Source};
 pub use products::{directory_with_manifest, whole_tree};
 pub use record::Record;
+pub use recorded::{Recorded, run_recorded};
+pub use run_record::{RunError, RunRecord, RunStage};
 pub use runner::{Options, Outcome, StageOutcome, preview, run};
 pub use schemas::{Published, published};
-pub use settings::{ReportSettings, Settings};
+pub use settings::{ReportSettings, RunSettings, Settings};
 pub use stage::Stage;
 pub use stages::Built;
 pub use status::{StageStatus, State, Status, status};

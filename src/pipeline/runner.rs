@@ -12,7 +12,7 @@ use super::error::Error;
 use super::executor::{Context, Executor};
 use super::fingerprint::Ingredients;
 use super::lock::{DatasetWriting, Lock, dataset_reading, sweep};
-use super::plan::Plan;
+use super::plan::{Plan, RUN_RECORDS};
 use super::record::Record;
 use super::stage::Stage;
 use crate::engine::Compute;
@@ -177,10 +177,25 @@ pub(crate) fn foresee(
 pub fn run(plan: &Plan, options: &Options, executor: &dyn Executor, run: &Run<'_>) -> Result<Outcome, Error> {
     options.check(plan)?;
     let _workspace = Lock::exclusive(&plan.lock_path())?;
-    let swept = ["", "stages", "models"].map(|inside| plan.workspace.join(inside));
+    let mut outcome = Outcome::default();
+    run_stages(plan, options, executor, run, &mut outcome)?;
+    Ok(outcome)
+}
+
+/// Runs the plan in a workspace that the caller has locked; `outcome` takes every stage that came to its end.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_stages(
+    plan: &Plan,
+    options: &Options,
+    executor: &dyn Executor,
+    run: &Run<'_>,
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
+    let swept = ["", "stages", "models", RUN_RECORDS].map(|inside| plan.workspace.join(inside));
     swept.iter().for_each(|directory| sweep(directory, run));
     let mut dataset_lock = None;
-    let mut outcome = Outcome::default();
     let mut records = BTreeMap::new();
     for stage in plan.stages() {
         if let Some(signal) = run.interrupt.requested() {
@@ -216,7 +231,7 @@ pub fn run(plan: &Plan, options: &Options, executor: &dyn Executor, run: &Run<'_
             fingerprint: record.map(|record| record.fingerprint.clone()),
         });
     }
-    Ok(outcome)
+    Ok(())
 }
 
 fn carry_out(

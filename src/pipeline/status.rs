@@ -8,12 +8,14 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use super::attempt::{Attempt, Progress, Stopped};
+use super::clock::{now, seconds};
 use super::decide::{Action, Decision};
 use super::error::Error;
 use super::executor::Executor;
 use super::lock::{Holder, dataset_lock, holder};
 use super::plan::{Plan, Source};
 use super::record::Record;
+use super::run_record::RunRecord;
 use super::runner::{Options, foresee};
 use super::stage::Stage;
 use crate::checkpoint::{MAP_FILE, newest_step, trainings};
@@ -99,6 +101,10 @@ pub struct Status {
     pub running: bool,
     /// The process of that run.
     pub process: Option<u32>,
+    /// The last run that left a record.
+    pub last_run: Option<RunRecord>,
+    /// Seconds since it ended.
+    pub last_run_age_seconds: Option<f64>,
     /// The stages, in order.
     pub stages: Vec<StageStatus>,
     /// Environments of each status in the estimates.
@@ -159,12 +165,17 @@ pub fn status(plan: &Plan, options: &Options, executor: &dyn Executor) -> Result
             bytes: places(plan, stage).iter().map(|place| bytes(place)).sum(),
         });
     }
+    let last_run = RunRecord::all(plan).next();
     let failed = statuses.iter().filter(|(status, _)| status.is_failure());
     Ok(Status {
         pipeline: plan.name.clone(),
         workspace: plan.workspace.clone(),
         running: at_work.is_some(),
         process: at_work.and_then(|holder| holder.process),
+        last_run_age_seconds: last_run
+            .as_ref()
+            .and_then(|run| Some((seconds(&now())? - seconds(&run.ended)?).max(0.0))),
+        last_run,
         stages,
         environments: statuses.values().sum(),
         environments_failed: failed.map(|(_, count)| count).sum(),
