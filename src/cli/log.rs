@@ -104,10 +104,10 @@ pub(crate) fn has_file() -> bool {
     LOG.get().is_some_and(|log| log.file.lock().unwrap_or_else(PoisonError::into_inner).is_some())
 }
 
-/// What follows is of this stage.
-pub(crate) fn enter(stage: &'static str) {
+/// What follows is of this stage, or of none.
+pub(crate) fn enter(stage: Option<&'static str>) {
     if let Some(log) = LOG.get() {
-        *log.stage.lock().unwrap_or_else(PoisonError::into_inner) = Some(stage);
+        *log.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage;
     }
 }
 

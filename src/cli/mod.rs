@@ -84,7 +84,7 @@ pub fn main() -> ExitCode {
 fn report_error(error: &Error) {
     match error {
         Error::Problems(problems) => {
-            problems.iter().for_each(|problem| output::complain(&problem.to_string()));
+            problems.iter().for_each(|problem| output::say(&log::Entry::new("error", &problem.to_string())));
             output::complain(&format!("error: {}", many(problems.len() as u64, "problem")));
         }
         error => {

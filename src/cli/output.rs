@@ -41,9 +41,13 @@ pub(crate) fn print_json(value: &Value) {
 
 /// Prints one or more lines to stderr, with control characters escaped, and keeps them in the log file.
 pub(crate) fn complain(line: &str) {
-    let entry = Entry::of_words(line);
-    keep(&entry);
-    print_entry(&entry);
+    say(&Entry::of_words(line));
+}
+
+/// Prints a line to stderr and keeps it in the log file.
+pub(crate) fn say(entry: &Entry<'_>) {
+    keep(entry);
+    print_entry(entry);
 }
 
 /// Prints a line to stderr as the log's format has it.

@@ -97,6 +97,7 @@ impl Terminal {
 
     /// How the run ended: for the log, whose reader does not see the result.
     pub(crate) fn ended(&self, text: &str) {
+        log::enter(None);
         self.say(&Entry::new("run_end", text), log::is_json() && self.style != Style::Quiet);
     }
 
@@ -182,7 +183,7 @@ impl Terminal {
 impl Observer for Terminal {
     fn observe(&self, event: Event) {
         match event {
-            Event::Stage(name) => log::enter(name),
+            Event::Stage(name) => log::enter(Some(name)),
             Event::Warn(text) => {
                 self.say(&Entry::new("warning", &format!("warning: {text}")), true);
                 self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text);

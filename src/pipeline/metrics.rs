@@ -28,6 +28,8 @@ pub(crate) fn text(plan: &Plan, record: &RunRecord) -> String {
         Some((vec![("stage", stage.to_string())], made, Record::read(&path)?.seconds))
     });
     let stages: Vec<_> = stages.collect();
+    // A run that failed before it estimated says nothing of environments.
+    let counted = |count: usize| one(Some(count as f64).filter(|_| record.error.is_none()));
     let metrics = [
         Metric {
             name: "paramill_run_end_timestamp_seconds",
@@ -67,12 +69,12 @@ pub(crate) fn text(plan: &Plan, record: &RunRecord) -> String {
         Metric {
             name: "paramill_environments",
             help: "Estimated environments.",
-            samples: one(Some(record.environments as f64)),
+            samples: counted(record.environments),
         },
         Metric {
             name: "paramill_environments_failed",
             help: "Environments whose status is a failure.",
-            samples: one(Some(record.environments_failed as f64)),
+            samples: counted(record.environments_failed),
         },
         Metric {
             name: "paramill_environments_by_status",
