@@ -299,6 +299,7 @@ fn help_texts() {
         "",
         "run",
         "status",
+        "model",
         "check",
         "show",
         "import",

@@ -355,6 +355,55 @@ fn a_run_waits_for_another_one_without_a_word_a_second() {
     assert_eq!(records(root.path()).len(), 1);
 }
 
+#[test]
+fn versions_of_a_model_are_kept_and_the_alias_leads_to_the_last_good_one() {
+    let pipeline = "seed = 3\n[generate]\ndataset = \"pairs\"\nsystem = \"lotka-volterra\"\n[generate.splits]\n\
+                    train = { environments = \"train\", trajectories = 1, limit = 2 }\n\
+                    validation = { environments = \"train\", trajectories = 1, limit = 2 }\n\
+                    [train]\nsteps = 1\ngauss_newton = { steps = 0 }\n[run]\nmodels = 2\n";
+    let root = house(pipeline);
+    let store = root.path().join("runs/pairs/models/pairs.versions");
+    let versions = || -> Vec<Value> {
+        let listed = paramill(root.path(), &["model", "list", "pairs.toml", "--json"]);
+        let listed: Value = serde_json::from_str(&stdout(&listed)).unwrap();
+        listed["versions"].as_array().unwrap().clone()
+    };
+    let manifest = |directory: &Path| fs::read(directory.join("manifest.json")).unwrap();
+    assert!(versions().is_empty());
+    run(root.path(), &[], 0);
+    // A run that makes nothing anew makes no version.
+    run(root.path(), &[], 0);
+    let first = versions();
+    assert_eq!((first.len(), &first[0]["current"], &first[0]["training"]["steps"]), (1, &json!(true), &json!(1)));
+    let of_first = manifest(&store.join("current"));
+    for steps in ["2", "3"] {
+        run(root.path(), &["--set", &format!("train.steps={steps}")], 0);
+    }
+    let kept = versions();
+    let steps: Vec<&Value> = kept.iter().map(|version| &version["training"]["steps"]).collect();
+    assert_eq!(steps, [2, 3], "the first of three is gone");
+    assert_eq!(manifest(&store.join("current")), manifest(&root.path().join("runs/pairs/models/pairs")));
+    assert_ne!(manifest(&store.join("current")), of_first);
+    let checked = paramill(root.path(), &["check", "runs/pairs/models/pairs.versions/current"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", stderr(&checked));
+
+    // The model of before is a version still, and `current` goes back to it.
+    run(root.path(), &["--set", "train.steps=2"], 0);
+    assert_eq!(versions().iter().map(|version| version["current"].clone()).collect::<Vec<_>>(), [true, false]);
+    let shown = paramill(root.path(), &["model", "show", "pairs.toml", "--json"]);
+    let shown: Value = serde_json::from_str(&stdout(&shown)).unwrap();
+    let moves = shown["moves"].as_array().unwrap();
+    assert_eq!((&shown["name"], moves.len()), (&kept[0]["name"], 2));
+    assert_eq!((&moves[0]["from"], &moves[1]["from"]), (&first[0]["name"], &kept[1]["name"]));
+    let processes: Vec<Value> = records(root.path()).iter().map(|record| record["process"].clone()).collect();
+    assert_eq!(&moves[1]["process"], processes.last().unwrap());
+    let text = stdout(&paramill(root.path(), &["model", "show", "pairs.toml"]));
+    assert!(text.contains("came into use") && text.contains("the stages gave this model again"), "{text}");
+    let none = paramill(root.path(), &["model", "show", "pairs.toml", "1999"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(stderr(&none).contains("found 0 versions `1999`"), "{}", stderr(&none));
+}
+
 fn nightly(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines/nightly").join(name);
     fs::read_to_string(path).unwrap()

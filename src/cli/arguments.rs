@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use super::check_arguments::Check;
 use super::dataset_arguments::DatasetCommand;
 use super::log_arguments::LogArguments;
+use super::model_arguments::ModelCommand;
 use super::status_arguments::Status;
 use crate::engine::{DeviceChoice, EngineChoice, HAS_TORCH};
 use crate::pipeline::Stage;
@@ -49,6 +50,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Run(Run),
     Status(Status),
+    #[command(subcommand)]
+    Model(ModelCommand),
     Import(Import),
     Predict(Predict),
     Check(Check),
@@ -68,6 +71,8 @@ impl Command {
         match self {
             Command::Run(command) => command.json,
             Command::Status(command) => command.json,
+            Command::Model(ModelCommand::List(command)) => command.json,
+            Command::Model(ModelCommand::Show(command)) => command.json,
             Command::Predict(command) => command.json,
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,

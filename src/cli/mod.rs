@@ -2,6 +2,7 @@
 
 pub(crate) mod check_arguments;
 pub(crate) mod status_arguments;
+pub(crate) mod model_arguments;
 pub(crate) mod dataset_arguments;
 pub(crate) mod log_arguments;
 pub(crate) mod arguments;
@@ -15,6 +16,7 @@ pub(crate) mod signals;
 pub(crate) mod terminal;
 pub(crate) mod run;
 pub(crate) mod status;
+pub(crate) mod model;
 pub(crate) mod dataset;
 pub(crate) mod import;
 pub(crate) mod list;
@@ -57,6 +59,7 @@ pub fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Run(command) => run::run(&command, arguments.quiet),
         Command::Status(command) => status::status(&command),
+        Command::Model(command) => model::model(&command),
         Command::Import(command) => import::import(&command),
         Command::Predict(command) => predict::predict(&command, arguments.quiet),
         Command::Check(command) => check::check(&command),

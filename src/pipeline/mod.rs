@@ -10,6 +10,7 @@
 //!   stages/train.json                    how the stage ran, and from what
 //!   stages/train.unfinished.json         how far it has come, or why it stopped
 //!   records/TIME-PROCESS.json            how a run went
+//!   models/PIPELINE.versions/            versions of the model, where they are kept
 //!   models/PIPELINE/ estimates/ report/  the products
 //! ```
 
@@ -33,6 +34,7 @@ pub(crate) mod runner;
 pub(crate) mod run_record;
 pub(crate) mod metrics;
 pub(crate) mod notice;
+pub(crate) mod versions;
 pub(crate) mod recorded;
 pub(crate) mod status;
 pub(crate) mod assemble;
@@ -62,3 +64,4 @@ pub use settings::{ReportSettings, RunSettings, Settings};
 pub use stage::Stage;
 pub use stages::Built;
 pub use status::{StageStatus, State, Status, status};
+pub use versions::{CURRENT, Move, Version, moves, versions};

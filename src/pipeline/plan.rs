@@ -183,6 +183,11 @@ impl Plan {
         self.workspace.join("models").join(&self.name)
     }
 
+    /// `models/PIPELINE.versions` in the workspace.
+    pub fn versions_directory(&self) -> PathBuf {
+        self.workspace.join("models").join(format!("{}.versions", self.name))
+    }
+
     /// `estimates` in the workspace.
     pub fn estimates_directory(&self) -> PathBuf {
         self.workspace.join("estimates")

@@ -20,6 +20,7 @@ use super::plan::Plan;
 use super::run_record::{RunError, RunRecord, RunStage};
 use super::runner::{Options, Outcome, run_stages};
 use super::stage::Stage;
+use super::versions;
 use crate::atomic;
 use crate::digest::sha256;
 use crate::progress::{Event, Observer, Run};
@@ -64,6 +65,9 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
         })
     });
     let exit_code = result.as_ref().map_or_else(Error::exit_code, |()| outcome.exit_code());
+    if matches!(exit_code, 0 | 4) && plan.run.models > 0 && plan.has(Stage::Train) && plan.estimates_by_model() {
+        keep_model(plan, run);
+    }
     let record = workspace.is_some().then(|| RunRecord {
         pipeline: plan.name.clone(),
         workspace: plan.workspace.display().to_string(),
@@ -109,6 +113,18 @@ fn waiting<T>(wait: bool, run: &Run<'_>, mut work: impl FnMut() -> Result<T, Err
                 }
             }
             done => return done,
+        }
+    }
+}
+
+/// Keeps the model as a version, and says so.
+fn keep_model(plan: &Plan, run: &Run<'_>) {
+    match versions::keep(plan, plan.run.models) {
+        Ok(None) => {}
+        Ok(Some(name)) => run.emit(Event::Note(format!("the model is version {name}, which is in use now"))),
+        Err(error) => {
+            let remedy = "the version in use is the one before";
+            run.emit(Event::Warn(format!("the model cannot be kept as a version ({error}); {remedy}")));
         }
     }
 }

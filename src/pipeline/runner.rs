@@ -194,6 +194,7 @@ pub(crate) fn run_stages(
     outcome: &mut Outcome,
 ) -> Result<(), Error> {
     let swept = ["", "stages", "models", RUN_RECORDS].map(|inside| plan.workspace.join(inside));
+    sweep(&plan.versions_directory(), run);
     swept.iter().for_each(|directory| sweep(directory, run));
     let mut dataset_lock = None;
     let mut records = BTreeMap::new();

@@ -71,6 +71,11 @@ pub struct RunSettings {
     /// run that succeeded is kept beside them.
     #[schemars(range(min = 1, max = 100_000))]
     pub records: usize,
+    /// Versions of the model that are kept in `models/PIPELINE.versions` of the workspace; none if zero. After a run that ended with exit code 0 or
+    /// 4, the model becomes a version, is verified, and the alias `current` there moves to it by one rename: what reads the model through the
+    /// alias finds a whole one at any time. The one in use is never removed.
+    #[schemars(range(max = 10_000))]
+    pub models: usize,
     /// Called after a run that ended with exit code 0: a program and its arguments, without a shell; none if empty. It finds
     /// `PARAMILL_PIPELINE`, `PARAMILL_EXIT_CODE`, `PARAMILL_MESSAGE`, `PARAMILL_WORKSPACE` and `PARAMILL_RECORD` in its environment, and its own
     /// failure is a warning.
@@ -88,7 +93,14 @@ pub struct RunSettings {
 
 impl Default for RunSettings {
     fn default() -> Self {
-        RunSettings { records: 30, on_success: Vec::new(), on_failure: Vec::new(), command_seconds: 60, metrics: None }
+        RunSettings {
+            records: 30,
+            models: 0,
+            on_success: Vec::new(),
+            on_failure: Vec::new(),
+            command_seconds: 60,
+            metrics: None,
+        }
     }
 }
 
