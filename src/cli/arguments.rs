@@ -28,7 +28,7 @@ Exit codes:
   5        training diverged, or all environments failed
   6        another run holds the lock
   7        kept for a new model that is not good enough to replace the old one
-  8        nothing was done, and there is something to do: `run --dry-run` found a stage that would run
+  8        something would run, says `run --dry-run`; nothing was done
   129      interrupted by SIGHUP (the terminal was closed); what was finished is kept
   130, 143 interrupted by SIGINT (Ctrl-C) or SIGTERM; what was finished is kept
 

@@ -103,23 +103,22 @@ fn share(progress: &Progress) -> String {
     }
 }
 
-/// The command that goes on, repairs, or shows what failed; `None` if there is nothing to do, or a run is at it.
+/// The command that goes on, repairs, or shows what failed; `None` if there is nothing to do, a run is at it, or a stage is blocked.
 fn next(file: &Path, status: &Status, command: &Arguments) -> Option<String> {
-    let of_run = |verb: &str, with_workspace: bool| {
-        let mut words = vec!["paramill".to_owned(), verb.to_owned(), file.display().to_string()];
+    let of_run = || {
+        let mut words = vec!["paramill".to_owned(), "run".to_owned(), file.display().to_string()];
         words.extend(command.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
-        if let Some(workspace) = command.workspace.as_ref().filter(|_| with_workspace) {
+        if let Some(workspace) = &command.workspace {
             words.extend(["--workspace".to_owned(), workspace.display().to_string()]);
         }
-        Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     };
     let any = |is: fn(State) -> bool| status.stages.iter().any(|stage| is(stage.state));
-    if status.running {
+    // What a blocked stage needs is a choice of the user's, which its reasons name.
+    if status.running || any(|state| state == State::Blocked) {
         None
-    } else if any(|state| state == State::Blocked) {
-        of_run("check", false)
     } else if any(State::is_to_do) {
-        of_run("run", true)
+        Some(of_run())
     } else if status.environments_failed > 0 {
         Some(format!("paramill show {}", quoted(&status.workspace.join("estimates").display().to_string())))
     } else {
