@@ -77,8 +77,7 @@ impl Directory {
     /// If another process works on it, or the parent cannot be created or written to.
     pub fn resume(target: &Path) -> io::Result<Self> {
         let target = followed(target)?;
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let path = parent_of(&target).join(format!(".{name}.unfinished"));
+        let path = unfinished(&target)?;
         fs::create_dir_all(&path)?;
         let lock = File::open(&path)?;
         lock.try_lock().map_err(|error| match error {
@@ -125,6 +124,16 @@ impl Drop for Directory {
             let _ = fs::remove_dir_all(&self.path);
         }
     }
+}
+
+/// Where [`Directory::resume`] keeps the unfinished directory of `target`.
+///
+/// # Errors
+/// If `target` is a symbolic link that leads nowhere.
+pub fn unfinished(target: &Path) -> io::Result<PathBuf> {
+    let target = followed(target)?;
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    Ok(parent_of(&target).join(format!(".{name}.unfinished")))
 }
 
 /// The temporary directories in `directory` whose makers are dead.

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// A progress event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
+    /// A stage of a pipeline begins; what follows is of it, until the next one. The name is that of its section.
+    Stage(&'static str),
     /// A stage or a part of it begins.
     Begin {
         /// Name of the part.

@@ -298,6 +298,8 @@ fn help_texts() {
     for name in [
         "",
         "run",
+        "status",
+        "model",
         "check",
         "show",
         "import",
@@ -382,6 +384,7 @@ fn a_dataset_is_made_once_shown_and_checked() {
     let root = house(PIPELINE);
     let planned = paramill(root.path(), &["run", "pairs.toml", "--dry-run"]);
     assert_eq!(stdout(&planned), "generate  would run  not made yet\n");
+    assert_eq!(planned.status.code(), Some(8));
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
 
     let first = paramill(root.path(), &["run", "pairs.toml", "--json", "--threads", "1"]);
@@ -394,6 +397,8 @@ fn a_dataset_is_made_once_shown_and_checked() {
     assert_eq!(second.status.code(), Some(0));
     assert_eq!(stderr(&second), "generate: up to date\n");
     assert_eq!(stdout(&second), "workspace: runs/pairs\n");
+    let planned = paramill(root.path(), &["run", "pairs.toml", "--dry-run"]);
+    assert_eq!((planned.status.code(), stdout(&planned).as_str()), (Some(0), "generate  up to date\n"));
     let quiet = paramill(root.path(), &["run", "pairs.toml", "-q"]);
     assert_eq!(stderr(&quiet), "");
     let elsewhere = paramill(root.path(), &["run", "pairs.toml", "--workspace", "other", "--json"]);
@@ -513,7 +518,7 @@ fn what_needs_libtorch_says_so_in_a_build_without() {
     }
     // What needs no model is done.
     let simulated = paramill(root.path(), &["run", fields, "--stage", "generate", "--dry-run"]);
-    assert_eq!(simulated.status.code(), Some(0), "{}", stderr(&simulated));
+    assert_eq!(simulated.status.code(), Some(8), "{}", stderr(&simulated));
     for asked in [["--engine", "torch"], ["--device", "cuda"]] {
         let output = paramill(root.path(), &[&["run", "pairs.toml"], &asked[..]].concat());
         assert_eq!(output.status.code(), Some(2));

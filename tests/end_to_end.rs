@@ -109,7 +109,7 @@ fn a_pipeline_runs_from_nothing_to_a_report_and_then_only_what_changed() {
     }
     assert!(root.path().join("datasets/pairs-set/manifest.json").is_file());
     assert_eq!(names(root.path()), ["datasets", "pairs.toml", "runs"]);
-    assert_eq!(names(&workspace), ["estimates", "models", "report", "stages"]);
+    assert_eq!(names(&workspace), ["estimates", "models", "records", "report", "stages"]);
 
     let summary = json(&workspace.join("report/summary.json"));
     assert_eq!(first["summary"], summary);

@@ -37,4 +37,4 @@ pub use model::{StoredModel, verify};
 pub use observed::{Motion, ObservedChannel};
 pub use power::Power;
 pub use sampling::Sampling;
-pub use training::{Best, Stage, TrainingState, TrainingStore};
+pub use training::{Best, Stage, TrainingState, TrainingStore, newest_step, trainings};

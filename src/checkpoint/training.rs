@@ -101,9 +101,7 @@ pub struct TrainingStore {
 impl TrainingStore {
     /// The store beside the model directory `model`.
     pub fn new(model: &Path, fingerprint: &str) -> Self {
-        let mut name = model.file_name().unwrap_or_default().to_owned();
-        name.push(".training");
-        TrainingStore { directory: model.with_file_name(name).join(&fingerprint[..16.min(fingerprint.len())]) }
+        TrainingStore { directory: trainings(model).join(&fingerprint[..16.min(fingerprint.len())]) }
     }
 
     /// Where the checkpoints are.
@@ -208,6 +206,24 @@ impl TrainingStore {
         paths.sort();
         Ok(paths)
     }
+}
+
+/// Directory of the trainings of the model directory `model` that are unfinished.
+pub fn trainings(model: &Path) -> PathBuf {
+    let mut name = model.file_name().unwrap_or_default().to_owned();
+    name.push(".training");
+    model.with_file_name(name)
+}
+
+/// Step of the newest checkpoint of any unfinished training of the model directory `model`, by its name: it is not read.
+pub fn newest_step(model: &Path) -> Option<u64> {
+    let entries = fs::read_dir(trainings(model)).ok()?.flatten();
+    let checkpoints = entries.filter_map(|training| fs::read_dir(training.path()).ok()).flatten().flatten();
+    let newest = checkpoints.filter_map(|entry| {
+        let step = entry.file_name().to_str()?.strip_prefix("step-")?.parse().ok()?;
+        Some((entry.metadata().ok()?.modified().ok()?, step))
+    });
+    newest.max().map(|(_, step)| step)
 }
 
 /// Names sort as their steps do.

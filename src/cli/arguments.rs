@@ -7,6 +7,9 @@ use clap_complete::Shell;
 
 use super::check_arguments::Check;
 use super::dataset_arguments::DatasetCommand;
+use super::log_arguments::LogArguments;
+use super::model_arguments::ModelCommand;
+use super::status_arguments::Status;
 use crate::engine::{DeviceChoice, EngineChoice, HAS_TORCH};
 use crate::pipeline::Stage;
 
@@ -25,6 +28,7 @@ Exit codes:
   5        training diverged, or all environments failed
   6        another run holds the lock
   7        kept for a new model that is not good enough to replace the old one
+  8        something would run, says `run --dry-run`; nothing was done
   129      interrupted by SIGHUP (the terminal was closed); what was finished is kept
   130, 143 interrupted by SIGINT (Ctrl-C) or SIGTERM; what was finished is kept
 
@@ -45,6 +49,9 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Run),
+    Status(Status),
+    #[command(subcommand)]
+    Model(ModelCommand),
     Import(Import),
     Predict(Predict),
     Check(Check),
@@ -63,6 +70,9 @@ impl Command {
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             Command::Run(command) => command.json,
+            Command::Status(command) => command.json,
+            Command::Model(ModelCommand::List(command)) => command.json,
+            Command::Model(ModelCommand::Show(command)) => command.json,
             Command::Predict(command) => command.json,
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,
@@ -91,7 +101,8 @@ Examples:
   paramill run pipelines/lv-demo.toml
   paramill run pipelines/lv-demo.toml --set train.steps=2000 --workspace runs/short
   paramill run pipelines/lv-demo.toml --stage estimate --force estimate
-  paramill run pipelines/lv-demo.toml --dry-run";
+  paramill run pipelines/lv-demo.toml --dry-run
+  paramill run pipelines/lv-demo.toml --quiet --wait --log-format json --log-file logs/lv-demo.log";
 
 /// Run a pipeline: the stages in order, leaving out those that are up to date
 #[derive(Debug, Args)]
@@ -108,7 +119,7 @@ pub(crate) struct Run {
     /// Do this stage even if it is up to date
     #[arg(long, value_name = "NAME")]
     pub force: Vec<Stage>,
-    /// Say what would run and why, and do nothing
+    /// Say what would run and why, and do nothing; exit with 8 if something would
     #[arg(long)]
     pub dry_run: bool,
     /// Where everything but the dataset goes [default: runs/PIPELINE]
@@ -123,9 +134,14 @@ pub(crate) struct Run {
     /// Threads to compute with [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Wait for a run that holds a lock, as long as it takes, instead of ending with 6
+    #[arg(long, conflicts_with = "dry_run")]
+    pub wait: bool,
     /// Print the result, or the error, as one JSON object
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub log: LogArguments,
 }
 
 const PREDICT_EXAMPLES: &str = "\

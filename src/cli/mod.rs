@@ -1,15 +1,22 @@
 //! The command line: parses arguments, calls the library, prints the result, and maps errors to exit codes.
 
 pub(crate) mod check_arguments;
+pub(crate) mod status_arguments;
+pub(crate) mod model_arguments;
 pub(crate) mod dataset_arguments;
+pub(crate) mod log_arguments;
 pub(crate) mod arguments;
 pub(crate) mod kinds;
+pub(crate) mod rotation;
+pub(crate) mod log;
 pub(crate) mod output;
 pub(crate) mod show;
 pub(crate) mod check;
 pub(crate) mod signals;
 pub(crate) mod terminal;
 pub(crate) mod run;
+pub(crate) mod status;
+pub(crate) mod model;
 pub(crate) mod dataset;
 pub(crate) mod import;
 pub(crate) mod list;
@@ -51,6 +58,8 @@ pub fn main() -> ExitCode {
     let as_json = arguments.command.wants_json();
     let done = match arguments.command {
         Command::Run(command) => run::run(&command, arguments.quiet),
+        Command::Status(command) => status::status(&command),
+        Command::Model(command) => model::model(&command),
         Command::Import(command) => import::import(&command),
         Command::Predict(command) => predict::predict(&command, arguments.quiet),
         Command::Check(command) => check::check(&command),
@@ -65,8 +74,11 @@ pub fn main() -> ExitCode {
     ExitCode::from(done.unwrap_or_else(|error| {
         if as_json {
             output::print_json(&output::error_as_json(&error));
-        } else {
+        }
+        if !as_json || log::is_json() {
             report_error(&error);
+        } else {
+            output::keep(&log::Entry::new("error", &format!("error: {error}")));
         }
         error.exit_code()
     }))
@@ -75,7 +87,7 @@ pub fn main() -> ExitCode {
 fn report_error(error: &Error) {
     match error {
         Error::Problems(problems) => {
-            problems.iter().for_each(|problem| output::complain(&problem.to_string()));
+            problems.iter().for_each(|problem| output::say(&log::Entry::new("error", &problem.to_string())));
             output::complain(&format!("error: {}", many(problems.len() as u64, "problem")));
         }
         error => {

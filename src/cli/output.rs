@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
+use super::log;
+use super::log::Entry;
 use crate::pipeline::Error;
 use crate::printable::{printable, printable_lines, printable_strings};
 use crate::problems::Problem;
@@ -37,9 +39,27 @@ pub(crate) fn print_json(value: &Value) {
     print_file(&format!("{value:#}\n"));
 }
 
-/// Prints one or more lines to stderr, with control characters escaped.
+/// Prints one or more lines to stderr, with control characters escaped, and keeps them in the log file.
 pub(crate) fn complain(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", printable_lines(line));
+    say(&Entry::of_words(line));
+}
+
+/// Prints a line to stderr and keeps it in the log file.
+pub(crate) fn say(entry: &Entry<'_>) {
+    keep(entry);
+    print_entry(entry);
+}
+
+/// Prints a line to stderr as the log's format has it.
+pub(crate) fn print_entry(entry: &Entry<'_>) {
+    let _ = writeln!(io::stderr().lock(), "{}", log::shown(entry));
+}
+
+/// Keeps a line in the log file, without printing it.
+pub(crate) fn keep(entry: &Entry<'_>) {
+    if let Err(warning) = log::keep(entry) {
+        print_entry(&Entry::of_words(&warning));
+    }
 }
 
 /// Problems of settings that are options, under the names of these: `inputs` becomes `--inputs`.

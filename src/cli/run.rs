@@ -1,21 +1,27 @@
 //! `paramill run`.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::arguments::Run;
+use super::log;
 use super::output::{number, print, print_json, table};
 use super::signals;
-use super::terminal::{Style, Terminal};
+use super::terminal::{Style, Terminal, duration};
 use crate::engine::Compute;
 use crate::estimate::Status;
-use crate::pipeline::{Action, Built, Decision, Error, Locations, Options, Plan, Stage, preview, run as run_plan};
+use crate::pipeline::{Action, Built, Decision, Error, Locations, Options, Plan, Stage, preview, run_recorded};
 use crate::progress;
 use crate::regular;
 use crate::report::Summary;
 
+/// Exit code of a dry run that found something to do.
+const WOULD_RUN: u8 = 8;
+
 pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
+    log::begin(&command.log)?;
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
     let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
     start_threads(command.threads)?;
@@ -27,17 +33,19 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     };
     if command.dry_run {
         let decisions = preview(&plan, &options, &Built)?;
-        show_decisions(&plan, &decisions, command.json);
-        return Ok(0);
+        let exit_code = if decisions.iter().any(|decision| decision.action == Action::Run) { WOULD_RUN } else { 0 };
+        show_decisions(&plan, &decisions, command.json, exit_code);
+        return Ok(exit_code);
     }
-    // Fails now rather than after a long simulation.
-    options.compute.check().map_err(Error::Compute)?;
     signals::listen();
     let terminal = Terminal::new(Style::detect(quiet));
     let handed = progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT };
-    let outcome = run_plan(&plan, &options, &Built, &handed);
+    let begun = Instant::now();
+    let recorded = run_recorded(&plan, &options, command.wait, &Built, &handed);
     terminal.close();
-    let outcome = outcome?;
+    let took = duration(begun.elapsed().as_secs_f64());
+    terminal.ended(&format!("{}: ended with exit code {} after {took}", plan.name, recorded.exit_code()));
+    let outcome = recorded.result?;
     let summary = read_summary(&plan);
     let report = plan.report_directory().join("index.html");
     if command.json {
@@ -51,6 +59,7 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
             "environments": outcome.environments(),
             "environments_failed": outcome.environments_failed(),
             "statuses": outcome.statuses,
+            "record": recorded.record,
             "exit_code": outcome.exit_code(),
         }));
     } else {
@@ -72,12 +81,13 @@ pub(crate) fn start_threads(threads: Option<u16>) -> Result<(), Error> {
     pool.build_global().map_err(|error| Error::Usage(format!("cannot start the threads ({error}); lower --threads")))
 }
 
-fn show_decisions(plan: &Plan, decisions: &[Decision], as_json: bool) {
+fn show_decisions(plan: &Plan, decisions: &[Decision], as_json: bool, exit_code: u8) {
     if as_json {
         return print_json(&json!({
             "pipeline": plan.name,
             "workspace": plan.workspace,
             "stages": decisions,
+            "exit_code": exit_code,
         }));
     }
     let rows = decisions.iter().map(|decision| {

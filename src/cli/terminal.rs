@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
-use super::output::complain;
+use super::log;
+use super::log::{Entry, Share};
+use super::output::{keep, print_entry};
 use crate::printable::printable;
 use crate::progress::{Event, Observer};
 
@@ -28,9 +30,9 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// Bars if stderr is a terminal, else lines; quiet if asked for.
+    /// Bars if stderr is a terminal and lines are not JSON, else lines; quiet if asked for.
     pub(crate) fn detect(quiet: bool) -> Self {
-        match (quiet, std::io::stderr().is_terminal()) {
+        match (quiet, std::io::stderr().is_terminal() && !log::is_json()) {
             (true, _) => Style::Quiet,
             (false, true) => Style::Bars,
             (false, false) => Style::Plain,
@@ -83,11 +85,20 @@ impl Terminal {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn line(&self, line: &str) {
+    /// Keeps a line in the log file, and prints it if it is `printed`.
+    fn say(&self, entry: &Entry<'_>, printed: bool) {
+        keep(entry);
         match self.style {
-            Style::Bars => self.bars.suspend(|| complain(line)),
-            Style::Plain | Style::Quiet => complain(line),
+            _ if !printed => {}
+            Style::Bars => self.bars.suspend(|| print_entry(entry)),
+            Style::Plain | Style::Quiet => print_entry(entry),
         }
+    }
+
+    /// How the run ended: for the log, whose reader does not see the result.
+    pub(crate) fn ended(&self, text: &str) {
+        log::enter(None);
+        self.say(&Entry::new("run_end", text), log::is_json() && self.style != Style::Quiet);
     }
 
     fn begin(&self, what: String, total: Option<u64>, unit: &'static str) {
@@ -102,12 +113,12 @@ impl Terminal {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        if self.style == Style::Plain {
-            match total {
-                Some(total) => self.line(&format!("{what}: begins, {total} {unit}")),
-                None => self.line(&format!("{what}: begins")),
-            }
-        }
+        let line = match total {
+            Some(total) => format!("{what}: begins, {total} {unit}"),
+            None => format!("{what}: begins"),
+        };
+        let share = Some(Share { part: &what, done: 0, total, unit });
+        self.say(&Entry { share, ..Entry::new("begin", &line) }, self.style == Style::Plain);
         self.parts().push(Part {
             what,
             total,
@@ -128,11 +139,14 @@ impl Terminal {
         if let Some(bar) = &part.bar {
             bar.set_position(done);
             bar.set_message(printable(note).into_owned());
-        } else if self.style == Style::Plain && part.last_line.elapsed() >= LINE_EVERY {
+        }
+        if self.writes_lines() && part.last_line.elapsed() >= LINE_EVERY {
             part.last_line = Instant::now();
-            let line = advance_line(&part.what, (first, done), part.total, part.unit, since.elapsed(), note);
+            let (what, total, unit) = (part.what.clone(), part.total, part.unit);
             drop(parts);
-            self.line(&line);
+            let line = advance_line(&what, (first, done), total, unit, since.elapsed(), note);
+            let share = Some(Share { part: &what, done, total, unit });
+            self.say(&Entry { share, ..Entry::new("advance", &line) }, self.style == Style::Plain);
         }
     }
 
@@ -142,11 +156,12 @@ impl Terminal {
         if let Some(bar) = &part.bar {
             let notes: Vec<&str> = [text, &part.note].into_iter().filter(|note| !note.is_empty()).collect();
             bar.set_message(printable(&notes.join("; ")).into_owned());
-        } else if self.style == Style::Plain && part.last_line.elapsed() >= UNDERWAY_EVERY {
+        }
+        if self.writes_lines() && part.last_line.elapsed() >= UNDERWAY_EVERY {
             part.last_line = Instant::now();
             let line = format!("{}: {text}", part.what);
             drop(parts);
-            self.line(&line);
+            self.say(&Entry::new("underway", &line), self.style == Style::Plain);
         }
     }
 
@@ -155,23 +170,30 @@ impl Terminal {
         if let Some(bar) = &part.bar {
             bar.finish_and_clear();
         }
-        self.line(&format!("{}: done in {}", part.what, duration(part.begun.elapsed().as_secs_f64())));
+        let line = format!("{}: done in {}", part.what, duration(part.begun.elapsed().as_secs_f64()));
+        self.say(&Entry::new("end", &line), self.style != Style::Quiet);
+    }
+
+    /// Whether anyone reads lines of progress.
+    fn writes_lines(&self) -> bool {
+        self.style == Style::Plain || log::has_file()
     }
 }
 
 impl Observer for Terminal {
     fn observe(&self, event: Event) {
-        match (event, self.style) {
-            (Event::Warn(text), _) => {
-                self.line(&format!("warning: {text}"));
+        match event {
+            Event::Stage(name) => log::enter(Some(name)),
+            Event::Warn(text) => {
+                self.say(&Entry::new("warning", &format!("warning: {text}")), true);
                 self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text);
             }
-            (_, Style::Quiet) => {}
-            (Event::Begin { what, total, unit }, _) => self.begin(what, total, unit),
-            (Event::Advance { done, note }, _) => self.advance(done, &note),
-            (Event::Underway(text), _) => self.underway(&text),
-            (Event::Note(text), _) => self.line(&text),
-            (Event::End, _) => self.end(),
+            _ if self.style == Style::Quiet && !log::has_file() => {}
+            Event::Begin { what, total, unit } => self.begin(what, total, unit),
+            Event::Advance { done, note } => self.advance(done, &note),
+            Event::Underway(text) => self.underway(&text),
+            Event::Note(text) => self.say(&Entry::new("note", &text), self.style != Style::Quiet),
+            Event::End => self.end(),
         }
     }
 }

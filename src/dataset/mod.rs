@@ -53,6 +53,6 @@ pub(crate) use rules::trajectory_problems;
 pub use seal::seal;
 pub use store::Store;
 pub use survey::{Coverage, SplitSurvey, ValueRange, first_trajectories, survey};
-pub use unfinished::Resumed;
+pub use unfinished::{Resumed, unfinished_trajectories};
 pub use verify::{damaged, verify};
 pub use writer::Writer;

@@ -88,6 +88,24 @@ pub(crate) fn restore(
     Ok((shards, kept))
 }
 
+/// Number of trajectories in the finished shards of an unfinished dataset at `directory`, as their records say; `None` if none is
+/// unfinished. Reads only, so it may be asked while the dataset is written.
+pub fn unfinished_trajectories(directory: &Path) -> Option<u64> {
+    let entries = fs::read_dir(atomic::unfinished(directory).ok()?.join(RECORDS)).ok()?;
+    // Each record counts its split up to its own end.
+    let mut of_splits: BTreeMap<String, usize> = BTreeMap::new();
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let Some((split, _)) = name.rsplit_once('-') else { continue };
+        let finished = regular::read(&path).ok().and_then(|it| serde_json::from_slice::<FinishedShard>(&it).ok());
+        if let Some(finished) = finished {
+            let count = of_splits.entry(split.to_owned()).or_default();
+            *count = (*count).max(finished.summary.trajectories);
+        }
+    }
+    Some(of_splits.values().sum::<usize>() as u64)
+}
+
 /// Removes the records of a dataset that is complete.
 pub(crate) fn forget(directory: &Path) -> Result<(), Error> {
     let folder = directory.join(RECORDS);

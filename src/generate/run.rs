@@ -36,6 +36,14 @@ pub fn run(settings: &Settings, seed: u64, directory: &Path, run: &Run) -> Resul
     }
 }
 
+/// Number of trajectories that `settings` ask for, over all splits.
+///
+/// # Errors
+/// [`Error::Invalid`] with everything that [`Settings::validate`] finds.
+pub fn trajectories(settings: &Settings, seed: u64) -> Result<u64, Error> {
+    Ok(Simulation::new(settings, seed)?.counts().values().sum::<usize>() as u64)
+}
+
 /// Regenerates a simulated dataset at `directory` from its manifest alone.
 ///
 /// # Errors

@@ -72,7 +72,7 @@ pub(crate) fn input(
             .collect(),
         published: settings.published,
         undrawn,
-        effective_pipeline: plan.effective_toml(),
+        effective_pipeline: plan.toml_of_products(),
     })
 }
 

@@ -5,7 +5,8 @@
 //! the same ingredients is adopted, whoever made it; one that differs is replaced only if this pipeline made it, or by
 //! force.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::Error;
@@ -221,7 +222,7 @@ pub(crate) fn product_path(plan: &Plan, stage: Stage) -> std::path::PathBuf {
 }
 
 /// What is to be done about a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Run it.

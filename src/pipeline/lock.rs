@@ -8,10 +8,17 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use super::error::Error;
 use crate::atomic::{TEMPORARY_PREFIX, abandoned};
 use crate::progress::{Event, Run};
+
+/// Times that a lock is tried again: who only asks whether a lock is held ([`holder`]) holds it for an instant.
+const REFUSALS: u32 = 5;
+/// Between two of them.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
 
 /// A held lock.
 #[derive(Debug)]
@@ -41,12 +48,17 @@ impl Lock {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(Error::io(parent))?;
         }
+        let mut refused = 0;
         let mut file = loop {
             let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
             let mut file = open.map_err(Error::io(path))?;
             match attempt(&file) {
                 Ok(()) if stands_at(&file, path) => break file,
                 Ok(()) => {}
+                Err(TryLockError::WouldBlock) if refused < REFUSALS => {
+                    refused += 1;
+                    thread::sleep(BETWEEN_ATTEMPTS);
+                }
                 Err(TryLockError::WouldBlock) => {
                     let mut holder = String::new();
                     let _ = file.read_to_string(&mut holder);
@@ -82,6 +94,31 @@ impl Drop for Lock {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Who holds the lock at `path` exclusively.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    /// Its process, as it wrote it; `None` if it has not yet.
+    pub process: Option<u32>,
+}
+
+/// The holder of the lock at `path`; `None` if nobody holds it exclusively. Leaves no file, and needs no right to write.
+pub(crate) fn holder(path: &Path) -> Option<Holder> {
+    let mut file = File::open(path).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => {
+            let mut said = String::new();
+            let _ = file.read_to_string(&mut said);
+            Some(Holder { process: said.trim().parse().ok() })
+        }
+        _ => None,
+    }
+}
+
+/// Whether nobody holds the lock at `path`, shared or not.
+pub(crate) fn is_free(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| !matches!(file.try_lock(), Err(TryLockError::WouldBlock))) || !path.exists()
 }
 
 /// Whether `file` is the one at `path`.
@@ -161,7 +198,8 @@ fn tell(path: &Path, removed: io::Result<()>, run: &Run<'_>) {
     });
 }
 
-fn dataset_lock(directory: &Path) -> PathBuf {
+/// The lock of the dataset at `directory`.
+pub(crate) fn dataset_lock(directory: &Path) -> PathBuf {
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     directory.with_file_name(format!(".{name}.lock"))
 }

@@ -8,6 +8,9 @@
 //! runs/PIPELINE/                         or --workspace DIR
 //!   .lock                                held while the pipeline runs
 //!   stages/train.json                    how the stage ran, and from what
+//!   stages/train.unfinished.json         how far it has come, or why it stopped
+//!   records/TIME-PROCESS.json            how a run went
+//!   models/PIPELINE.versions/            versions of the model, where they are kept
 //!   models/PIPELINE/ estimates/ report/  the products
 //! ```
 
@@ -22,18 +25,28 @@ pub(crate) mod check;
 pub(crate) mod load;
 pub(crate) mod fingerprint;
 pub(crate) mod record;
+pub(crate) mod clock;
+pub(crate) mod attempt;
 pub(crate) mod executor;
 pub(crate) mod decide;
 pub(crate) mod lock;
 pub(crate) mod runner;
+pub(crate) mod run_record;
+pub(crate) mod metrics;
+pub(crate) mod notice;
+pub(crate) mod versions;
+pub(crate) mod recorded;
+pub(crate) mod status;
 pub(crate) mod assemble;
 pub(crate) mod products;
 pub(crate) mod stages;
 pub(crate) mod directories;
 pub(crate) mod schemas;
 
+pub use attempt::{Attempt, Progress, Stopped};
 pub use check::archive::{Checked, check};
 pub use check::system_file::load_system;
+pub use clock::now;
 pub use decide::{Action, Decision, changes_since};
 pub use directories::{check_directory, check_manifest, read_manifest};
 pub use error::Error;
@@ -43,8 +56,12 @@ pub use lock::sweep_directories;
 pub use plan::{Locations, Plan, Source};
 pub use products::{directory_with_manifest, whole_tree};
 pub use record::Record;
+pub use recorded::{Recorded, run_recorded};
+pub use run_record::{RunError, RunRecord, RunStage};
 pub use runner::{Options, Outcome, StageOutcome, preview, run};
 pub use schemas::{Published, published};
-pub use settings::{ReportSettings, Settings};
+pub use settings::{ReportSettings, RunSettings, Settings};
 pub use stage::Stage;
 pub use stages::Built;
+pub use status::{StageStatus, State, Status, status};
+pub use versions::{CURRENT, Move, Version, moves, versions};

@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::document::Document;
-use super::settings::{ReportSettings, Settings};
+use super::settings::{ReportSettings, RunSettings, Settings};
 use super::stage::Stage;
 use crate::estimate::Method;
 use crate::{estimate, generate, import, train};
+
+/// Folder of the records of runs in a workspace.
+pub(crate) const RUN_RECORDS: &str = "records";
 
 /// Where a run puts things; relative paths are relative to the current directory.
 #[derive(Clone, Debug)]
@@ -53,6 +56,8 @@ pub struct Plan {
     pub estimate: Option<estimate::Settings>,
     /// Settings of the stage `report`, if the pipeline has it.
     pub report: Option<ReportSettings>,
+    /// What is told of a run, and to whom.
+    pub run: RunSettings,
     /// The dataset's name.
     pub dataset: String,
     /// Directory of the dataset.
@@ -95,6 +100,7 @@ impl Plan {
             map: settings.map.clone(),
             estimate: settings.estimate.clone(),
             report: settings.report.clone(),
+            run: settings.run.clone().unwrap_or_default(),
             dataset_directory: locations.datasets.join(&dataset),
             dataset,
             workspace,
@@ -143,10 +149,16 @@ impl Plan {
 
     /// The effective pipeline as TOML, every default filled in.
     pub fn effective_toml(&self) -> String {
-        match toml::to_string(&self.effective) {
-            Ok(text) => text.lines().map(|line| readable_number(line) + "\n").collect(),
-            Err(error) => format!("# cannot be written as TOML: {error}\n"),
-        }
+        in_toml(&self.effective)
+    }
+
+    /// The same without `[run]`, which no product depends on.
+    pub fn toml_of_products(&self) -> String {
+        in_toml(&self.of_products())
+    }
+
+    fn of_products(&self) -> Settings {
+        Settings { run: None, ..self.effective.clone() }
     }
 
     /// The effective pipeline as JSON, every default filled in.
@@ -158,8 +170,8 @@ impl Plan {
     pub fn settings(&self, stage: Stage) -> Value {
         let effective = self.effective_json();
         match stage {
-            // The report shows the whole pipeline.
-            Stage::Report => effective,
+            // The report shows the whole pipeline, as far as products depend on it.
+            Stage::Report => serde_json::to_value(self.of_products()).unwrap_or(Value::Null),
             // The map is fitted to contexts that are adapted as estimates are.
             Stage::Map => serde_json::json!({ "map": effective.get("map"), "estimate": effective.get("estimate") }),
             _ => effective.get(stage.name()).cloned().unwrap_or(Value::Null),
@@ -169,6 +181,11 @@ impl Plan {
     /// `models/PIPELINE` in the workspace.
     pub fn model_directory(&self) -> PathBuf {
         self.workspace.join("models").join(&self.name)
+    }
+
+    /// `models/PIPELINE.versions` in the workspace.
+    pub fn versions_directory(&self) -> PathBuf {
+        self.workspace.join("models").join(format!("{}.versions", self.name))
     }
 
     /// `estimates` in the workspace.
@@ -181,9 +198,32 @@ impl Plan {
         self.workspace.join("report")
     }
 
+    /// What is known of `stage` while it is unfinished, in the workspace.
+    pub fn attempt_path(&self, stage: Stage) -> PathBuf {
+        self.workspace.join("stages").join(format!("{stage}.unfinished.json"))
+    }
+
+    /// The records of the runs in the workspace.
+    pub fn run_records_directory(&self) -> PathBuf {
+        self.workspace.join(RUN_RECORDS)
+    }
+
+    /// The lock of the workspace.
+    pub fn lock_path(&self) -> PathBuf {
+        self.workspace.join(".lock")
+    }
+
     /// The record of `stage` in the workspace.
     pub fn record_path(&self, stage: Stage) -> PathBuf {
         self.workspace.join("stages").join(format!("{stage}.json"))
+    }
+}
+
+/// Settings as TOML, numbers as people write them.
+fn in_toml(settings: &Settings) -> String {
+    match toml::to_string(settings) {
+        Ok(text) => text.lines().map(|line| readable_number(line) + "\n").collect(),
+        Err(error) => format!("# cannot be written as TOML: {error}\n"),
     }
 }
 

@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::attempt::{Attempt, Followed};
 use super::check::computable::uncomputable;
 use super::decide::{Action, Decision, decide, ingredients, product_path};
 use super::error::Error;
 use super::executor::{Context, Executor};
 use super::fingerprint::Ingredients;
 use super::lock::{DatasetWriting, Lock, dataset_reading, sweep};
-use super::plan::Plan;
+use super::plan::{Plan, RUN_RECORDS};
 use super::record::Record;
 use super::stage::Stage;
 use crate::engine::Compute;
@@ -97,7 +98,8 @@ impl Options {
         Some(Decision { stage, action: Action::Skip, reasons: vec![reason] })
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), Error> {
+    /// Whether the stages that are asked for are there and can be computed.
+    pub(crate) fn check(&self, plan: &Plan) -> Result<(), Error> {
         if let Some(&stage) = self.stages.iter().chain(&self.force).find(|stage| !plan.has(**stage)) {
             return Err(Error::NoSuchStage { stage, has: plan.stages() });
         }
@@ -118,28 +120,38 @@ pub fn preview(plan: &Plan, options: &Options, executor: &dyn Executor) -> Resul
     options.check(plan)?;
     let mut decisions: Vec<Decision> = Vec::new();
     for stage in plan.stages() {
-        if let Some(decision) = options.skips(plan, stage) {
-            decisions.push(decision);
-            continue;
-        }
-        let pending: Vec<_> = plan
-            .parents(stage)
-            .into_iter()
-            .filter(|parent| {
-                let decided = decisions.iter().find(|decision| decision.stage == *parent);
-                decided.is_some_and(|decision| matches!(decision.action, Action::Run | Action::Depends))
-            })
-            .collect();
-        let ingredients = ingredients(plan, stage, executor, &pending)?;
-        let mut decision = decide(plan, stage, &ingredients, options.force.contains(&stage), executor)?;
-        if decision.action == Action::Keep && !pending.is_empty() {
-            let names: Vec<_> = pending.iter().map(|parent| parent.name()).collect();
-            decision.action = Action::Depends;
-            decision.reasons = vec![format!("runs if {} gives another result", names.join(" or "))];
-        }
-        decisions.push(decision);
+        decisions.push(foresee(plan, options, stage, executor, &decisions)?);
     }
     Ok(decisions)
+}
+
+/// What a run would do about `stage`, after what it would do about those before it.
+///
+/// # Errors
+/// If an input is missing, or at a dataset that the run would refuse to replace.
+pub(crate) fn foresee(
+    plan: &Plan,
+    options: &Options,
+    stage: Stage,
+    executor: &dyn Executor,
+    before: &[Decision],
+) -> Result<Decision, Error> {
+    if let Some(decision) = options.skips(plan, stage) {
+        return Ok(decision);
+    }
+    let mut pending = plan.parents(stage);
+    pending.retain(|parent| {
+        let decided = before.iter().find(|decision| decision.stage == *parent);
+        decided.is_some_and(|decision| matches!(decision.action, Action::Run | Action::Depends))
+    });
+    let ingredients = ingredients(plan, stage, executor, &pending)?;
+    let mut decision = decide(plan, stage, &ingredients, options.force.contains(&stage), executor)?;
+    if decision.action == Action::Keep && !pending.is_empty() {
+        let names: Vec<_> = pending.iter().map(|parent| parent.name()).collect();
+        decision.action = Action::Depends;
+        decision.reasons = vec![format!("runs if {} gives another result", names.join(" or "))];
+    }
+    Ok(decision)
 }
 
 /// Runs the plan.
@@ -164,11 +176,27 @@ pub fn preview(plan: &Plan, options: &Options, executor: &dyn Executor) -> Resul
 /// ```
 pub fn run(plan: &Plan, options: &Options, executor: &dyn Executor, run: &Run<'_>) -> Result<Outcome, Error> {
     options.check(plan)?;
-    let _workspace = Lock::exclusive(&plan.workspace.join(".lock"))?;
-    let swept = ["", "stages", "models"].map(|inside| plan.workspace.join(inside));
+    let _workspace = Lock::exclusive(&plan.lock_path())?;
+    let mut outcome = Outcome::default();
+    run_stages(plan, options, executor, run, &mut outcome)?;
+    Ok(outcome)
+}
+
+/// Runs the plan in a workspace that the caller has locked; `outcome` takes every stage that came to its end.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_stages(
+    plan: &Plan,
+    options: &Options,
+    executor: &dyn Executor,
+    run: &Run<'_>,
+    outcome: &mut Outcome,
+) -> Result<(), Error> {
+    let swept = ["", "stages", "models", RUN_RECORDS].map(|inside| plan.workspace.join(inside));
+    sweep(&plan.versions_directory(), run);
     swept.iter().for_each(|directory| sweep(directory, run));
     let mut dataset_lock = None;
-    let mut outcome = Outcome::default();
     let mut records = BTreeMap::new();
     for stage in plan.stages() {
         if let Some(signal) = run.interrupt.requested() {
@@ -204,7 +232,7 @@ pub fn run(plan: &Plan, options: &Options, executor: &dyn Executor, run: &Run<'_
             fingerprint: record.map(|record| record.fingerprint.clone()),
         });
     }
-    Ok(outcome)
+    Ok(())
 }
 
 fn carry_out(
@@ -215,6 +243,7 @@ fn carry_out(
     records: &BTreeMap<Stage, Record>,
     run: &Run<'_>,
 ) -> Result<Decision, Error> {
+    run.emit(Event::Stage(stage.name()));
     warn_of_stale_inputs(plan, stage, options, executor, run);
     let forced = options.force.contains(&stage);
     let ingredients = ingredients(plan, stage, executor, &[])?;
@@ -229,8 +258,10 @@ fn carry_out(
         Action::Run => {
             run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
             let begun = Instant::now();
+            let followed = Followed::begin(plan, stage, run.observer)?;
+            let run = &Run { observer: &followed, interrupt: run.interrupt };
             let context = Context { compute: options.compute, threads: options.threads, records, run };
-            let done = executor.execute(plan, stage, &context)?;
+            let done = executor.execute(plan, stage, &context).inspect_err(|error| followed.stop(error))?;
             Some((done, begun.elapsed().as_secs_f64()))
         }
         _ => {
@@ -259,6 +290,7 @@ fn carry_out(
             run.emit(Event::Note(format!("{stage}: made {} in {seconds:.1} s", record.product)));
         }
     }
+    Attempt::forget(plan, stage);
     drop(writing);
     Ok(decision)
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::record::Record;
+use super::run_record::RunRecord;
 use super::settings::Settings;
 use crate::report::Summary;
 use crate::systems::Equations;
@@ -30,7 +31,7 @@ impl Published {
 }
 
 /// Every schema, by name.
-pub fn published() -> [Published; 7] {
+pub fn published() -> [Published; 8] {
     [
         Published {
             name: "dataset-manifest",
@@ -48,6 +49,11 @@ pub fn published() -> [Published; 7] {
             schema: || schemars::schema_for!(checkpoint::Manifest),
         },
         Published { name: "pipeline", about: "a pipeline file", schema: || schemars::schema_for!(Settings) },
+        Published {
+            name: "run-record",
+            about: "records/TIME-PROCESS.json of a workspace",
+            schema: || schemars::schema_for!(RunRecord),
+        },
         Published {
             name: "stage-record",
             about: "stages/NAME.json of a workspace",

@@ -1,13 +1,16 @@
 //! The settings of a pipeline file, section by section.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::problems::{Problem, Problems};
 use crate::{estimate, generate, import, report, train};
 
 /// A pipeline: where the data come from, how a model is trained on them, and what is read off it.
 ///
-/// Each section is one stage. A pipeline has exactly one of `[generate]` and `[import]`; the others may be left out
+/// Each section but `[run]` is one stage. A pipeline has exactly one of `[generate]` and `[import]`; the others may be left out
 /// from the end (`[report]`, then `[estimate]`, and so on).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -43,6 +46,10 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ReportSettings")]
     pub report: Option<ReportSettings>,
+    /// What is told of a run, and to whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RunSettings")]
+    pub run: Option<RunSettings>,
 }
 
 /// `[report]` of a pipeline.
@@ -53,4 +60,65 @@ pub struct ReportSettings {
     pub title: String,
     /// Published figures to show beside ours.
     pub published: Vec<report::Published>,
+}
+
+/// `[run]` of a pipeline: what is told of a run, and to whom. Nothing that a stage makes depends on it, and a change of it makes nothing
+/// anew. Where the pipeline file cannot be read, nobody is told but by the exit code.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunSettings {
+    /// Runs whose records are kept in `records` of the workspace: one JSON file a run, with times, figures, warnings and exit code. The last
+    /// run that succeeded is kept beside them.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub records: usize,
+    /// Versions of the model that are kept in `models/PIPELINE.versions` of the workspace; none if zero. After a run that ended with exit code 0 or
+    /// 4, the model becomes a version, is verified, and the alias `current` there moves to it by one rename: what reads the model through the
+    /// alias finds a whole one at any time. The one in use is never removed.
+    #[schemars(range(max = 10_000))]
+    pub models: usize,
+    /// Called after a run that ended with exit code 0: a program and its arguments, without a shell; none if empty. It finds
+    /// `PARAMILL_PIPELINE`, `PARAMILL_EXIT_CODE`, `PARAMILL_MESSAGE`, `PARAMILL_WORKSPACE` and `PARAMILL_RECORD` in its environment, and its own
+    /// failure is a warning.
+    pub on_success: Vec<String>,
+    /// The same after a run that ended with any other exit code: an error, or environments that failed (4).
+    pub on_failure: Vec<String>,
+    /// Most seconds that such a command may take; it is ended then.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub command_seconds: u64,
+    /// A text file of metrics for the textfile collector of Prometheus' node exporter, replaced as a whole after each run; its name ends with
+    /// `.prom`. None is written if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<PathBuf>,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        RunSettings {
+            records: 30,
+            models: 0,
+            on_success: Vec::new(),
+            on_failure: Vec::new(),
+            command_seconds: 60,
+            metrics: None,
+        }
+    }
+}
+
+impl RunSettings {
+    /// What is wrong with the values; keys begin at the section.
+    pub(crate) fn validate(&self) -> Vec<Problem> {
+        let mut problems = Problems::default();
+        for (key, command) in [("on_success", &self.on_success), ("on_failure", &self.on_failure)] {
+            if command.first().is_some_and(String::is_empty) {
+                let remedy = "write it as a list, such as [\"/usr/local/bin/alert\", \"tanks\"]";
+                problems.add(format!("{key}.0"), "an empty string", "a program, then its arguments", remedy);
+            }
+        }
+        if let Some(path) = self.metrics.as_ref().filter(|path| path.extension().is_none_or(|it| it != "prom")) {
+            let found = format!("the path \"{}\"", path.display());
+            let expected = "a path that ends with .prom: node exporter reads no other files";
+            problems.add("metrics", found, expected, "name a file such as \"/var/lib/node_exporter/tanks.prom\"");
+        }
+        problems.into_vec()
+    }
 }

@@ -212,7 +212,7 @@ fn paths_that_lead_to_nothing_of_the_kind_are_told_by_what_is_there() {
     fs::remove_dir_all(root.path().join("runs/pairs/estimates")).unwrap();
     for command in ["show", "check"] {
         for (path, found) in [
-            ("runs/pairs/estimates", "found nothing there (runs/pairs holds `report`, `stages`)"),
+            ("runs/pairs/estimates", "found nothing there (runs/pairs holds `records`, `report`, `stages`)"),
             ("runs/none/estimates", "found nothing there (runs holds `pairs`)"),
             ("datasets/vials/data/adapt-00000-of-00001.parquet", "found a Parquet file"),
             ("datasets/vials/hdf5/adapt.h5", "found an HDF5 file"),

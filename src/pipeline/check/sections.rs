@@ -9,7 +9,7 @@ use crate::generate;
 use crate::import;
 use crate::pipeline::document::{Document, segments};
 use crate::pipeline::name::{NAME_RULE, is_name};
-use crate::pipeline::settings::Settings;
+use crate::pipeline::settings::{RunSettings, Settings};
 use crate::problems::{Problem, Problems, did_you_mean, one_of};
 use crate::report::Summary;
 
@@ -38,6 +38,7 @@ pub(crate) fn impossible_values(document: &Document, settings: &Settings) -> Vec
             problems.add("estimate.physics.system", "nothing", "the equations of the imported data", remedy);
         }
     }
+    problems.extend(settings.run.iter().flat_map(RunSettings::validate).map(|problem| problem.within("run")));
     problems.extend(disagreements(settings, &|key| document.is_given(&segments(key))));
     let figures = figures();
     for (position, published) in settings.report.iter().flat_map(|report| report.published.iter().enumerate()) {

@@ -1,0 +1,137 @@
+//! A stage that has begun and not ended well: `stages/NAME.unfinished.json` in the workspace.
+//!
+//! It says how far the stage has come and, once it has stopped, why. A stage that ends well leaves none. One that says nothing of a stop
+//! while nobody holds the workspace is of a process that was killed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::clock::now;
+use super::error::Error;
+use super::plan::Plan;
+use super::stage::Stage;
+use crate::atomic;
+use crate::progress::{Event, Observer};
+use crate::regular;
+
+/// Least time between two writes of the progress: a run must not be slowed by being watched.
+const WRITTEN_EVERY: Duration = Duration::from_secs(10);
+
+/// A stage that has begun.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The process that began it.
+    pub process: u32,
+    /// When it began (UTC).
+    pub begun: String,
+    /// How far it had come when this was written.
+    pub progress: Option<Progress>,
+    /// Why it stopped, if the process lived to say so.
+    pub stopped: Option<Stopped>,
+}
+
+/// How far a part of a stage has come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The part: `train`, `estimate adapt`.
+    pub part: String,
+    /// Units done.
+    pub done: u64,
+    /// Units expected, where it is known.
+    pub total: Option<u64>,
+    /// Name of a unit, in the plural.
+    pub unit: String,
+}
+
+/// Why a stage stopped before its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// When (UTC).
+    pub time: String,
+    /// Name of the error, as in [`Error::kind`].
+    pub kind: String,
+    /// What it said.
+    pub message: String,
+    /// The exit code of the run.
+    pub exit_code: u8,
+}
+
+impl Attempt {
+    /// What is known of the unfinished `stage`; `None` if it ended well, or there is nothing that this version can read.
+    pub fn read(plan: &Plan, stage: Stage) -> Option<Self> {
+        serde_json::from_slice(&regular::read(&plan.attempt_path(stage)).ok()?).ok()
+    }
+
+    /// Forgets what is known of `stage`, which has ended well.
+    pub(crate) fn forget(plan: &Plan, stage: Stage) {
+        let _ = fs::remove_file(plan.attempt_path(stage));
+    }
+
+    fn write(&self, path: &Path) -> Result<(), Error> {
+        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from).map_err(Error::io(path))?;
+        atomic::write_file(path, format!("{text}\n").as_bytes()).map_err(Error::io(path))
+    }
+}
+
+/// An observer that passes events on, and writes how far the stage has come.
+pub(crate) struct Followed<'a> {
+    observer: &'a dyn Observer,
+    path: PathBuf,
+    state: Mutex<(Attempt, Instant)>,
+}
+
+impl<'a> Followed<'a> {
+    /// Writes that `stage` has begun.
+    ///
+    /// # Errors
+    /// If it cannot be written; then neither could the product.
+    pub(crate) fn begin(plan: &Plan, stage: Stage, observer: &'a dyn Observer) -> Result<Self, Error> {
+        let attempt = Attempt { process: std::process::id(), begun: now(), progress: None, stopped: None };
+        let path = plan.attempt_path(stage);
+        attempt.write(&path)?;
+        Ok(Followed { observer, path, state: Mutex::new((attempt, Instant::now())) })
+    }
+
+    /// Writes why the stage has stopped.
+    pub(crate) fn stop(&self, error: &Error) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.0.stopped = Some(Stopped {
+            time: now(),
+            kind: error.kind().to_owned(),
+            message: error.to_string(),
+            exit_code: error.exit_code(),
+        });
+        // The error that is on its way matters more than one of writing it here.
+        let _ = state.0.write(&self.path);
+    }
+}
+
+impl Observer for Followed<'_> {
+    fn observe(&self, event: Event) {
+        let news = match &event {
+            Event::Begin { what, total, unit } => {
+                Some(Progress { part: what.clone(), done: 0, total: *total, unit: (*unit).to_owned() })
+            }
+            _ => None,
+        };
+        {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let (attempt, written) = &mut *state;
+            match (&event, news, &mut attempt.progress) {
+                (_, Some(news), progress) => *progress = Some(news),
+                (Event::Advance { done, .. }, _, Some(progress)) => progress.done = *done,
+                _ => {}
+            }
+            if written.elapsed() >= WRITTEN_EVERY {
+                *written = Instant::now();
+                // Who looks on sees older figures until the next write.
+                let _ = attempt.write(&self.path);
+            }
+        }
+        self.observer.observe(event);
+    }
+}
