@@ -177,8 +177,13 @@ impl<'a> Experiment<'a> {
         self.model.coordinates.len() + self.unknown_initial.iter().map(Vec::len).sum::<usize>()
     }
 
+    /// Number of unknowns of its own of each trajectory.
+    pub(crate) fn own_counts(&self) -> impl Iterator<Item = usize> {
+        self.unknown_initial.iter().map(Vec::len)
+    }
+
     /// Number of directions along which a trajectory is differentiated.
-    fn directions(&self) -> usize {
+    pub(crate) fn directions(&self) -> usize {
         self.model.coordinates.len() + self.unknown_initial.iter().map(Vec::len).max().unwrap_or(0)
     }
 
@@ -353,7 +358,7 @@ impl<'a> Experiment<'a> {
 
     /// The normal equations of the weighted residuals. Residuals beyond `limit` count by Huber's loss; an infinite limit is least squares.
     pub(crate) fn normal(&self, rollout: &Rollout, weights: &Weights, limit: f64) -> Normal {
-        let mut normal = Normal::new(self.model.coordinates.len(), self.unknown_initial.iter().map(Vec::len));
+        let mut normal = Normal::new(self.model.coordinates.len(), self.own_counts());
         let k = self.directions();
         for &(trajectory, cell) in &self.cells {
             let residual = self.residual(rollout, trajectory, cell);
@@ -373,6 +378,12 @@ impl<'a> Experiment<'a> {
     /// As [`Experiment::normal`], for `rollout` with `unknowns`: initial values at bounds that a step along `-gradient` would cross are held.
     pub(crate) fn normal_at(&self, unknowns: &Unknowns, rollout: &Rollout, weights: &Weights, limit: f64) -> Normal {
         let mut normal = self.normal(rollout, weights, limit);
+        self.hold_at_bounds(&mut normal, unknowns);
+        normal
+    }
+
+    /// Holds initial values at bounds that a step along `-gradient` would cross.
+    pub(crate) fn hold_at_bounds(&self, normal: &mut Normal, unknowns: &Unknowns) {
         for (trajectory, (own, initial)) in self.unknown_initial.iter().zip(&unknowns.initial).enumerate() {
             for (index, &value) in own.iter().enumerate() {
                 let Some((range, _)) = self.model.free(value) else { continue };
@@ -382,7 +393,6 @@ impl<'a> Experiment<'a> {
                 }
             }
         }
-        normal
     }
 
     /// The initial values that are fitted between bounds: trajectory, position among its unknowns, index of the state, value, and how far one

@@ -4,7 +4,7 @@ use nalgebra::DMatrix;
 
 use super::errors::FitErrors;
 use super::interval;
-use super::row::{Row, Status};
+use super::row::{LogLikelihood, Row, Status};
 use crate::estimate::bounds::Bounds;
 
 /// The fit of one environment, by either method, in the units and in the order of the table.
@@ -23,6 +23,8 @@ pub(crate) struct EnvironmentFit<'a> {
     /// `[d_p]`.
     pub bounds: &'a [Bounds],
     pub errors: FitErrors,
+    pub noise_terms: Vec<f64>,
+    pub likelihood: Option<LogLikelihood>,
     pub test_mse: Option<f64>,
     pub points: usize,
     pub degrees_of_freedom: f64,
@@ -57,6 +59,8 @@ impl EnvironmentFit<'_> {
             parameters,
             correlations,
             noise: self.errors.by_channel.iter().map(|size| size / free).collect(),
+            noise_terms: self.noise_terms,
+            likelihood: self.likelihood,
             trajectory_rmse: self.errors.rmse,
             trajectory_mape: self.errors.mape,
             test_mse: self.test_mse,
