@@ -40,7 +40,7 @@ pub use learned::support::Support;
 pub use measurement::{ChannelNoise, Limit, LimitInput, Noise, NoiseSettings, Prior, Scale};
 pub use run::run;
 pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, PhysicsSettings, Settings};
+pub(crate) use table::columns::repeated_column;
 pub use table::evaluation::{Coverage, Evaluation};
-pub(crate) use table::output::repeated_column;
 pub use table::output::{Manifest, Outcome, read_rows, rows, verify};
 pub use table::row::{LogLikelihood, ParameterEstimate, Row, Status, statuses_in_words};

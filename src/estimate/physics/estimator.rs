@@ -353,7 +353,10 @@ impl<'a> Estimator<'a> {
             Ok(model) => (model, None),
             Err(unknown) => (Cow::Borrowed(&self.equations.model), Some(unknown)),
         };
-        let experiment = Experiment::new(model, series, self.initial_state, self.settings.loss);
+        let mut experiment = Experiment::new(model, series, self.initial_state, self.settings.loss);
+        if let Some(measured) = &self.equations.measured {
+            experiment.limits = measured.limits(&experiment);
+        }
         if let Some(unknown) = unknown {
             let reason = format!("the equations need what is not known of this environment: {unknown}");
             let fit = Fit::none(&experiment, (Status::NoData, reason), 0);

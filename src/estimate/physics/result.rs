@@ -114,7 +114,7 @@ struct Estimates {
 impl Fitter<'_> {
     /// The result of the best minimum; its status is that of `best.end` where there is one.
     pub(crate) fn result(&self, best: Best, names: Names) -> Fit {
-        let Best { iterate, end, rival } = best;
+        let Best { iterate, end, rival, .. } = best;
         let mut estimates = self.estimates(&iterate);
         let end = end.or_else(|| self.caution(&iterate, &estimates, rival.as_deref(), names));
         let (status, reason) = end.unwrap_or((Status::Ok, String::new()));

@@ -16,7 +16,7 @@ use super::likelihood::criteria::{criteria, of_constant_noise};
 use super::likelihood::objective::Objective;
 use super::normal::{Normal, Step};
 use super::pass::Pass;
-use super::search::Best;
+use super::search::{Best, DECISIVE};
 use crate::estimate::settings::Loss;
 use crate::estimate::table::row::{LogLikelihood, Status};
 use crate::least_squares::damping::Damping;
@@ -31,25 +31,59 @@ struct Point {
 }
 
 impl<'a> Fitter<'a> {
-    /// The maximum of the likelihood near the minimum `best` of least squares.
+    /// The greatest maximum of the likelihood near the minima that least squares ended at, of which `best` was the best there.
     ///
     /// # Errors
-    /// If the likelihood is not finite there.
+    /// If the likelihood is not finite at any of them.
     pub(crate) fn maximise(&mut self, fine: &mut Pass, best: Best, objective: Objective<'a>) -> Result<Best, End> {
-        let Iterate { unknowns, rollout, .. } = best.iterate;
-        let noise = objective.start(&rollout);
-        let start = self.point(&objective, unknowns, noise, rollout);
-        if !start.normal.squares.is_finite() {
+        let Best { iterate: Iterate { unknowns, rollout, .. }, others, .. } = best;
+        let mut maxima = self.maxima(fine, &objective, &unknowns, rollout);
+        for unknowns in others {
+            if let Ok(rollout) = self.experiment.roll_out(&mut fine.integrator, &unknowns, &mut self.budget) {
+                maxima.extend(self.maxima(fine, &objective, &unknowns, rollout));
+            }
+        }
+        // Stable: of equal ones the first.
+        maxima.sort_by(|a, b| a.0.normal.squares.total_cmp(&b.0.normal.squares));
+        let parameters: Vec<usize> = (0..unknowns.coordinates.len()).collect();
+        let to_iterate = |point: Point| Iterate {
+            normal: point.normal.select(&parameters),
+            unknowns: point.unknowns,
+            rollout: point.rollout,
+        };
+        let mut maxima = maxima.into_iter();
+        let Some((point, end)) = maxima.next() else {
             let reason = "the least-squares fit predicts values that the noise of a channel leaves no probability: log-normal noise needs \
                           predictions above zero";
             return Err((Status::Diverged, reason.to_owned()));
+        };
+        let least = point.normal.squares;
+        self.maximum = Some(Maximum { objective, noise: point.noise.clone() });
+        let iterate = to_iterate(point);
+        let as_likely = maxima.filter(|(other, end)| end.is_none() && other.normal.squares - least <= DECISIVE);
+        let rival = as_likely.map(|(other, _)| to_iterate(other)).find(|other| self.are_apart(&iterate, other));
+        let values =
+            |it: Iterate| self.experiment.parameters(&it.unknowns.coordinates).into_iter().map(|it| it.0).collect();
+        let rival = if end.is_none() { rival.map(values) } else { None };
+        Ok(Best { iterate, end, rival, others: Vec::new() })
+    }
+
+    /// The maxima from `unknowns`, with `rollout` there, and from each start of the noise; with status and reason of those that are none.
+    fn maxima(
+        &mut self,
+        fine: &mut Pass,
+        objective: &Objective,
+        unknowns: &Unknowns,
+        rollout: Rollout,
+    ) -> Vec<(Point, Option<End>)> {
+        let mut maxima = Vec::new();
+        for noise in objective.starts(&rollout) {
+            let start = self.point(objective, unknowns.clone(), noise, rollout.clone());
+            if start.normal.squares.is_finite() {
+                maxima.push(self.score(fine, objective, start));
+            }
         }
-        let (point, end) = self.score(fine, &objective, start);
-        let parameters: Vec<usize> = (0..point.unknowns.coordinates.len()).collect();
-        let normal = point.normal.select(&parameters);
-        self.maximum = Some(Maximum { objective, noise: point.noise });
-        let iterate = Iterate { unknowns: point.unknowns, rollout: point.rollout, normal };
-        Ok(Best { iterate, end, ..best })
+        maxima
     }
 
     /// Scores from `start` to the maximum; with status and reason if it is none.

@@ -1,6 +1,5 @@
 //! The estimates on disk: one Parquet row per environment, and a manifest.
 
-use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,13 +7,14 @@ use std::sync::Arc;
 
 use arrow_array::builder::BooleanBuilder;
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::Schema;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::columns::{CRLB, LIKELIHOOD, correlation_names, noise_name, repeated, repeated_column, schema};
 use super::evaluation::Evaluation;
 use super::fitted::FittedWriter;
 use super::parquet::{create, io_error, unwritten};
@@ -70,11 +70,6 @@ pub struct Manifest {
     /// Size and SHA-256 of every file beside the manifest.
     pub files: Vec<FileEntry>,
 }
-
-/// The columns of the likelihood.
-const LIKELIHOOD: [&str; 3] = ["minus_two_log_likelihood", "aic", "bic"];
-/// The suffix of the columns with Cramér-Rao bounds.
-const CRLB: &str = "crlb";
 
 /// The part of a manifest that every format version has.
 #[derive(Deserialize)]
@@ -260,65 +255,6 @@ impl Output {
         self.directory.publish().map_err(|source| io_error(&self.target, source))?;
         Ok(Outcome { manifest: self.manifest, content_hash: sha256(&bytes) })
     }
-}
-
-/// Names of the columns of correlations, one per pair of parameters.
-fn correlation_names(parameters: &[Quantity]) -> impl Iterator<Item = String> {
-    let pairs = (0..parameters.len()).flat_map(|j| (j + 1..parameters.len()).map(move |k| (j, k)));
-    pairs.map(|(j, k)| format!("correlation_{}_{}", parameters[j].name, parameters[k].name))
-}
-
-fn noise_name(channel: &Quantity) -> String {
-    format!("noise_{}", channel.name)
-}
-
-/// A column that a table of estimates of these parameters and channels would have twice.
-pub(crate) fn repeated_column(
-    parameters: &[Quantity],
-    channels: &[Quantity],
-    context_dimension: usize,
-) -> Option<String> {
-    repeated(&schema(parameters, channels, &[], context_dimension))
-}
-
-fn repeated(schema: &Schema) -> Option<String> {
-    let mut seen = BTreeSet::new();
-    schema.fields().iter().find(|field| !seen.insert(field.name())).map(|field| field.name().clone())
-}
-
-/// The columns of a table of estimates in the current format.
-fn schema(
-    parameters: &[Quantity],
-    channels: &[Quantity],
-    noise_terms: &[Quantity],
-    context_dimension: usize,
-) -> Schema {
-    let number = |name: String, unit: &str| {
-        Field::new(name, DataType::Float64, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
-    };
-    let mut fields = vec![
-        Field::new("environment", DataType::Utf8, false),
-        Field::new("status", DataType::Utf8, false),
-        Field::new("reason", DataType::Utf8, false),
-    ];
-    for Quantity { name, unit, .. } in parameters {
-        fields.push(number(name.clone(), unit));
-        let of_parameter = ["standard_error", "lower", "upper", CRLB, "true"];
-        fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
-    }
-    fields.extend(correlation_names(parameters).map(|name| number(name, "1")));
-    fields.extend(channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
-    fields.extend(noise_terms.iter().map(|term| number(term.name.clone(), &term.unit)));
-    fields.extend((0..context_dimension).map(|k| number(format!("context_{k}"), "1")));
-    fields.push(number("trajectory_rmse".to_owned(), ""));
-    fields.push(number("trajectory_mape".to_owned(), "percent"));
-    fields.push(number("test_mse".to_owned(), ""));
-    fields.push(Field::new("points", DataType::UInt64, false));
-    fields.push(number("degrees_of_freedom".to_owned(), "1"));
-    fields.extend(LIKELIHOOD.map(|name| number(name.to_owned(), "1")));
-    fields.push(Field::new("iterations", DataType::UInt64, false));
-    fields.push(Field::new("in_hull", DataType::Boolean, true));
-    Schema::new(fields)
 }
 
 impl SplitWriter {

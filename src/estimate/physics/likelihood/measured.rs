@@ -1,6 +1,8 @@
 //! How the channels of a dataset were measured: the settings, by channels and parameters of the equations.
 
 use crate::estimate::measurement::{ChannelNoise, Limit, Noise, NoiseSettings, Prior, Scale};
+use crate::estimate::physics::experiment::Experiment;
+use crate::estimate::physics::series::Series;
 use crate::estimate::settings::{Loss, PhysicsSettings, Settings};
 use crate::problems::{Problem, Problems};
 
@@ -69,6 +71,26 @@ impl Measured {
             priors: parameters.iter().map(|name| physics.priors.get(name).copied()).collect(),
             beside,
         })
+    }
+}
+
+impl Measured {
+    /// The limit of each cell `[T, C]` of each trajectory, minus infinity where it has none; empty where no channel has any.
+    pub(crate) fn limits(&self, experiment: &Experiment) -> Vec<Vec<f64>> {
+        if self.channels.iter().all(|it| it.limit.is_none()) {
+            return Vec::new();
+        }
+        let of_series = |series: &Series| {
+            let limit = |cell: usize| match self.channels[experiment.model.channel(cell)].limit {
+                None => f64::NEG_INFINITY,
+                Some(LimitOf::Number(limit)) => limit,
+                Some(LimitOf::Beside(place)) => {
+                    series.beside(cell / experiment.model.size()).get(place).copied().unwrap_or(f64::NAN)
+                }
+            };
+            (0..series.observed().len()).map(limit).collect()
+        };
+        experiment.series.iter().map(of_series).collect()
     }
 }
 

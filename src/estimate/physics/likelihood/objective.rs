@@ -18,6 +18,8 @@ const GREATEST: f64 = 1e3;
 const DEGREES_OF_FREEDOM: [f64; 2] = [2.0, 200.0];
 /// Proportional noise is no less than that of this share of the spread of its channel.
 const LEAST_SHARE: f64 = 1e-3;
+/// A part of the noise that starts small has this share of its usual size.
+const LITTLE: f64 = 0.1;
 /// Degrees of freedom below which channels with the same kind of noise have it in common.
 const FEW: f64 = 8.0;
 
@@ -134,8 +136,31 @@ impl<'a> Objective<'a> {
         (0..phi.len()).filter(is_inside).collect()
     }
 
+    /// Where `phi [q]` may start: by the residuals of `rollout`; where noise has two parts, also with little of either, as more than one share may
+    /// be a maximum.
+    pub(crate) fn starts(&self, rollout: &Rollout) -> Vec<Vec<f64>> {
+        let even = self.start(rollout);
+        let mut starts = vec![even.clone()];
+        for part in 0..2 {
+            let mut start = even.clone();
+            for noise in &self.noise {
+                let is_two = matches!(noise.parameters, [Parameter::Estimated { .. }, Parameter::Estimated { .. }]);
+                if let (Law::Gaussian { .. }, true, Parameter::Estimated { index, .. }) =
+                    (noise.law, is_two, noise.parameters[part])
+                {
+                    start[index] = even[index] + LITTLE.ln();
+                }
+            }
+            let start = self.clamped(start.into_iter());
+            if start != even {
+                starts.push(start);
+            }
+        }
+        starts
+    }
+
     /// `phi [q]` by the residuals of `rollout`.
-    pub(crate) fn start(&self, rollout: &Rollout) -> Vec<f64> {
+    fn start(&self, rollout: &Rollout) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0); self.bounds.len()];
         for (channel, noise) in self.noise.iter().enumerate() {
             let scale = self.experiment.scales[channel];
@@ -296,19 +321,15 @@ fn cells(experiment: &Experiment, measured: &Measured, channel_names: &[String])
                 measured.beside[place], channel_names[channel]
             ));
         }
-        let limit = match of_channel.limit {
-            None => f64::NEG_INFINITY,
-            Some(LimitOf::Number(limit)) => limit,
-            Some(LimitOf::Beside(place)) => match beside(place) {
-                limit if limit.is_finite() => limit,
-                limit => {
-                    return Err(format!(
-                        "the limit `{}` of {} is {limit} at t = {time}; give a number wherever it is observed",
-                        measured.beside[place], channel_names[channel]
-                    ));
-                }
-            },
-        };
+        let limit = experiment.limits.get(trajectory).map_or(f64::NEG_INFINITY, |limits| limits[cell]);
+        if let Some(LimitOf::Beside(place)) = of_channel.limit
+            && !limit.is_finite()
+        {
+            return Err(format!(
+                "the limit `{}` of {} is {limit} at t = {time}; give a number wherever it is observed",
+                measured.beside[place], channel_names[channel]
+            ));
+        }
         let observed = Observed { value, limit };
         if matches!(of_channel.noise, ChannelNoise::LogNormal { .. })
             && value <= 0.0
