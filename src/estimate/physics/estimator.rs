@@ -309,8 +309,7 @@ impl<'a> Estimator<'a> {
 
     /// The initial values that were fitted between bounds, with their intervals.
     fn starts(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<FittedStart> {
-        let degrees_of_freedom = fit.points as f64 - experiment.unknown_count() as f64;
-        let half_width = quantile(LEVEL, degrees_of_freedom);
+        let half_width = quantile(LEVEL, fit.degrees_of_freedom);
         let is_failure = fit.status.is_failure();
         let start = |it: &FreeStart| {
             let (range, _) = experiment.model.free(it.state)?;
@@ -425,7 +424,6 @@ impl<'a> Estimator<'a> {
 
     fn row(&self, id: String, truth: &[Option<f64>], experiment: &Experiment, fit: Fit, test_mse: Option<f64>) -> Row {
         let errors = self.errors(experiment, &fit.states, &fit.below);
-        let degrees_of_freedom = fit.points as f64 - experiment.unknown_count() as f64;
         let fit = EnvironmentFit {
             environment: id,
             status: fit.status,
@@ -440,7 +438,7 @@ impl<'a> Estimator<'a> {
             likelihood: fit.likelihood,
             test_mse,
             points: fit.points,
-            degrees_of_freedom,
+            degrees_of_freedom: fit.degrees_of_freedom,
             iterations: fit.iterations,
             in_hull: self.hull.holds(truth),
         };

@@ -34,6 +34,8 @@ pub(crate) struct Fit {
     pub likelihood: Option<LogLikelihood>,
     /// The parameters of the noise of each channel `[C]`; empty where no kind is named.
     pub noise_terms: Vec<Vec<f64>>,
+    /// Degrees of freedom of the intervals; infinite where the noise is known.
+    pub degrees_of_freedom: f64,
     /// The values that count as below their limits, among those that entered the fit; empty where there are no limits.
     pub below: Vec<bool>,
     pub status: Status,
@@ -67,6 +69,7 @@ impl Fit {
             starts: Vec::new(),
             likelihood: None,
             noise_terms: Vec::new(),
+            degrees_of_freedom: experiment.cells.len() as f64 - experiment.unknown_count() as f64,
             below: Vec::new(),
             status,
             reason,
@@ -133,6 +136,7 @@ impl Fitter<'_> {
             starts,
             likelihood,
             noise_terms: self.noise_terms(),
+            degrees_of_freedom: self.degrees_of_freedom(),
             below: self.below(),
             status,
             reason,
@@ -201,8 +205,7 @@ impl Fitter<'_> {
 
     /// Which parameters have an interval that covers the whole range between their bounds.
     fn unconstrained(&self, estimates: &Estimates) -> Vec<bool> {
-        let degrees_of_freedom = self.experiment.cells.len() as f64 - self.experiment.unknown_count() as f64;
-        let quantile = quantile(LEVEL, degrees_of_freedom);
+        let quantile = quantile(LEVEL, self.degrees_of_freedom());
         let covers = |k: usize| {
             let half = quantile * estimates.covariance[(k, k)].sqrt();
             let (value, coordinate) = (estimates.values[k], self.experiment.model.coordinates[k]);

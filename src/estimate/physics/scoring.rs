@@ -21,6 +21,9 @@ use crate::estimate::settings::Loss;
 use crate::estimate::table::row::{LogLikelihood, Status};
 use crate::least_squares::damping::Damping;
 
+/// The longest step of the logarithm of a parameter of the noise.
+const LONGEST_OF_NOISE: f64 = 2.0;
+
 /// Unknowns of the likelihood, with the trajectories and normal equations there.
 struct Point {
     unknowns: Unknowns,
@@ -99,7 +102,8 @@ impl<'a> Fitter<'a> {
                 return (point, stopped(&halt.to_string()));
             }
             let active = self.active(objective, &point);
-            let Some(damped) = point.normal.step(damping.value, &active).map(|step| bounded(step, &active)) else {
+            let Some(damped) = point.normal.step(damping.value, &active).map(|step| self.shortened(step, &active))
+            else {
                 damping.reject();
                 if damping.is_exhausted() {
                     return (point, stopped("the equations of the likelihood cannot be solved"));
@@ -109,7 +113,7 @@ impl<'a> Fitter<'a> {
             let (mut candidate, mut step) = self.after(objective, &point, &damped);
             if point.normal.predicted_reduction(&step) <= least {
                 // Damping may have shortened the step.
-                let whole = point.normal.step(0.0, &active).map(|step| bounded(step, &active));
+                let whole = point.normal.step(0.0, &active).map(|step| self.shortened(step, &active));
                 let whole = whole.unwrap_or(damped);
                 let (last, made) = self.after(objective, &point, &whole);
                 let promised = point.normal.predicted_reduction(&made);
@@ -172,6 +176,17 @@ impl<'a> Fitter<'a> {
         if is_finite { Ok(point) } else { Err("the likelihood is not finite".to_owned()) }
     }
 
+    /// The step, shortened so that no parameter moves too far. Noise that tends to nothing takes long steps, which leave the others as they are.
+    fn shortened(&self, mut step: Step, active: &[bool]) -> Step {
+        let d = self.experiment.model.coordinates.len();
+        let of_noise: Vec<f64> =
+            step.parameters.iter().skip(d).map(|by| by.clamp(-LONGEST_OF_NOISE, LONGEST_OF_NOISE)).collect();
+        step.parameters.as_mut_slice()[d..].fill(0.0);
+        let mut step = bounded(step, active);
+        step.parameters.as_mut_slice()[d..].copy_from_slice(&of_noise);
+        step
+    }
+
     /// Which of the parameters `[d]` and of `phi [q]` lie at an active bound.
     fn active(&self, objective: &Objective, point: &Point) -> Vec<bool> {
         let of_noise = &point.normal.gradient.as_slice()[point.unknowns.coordinates.len()..];
@@ -205,6 +220,14 @@ impl<'a> Fitter<'a> {
             }
             None if self.estimate.loss == Loss::Squares => of_constant_noise(self.experiment, rollout),
             None => None,
+        }
+    }
+
+    /// Degrees of freedom of the intervals.
+    pub(crate) fn degrees_of_freedom(&self) -> f64 {
+        match &self.maximum {
+            Some(maximum) => maximum.objective.degrees_of_freedom(),
+            None => self.experiment.cells.len() as f64 - self.experiment.unknown_count() as f64,
         }
     }
 

@@ -51,6 +51,7 @@ impl EnvironmentFit<'_> {
         }
         // Residuals are smaller than the noise, part of which the unknowns fit.
         let free = (self.degrees_of_freedom / self.points as f64).sqrt();
+        let free = if free.is_finite() { free } else { 1.0 };
         Row {
             environment: self.environment,
             status: self.status,

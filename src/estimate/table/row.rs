@@ -131,7 +131,8 @@ pub struct Row {
     pub test_mse: Option<f64>,
     /// Number of observed values that entered the fit (without first samples that are initial states).
     pub points: usize,
-    /// Degrees of freedom of the intervals: observed values less unknowns.
+    /// Degrees of freedom of the intervals: observed values, without those below a limit of quantification, less unknowns. Infinite, and in the
+    /// table null, where the noise is known.
     pub degrees_of_freedom: f64,
     /// Iterations of all fits of the environment.
     pub iterations: usize,

@@ -221,6 +221,25 @@ impl<'a> Objective<'a> {
         self.cells.iter().map(|it| it.observed.is_below()).collect()
     }
 
+    /// Degrees of freedom of the noise: values above their limits, less unknowns; infinite where nothing of the noise is estimated. Where the
+    /// unknowns are more, all values count.
+    pub(crate) fn degrees_of_freedom(&self) -> f64 {
+        let is_known = self.bounds.is_empty();
+        let (above, unknowns) = (self.above(), self.experiment.unknown_count());
+        if is_known { f64::INFINITY } else { above as f64 - unknowns as f64 }
+    }
+
+    /// The number of values above their limits, if it is more than that of the unknowns, else of all.
+    fn above(&self) -> usize {
+        let above = self.cells.iter().filter(|it| !it.observed.is_below()).count();
+        if above > self.experiment.unknown_count() { above } else { self.cells.len() }
+    }
+
+    /// The share of the variance that is left to residuals by the unknowns.
+    fn free_share(&self) -> f64 {
+        (1.0 - self.experiment.unknown_count() as f64 / self.above() as f64).max(0.0)
+    }
+
     fn density(&self, cell: &Cell, rollout: &Rollout, phi: &[f64], information: Information) -> Density {
         let [a, b] = self.parameters(cell.channel, phi);
         let predicted = rollout.states[cell.trajectory][cell.cell];
@@ -246,7 +265,7 @@ impl<'a> Objective<'a> {
     fn assemble(&self, rollout: &Rollout, unknowns: &Unknowns, phi: &[f64], information: Information) -> Normal {
         let (d, q, k) = (self.experiment.model.coordinates.len(), self.bounds.len(), self.experiment.directions());
         let mut normal = Normal::new(d + q, self.experiment.own_counts());
-        let free = 1.0 - self.experiment.unknown_count() as f64 / self.cells.len() as f64;
+        let free = self.free_share();
         let mut row = vec![0.0; k + q];
         for cell in &self.cells {
             let density = self.density(cell, rollout, phi, information);
@@ -254,7 +273,7 @@ impl<'a> Objective<'a> {
             let slopes = &rollout.sensitivities[cell.trajectory][cell.cell * k..(cell.cell + 1) * k];
             let parameters = &self.noise[cell.channel].parameters;
             let is_estimated = parameters.iter().any(|it| matches!(it, Parameter::Estimated { .. }));
-            let weight = if information == Information::Expected && is_estimated { free.max(0.0).sqrt() } else { 1.0 };
+            let weight = if information == Information::Expected && is_estimated { free.sqrt() } else { 1.0 };
             let fill = |row: &mut [f64], of: [f64; ARGUMENTS]| {
                 row.fill(0.0);
                 for (place, slope) in row[..d].iter_mut().zip(slopes) {
