@@ -156,7 +156,9 @@ impl<'a> Fitter<'a> {
         (point, stopped(&format!("stopped at the limit of {} iterations", self.estimate.iterations)))
     }
 
+    /// The unknowns with the noise that suits them best, near `noise`.
     fn point(&self, objective: &Objective, unknowns: Unknowns, noise: Vec<f64>, rollout: Rollout) -> Point {
+        let noise = objective.settled(&rollout, noise);
         let mut normal = objective.normal(&rollout, &unknowns, &noise);
         self.experiment.hold_at_bounds(&mut normal, &unknowns);
         Point { unknowns, noise, rollout, normal }

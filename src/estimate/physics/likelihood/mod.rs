@@ -14,4 +14,5 @@ pub(crate) mod student;
 pub(crate) mod law;
 pub(crate) mod measured;
 pub(crate) mod objective;
+pub(crate) mod settling;
 pub(crate) mod criteria;

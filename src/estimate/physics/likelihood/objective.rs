@@ -25,7 +25,7 @@ const FEW: f64 = 8.0;
 
 /// A parameter of the noise of a channel.
 #[derive(Clone, Copy, Debug)]
-enum Parameter {
+pub(super) enum Parameter {
     Known(f64),
     /// `unit exp(phi_index)`.
     Estimated {
@@ -35,16 +35,16 @@ enum Parameter {
 }
 
 /// The noise of a channel.
-struct Noise {
+pub(super) struct Noise {
     law: Law,
-    parameters: [Parameter; 2],
+    pub(super) parameters: [Parameter; 2],
 }
 
 /// One observed value.
-struct Cell {
+pub(super) struct Cell {
     trajectory: usize,
     cell: usize,
-    channel: usize,
+    pub(super) channel: usize,
     observed: Observed,
     /// Its standard deviation, where it is known by itself.
     std_dev: Option<f64>,
@@ -53,8 +53,8 @@ struct Cell {
 /// The likelihood of an experiment.
 pub(crate) struct Objective<'a> {
     experiment: &'a Experiment<'a>,
-    noise: Vec<Noise>,
-    cells: Vec<Cell>,
+    pub(super) noise: Vec<Noise>,
+    pub(super) cells: Vec<Cell>,
     priors: &'a [Option<Prior>],
     /// Bounds of `phi [q]`.
     bounds: Vec<(f64, f64)>,
@@ -240,7 +240,7 @@ impl<'a> Objective<'a> {
         (1.0 - self.experiment.unknown_count() as f64 / self.above() as f64).max(0.0)
     }
 
-    fn density(&self, cell: &Cell, rollout: &Rollout, phi: &[f64], information: Information) -> Density {
+    pub(super) fn density(&self, cell: &Cell, rollout: &Rollout, phi: &[f64], information: Information) -> Density {
         let [a, b] = self.parameters(cell.channel, phi);
         let predicted = rollout.states[cell.trajectory][cell.cell];
         self.noise[cell.channel].law.density(cell.observed, predicted, [cell.std_dev.unwrap_or(a), b], information)
