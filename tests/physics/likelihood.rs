@@ -91,26 +91,16 @@ fn study(subjects: usize) -> Vec<Trajectory> {
 fn a_study_is_fitted_as_by_scipy_and_its_intervals_hold_the_truth() {
     let subjects = std::env::var("SUBJECTS").map_or(120, |it| it.parse().unwrap());
     let rows = fit("noise = \"combined\"\nlimits = { conc = 0.5 }", &system(COMPARTMENT), &study(subjects)).unwrap();
-    //DEBUG
-    let mut h = (0, 0);
-    for row in &rows {
-        if row.status.is_failure() {
-            println!(
-                "{} {:?} {:?} {}",
-                row.environment,
-                row.parameters.iter().map(|it| (it.value, it.truth)).collect::<Vec<_>>(),
-                row.noise_terms,
-                row.reason
-            );
-        }
-        for it in &row.parameters {
-            let t = it.truth.unwrap();
-            h.1 += 1;
-            h.0 += usize::from((it.lower..=it.upper).contains(&t));
-        }
-    }
-    println!("coverage {h:?} {}", h.0 as f64 / h.1 as f64);
-    //END
+    let held_of = |rows: &[Row]| {
+        let all = rows.iter().flat_map(|row| &row.parameters);
+        all.map(|it| u32::from((it.lower..=it.upper).contains(&it.truth.unwrap()))).sum::<u32>()
+    };
+    println!(
+        "held {} of {}, failed {}",
+        held_of(&rows),
+        3 * subjects,
+        rows.iter().filter(|row| row.status.is_failure()).count()
+    );
     let total: f64 = rows.iter().map(|row| row.likelihood.unwrap().minus_two_log).sum();
     assert!((total - 1435.730).abs() < 0.05, "{total}");
     let (mut squares, mut held) = ([0.0; 3], 0);

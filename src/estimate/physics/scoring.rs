@@ -81,6 +81,7 @@ impl<'a> Fitter<'a> {
     ) -> Vec<(Point, Option<End>)> {
         let mut maxima = Vec::new();
         for noise in objective.starts(&rollout) {
+            // Not yet the noise that suits the trajectories of least squares, which all starts may lead to.
             let start = self.point(objective, unknowns.clone(), noise, rollout.clone());
             if start.normal.squares.is_finite() {
                 maxima.push(self.score(fine, objective, start));
@@ -156,14 +157,14 @@ impl<'a> Fitter<'a> {
         (point, stopped(&format!("stopped at the limit of {} iterations", self.estimate.iterations)))
     }
 
-    /// The unknowns with the noise that suits them best, near `noise`.
     fn point(&self, objective: &Objective, unknowns: Unknowns, noise: Vec<f64>, rollout: Rollout) -> Point {
-        let noise = objective.settled(&rollout, noise);
         let mut normal = objective.normal(&rollout, &unknowns, &noise);
         self.experiment.hold_at_bounds(&mut normal, &unknowns);
         Point { unknowns, noise, rollout, normal }
     }
 
+    /// The unknowns after a step, with the noise that suits their trajectories best.
+    ///
     /// # Errors
     /// Why there is no likelihood there.
     fn evaluate_at(
@@ -173,7 +174,9 @@ impl<'a> Fitter<'a> {
         (unknowns, noise): (Unknowns, Vec<f64>),
     ) -> Result<Point, String> {
         let rollout = self.experiment.roll_out(&mut pass.integrator, &unknowns, &mut self.budget);
-        let point = self.point(objective, unknowns, noise, rollout.map_err(|halt| halt.to_string())?);
+        let rollout = rollout.map_err(|halt| halt.to_string())?;
+        let noise = objective.settled(&rollout, noise);
+        let point = self.point(objective, unknowns, noise, rollout);
         let is_finite = point.normal.squares.is_finite() && point.normal.matrix.iter().all(|value| value.is_finite());
         if is_finite { Ok(point) } else { Err("the likelihood is not finite".to_owned()) }
     }
