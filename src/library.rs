@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::checkpoint::{self, StoredModel};
 use crate::dataset::Manifest;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
-use crate::estimate::driver::check_bounds;
+use crate::estimate::driver::{check_bounds, check_learned};
 use crate::estimate::in_memory::by_environment;
 use crate::estimate::learned::estimator::Estimator;
 use crate::estimate::{Error, Row, Settings};
@@ -83,9 +83,10 @@ impl Model {
     /// As [`Model::estimate`], with settings.
     ///
     /// # Errors
-    /// As [`Model::estimate`], and for bounds whose ends are reversed.
+    /// As [`Model::estimate`], and for bounds whose ends are reversed, or what only known equations can be told of noise.
     pub fn estimate_with(&self, settings: &Settings, trajectories: &[Trajectory]) -> Result<Vec<Row>, Error> {
         check_bounds(settings)?;
+        check_learned(settings)?;
         let of_model = &self.stored.manifest;
         let (channels, parameters) = (of_model.channels.clone(), of_model.parameters.clone());
         let manifest = Manifest {

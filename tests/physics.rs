@@ -8,6 +8,8 @@ mod driven;
 mod fields;
 #[path = "physics/hidden.rs"]
 mod hidden;
+#[path = "physics/likelihood.rs"]
+mod likelihood;
 #[path = "physics/minima.rs"]
 mod minima;
 #[path = "common/model.rs"]

@@ -1,6 +1,7 @@
 //! The loop over splits and blocks of environments, for every method, and the checks before it.
 
 use super::error::Error;
+use super::measurement::{Noise, NoiseSettings};
 use super::settings::{InitialState, Settings};
 use super::stream;
 use super::stream::Observed;
@@ -10,6 +11,7 @@ use super::table::output::{Outcome, Output};
 use super::table::row::Row;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
+use crate::problems::{Problem, Problems};
 use crate::progress::{Event, Run};
 use crate::schema::{Input, Quantity, Split};
 
@@ -107,6 +109,34 @@ pub(crate) fn check_bounds(settings: &Settings) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Problems of what a trained model cannot be told of the measurement; keys are relative to `[estimate]`.
+pub(crate) fn problems_of_learned(estimate: &Settings) -> Vec<Problem> {
+    let mut problems = Problems::default();
+    if !matches!(estimate.noise, None | Some(NoiseSettings::Every(Noise::Constant | Noise::Proportional))) {
+        problems.add(
+            "noise",
+            "a kind of noise for known equations",
+            "\"constant\" or \"proportional\" with a trained model",
+            "take one of these, or estimate by `method = \"physics\"`",
+        );
+    }
+    if !estimate.limits.is_empty() {
+        problems.add(
+            "limits",
+            "limits of quantification, and a trained model",
+            "limits by known equations alone",
+            "leave them out, or estimate by `method = \"physics\"`",
+        );
+    }
+    problems.into_vec()
+}
+
+/// Whether a trained model can be told what the settings say of the measurement.
+pub(crate) fn check_learned(settings: &Settings) -> Result<(), Error> {
+    let problems = problems_of_learned(settings);
+    if problems.is_empty() { Ok(()) } else { Err(Error::Settings(problems)) }
 }
 
 /// Whether the settings can be met for the dataset, whose estimated parameters are `parameters`.

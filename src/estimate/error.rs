@@ -123,6 +123,9 @@ pub enum Error {
     /// Equations, settings and dataset disagree.
     #[error("{}", .0.iter().map(|problem| format!("estimate.physics.{problem}")).collect::<Vec<_>>().join("\n"))]
     Physics(Vec<Problem>),
+    /// What is said of noise, limits or priors disagrees with the dataset, or with itself.
+    #[error("{}", .0.iter().map(|problem| format!("estimate.{problem}")).collect::<Vec<_>>().join("\n"))]
+    Settings(Vec<Problem>),
     /// A signal asked to stop.
     #[error("interrupted; the same command makes the estimates from the beginning")]
     Interrupted {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::Bounds;
+use super::measurement::{Limit, Noise, NoiseSettings, Prior, Scale};
 use crate::schema::Split;
 use crate::systems::SystemSettings;
 
@@ -72,10 +73,18 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "InitialState")]
     pub initial_state: Option<InitialState>,
-    /// The kind of measurement noise: a second fit then weighs every value by its noise, whose size in each channel the residuals of the
-    /// first one show. If absent, all values weigh the same in the model's units; known equations then take the noise as constant.
+    /// The kind of measurement noise. With a trained model a word, `constant` or `proportional`: a second fit then weighs every value by its
+    /// noise, whose size in each channel the residuals of the first one show; if absent, all values weigh the same in the model's units. By known
+    /// equations a word for all channels, or a table by channel: what is unknown of the noise is then estimated with the parameters by maximum
+    /// likelihood; if absent, noise is constant in each channel and the fit one of least squares.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise: Option<Noise>,
+    #[schemars(with = "NoiseSettings")]
+    pub noise: Option<NoiseSettings>,
+    /// Limits of quantification by name of the channel, in its unit: a number, or `{ input = "NAME" }`, an input of the dataset with the limit of
+    /// each sample. An observed value at or below its limit counts by the probability of being there, whatever number stands for it. Only for
+    /// known equations.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, Limit>,
     /// How residuals count.
     pub loss: Loss,
     /// Bounds of parameters by name: an estimate beyond a bound is cut there, and its environment has the status `at_bound`.
@@ -103,6 +112,7 @@ impl Default for Settings {
             context_penalty: 0.0,
             initial_state: None,
             noise: None,
+            limits: BTreeMap::new(),
             loss: Loss::Squares,
             bounds: BTreeMap::new(),
             extrapolation: 2.0,
@@ -110,16 +120,6 @@ impl Default for Settings {
             physics: None,
         }
     }
-}
-
-/// The kind of measurement noise. Its size is estimated for each channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Noise {
-    /// Of the same size at every sample.
-    Constant,
-    /// Proportional to the value.
-    Proportional,
 }
 
 /// How residuals count in a fit.
@@ -135,6 +135,19 @@ pub enum Loss {
 }
 
 impl Settings {
+    /// Whether known equations are fitted by maximum likelihood: where noise, limits or priors are named. Huber's loss is no likelihood.
+    pub(crate) fn has_likelihood(&self, physics: &PhysicsSettings) -> bool {
+        self.loss == Loss::Squares && (self.noise.is_some() || !self.limits.is_empty() || !physics.priors.is_empty())
+    }
+
+    /// The kind of noise by which a trained model weighs values.
+    pub(crate) fn weighting(&self) -> Option<Noise> {
+        match self.noise {
+            Some(NoiseSettings::Every(noise)) => Some(noise),
+            _ => None,
+        }
+    }
+
     /// Where the rollouts of trajectories start: as set, or the default of the method.
     pub fn initial_state(&self) -> InitialState {
         self.initial_state.unwrap_or(match self.method {
@@ -169,6 +182,13 @@ pub struct PhysicsSettings {
     /// Values of parameters that are known, by name, and not estimated.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<String, f64>,
+    /// What is known of parameters before the data, by name: normal distributions, which enter the likelihood. Standard errors and intervals
+    /// are then those of the posterior mode.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub priors: BTreeMap<String, Prior>,
+    /// The scale in which parameters are searched for, by name. If absent, by the logarithm where the lower bound is above zero.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub scales: BTreeMap<String, Scale>,
     /// Allowed error of an integration step, relative to the state and to the range of the data. Stiff systems need no other: a method for them
     /// (`rodas5p`) is taken by itself where an explicit one is left with steps that are shorter than this asks for.
     #[schemars(range(min = 1e-14, max = 0.1))]
@@ -187,6 +207,8 @@ impl Default for PhysicsSettings {
         PhysicsSettings {
             system: None,
             fixed: BTreeMap::new(),
+            priors: BTreeMap::new(),
+            scales: BTreeMap::new(),
             rtol: 1e-8,
             max_steps: 10_000,
             max_evaluations: 10_000_000,

@@ -161,6 +161,7 @@ impl Error {
                 | estimate::Error::FittedFields
                 | estimate::Error::EstimatedFields
                 | estimate::Error::Physics(_)
+                | estimate::Error::Settings(_)
                 | estimate::Error::ReversedBounds { .. }
                 | estimate::Error::RepeatedColumn { .. }
                 | estimate::Error::Unpredictable { .. }

@@ -143,7 +143,7 @@ impl<'a> Adapter<'a> {
                 };
                 let mut fitted = chunk.begin_again(fitted, &self.starts, &self.range);
                 let by_noise =
-                    settings.noise.map(|noise| Weights::of(noise, &self.units.state, batch, supports, &fitted));
+                    settings.weighting().map(|noise| Weights::of(noise, &self.units.state, batch, supports, &fitted));
                 if let Some(by_noise) = &by_noise {
                     let weights = &by_noise.with_channel_weights(channel_weights);
                     fitted = Chunk { weights, ..chunk }.go_on(fitted);

@@ -172,6 +172,8 @@ impl<'a> Estimator<'a> {
             covariance: &of_parameters,
             truth: known,
             bounds: &self.bounds,
+            noise_terms: Vec::new(),
+            likelihood: None,
             errors,
             test_mse,
             points: support.points(),

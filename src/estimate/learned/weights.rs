@@ -14,7 +14,8 @@ use super::adaptation::Adaptation;
 use super::support::Support;
 use crate::checkpoint::ChannelScale;
 use crate::engine::Batch;
-use crate::estimate::settings::{Loss, Noise};
+use crate::estimate::measurement::Noise;
+use crate::estimate::settings::Loss;
 use crate::least_squares::robust;
 
 /// If a channel has fewer observed values than this, one noise is used for all channels.
@@ -181,8 +182,9 @@ fn weigh(
         greatest[i % channels] = f64::max(greatest[i % channels], in_units(i % channels, *value)); // NaN is no maximum
     }
     let size = |c: usize, value: f64| match noise {
-        Noise::Constant => 1.0,
         Noise::Proportional => in_units(c, value).max(LEAST_SHARE * greatest[c]) / scales[c].scale,
+        // The settings leave no other kind to a trained model.
+        _ => 1.0,
     };
     let (mut squares, mut counts) = (vec![0.0; channels], vec![0; channels]);
     for (trajectory, prediction) in support.trajectories.iter().zip(&fitted.predictions) {

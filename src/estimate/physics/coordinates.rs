@@ -1,7 +1,7 @@
 //! The coordinates in which parameters are fitted.
 //!
 //! ```text
-//! p = exp(theta) where the lower bound is positive, else p = (upper - lower) theta
+//! p = exp(theta) where the lower bound is positive, or else, and on request, p = (upper - lower) theta
 //! ```
 //!
 //! `p` a parameter in its unit. A step in `theta` is a relative one, or a share of the range.
@@ -15,11 +15,23 @@ pub(crate) struct Coordinate {
     /// Bounds, in the unit of the parameter.
     pub lower: f64,
     pub upper: f64,
+    /// Whether it is no logarithm though the lower bound is positive.
+    is_linear: bool,
 }
 
 impl Coordinate {
+    /// Between these bounds: logarithmic where the lower one is positive.
+    pub(crate) fn new(lower: f64, upper: f64) -> Self {
+        Coordinate { lower, upper, is_linear: false }
+    }
+
+    /// The same as a share of the range.
+    pub(crate) fn linear(self) -> Self {
+        Coordinate { is_linear: true, ..self }
+    }
+
     fn is_logarithmic(&self) -> bool {
-        self.lower > 0.0
+        self.lower > 0.0 && !self.is_linear
     }
 
     /// The coordinate of a value.
@@ -88,7 +100,9 @@ mod tests {
 
     #[test]
     fn values_come_back_and_bounds_are_met_exactly() {
-        for coordinate in [Coordinate { lower: 1e-3, upper: 10.0 }, Coordinate { lower: -2.0, upper: 3.0 }] {
+        for coordinate in
+            [Coordinate::new(1e-3, 10.0), Coordinate::new(-2.0, 3.0), Coordinate::new(1e-3, 10.0).linear()]
+        {
             let (low, high) = coordinate.ends();
             assert_eq!((coordinate.value(low).0, coordinate.value(high).0), (coordinate.lower, coordinate.upper));
             for value in [0.01, 0.7, 2.5] {
@@ -99,11 +113,11 @@ mod tests {
                 assert!((slope - difference).abs() < 1e-8 * slope, "{slope} {difference}");
             }
         }
-        assert!((Coordinate { lower: 1e-3, upper: 10.0 }.at_share(0.5) - 0.1).abs() < 1e-12);
-        assert!((Coordinate { lower: 1e-3, upper: 10.0 }.middle() - 0.1).abs() < 1e-12);
-        assert!((Coordinate { lower: -2.0, upper: 6.0 }.middle() - 2.0).abs() < 1e-12);
-        assert!((Coordinate { lower: -4.0, upper: -2.0 }.at_share(0.5) + 3.0).abs() < 1e-12);
-        let both = Coordinate { lower: -2.0, upper: 6.0 };
+        assert!((Coordinate::new(1e-3, 10.0).at_share(0.5) - 0.1).abs() < 1e-12);
+        assert!((Coordinate::new(1e-3, 10.0).middle() - 0.1).abs() < 1e-12);
+        assert!((Coordinate::new(-2.0, 6.0).middle() - 2.0).abs() < 1e-12);
+        assert!((Coordinate::new(-4.0, -2.0).at_share(0.5) + 3.0).abs() < 1e-12);
+        let both = Coordinate::new(-2.0, 6.0);
         let spread = [0.0, 0.125, 0.25, 0.625, 1.0].map(|share| both.at_share(share));
         for (value, expected) in spread.iter().zip([-2.0, -0.02, 6e-4, 0.06, 6.0]) {
             assert!((value - expected).abs() < 1e-12, "{spread:?}");

@@ -13,11 +13,11 @@ use crate::least_squares::damping::Damping;
 const LONGEST: f64 = 1.0;
 /// A step that would reduce the error by less than this share of the noise is the last one: it moves the estimate by a thousandth of its
 /// standard error.
-const PROMISING: f64 = 1e-6;
+pub(crate) const PROMISING: f64 = 1e-6;
 /// An undamped step that increases the error is cut to this share, as it still points down,
-const CUT: f64 = 0.25;
+pub(crate) const CUT: f64 = 0.25;
 /// so many times.
-const CUTS: i32 = 5;
+pub(crate) const CUTS: i32 = 5;
 /// Descents that follow each other while the limit of iterations ends each on its way down.
 const DESCENTS: usize = 5;
 /// Rounds of estimating weights from residuals.
@@ -217,7 +217,7 @@ impl Fitter<'_> {
     }
 
     /// What errors of integration at `rtol` add to `|r|^2`: a smaller decrease says nothing.
-    fn resolution(&self, rtol: f64) -> f64 {
+    pub(crate) fn resolution(&self, rtol: f64) -> f64 {
         let model = &self.experiment.model;
         let error = |cell: usize, weight: f64| weight * rtol * self.experiment.scales[model.channel(cell)];
         let cells = self.experiment.cells.iter();
@@ -226,14 +226,14 @@ impl Fitter<'_> {
 }
 
 /// The step, shortened so that no parameter moves by more than [`LONGEST`].
-fn bounded(step: Step, active: &[bool]) -> Step {
+pub(crate) fn bounded(step: Step, active: &[bool]) -> Step {
     let of_free = step.parameters.iter().zip(active).filter(|(_, active)| !**active);
     let longest = of_free.fold(0.0, |longest: f64, (by, _)| longest.max(by.abs()));
     scaled(step, if longest > LONGEST { LONGEST / longest } else { 1.0 })
 }
 
 /// A share of the step.
-fn scaled(step: Step, share: f64) -> Step {
+pub(crate) fn scaled(step: Step, share: f64) -> Step {
     Step {
         parameters: step.parameters * share,
         initial: step.initial.into_iter().map(|own: DVector<f64>| own * share).collect(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::agreement::Quantities;
 use super::coordinates::Coordinate;
 use super::cramer_rao::NoiseLevel;
+use super::likelihood::measured::{Known, Measured, problems as problems_of_measurement};
 use super::model::{Derivatives, Model};
 use super::observables::{Observable, Observables};
 use super::rest::Rest;
@@ -13,6 +14,7 @@ use super::series::Series;
 use crate::dataset::{Dataset, Manifest};
 use crate::estimate::bounds::Bounds;
 use crate::estimate::error::Error;
+use crate::estimate::measurement::Scale;
 use crate::estimate::settings::{InitialState, PhysicsSettings, Settings};
 use crate::generate;
 use crate::generate::Observation;
@@ -26,6 +28,10 @@ const MOST_STARTS: usize = 12;
 /// Equations, and how their quantities correspond to those of a dataset.
 pub(crate) struct Equations {
     pub model: Model,
+    /// How channels were measured, where that is said.
+    pub measured: Option<Measured>,
+    /// The index in the dataset of each input whose values samples have beside them `[M]`.
+    beside_indices: Vec<usize>,
     /// Names of the estimated parameters `[d]`.
     pub names: Vec<String>,
     /// The estimated parameters `[d]` with their units.
@@ -121,6 +127,10 @@ impl Equations {
         let estimated = estimated(&system, settings, &manifest.parameters);
         let bounds = bounds(&system, &estimated, estimate, &mut problems);
         let grid = preset.and_then(|preset| preset.grid());
+        let of_measurement = check_measurement(&system, estimate, settings, (&estimated, &bounds), manifest);
+        if problems.is_empty() && !of_measurement.is_empty() {
+            return Err(Error::Settings(of_measurement));
+        }
         if grid != manifest.grid {
             problems.add(
                 "system",
@@ -136,6 +146,7 @@ impl Equations {
         let start = (system.uses_time || own.is_some()).then_some(0.0);
         let mut equations =
             Equations::of_system(&system, preset, (step, start), (settings, estimated, bounds), manifest);
+        equations.measure(estimate, settings, manifest);
         equations.observation = simulated.and_then(|simulated| simulated.observation);
         let training = dataset.index(Split::Train)?;
         let known =
@@ -159,10 +170,17 @@ impl Equations {
         settings.check_against(system, &mut problems);
         let estimated = estimated(system, settings, &manifest.parameters);
         let bounds = bounds(system, &estimated, estimate, &mut problems);
+        let of_measurement = check_measurement(system, estimate, settings, (&estimated, &bounds), manifest);
+        if problems.is_empty() && !of_measurement.is_empty() {
+            return Err(Error::Settings(of_measurement));
+        }
         match (system.presets.first(), problems.is_empty()) {
             (Some(preset), true) => {
                 let start = system.uses_time.then_some(0.0);
-                Ok(Equations::of_system(system, preset, (None, start), (settings, estimated, bounds), manifest))
+                let mut equations =
+                    Equations::of_system(system, preset, (None, start), (settings, estimated, bounds), manifest);
+                equations.measure(estimate, settings, manifest);
+                Ok(equations)
             }
             _ => Err(Error::Physics(problems.into_vec())),
         }
@@ -198,6 +216,13 @@ impl Equations {
         });
         let covariates = system.covariates.iter().filter_map(|it| Some((it.name.clone(), of_parameter(&it.name)?)));
         let parameters = system.parameters.iter().map(|it| settings.fixed.get(&it.name).copied().unwrap_or(0.0));
+        let coordinates = bounds.iter().zip(&names).map(|(it, name)| {
+            let coordinate = Coordinate::new(it.0, it.1);
+            match settings.scales.get(name) {
+                Some(Scale::Linear) => coordinate.linear(),
+                _ => coordinate,
+            }
+        });
         let channel_name = |it: &(Observable, usize)| manifest.channels[it.1].name.clone();
         let states = system.channel_quantities();
         let rest = system.preequilibration.clone();
@@ -211,12 +236,14 @@ impl Equations {
                 between: input_indices.iter().map(|&index| manifest.inputs[index].between).collect(),
                 parameters: parameters.chain(system.covariates.iter().map(|_| f64::NAN)).collect(),
                 estimated,
-                coordinates: bounds.iter().map(|it| Coordinate { lower: it.0, upper: it.1 }).collect(),
+                coordinates: coordinates.collect(),
                 initial: system.initial.clone(),
                 starts: system.starts.clone(),
                 rest: rest.map(|inputs| Rest { inputs, horizon: system.horizon }),
                 start,
             },
+            measured: None,
+            beside_indices: Vec::new(),
             bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
             names,
             channel_indices: observed.iter().map(|it| it.1).collect(),
@@ -231,6 +258,14 @@ impl Equations {
             states,
             covariates: covariates.collect(),
         }
+    }
+
+    /// Takes what the settings say of noise, limits and priors.
+    fn measure(&mut self, estimate: &Settings, settings: &PhysicsSettings, manifest: &Manifest) {
+        self.measured = Measured::new(estimate, settings, &self.channel_names, &self.names);
+        let of_input = |name: &String| manifest.inputs.iter().position(|it| it.quantity.name == *name);
+        let beside = self.measured.iter().flat_map(|measured| &measured.beside);
+        self.beside_indices = beside.filter_map(of_input).collect();
     }
 
     /// The equations of an environment with these `parameters [d_p]` of the dataset.
@@ -298,7 +333,10 @@ impl Equations {
         let samples = 0..trajectory.len();
         let inputs = samples.flat_map(|t| self.input_indices.iter().map(move |&index| trajectory.input(t)[index]));
         let observed = self.in_system_order(&trajectory.states);
+        let beside = if self.beside_indices.is_empty() { 0..0 } else { 0..trajectory.len() };
+        let beside = beside.flat_map(|t| self.beside_indices.iter().map(move |&index| trajectory.input(t)[index]));
         Series::new(trajectory.times.clone(), observed, inputs.collect(), self.model.size())
+            .with_beside(beside.collect())
     }
 
     /// States of the dataset with the channels in the order of the system.
@@ -360,6 +398,24 @@ fn observables(system: &System, observed: &[(Observable, usize)]) -> Option<Obse
         outputs: system.outputs.channels.len(),
         field: system.outputs.field.clone().filter(|_| has_output),
     })
+}
+
+/// Every problem of what the settings say of noise, limits, priors and scales.
+fn check_measurement(
+    system: &System,
+    estimate: &Settings,
+    settings: &PhysicsSettings,
+    (estimated, bounds): (&[usize], &[(f64, f64)]),
+    manifest: &Manifest,
+) -> Vec<Problem> {
+    let parameters =
+        estimated.iter().zip(bounds).map(|(&it, (lower, _))| (system.parameters[it].name.as_str(), *lower));
+    let known = Known {
+        channels: manifest.channels.iter().map(|it| it.name.as_str()).collect(),
+        inputs: manifest.inputs.iter().map(|it| it.quantity.name.as_str()).collect(),
+        parameters: parameters.collect(),
+    };
+    problems_of_measurement(estimate, settings, &known)
 }
 
 /// A system and its grid, in words.

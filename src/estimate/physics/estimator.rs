@@ -52,6 +52,7 @@ pub fn run(settings: &Settings, dataset: &Dataset, directory: &Path, run: &Run) 
     let output = output.with_start(estimator.equations.start(estimator.initial_state));
     let output = output.with_states(estimator.equations.hidden(), estimator.equations.free(estimator.initial_state));
     let block = |split, block: Vec<Observed>| estimator.block(split, block);
+    let output = output.with_noise(estimator.noise_terms())?;
     let outcome = estimate_splits(settings, dataset, output, Evaluation::default(), run, block)?;
     let early = estimator.early.into_inner();
     if early > 0 {
@@ -248,6 +249,19 @@ impl<'a> Estimator<'a> {
         }
     }
 
+    /// The parameters of the noise of each channel of the dataset, as columns of the table.
+    fn noise_terms(&self) -> Vec<Quantity> {
+        let Some(measured) = &self.equations.measured else { return Vec::new() };
+        let all = self.equations.channel_indices.iter().zip(&measured.channels).flat_map(|(&index, of_channel)| {
+            let channel = &self.manifest.channels[index];
+            of_channel.noise.terms().iter().map(|(term, about)| {
+                let unit = if matches!(*term, "absolute" | "scale") { channel.unit.as_str() } else { "1" };
+                Quantity::new(&format!("noise_{}_{term}", channel.name), unit, about)
+            })
+        });
+        all.collect()
+    }
+
     /// The rows of a block of environments, and their fitted samples.
     fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<Estimated>, Error> {
         block.into_par_iter().map(|observed| self.environment(split, observed)).collect()
@@ -295,8 +309,7 @@ impl<'a> Estimator<'a> {
 
     /// The initial values that were fitted between bounds, with their intervals.
     fn starts(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<FittedStart> {
-        let degrees_of_freedom = fit.points as f64 - experiment.unknown_count() as f64;
-        let half_width = quantile(LEVEL, degrees_of_freedom);
+        let half_width = quantile(LEVEL, fit.degrees_of_freedom);
         let is_failure = fit.status.is_failure();
         let start = |it: &FreeStart| {
             let (range, _) = experiment.model.free(it.state)?;
@@ -339,7 +352,10 @@ impl<'a> Estimator<'a> {
             Ok(model) => (model, None),
             Err(unknown) => (Cow::Borrowed(&self.equations.model), Some(unknown)),
         };
-        let experiment = Experiment::new(model, series, self.initial_state, self.settings.loss);
+        let mut experiment = Experiment::new(model, series, self.initial_state, self.settings.loss);
+        if let Some(measured) = &self.equations.measured {
+            experiment.limits = measured.limits(&experiment);
+        }
         if let Some(unknown) = unknown {
             let reason = format!("the equations need what is not known of this environment: {unknown}");
             let fit = Fit::none(&experiment, (Status::NoData, reason), 0);
@@ -348,7 +364,10 @@ impl<'a> Estimator<'a> {
         let Equations { starts, channel_names, state_names, .. } = &self.equations;
         let names = Names { parameters: &self.equations.names, channels: channel_names, states: state_names };
         let fit = match experiment.overflowing_channel() {
-            None => fit_experiment(&experiment, names, starts, self.settings, &self.physics, self.interrupt),
+            None => {
+                let measured = self.equations.measured.as_ref();
+                fit_experiment(&experiment, names, starts, self.settings, &self.physics, measured, self.interrupt)
+            }
             Some((channel, size)) => {
                 let name = &channel_names[channel];
                 let reason = format!(
@@ -372,7 +391,7 @@ impl<'a> Estimator<'a> {
         let Rollout { states, beneath, .. } =
             fitted_trajectories(&experiment, self.settings, &self.physics, self.interrupt)?;
         let zero: Vec<Vec<f64>> = states.iter().map(|states| vec![0.0; states.len()]).collect();
-        let [rmse, size] = [&states, &zero].map(|states| self.errors(&experiment, states).rmse);
+        let [rmse, size] = [&states, &zero].map(|states| self.errors(&experiment, states, &[]).rmse);
         (rmse <= (1.0 + VISIBLE) * row.trajectory_rmse + VISIBLE * size)
             .then(|| self.fitted(&experiment, &states, &beneath))
     }
@@ -382,21 +401,29 @@ impl<'a> Estimator<'a> {
         Fitted { channels, hidden: self.hidden(experiment, beneath) }
     }
 
-    /// The errors of `states [T, C]` of each trajectory.
-    fn errors(&self, experiment: &Experiment, states: &[Vec<f64>]) -> FitErrors {
+    /// The errors of `states [T, C]` of each trajectory; values of which it is only known that they are `below` a limit have none.
+    fn errors(&self, experiment: &Experiment, states: &[Vec<f64>], below: &[bool]) -> FitErrors {
+        let is_below = below.iter().copied().chain(std::iter::repeat(false));
         FitErrors::of_cells(
             self.manifest.channels.len(),
             self.settings.loss,
-            experiment.cells.iter().filter_map(|&(trajectory, cell)| {
+            experiment.cells.iter().zip(is_below).filter(|(_, below)| !below).filter_map(|(&(trajectory, cell), _)| {
                 let channel = self.equations.channel_indices[experiment.model.channel(cell)];
                 Some((channel, experiment.series[trajectory].observed()[cell], *states.get(trajectory)?.get(cell)?))
             }),
         )
     }
 
+    /// The parameters of the noise, in the order of their columns; NaN where there is no fit.
+    fn terms(&self, of_channels: Vec<Vec<f64>>) -> Vec<f64> {
+        match of_channels.is_empty() {
+            true => vec![f64::NAN; self.noise_terms().len()],
+            false => of_channels.concat(),
+        }
+    }
+
     fn row(&self, id: String, truth: &[Option<f64>], experiment: &Experiment, fit: Fit, test_mse: Option<f64>) -> Row {
-        let errors = self.errors(experiment, &fit.states);
-        let degrees_of_freedom = fit.points as f64 - experiment.unknown_count() as f64;
+        let errors = self.errors(experiment, &fit.states, &fit.below);
         let fit = EnvironmentFit {
             environment: id,
             status: fit.status,
@@ -407,9 +434,11 @@ impl<'a> Estimator<'a> {
             truth,
             bounds: &self.equations.bounds,
             errors,
+            noise_terms: self.terms(fit.noise_terms),
+            likelihood: fit.likelihood,
             test_mse,
             points: fit.points,
-            degrees_of_freedom,
+            degrees_of_freedom: fit.degrees_of_freedom,
             iterations: fit.iterations,
             in_hull: self.hull.holds(truth),
         };

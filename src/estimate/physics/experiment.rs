@@ -34,6 +34,8 @@ pub(crate) struct Experiment<'a> {
     pub scales: Vec<f64>,
     /// The values `(trajectory, cell)` that enter the fit, cells of `[T, C]`.
     pub cells: Vec<(usize, usize)>,
+    /// The limit of quantification of each cell `[T, C]` of each trajectory; empty where there are none.
+    pub limits: Vec<Vec<f64>>,
     initial_state: InitialState,
     loss: Loss,
 }
@@ -96,7 +98,8 @@ impl<'a> Experiment<'a> {
             let observed = series[trajectory].observed().iter().enumerate().filter(|(_, value)| !value.is_nan());
             cells.extend(observed.filter(|it| is_counted(it.0)).map(|(cell, _)| (trajectory, cell)));
         }
-        Experiment { model, series, unknown_initial, computed_initial, scales, cells, initial_state, loss }
+        let limits = Vec::new();
+        Experiment { model, series, unknown_initial, computed_initial, scales, cells, limits, initial_state, loss }
     }
 
     /// A channel, with its greatest absolute value, that is so large or small that sums of squares are not finite.
@@ -177,8 +180,13 @@ impl<'a> Experiment<'a> {
         self.model.coordinates.len() + self.unknown_initial.iter().map(Vec::len).sum::<usize>()
     }
 
+    /// Number of unknowns of its own of each trajectory.
+    pub(crate) fn own_counts(&self) -> impl Iterator<Item = usize> {
+        self.unknown_initial.iter().map(Vec::len)
+    }
+
     /// Number of directions along which a trajectory is differentiated.
-    fn directions(&self) -> usize {
+    pub(crate) fn directions(&self) -> usize {
         self.model.coordinates.len() + self.unknown_initial.iter().map(Vec::len).max().unwrap_or(0)
     }
 
@@ -338,9 +346,13 @@ impl<'a> Experiment<'a> {
         self.roll_out(&mut integrator, &self.start(&[]), budget).ok().map(|rollout| rollout.states)
     }
 
-    /// The residual, fitted less observed, of one value.
+    /// The residual, fitted less observed, of one value; of one at or below its limit, how far the fitted one is above that.
     pub(crate) fn residual(&self, rollout: &Rollout, trajectory: usize, cell: usize) -> f64 {
-        rollout.states[trajectory][cell] - self.series[trajectory].observed()[cell]
+        let (fitted, observed) = (rollout.states[trajectory][cell], self.series[trajectory].observed()[cell]);
+        match self.limits.get(trajectory).map(|limits| limits[cell]) {
+            Some(limit) if observed <= limit => (fitted - limit).max(0.0),
+            _ => fitted - observed,
+        }
     }
 
     /// The absolute values of the weighted residuals.
@@ -353,12 +365,14 @@ impl<'a> Experiment<'a> {
 
     /// The normal equations of the weighted residuals. Residuals beyond `limit` count by Huber's loss; an infinite limit is least squares.
     pub(crate) fn normal(&self, rollout: &Rollout, weights: &Weights, limit: f64) -> Normal {
-        let mut normal = Normal::new(self.model.coordinates.len(), self.unknown_initial.iter().map(Vec::len));
+        let mut normal = Normal::new(self.model.coordinates.len(), self.own_counts());
         let k = self.directions();
         for &(trajectory, cell) in &self.cells {
             let residual = self.residual(rollout, trajectory, cell);
             let row = &rollout.sensitivities[trajectory][cell * k..(cell + 1) * k];
-            let weight = weights[trajectory][cell];
+            // A value below its limit that is fitted as such says nothing.
+            let is_met = residual == 0.0 && !self.limits.is_empty();
+            let weight = if is_met { 0.0 } else { weights[trajectory][cell] };
             let size = (weight * residual).abs();
             normal.add(trajectory, weight * robust::weight(size, limit).sqrt(), residual, row);
             if size > limit {
@@ -373,6 +387,12 @@ impl<'a> Experiment<'a> {
     /// As [`Experiment::normal`], for `rollout` with `unknowns`: initial values at bounds that a step along `-gradient` would cross are held.
     pub(crate) fn normal_at(&self, unknowns: &Unknowns, rollout: &Rollout, weights: &Weights, limit: f64) -> Normal {
         let mut normal = self.normal(rollout, weights, limit);
+        self.hold_at_bounds(&mut normal, unknowns);
+        normal
+    }
+
+    /// Holds initial values at bounds that a step along `-gradient` would cross.
+    pub(crate) fn hold_at_bounds(&self, normal: &mut Normal, unknowns: &Unknowns) {
         for (trajectory, (own, initial)) in self.unknown_initial.iter().zip(&unknowns.initial).enumerate() {
             for (index, &value) in own.iter().enumerate() {
                 let Some((range, _)) = self.model.free(value) else { continue };
@@ -382,7 +402,6 @@ impl<'a> Experiment<'a> {
                 }
             }
         }
-        normal
     }
 
     /// The initial values that are fitted between bounds: trajectory, position among its unknowns, index of the state, value, and how far one

@@ -11,11 +11,15 @@
 //! left out of the step. Covariance: `s^2 (J'J)^-1`, `s^2 = |r|^2 / (n - m)` (G. Seber, C. Wild, Nonlinear Regression, 1989, section 2.1).
 //! Under [Huber's loss](crate::least_squares::robust) residuals beyond `1.345 sigma` count linearly, `sigma` is estimated from the median of
 //! a channel, and the covariance is that of Huber's estimates.
+//!
+//! Where noise, limits or priors are named, the minimum is where the [likelihood](super::likelihood) is maximised from.
 
 use super::budget::Budget;
 use super::descent::{GROWING, WHOLE};
 use super::experiment::{Experiment, Rollout};
 use super::fitter::{End, Fitter};
+use super::likelihood::measured::Measured;
+use super::likelihood::objective::Objective;
 use super::pass::Pass;
 use super::result::{Fit, Names};
 use crate::estimate::settings::{PhysicsSettings, Settings};
@@ -29,18 +33,30 @@ pub(crate) fn fit(
     starts: &[Vec<f64>],
     estimate: &Settings,
     physics: &PhysicsSettings,
+    measured: Option<&Measured>,
     interrupt: &Interrupt,
 ) -> Fit {
     let no_fit = |end: End, iterations: usize| Fit::none(experiment, end, iterations);
     if let Some(end) = too_few_values(experiment) {
         return no_fit(end, 0);
     }
+    let objective = measured.map(|measured| Objective::new(experiment, measured, names.channels, physics.rtol));
+    let objective = match objective.transpose() {
+        Ok(objective) => objective,
+        Err(reason) => return no_fit((Status::NoData, reason), 0),
+    };
     let (mut rough, mut fine) = match passes(experiment, estimate, physics) {
         Ok(passes) => passes,
         Err(error) => return no_fit((Status::Diverged, error.to_string()), 0),
     };
     let mut fitter = Fitter::new(experiment, estimate, physics, Budget::new(physics.max_evaluations, interrupt));
-    match fitter.search(&mut rough, &mut fine, starts) {
+    fitter.measured = measured;
+    let best = fitter.search(&mut rough, &mut fine, starts);
+    let best = match objective {
+        Some(objective) => best.and_then(|best| fitter.maximise(&mut fine, best, objective)),
+        None => best,
+    };
+    match best {
         Ok(best) => fitter.result(best, names),
         Err(end) => no_fit(end, fitter.iterations),
     }

@@ -6,8 +6,11 @@ use nalgebra::DMatrix;
 
 use super::budget::Budget;
 use super::experiment::{Experiment, Rollout, Unknowns, Weights};
+use super::likelihood::measured::Measured;
+use super::likelihood::objective::Objective;
 use super::normal::Normal;
-use crate::estimate::settings::{Loss, Noise, PhysicsSettings, Settings};
+use crate::estimate::measurement::{ChannelNoise, Noise};
+use crate::estimate::settings::{Loss, PhysicsSettings, Settings};
 use crate::estimate::table::row::Status;
 use crate::least_squares::robust;
 
@@ -29,6 +32,13 @@ pub(crate) struct Iterate {
     pub normal: Normal,
 }
 
+/// Where the likelihood is greatest.
+pub(crate) struct Maximum<'a> {
+    pub objective: Objective<'a>,
+    /// `phi [q]`, logarithms of the parameters of the noise.
+    pub noise: Vec<f64>,
+}
+
 /// The fit of one environment.
 pub(crate) struct Fitter<'a> {
     pub experiment: &'a Experiment<'a>,
@@ -39,6 +49,10 @@ pub(crate) struct Fitter<'a> {
     pub weights: Weights,
     /// Size of a weighted residual beyond which it counts by Huber's loss; infinite for least squares.
     pub limit: f64,
+    /// How channels were measured, where that is said.
+    pub measured: Option<&'a Measured>,
+    /// The end of a fit by maximum likelihood; none of one by least squares.
+    pub maximum: Option<Maximum<'a>>,
     /// The noise of each channel `[C]` by its own samples, infinite where it is unknown; computed when it is first asked for.
     noise: OnceCell<Vec<f64>>,
 }
@@ -53,7 +67,18 @@ impl<'a> Fitter<'a> {
     ) -> Self {
         let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
         let limit = huber_limit(estimate.loss, 1.0);
-        Fitter { experiment, estimate, physics, iterations: 0, budget, weights, limit, noise: OnceCell::new() }
+        Fitter {
+            experiment,
+            estimate,
+            physics,
+            iterations: 0,
+            budget,
+            weights,
+            limit,
+            measured: None,
+            maximum: None,
+            noise: OnceCell::new(),
+        }
     }
 }
 
@@ -80,10 +105,17 @@ impl Fitter<'_> {
         self.all_noise().iter().zip(&self.experiment.scales).all(|(noise, scale)| *noise < 0.5 * scale)
     }
 
-    /// The size of a channel's residuals in its unit: their root mean square, under Huber's loss a robust standard deviation.
+    /// The noise that is said of a channel.
+    fn said_noise(&self, channel: usize) -> Option<&ChannelNoise> {
+        self.measured.map(|measured| &measured.channels[channel].noise)
+    }
+
+    /// The size of a channel's residuals in its unit: their root mean square; under Huber's loss, and Student's noise, a robust standard
+    /// deviation.
     pub(crate) fn residual_size(&self, rollout: &Rollout, channel: usize) -> f64 {
         let residuals = self.experiment.residuals(rollout, channel).concat();
-        match self.estimate.loss {
+        let has_tails = matches!(self.said_noise(channel), Some(ChannelNoise::Student { .. }));
+        match if has_tails { Loss::Huber } else { self.estimate.loss } {
             Loss::Squares => (residuals.iter().map(|it| it * it).sum::<f64>() / residuals.len().max(1) as f64).sqrt(),
             Loss::Huber => robust::std_dev(residuals.iter().map(|it| it.abs())).unwrap_or(0.0),
         }
@@ -123,13 +155,29 @@ impl Fitter<'_> {
         self.experiment.contradiction(&noise, CONTRADICTORY)
     }
 
-    /// `s^2`, the variance of the weighted residuals; zero where no degree of freedom is left.
+    /// `s^2`, the variance of the weighted residuals; zero where no degree of freedom is left. One at the maximum of a likelihood, which knows
+    /// the noise.
     pub(crate) fn variance(&self, rollout: &Rollout) -> f64 {
+        if self.maximum.is_some() {
+            return 1.0;
+        }
         let free = self.experiment.cells.len() - self.experiment.unknown_count();
         if free == 0 {
             return 0.0;
         }
         robust::variance(self.experiment.weighted_sizes(rollout, &self.weights), self.limit, free as f64)
+    }
+
+    /// The information that standard errors are by, in units of [`Fitter::variance`]: about the parameters `[d]`, and those of the noise that
+    /// follow them where they are estimated.
+    pub(crate) fn information(&self, iterate: &Iterate) -> Normal {
+        let Some(Maximum { objective, noise }) = &self.maximum else {
+            // Without Huber's weights: `variance` accounts for them.
+            return self.experiment.normal(&iterate.rollout, &self.weights, f64::INFINITY);
+        };
+        let d = iterate.unknowns.coordinates.len();
+        let kept: Vec<usize> = (0..d).chain(objective.inside(noise).into_iter().map(|index| d + index)).collect();
+        objective.information(&iterate.rollout, &iterate.unknowns, noise).select(&kept)
     }
 
     /// The covariance `[d, d]` of the parameters; NaN where it is unknown. Parameters at `active` bounds count as known, `undetermined` ones
@@ -140,9 +188,9 @@ impl Fitter<'_> {
         let d = slopes.len();
         let free: Vec<usize> = (0..d).filter(|&k| !active[k] && !undetermined[k]).collect();
         let mut covariance = DMatrix::from_element(d, d, f64::NAN);
-        // Without Huber's weights: `variance` accounts for them.
-        let normal = experiment.normal(&iterate.rollout, &self.weights, f64::INFINITY);
-        let information = normal.information().map(|all| all.select_rows(&free).select_columns(&free));
+        let normal = self.information(iterate);
+        let with_noise: Vec<usize> = free.iter().copied().chain(d..normal.gradient.len()).collect();
+        let information = normal.information().map(|all| all.select_rows(&with_noise).select_columns(&with_noise));
         if let Some(inverse) = information.and_then(|information| Some(information.cholesky()?.inverse()))
             && experiment.cells.len() > experiment.unknown_count()
         {
@@ -170,9 +218,15 @@ impl Fitter<'_> {
     /// Takes weights by the noise of each channel, estimated from the residuals of `rollout`.
     pub(crate) fn weigh_by_noise(&mut self, rollout: &Rollout) {
         let (experiment, c) = (self.experiment, self.experiment.model.channels);
-        let size = |trajectory: usize, cell: usize, channel: usize| match self.estimate.noise {
-            None | Some(Noise::Constant) => experiment.scales[channel],
-            Some(Noise::Proportional) => {
+        let is_proportional: Vec<bool> = (0..c)
+            .map(|channel| match self.said_noise(channel) {
+                Some(noise) => matches!(noise, ChannelNoise::Proportional { .. } | ChannelNoise::LogNormal { .. }),
+                None => self.estimate.weighting() == Some(Noise::Proportional),
+            })
+            .collect();
+        let size = |trajectory: usize, cell: usize, channel: usize| match is_proportional[channel] {
+            false => experiment.scales[channel],
+            true => {
                 let value: f64 = rollout.states[trajectory][cell];
                 value.abs().max(1e-3 * experiment.scales[channel])
             }

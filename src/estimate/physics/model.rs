@@ -101,7 +101,7 @@ impl Model {
     /// The coordinate of the value at `index` of the state at the start of the system, where the equations give bounds, and a guess.
     pub(crate) fn free(&self, index: usize) -> Option<(Coordinate, Option<f64>)> {
         match *self.initial(index) {
-            InitialValue::Free { lower, upper, guess } => Some((Coordinate { lower, upper }, guess)),
+            InitialValue::Free { lower, upper, guess } => Some((Coordinate::new(lower, upper), guess)),
             _ => None,
         }
     }

@@ -115,6 +115,24 @@ impl Normal {
         }
     }
 
+    /// Adds to the gradient alone: `row` as for [`Normal::add`].
+    pub(crate) fn add_gradient(&mut self, trajectory: usize, row: &[f64]) {
+        let (of_parameters, own) = row.split_at(self.gradient.len());
+        self.gradient.iter_mut().zip(of_parameters).for_each(|(sum, slope)| *sum += slope);
+        self.trajectories[trajectory].gradient.iter_mut().zip(own).for_each(|(sum, slope)| *sum += slope);
+    }
+
+    /// The same with the parameters `kept` alone, the others held.
+    pub(crate) fn select(&self, kept: &[usize]) -> Normal {
+        let block = |block: &Block| Block { cross: block.cross.select_rows(kept), ..block.clone() };
+        Normal {
+            squares: self.squares,
+            matrix: self.matrix.select_rows(kept).select_columns(kept),
+            gradient: self.gradient.select_rows(kept),
+            trajectories: self.trajectories.iter().map(block).collect(),
+        }
+    }
+
     /// Fills the upper triangles; to be called after the last residual.
     pub(crate) fn complete(&mut self) {
         self.matrix.fill_upper_triangle_with_lower_triangle();

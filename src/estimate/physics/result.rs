@@ -7,7 +7,7 @@ use super::fitter::{End, Fitter, Iterate};
 use super::search::Best;
 use crate::estimate::serial_correlation;
 use crate::estimate::table::interval::{LEVEL, quantile};
-use crate::estimate::table::row::Status;
+use crate::estimate::table::row::{LogLikelihood, Status};
 
 /// Residuals of less than this many times the tolerance of integration may be errors of integration.
 const ABOVE_INTEGRATION: f64 = 1e3;
@@ -30,6 +30,14 @@ pub(crate) struct Fit {
     pub beneath: Vec<Vec<f64>>,
     /// The initial values that were fitted between bounds; empty where there are none.
     pub starts: Vec<FreeStart>,
+    /// The likelihood; none where the fit failed, or is none.
+    pub likelihood: Option<LogLikelihood>,
+    /// The parameters of the noise of each channel `[C]`; empty where no kind is named.
+    pub noise_terms: Vec<Vec<f64>>,
+    /// Degrees of freedom of the intervals; infinite where the noise is known.
+    pub degrees_of_freedom: f64,
+    /// The values that count as below their limits, among those that entered the fit; empty where there are no limits.
+    pub below: Vec<bool>,
     pub status: Status,
     pub reason: String,
     /// Observed values that entered the fit.
@@ -59,6 +67,10 @@ impl Fit {
             states: Vec::new(),
             beneath: Vec::new(),
             starts: Vec::new(),
+            likelihood: None,
+            noise_terms: Vec::new(),
+            degrees_of_freedom: experiment.cells.len() as f64 - experiment.unknown_count() as f64,
+            below: Vec::new(),
             status,
             reason,
             points: experiment.cells.len(),
@@ -105,7 +117,7 @@ struct Estimates {
 impl Fitter<'_> {
     /// The result of the best minimum; its status is that of `best.end` where there is one.
     pub(crate) fn result(&self, best: Best, names: Names) -> Fit {
-        let Best { iterate, end, rival } = best;
+        let Best { iterate, end, rival, .. } = best;
         let mut estimates = self.estimates(&iterate);
         let end = end.or_else(|| self.caution(&iterate, &estimates, rival.as_deref(), names));
         let (status, reason) = end.unwrap_or((Status::Ok, String::new()));
@@ -114,6 +126,7 @@ impl Fitter<'_> {
         let undetermined = estimates.values.iter_mut().zip(&estimates.undetermined).filter(|(_, it)| **it);
         undetermined.for_each(|(value, _)| *value = f64::NAN);
         let starts = self.free_starts(&iterate);
+        let likelihood = self.likelihood(&iterate.rollout).filter(|_| !status.is_failure());
         Fit {
             values: estimates.values,
             covariance: estimates.covariance,
@@ -121,6 +134,10 @@ impl Fitter<'_> {
             states: iterate.rollout.states,
             beneath: iterate.rollout.beneath,
             starts,
+            likelihood,
+            noise_terms: self.noise_terms(),
+            degrees_of_freedom: self.degrees_of_freedom(),
+            below: self.below(),
             status,
             reason,
             points: self.experiment.cells.len(),
@@ -147,7 +164,7 @@ impl Fitter<'_> {
             return Vec::new();
         }
         let variance = self.variance(&iterate.rollout);
-        let normal = self.experiment.normal(&iterate.rollout, &self.weights, f64::INFINITY);
+        let normal = self.information(iterate);
         let with_variance = |(trajectory, index, state, value, slope): (usize, usize, usize, f64, f64)| {
             let of_unit = normal.own_variance(trajectory, index).unwrap_or(f64::NAN);
             FreeStart { trajectory, state, value, variance: variance * of_unit * slope * slope }
@@ -188,8 +205,7 @@ impl Fitter<'_> {
 
     /// Which parameters have an interval that covers the whole range between their bounds.
     fn unconstrained(&self, estimates: &Estimates) -> Vec<bool> {
-        let degrees_of_freedom = self.experiment.cells.len() as f64 - self.experiment.unknown_count() as f64;
-        let quantile = quantile(LEVEL, degrees_of_freedom);
+        let quantile = quantile(LEVEL, self.degrees_of_freedom());
         let covers = |k: usize| {
             let half = quantile * estimates.covariance[(k, k)].sqrt();
             let (value, coordinate) = (estimates.values[k], self.experiment.model.coordinates[k]);
@@ -248,6 +264,18 @@ impl Fitter<'_> {
             let note = serial_correlation::note(serial_correlation::lag_one(&runs), count)?;
             Some(format!("{}: {note}", names.channels[channel]))
         });
-        correlated.chain(experiment.early_samples()).collect()
+        correlated.chain(experiment.early_samples()).chain(self.notes_of_likelihood(names)).collect()
+    }
+
+    /// What the user should know of the likelihood.
+    fn notes_of_likelihood(&self, names: Names) -> Vec<String> {
+        let (Some(measured), below) = (self.measured, self.below()) else { return Vec::new() };
+        let with_prior = names.parameters.iter().zip(&measured.priors).filter(|(_, prior)| prior.is_some());
+        let with_prior: Vec<&str> = with_prior.map(|(name, _)| name.as_str()).collect();
+        let prior = (!with_prior.is_empty()).then(|| format!("prior: {}", with_prior.join(", ")));
+        let count = below.iter().filter(|below| **below).count();
+        let below =
+            (count > 0).then(|| format!("values below the limit of quantification: {count} of {}", below.len()));
+        prior.into_iter().chain(below).collect()
     }
 }

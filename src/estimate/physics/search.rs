@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::coordinates::{Coordinate, halton};
 use super::descent::{GROWING, SAME, WHOLE};
-use super::experiment::Experiment;
+use super::experiment::{Experiment, Unknowns};
 use super::fitter::{End, FAR, Fitter, Iterate};
 use super::pass::Pass;
 use crate::estimate::settings::{InitialState, Loss};
@@ -45,7 +45,7 @@ const RIVALLING: f64 = 0.3;
 /// So may one with residuals below this share of the spread of the data.
 const ROUGHLY_ZERO: f64 = 0.01;
 /// The data prefer one of two minima if their squared residuals, in units of the noise, differ by this: a likelihood ratio of `e^3`.
-const DECISIVE: f64 = 6.0;
+pub(crate) const DECISIVE: f64 = 6.0;
 /// Two parameters differ if they are this many standard errors apart,
 const APART: f64 = 5.0;
 /// and this share of their value,
@@ -71,6 +71,8 @@ pub(crate) struct Best {
     pub end: Option<End>,
     /// Other parameters `[d]` that explain the data as well.
     pub rival: Option<Vec<f64>>,
+    /// The unknowns of the other minima that were compared with it.
+    pub others: Vec<Unknowns>,
 }
 
 impl Fitter<'_> {
@@ -96,7 +98,7 @@ impl Fitter<'_> {
             let (weights, limit) = (self.weights.clone(), self.limit);
             self.fit_limit(&minimum.rollout);
             match (self.refine(fine, minimum.unknowns), &mut found) {
-                (Ok((iterate, end)), None) => found = Some(Best { iterate, end, rival: None }),
+                (Ok((iterate, end)), None) => found = Some(Best { iterate, end, rival: None, others: Vec::new() }),
                 (Ok((iterate, end)), Some(best)) => {
                     let own =
                         (std::mem::replace(&mut self.weights, weights), std::mem::replace(&mut self.limit, limit));
@@ -146,7 +148,8 @@ impl Fitter<'_> {
         let is_rival =
             less.abs() <= DECISIVE && best.end.is_none() && end.is_none() && self.are_apart(&best.iterate, &other);
         let worse = if is_better {
-            let replaced = std::mem::replace(best, Best { iterate: other, end, rival: None });
+            let others = std::mem::take(&mut best.others);
+            let replaced = std::mem::replace(best, Best { iterate: other, end, rival: None, others });
             replaced.iterate.unknowns
         } else {
             other.unknowns
@@ -154,6 +157,7 @@ impl Fitter<'_> {
         if is_rival {
             best.rival = Some(self.experiment.parameters(&worse.coordinates).into_iter().map(|it| it.0).collect());
         }
+        best.others.push(worse);
         is_better
     }
 
@@ -261,7 +265,7 @@ impl Fitter<'_> {
     }
 
     /// Whether the parameters of two minima differ by more than their errors.
-    fn are_apart(&self, minimum: &Iterate, other: &Iterate) -> bool {
+    pub(crate) fn are_apart(&self, minimum: &Iterate, other: &Iterate) -> bool {
         let active = self.experiment.active_bounds(&minimum.unknowns, &minimum.normal);
         let undetermined = minimum.normal.undetermined(&active);
         let covariance = self.covariance(minimum, &active, &undetermined);

@@ -16,6 +16,8 @@ pub(crate) struct Series {
     observed: Vec<f64>,
     /// `[T, U]`, in the order of the system.
     inputs: Vec<f64>,
+    /// `[T, M]`, numbers of the samples that are beside what was observed.
+    beside: Vec<f64>,
     /// Values of a sample.
     size: usize,
     /// The sample at which the system starts; earlier ones are not fitted.
@@ -27,7 +29,18 @@ pub(crate) struct Series {
 impl Series {
     /// All samples of a trajectory: `times [T]`, `observed [T, C]` with `size` values of a sample, and `inputs [T, U]`.
     pub(crate) fn new(times: Vec<f64>, observed: Vec<f64>, inputs: Vec<f64>, size: usize) -> Self {
-        Series { times, observed, inputs, size, first: 0, starts_apart: false }
+        Series { times, observed, inputs, beside: Vec::new(), size, first: 0, starts_apart: false }
+    }
+
+    /// With numbers of the samples `[T, M]`, such as their standard deviations.
+    pub(crate) fn with_beside(self, beside: Vec<f64>) -> Self {
+        Series { beside, ..self }
+    }
+
+    /// The numbers `[M]` beside a sample, counted from where the system starts.
+    pub(crate) fn beside(&self, sample: usize) -> &[f64] {
+        let m = self.beside.len().checked_div(self.times.len()).unwrap_or(0);
+        &self.beside[(self.first + sample) * m..(self.first + sample + 1) * m]
     }
 
     /// `[T]` from where the system starts.
@@ -97,6 +110,8 @@ impl Series {
             });
             let drive: Vec<f64> = drive.collect();
             self.inputs.splice(before * inputs..before * inputs, drive);
+            let m = self.beside.len() / self.times.len();
+            self.beside.splice(before * m..before * m, std::iter::repeat_n(f64::NAN, m));
             self.times.insert(before, start);
             let cells = before * self.size;
             self.observed.splice(cells..cells, std::iter::repeat_n(f64::NAN, self.size));

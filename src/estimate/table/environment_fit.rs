@@ -4,7 +4,7 @@ use nalgebra::DMatrix;
 
 use super::errors::FitErrors;
 use super::interval;
-use super::row::{Row, Status};
+use super::row::{LogLikelihood, Row, Status};
 use crate::estimate::bounds::Bounds;
 
 /// The fit of one environment, by either method, in the units and in the order of the table.
@@ -23,6 +23,8 @@ pub(crate) struct EnvironmentFit<'a> {
     /// `[d_p]`.
     pub bounds: &'a [Bounds],
     pub errors: FitErrors,
+    pub noise_terms: Vec<f64>,
+    pub likelihood: Option<LogLikelihood>,
     pub test_mse: Option<f64>,
     pub points: usize,
     pub degrees_of_freedom: f64,
@@ -49,6 +51,7 @@ impl EnvironmentFit<'_> {
         }
         // Residuals are smaller than the noise, part of which the unknowns fit.
         let free = (self.degrees_of_freedom / self.points as f64).sqrt();
+        let free = if free.is_finite() { free } else { 1.0 };
         Row {
             environment: self.environment,
             status: self.status,
@@ -57,6 +60,8 @@ impl EnvironmentFit<'_> {
             parameters,
             correlations,
             noise: self.errors.by_channel.iter().map(|size| size / free).collect(),
+            noise_terms: self.noise_terms,
+            likelihood: self.likelihood,
             trajectory_rmse: self.errors.rmse,
             trajectory_mape: self.errors.mape,
             test_mse: self.test_mse,

@@ -9,4 +9,5 @@ pub(crate) mod parquet;
 pub(crate) mod fitted;
 pub(crate) mod starts;
 pub(crate) mod estimated;
+pub(crate) mod columns;
 pub(crate) mod output;

@@ -1,6 +1,5 @@
 //! The estimates on disk: one Parquet row per environment, and a manifest.
 
-use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,17 +7,18 @@ use std::sync::Arc;
 
 use arrow_array::builder::BooleanBuilder;
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::Schema;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::columns::{CRLB, LIKELIHOOD, correlation_names, noise_name, repeated, repeated_column, schema};
 use super::evaluation::Evaluation;
 use super::fitted::FittedWriter;
 use super::parquet::{create, io_error, unwritten};
-use super::row::{ParameterEstimate, Row, Status};
+use super::row::{LogLikelihood, ParameterEstimate, Row, Status};
 use super::starts::StartsWriter;
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
@@ -60,6 +60,9 @@ pub struct Manifest {
     /// States of known equations whose initial values were fitted between bounds to each trajectory: `starts_SPLIT.parquet` has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<Quantity>,
+    /// The parameters of the noise of channels by its kind, each a column `noise_CHANNEL_NAME`; absent where no kind is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub noise_terms: Vec<Quantity>,
     /// The figures of the estimation.
     pub evaluation: Evaluation,
     /// The estimated splits, one file each.
@@ -67,9 +70,6 @@ pub struct Manifest {
     /// Size and SHA-256 of every file beside the manifest.
     pub files: Vec<FileEntry>,
 }
-
-/// The suffix of the columns with Cramér-Rao bounds.
-const CRLB: &str = "crlb";
 
 /// The part of a manifest that every format version has.
 #[derive(Deserialize)]
@@ -162,6 +162,7 @@ impl Output {
             start: None,
             hidden: Vec::new(),
             starts: Vec::new(),
+            noise_terms: Vec::new(),
             evaluation: Evaluation::default(),
             splits: Vec::new(),
             files: Vec::new(),
@@ -169,7 +170,7 @@ impl Output {
         if let Some(column) = repeated_column(parameters, &manifest.channels, manifest.context_dimension) {
             return Err(Error::RepeatedColumn { column });
         }
-        let schema = Arc::new(schema(parameters, &manifest.channels, manifest.context_dimension));
+        let schema = Arc::new(schema(parameters, &manifest.channels, &[], manifest.context_dimension));
         let time_unit = of_dataset.time_unit.clone();
         Ok(Output { target: target.to_owned(), directory, manifest, schema, time_unit })
     }
@@ -184,6 +185,20 @@ impl Output {
     pub(crate) fn with_states(mut self, hidden: Vec<Quantity>, starts: Vec<Quantity>) -> Self {
         (self.manifest.hidden, self.manifest.starts) = (hidden, starts);
         self
+    }
+
+    /// With columns for the parameters of the noise.
+    ///
+    /// # Errors
+    /// If two columns would have the same name.
+    pub(crate) fn with_noise(mut self, terms: Vec<Quantity>) -> Result<Self, Error> {
+        let Manifest { parameters, channels, context_dimension, .. } = &self.manifest;
+        let schema = schema(parameters, channels, &terms, *context_dimension);
+        if let Some(column) = repeated(&schema) {
+            return Err(Error::RepeatedColumn { column });
+        }
+        (self.schema, self.manifest.noise_terms) = (Arc::new(schema), terms);
+        Ok(self)
     }
 
     /// A writer of the rows of a split.
@@ -242,55 +257,6 @@ impl Output {
     }
 }
 
-/// Names of the columns of correlations, one per pair of parameters.
-fn correlation_names(parameters: &[Quantity]) -> impl Iterator<Item = String> {
-    let pairs = (0..parameters.len()).flat_map(|j| (j + 1..parameters.len()).map(move |k| (j, k)));
-    pairs.map(|(j, k)| format!("correlation_{}_{}", parameters[j].name, parameters[k].name))
-}
-
-fn noise_name(channel: &Quantity) -> String {
-    format!("noise_{}", channel.name)
-}
-
-/// A column that a table of estimates of these parameters and channels would have twice.
-pub(crate) fn repeated_column(
-    parameters: &[Quantity],
-    channels: &[Quantity],
-    context_dimension: usize,
-) -> Option<String> {
-    let schema = schema(parameters, channels, context_dimension);
-    let mut seen = BTreeSet::new();
-    schema.fields().iter().find(|field| !seen.insert(field.name())).map(|field| field.name().clone())
-}
-
-/// The columns of a table of estimates in the current format.
-fn schema(parameters: &[Quantity], channels: &[Quantity], context_dimension: usize) -> Schema {
-    let number = |name: String, unit: &str| {
-        Field::new(name, DataType::Float64, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
-    };
-    let mut fields = vec![
-        Field::new("environment", DataType::Utf8, false),
-        Field::new("status", DataType::Utf8, false),
-        Field::new("reason", DataType::Utf8, false),
-    ];
-    for Quantity { name, unit, .. } in parameters {
-        fields.push(number(name.clone(), unit));
-        let of_parameter = ["standard_error", "lower", "upper", CRLB, "true"];
-        fields.extend(of_parameter.map(|what| number(format!("{name}_{what}"), unit)));
-    }
-    fields.extend(correlation_names(parameters).map(|name| number(name, "1")));
-    fields.extend(channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
-    fields.extend((0..context_dimension).map(|k| number(format!("context_{k}"), "1")));
-    fields.push(number("trajectory_rmse".to_owned(), ""));
-    fields.push(number("trajectory_mape".to_owned(), "percent"));
-    fields.push(number("test_mse".to_owned(), ""));
-    fields.push(Field::new("points", DataType::UInt64, false));
-    fields.push(number("degrees_of_freedom".to_owned(), "1"));
-    fields.push(Field::new("iterations", DataType::UInt64, false));
-    fields.push(Field::new("in_hull", DataType::Boolean, true));
-    Schema::new(fields)
-}
-
 impl SplitWriter {
     /// Writes rows; values that are not finite are null.
     pub(crate) fn write(&mut self, rows: &[Row]) -> Result<(), Error> {
@@ -322,6 +288,7 @@ impl SplitWriter {
         }
         columns.extend((0..first.correlations.len()).map(|pair| number(&|row| Some(row.correlations[pair]))));
         columns.extend((0..first.noise.len()).map(|channel| number(&|row| Some(row.noise[channel]))));
+        columns.extend((0..first.noise_terms.len()).map(|term| number(&|row| Some(row.noise_terms[term]))));
         for k in 0..first.context.len() {
             columns.push(number(&|row| Some(row.context[k])));
         }
@@ -330,6 +297,9 @@ impl SplitWriter {
         columns.push(number(&|row| row.test_mse));
         columns.push(count(&|row| row.points));
         columns.push(number(&|row| Some(row.degrees_of_freedom)));
+        columns.push(number(&|row| row.likelihood.map(|it| it.minus_two_log)));
+        columns.push(number(&|row| row.likelihood.map(|it| it.aic)));
+        columns.push(number(&|row| row.likelihood.map(|it| it.bic)));
         columns.push(count(&|row| row.iterations));
         let mut in_hull = BooleanBuilder::new();
         rows.iter().for_each(|row| in_hull.append_option(row.in_hull));
@@ -416,6 +386,9 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
     let parameters: Vec<_> = parameters.collect::<Option<_>>()?;
     let correlations = correlation_names(&manifest.parameters).map(|name| number(&name)).collect::<Option<Vec<_>>>()?;
     let noise = manifest.channels.iter().map(|it| number(&noise_name(it))).collect::<Option<Vec<_>>>()?;
+    let noise_terms = manifest.noise_terms.iter().map(|it| number(&it.name)).collect::<Option<Vec<_>>>()?;
+    // Tables before 3.2 have none.
+    let likelihood = LIKELIHOOD.map(number);
     let contexts =
         (0..manifest.context_dimension).map(|k| number(&format!("context_{k}"))).collect::<Option<Vec<_>>>()?;
     let (rmse, mape, test_mse) = (number("trajectory_rmse")?, number("trajectory_mape")?, number("test_mse")?);
@@ -442,6 +415,11 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
                 .collect(),
             correlations: correlations.iter().map(|array| or_nan(array)).collect(),
             noise: noise.iter().map(|array| or_nan(array)).collect(),
+            noise_terms: noise_terms.iter().map(|array| or_nan(array)).collect(),
+            likelihood: match likelihood.map(|array| value(array?, i)) {
+                [Some(minus_two_log), Some(aic), Some(bic)] => Some(LogLikelihood { minus_two_log, aic, bic }),
+                _ => None,
+            },
             trajectory_rmse: or_nan(rmse),
             trajectory_mape: or_nan(mape),
             test_mse: value(test_mse, i),

@@ -90,6 +90,17 @@ pub struct ParameterEstimate {
     pub truth: Option<f64>,
 }
 
+/// How likely the data of an environment are under its fit by known equations, and what that says in comparison with another model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogLikelihood {
+    /// `-2 log L`, without the priors of parameters.
+    pub minus_two_log: f64,
+    /// Akaike's criterion.
+    pub aic: f64,
+    /// The Bayesian criterion.
+    pub bic: f64,
+}
+
 /// The estimates of one environment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -107,6 +118,11 @@ pub struct Row {
     pub correlations: Vec<f64>,
     /// Estimated standard deviation of the noise of each channel, in its unit `[C]`.
     pub noise: Vec<f64>,
+    /// The parameters of the noise by its kind, in the order of [`Manifest::noise_terms`](crate::estimate::Manifest::noise_terms); empty where no
+    /// kind is named.
+    pub noise_terms: Vec<f64>,
+    /// The likelihood of a fit by known equations.
+    pub likelihood: Option<LogLikelihood>,
     /// Root mean squared error of the fitted trajectories, channels in the dataset's units, over the fitted points.
     pub trajectory_rmse: f64,
     /// Mean absolute percentage error of the fitted trajectories (percent), over the fitted values that are not zero.
@@ -115,7 +131,8 @@ pub struct Row {
     pub test_mse: Option<f64>,
     /// Number of observed values that entered the fit (without first samples that are initial states).
     pub points: usize,
-    /// Degrees of freedom of the intervals: observed values less unknowns.
+    /// Degrees of freedom of the intervals: observed values, without those below a limit of quantification, less unknowns. Infinite, and in the
+    /// table null, where the noise is known.
     pub degrees_of_freedom: f64,
     /// Iterations of all fits of the environment.
     pub iterations: usize,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::checkpoint::MapKind;
 use crate::estimate;
 use crate::estimate::physics::agreement::Quantities;
+use crate::estimate::physics::{Known, problems_of_measurement};
 use crate::estimate::{InitialState, MapChoice, Method, PhysicsSettings};
 use crate::generate;
 use crate::import;
@@ -175,6 +176,9 @@ impl Foreseen {
         }
         match estimate.method {
             Method::Learned => {
+                problems.extend(
+                    estimate::problems_of_learned(estimate).into_iter().map(|problem| problem.within("estimate")),
+                );
                 let known: Vec<&str> = self.quantities.parameters.iter().map(|it| it.name.as_str()).collect();
                 known_bounds(estimate, &known, problems);
                 let d = settings.train.as_ref().and_then(|train| train.context_dimension).unwrap_or(known.len());
@@ -208,6 +212,17 @@ impl Foreseen {
         let quantities: Vec<Quantity> =
             system.parameter_quantities().into_iter().filter(|it| estimated.contains(&it.name.as_str())).collect();
         self.has_distinct_columns(&quantities, 0, problems);
+        let lower = |name: &str, lower: f64| {
+            estimate.bounds.get(name).and_then(|bounds| bounds.min).map_or(lower, |min| min.max(lower))
+        };
+        let of_system = system.parameters.iter().filter(|it| estimated.contains(&it.name.as_str()));
+        let known = Known {
+            channels: self.quantities.channels.iter().map(|it| it.name.as_str()).collect(),
+            inputs: self.quantities.inputs.iter().map(|it| it.name.as_str()).collect(),
+            parameters: of_system.map(|it| (it.name.as_str(), lower(&it.name, it.lower))).collect(),
+        };
+        let of_measurement = problems_of_measurement(estimate, &physics, &known).into_iter();
+        problems.extend(of_measurement.map(|problem| problem.within("estimate")));
         for parameter in system.parameters.iter().filter(|parameter| estimated.contains(&parameter.name.as_str())) {
             let Some(bounds) = estimate.bounds.get(&parameter.name) else { continue };
             let [min, max] = [bounds.min.unwrap_or(parameter.lower), bounds.max.unwrap_or(parameter.upper)];

@@ -1,0 +1,236 @@
+//! How the channels of a dataset were measured: the settings, by channels and parameters of the equations.
+
+use crate::estimate::measurement::{ChannelNoise, Limit, Noise, NoiseSettings, Prior, Scale};
+use crate::estimate::physics::experiment::Experiment;
+use crate::estimate::physics::series::Series;
+use crate::estimate::settings::{Loss, PhysicsSettings, Settings};
+use crate::problems::{Problem, Problems};
+
+/// What is known of the measurement of each channel, and of the parameters before it.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    /// `[C]`.
+    pub channels: Vec<MeasuredChannel>,
+    /// The prior of each estimated parameter `[d]`, where it has one. A population's would stand here as well.
+    pub priors: Vec<Option<Prior>>,
+    /// Names of the inputs of the dataset whose values each sample has beside it `[M]`.
+    pub beside: Vec<String>,
+}
+
+/// How one channel was measured.
+#[derive(Clone, Debug)]
+pub(crate) struct MeasuredChannel {
+    pub noise: ChannelNoise,
+    /// The place `[M]` of the standard deviations of its samples, where these are known one by one.
+    pub std_devs: Option<usize>,
+    pub limit: Option<LimitOf>,
+}
+
+/// Where the limit of quantification of a sample is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LimitOf {
+    /// This.
+    Number(f64),
+    /// At this place `[M]` beside the sample.
+    Beside(usize),
+}
+
+impl Measured {
+    /// The measurement of `channels [C]` and the priors of `parameters [d]`; none where nothing is said of either, or residuals count by Huber's
+    /// loss, which is no likelihood.
+    pub(crate) fn new(
+        estimate: &Settings,
+        physics: &PhysicsSettings,
+        channels: &[String],
+        parameters: &[String],
+    ) -> Option<Self> {
+        if !estimate.has_likelihood(physics) {
+            return None;
+        }
+        let mut beside: Vec<String> = Vec::new();
+        let mut place = |name: &String| {
+            beside.iter().position(|it| it == name).unwrap_or_else(|| {
+                beside.push(name.clone());
+                beside.len() - 1
+            })
+        };
+        let of_channel = |channel: &String| {
+            let noise = estimate.noise.as_ref().map(|noise| noise.of(channel)).unwrap_or_default();
+            let std_devs = match &noise {
+                ChannelNoise::Known { input: Some(input), .. } => Some(place(input)),
+                _ => None,
+            };
+            let limit = estimate.limits.get(channel).map(|limit| match limit {
+                Limit::Number(value) => LimitOf::Number(*value),
+                Limit::Input(it) => LimitOf::Beside(place(&it.input)),
+            });
+            MeasuredChannel { noise, std_devs, limit }
+        };
+        Some(Measured {
+            channels: channels.iter().map(of_channel).collect(),
+            priors: parameters.iter().map(|name| physics.priors.get(name).copied()).collect(),
+            beside,
+        })
+    }
+}
+
+impl Measured {
+    /// The limit of each cell `[T, C]` of each trajectory, minus infinity where it has none; empty where no channel has any.
+    pub(crate) fn limits(&self, experiment: &Experiment) -> Vec<Vec<f64>> {
+        if self.channels.iter().all(|it| it.limit.is_none()) {
+            return Vec::new();
+        }
+        let of_series = |series: &Series| {
+            let limit = |cell: usize| match self.channels[experiment.model.channel(cell)].limit {
+                None => f64::NEG_INFINITY,
+                Some(LimitOf::Number(limit)) => limit,
+                Some(LimitOf::Beside(place)) => {
+                    series.beside(cell / experiment.model.size()).get(place).copied().unwrap_or(f64::NAN)
+                }
+            };
+            (0..series.observed().len()).map(limit).collect()
+        };
+        experiment.series.iter().map(of_series).collect()
+    }
+}
+
+/// What settings of the measurement are checked against.
+pub(crate) struct Known<'a> {
+    /// Names of the channels of the dataset.
+    pub channels: Vec<&'a str>,
+    /// Names of its inputs.
+    pub inputs: Vec<&'a str>,
+    /// Names of the estimated parameters, with their lower bounds.
+    pub parameters: Vec<(&'a str, f64)>,
+}
+
+/// Every problem of noise, limits, priors and scales; keys are relative to `[estimate]`.
+pub(crate) fn problems(estimate: &Settings, physics: &PhysicsSettings, known: &Known) -> Vec<Problem> {
+    let mut problems = Problems::default();
+    if let Some(NoiseSettings::Each(channels)) = &estimate.noise {
+        for (channel, noise) in channels {
+            let key = format!("noise.{channel}");
+            if !known.channels.contains(&channel.as_str()) {
+                problems.unknown(&key, channel, "channel of the dataset", &known.channels);
+            }
+            of_noise(&key, noise, known, &mut problems);
+        }
+    }
+    for (channel, limit) in &estimate.limits {
+        let key = format!("limits.{channel}");
+        if !known.channels.contains(&channel.as_str()) {
+            problems.unknown(&key, channel, "channel of the dataset", &known.channels);
+        }
+        match limit {
+            Limit::Number(value) => problems.require(
+                value.is_finite(),
+                &key,
+                value,
+                "a finite number",
+                "give the limit in the unit of the channel, or leave it out",
+            ),
+            Limit::Input(it) => is_input(&format!("{key}.input"), &it.input, known, &mut problems),
+        }
+    }
+    let names: Vec<&str> = known.parameters.iter().map(|it| it.0).collect();
+    for (name, prior) in &physics.priors {
+        let key = format!("physics.priors.{name}");
+        match known.parameters.iter().find(|it| it.0 == name) {
+            None => problems.unknown(&key, name, "parameter that is estimated", &names),
+            Some((_, lower)) => problems.require(
+                !prior.log || *lower > 0.0,
+                format!("{key}.log"),
+                format!("true, and the lower bound {lower} of `{name}`"),
+                "a lower bound above zero, where a parameter has a logarithm",
+                "raise `min` in [estimate.bounds], or leave `log` out",
+            ),
+        }
+        problems.require(prior.mean.is_finite(), format!("{key}.mean"), prior.mean, "a finite number", "correct it");
+        is_size(&format!("{key}.std_dev"), Some(prior.std_dev), &mut problems);
+    }
+    for (name, scale) in &physics.scales {
+        let key = format!("physics.scales.{name}");
+        match known.parameters.iter().find(|it| it.0 == name) {
+            None => problems.unknown(&key, name, "parameter that is estimated", &names),
+            Some((_, lower)) => problems.require(
+                *scale == Scale::Linear || *lower > 0.0,
+                &key,
+                format!("\"log\", and the lower bound {lower} of `{name}`"),
+                "a lower bound above zero, where a parameter has a logarithm",
+                "raise `min` in [estimate.bounds], or take \"linear\"",
+            ),
+        }
+    }
+    let is_weighting =
+        matches!(estimate.noise, None | Some(NoiseSettings::Every(Noise::Constant | Noise::Proportional)));
+    if estimate.loss == Loss::Huber && !(is_weighting && estimate.limits.is_empty() && physics.priors.is_empty()) {
+        problems.add(
+            "loss",
+            "\"huber\", and noise, limits or priors of a likelihood",
+            "\"squares\" with these: Huber's loss is no likelihood",
+            "leave `loss` out, and name the noise \"student\" if single values are wrong",
+        );
+    }
+    problems.into_vec()
+}
+
+fn of_noise(key: &str, noise: &ChannelNoise, known: &Known, problems: &mut Problems) {
+    let mut size = |name: &str, value: Option<f64>| is_size(&format!("{key}.{name}"), value, problems);
+    match noise {
+        ChannelNoise::Constant { absolute } => size("absolute", *absolute),
+        ChannelNoise::Proportional { relative } => size("relative", *relative),
+        ChannelNoise::Combined { absolute, relative } => {
+            size("absolute", *absolute);
+            size("relative", *relative);
+        }
+        ChannelNoise::LogNormal { std_dev } => size("std_dev", *std_dev),
+        ChannelNoise::Student { scale, degrees_of_freedom } => {
+            size("scale", *scale);
+            problems.require(
+                degrees_of_freedom.is_none_or(|n| n.is_finite() && n >= 2.0),
+                format!("{key}.degrees_of_freedom"),
+                degrees_of_freedom.unwrap_or_default(),
+                "a number from 2 on",
+                "correct it, or leave it out to have it estimated",
+            );
+        }
+        ChannelNoise::Known { value, input } => {
+            size("value", *value);
+            problems.require(
+                value.is_some() != input.is_some(),
+                key,
+                if value.is_some() { "`value` and `input`" } else { "neither `value` nor `input`" },
+                "one of the two, where noise is known",
+                "give `value = NUMBER`, or `input = \"NAME\"` of an input with the standard deviation of each sample",
+            );
+            if let Some(input) = input {
+                is_input(&format!("{key}.input"), input, known, problems);
+            }
+        }
+    }
+}
+
+fn is_size(key: &str, value: Option<f64>, problems: &mut Problems) {
+    problems.require(
+        value.is_none_or(|value| value > 0.0 && value.is_finite()),
+        key,
+        value.unwrap_or_default(),
+        "a number above zero",
+        "correct it, or leave it out where it may be estimated",
+    );
+}
+
+fn is_input(key: &str, name: &str, known: &Known, problems: &mut Problems) {
+    if known.inputs.contains(&name) {
+        return;
+    }
+    match known.inputs.is_empty() {
+        true => problems.add(
+            key,
+            format!("`{name}`, and a dataset without inputs"),
+            "an input of the dataset",
+            "import the column as one (`role = \"input\"`)",
+        ),
+        false => problems.unknown(key, name, "input of the dataset", &known.inputs),
+    }
+}

@@ -1,0 +1,365 @@
+//! `-2 log L` of an experiment with its derivatives: normal equations whose unknowns are followed by those of the noise.
+//!
+//! The parameters `[d]` of the normal equations are joined by `phi [q]`. With `g` half the gradient of `-2 log L` and `I` the information of
+//! all values, `I s = -g` is a step of Fisher's scoring, as `J'J s = -J'r` is one of Gauss and Newton.
+
+use super::density::{ARGUMENTS, Density, Information, Observed};
+use super::law::Law;
+use super::measured::{LimitOf, Measured};
+use crate::estimate::measurement::{ChannelNoise, Prior};
+use crate::estimate::physics::experiment::{Experiment, Rollout, Unknowns};
+use crate::estimate::physics::normal::Normal;
+
+/// Residuals may be errors of integration alone: noise is no less than this many times the tolerance.
+const ABOVE_INTEGRATION: f64 = 10.0;
+/// Noise is no more than this many times the spread of its channel, or its value.
+const GREATEST: f64 = 1e3;
+/// The least and the greatest degrees of freedom that are estimated: more are a Gaussian.
+const DEGREES_OF_FREEDOM: [f64; 2] = [2.0, 200.0];
+/// Proportional noise is no less than that of this share of the spread of its channel.
+const LEAST_SHARE: f64 = 1e-3;
+/// A part of the noise that starts small has this share of its usual size.
+const LITTLE: f64 = 0.1;
+/// Degrees of freedom below which channels with the same kind of noise have it in common.
+const FEW: f64 = 8.0;
+
+/// A parameter of the noise of a channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Parameter {
+    Known(f64),
+    /// `unit exp(phi_index)`.
+    Estimated {
+        index: usize,
+        unit: f64,
+    },
+}
+
+/// The noise of a channel.
+pub(super) struct Noise {
+    law: Law,
+    pub(super) parameters: [Parameter; 2],
+}
+
+/// One observed value.
+pub(super) struct Cell {
+    trajectory: usize,
+    cell: usize,
+    pub(super) channel: usize,
+    observed: Observed,
+    /// Its standard deviation, where it is known by itself.
+    std_dev: Option<f64>,
+}
+
+/// The likelihood of an experiment.
+pub(crate) struct Objective<'a> {
+    experiment: &'a Experiment<'a>,
+    pub(super) noise: Vec<Noise>,
+    pub(super) cells: Vec<Cell>,
+    priors: &'a [Option<Prior>],
+    /// Bounds of `phi [q]`.
+    bounds: Vec<(f64, f64)>,
+}
+
+impl<'a> Objective<'a> {
+    /// The likelihood of `experiment`, as it was `measured`, where trajectories are integrated with the tolerance `rtol`.
+    ///
+    /// # Errors
+    /// What is wrong with a value, or with what stands beside it.
+    pub(crate) fn new(
+        experiment: &'a Experiment<'a>,
+        measured: &'a Measured,
+        channel_names: &[String],
+        rtol: f64,
+    ) -> Result<Self, String> {
+        let cells = cells(experiment, measured, channel_names)?;
+        let share = 1.0 - experiment.unknown_count() as f64 / cells.len().max(1) as f64;
+        let mut counts = vec![0.0; measured.channels.len()];
+        cells.iter().for_each(|it| counts[it.channel] += share);
+        let is_common = counts.iter().any(|free| *free > 0.0 && *free < FEW);
+        let mut kinds: Vec<(std::mem::Discriminant<ChannelNoise>, usize, usize)> = Vec::new();
+        let (mut noise, mut bounds) = (Vec::new(), Vec::new());
+        for (channel, measured) in measured.channels.iter().enumerate() {
+            let (law, scale) = (law(&measured.noise, experiment.scales[channel]), experiment.scales[channel]);
+            let kind = std::mem::discriminant(&measured.noise);
+            let mut parameter = |which: usize, given: Option<f64>, unit: f64, (low, high): (f64, f64)| {
+                if let Some(value) = given {
+                    return Parameter::Known(value);
+                }
+                let of_others = kinds.iter().find(|it| is_common && (it.0, it.1) == (kind, which)).map(|it| it.2);
+                let index = of_others.unwrap_or_else(|| {
+                    bounds.push((low.ln(), high.ln()));
+                    kinds.push((kind, which, bounds.len() - 1));
+                    bounds.len() - 1
+                });
+                Parameter::Estimated { index, unit }
+            };
+            let sizes = (ABOVE_INTEGRATION * rtol, GREATEST);
+            let parameters = match measured.noise {
+                ChannelNoise::Constant { absolute } => [parameter(0, absolute, scale, sizes), Parameter::Known(0.0)],
+                ChannelNoise::Proportional { relative } => [Parameter::Known(0.0), parameter(1, relative, 1.0, sizes)],
+                ChannelNoise::Combined { absolute, relative } => {
+                    [parameter(0, absolute, scale, sizes), parameter(1, relative, 1.0, sizes)]
+                }
+                ChannelNoise::LogNormal { std_dev } => [parameter(0, std_dev, 1.0, sizes), Parameter::Known(0.0)],
+                ChannelNoise::Student { scale: given, degrees_of_freedom } => {
+                    let [low, high] = DEGREES_OF_FREEDOM;
+                    [parameter(0, given, scale, sizes), parameter(1, degrees_of_freedom, 1.0, (low, high))]
+                }
+                ChannelNoise::Known { value, .. } => {
+                    [Parameter::Known(value.unwrap_or(f64::NAN)), Parameter::Known(0.0)]
+                }
+            };
+            noise.push(Noise { law, parameters });
+        }
+        Ok(Objective { experiment, noise, cells, priors: &measured.priors, bounds })
+    }
+
+    /// The number `q` of parameters of the noise that are estimated.
+    pub(crate) fn noise_count(&self) -> usize {
+        self.bounds.len()
+    }
+
+    /// `phi [q]` within its bounds.
+    pub(crate) fn clamped(&self, phi: impl Iterator<Item = f64>) -> Vec<f64> {
+        phi.zip(&self.bounds).map(|(phi, (low, high))| phi.clamp(*low, *high)).collect()
+    }
+
+    /// Which of `phi [q]` lie at a bound that a step along `-gradient [q]` would cross.
+    pub(crate) fn active(&self, phi: &[f64], gradient: &[f64]) -> Vec<bool> {
+        let all = phi.iter().zip(gradient).zip(&self.bounds);
+        all.map(|((phi, slope), (low, high))| *phi <= *low && *slope > 0.0 || *phi >= *high && *slope < 0.0).collect()
+    }
+
+    /// Which of `phi [q]` lie between their bounds.
+    pub(crate) fn inside(&self, phi: &[f64]) -> Vec<usize> {
+        let is_inside = |&index: &usize| self.bounds[index].0 < phi[index] && phi[index] < self.bounds[index].1;
+        (0..phi.len()).filter(is_inside).collect()
+    }
+
+    /// Where `phi [q]` may start: by the residuals of `rollout`; where noise has two parts, also with little of either, as more than one share may
+    /// be a maximum.
+    pub(crate) fn starts(&self, rollout: &Rollout) -> Vec<Vec<f64>> {
+        let even = self.start(rollout);
+        let mut starts = vec![even.clone()];
+        for part in 0..2 {
+            let mut start = even.clone();
+            for noise in &self.noise {
+                let is_two = matches!(noise.parameters, [Parameter::Estimated { .. }, Parameter::Estimated { .. }]);
+                if let (Law::Gaussian { .. }, true, Parameter::Estimated { index, .. }) =
+                    (noise.law, is_two, noise.parameters[part])
+                {
+                    start[index] = even[index] + LITTLE.ln();
+                }
+            }
+            let start = self.clamped(start.into_iter());
+            if start != even {
+                starts.push(start);
+            }
+        }
+        starts
+    }
+
+    /// `phi [q]` by the residuals of `rollout`.
+    fn start(&self, rollout: &Rollout) -> Vec<f64> {
+        let mut sums = vec![(0.0, 0.0); self.bounds.len()];
+        for (channel, noise) in self.noise.iter().enumerate() {
+            let scale = self.experiment.scales[channel];
+            let own = self.cells.iter().filter(|it| it.channel == channel && !it.observed.is_below());
+            let pairs: Vec<(f64, f64)> =
+                own.map(|it| (it.observed.value, rollout.states[it.trajectory][it.cell])).collect();
+            if pairs.is_empty() {
+                continue;
+            }
+            let mean_square = |of: &dyn Fn(f64, f64) -> f64| {
+                (pairs.iter().map(|(y, z)| of(*y, *z).powi(2)).sum::<f64>() / pairs.len() as f64).sqrt()
+            };
+            let share = |least: f64| mean_square(&|y, z| (y - z) / (z * z + least * least).sqrt());
+            // Half of the variance each, where there are two parts.
+            let half = std::f64::consts::FRAC_1_SQRT_2;
+            let starts = match (noise.law, noise.parameters) {
+                (Law::LogNormal, _) => [mean_square(&|y, z| if z > 0.0 { (y / z).ln() } else { 0.5 }), 0.0],
+                (Law::Student, _) => {
+                    let mut sizes: Vec<f64> = pairs.iter().map(|(y, z)| (y - z).abs()).collect();
+                    sizes.sort_by(f64::total_cmp);
+                    [1.4 * sizes[sizes.len() / 2], 5.0]
+                }
+                (Law::Gaussian { .. }, [Parameter::Estimated { .. }, Parameter::Estimated { .. }]) => {
+                    [half * mean_square(&|y, z| y - z), half * share(0.1 * scale)]
+                }
+                (Law::Gaussian { .. }, _) => [mean_square(&|y, z| y - z), share(LEAST_SHARE * scale)],
+            };
+            for (parameter, start) in noise.parameters.iter().zip(starts) {
+                if let Parameter::Estimated { index, unit } = *parameter {
+                    sums[index].0 += (start / unit).max(f64::MIN_POSITIVE).ln();
+                    sums[index].1 += 1.0;
+                }
+            }
+        }
+        self.clamped(sums.into_iter().map(|(sum, count): (f64, f64)| sum / count.max(1.0)))
+    }
+
+    /// The parameters of the noise of a channel at `phi [q]`; NaN where its samples have their own.
+    fn parameters(&self, channel: usize, phi: &[f64]) -> [f64; 2] {
+        self.noise[channel].parameters.map(|parameter| match parameter {
+            Parameter::Known(value) => value,
+            Parameter::Estimated { index, unit } => unit * phi[index].exp(),
+        })
+    }
+
+    /// The same in the order in which the settings name them.
+    pub(crate) fn terms(&self, channel: usize, phi: &[f64]) -> Vec<f64> {
+        let [a, b] = self.parameters(channel, phi);
+        match self.noise[channel].law {
+            Law::Gaussian { .. } => [a, b].into_iter().filter(|it| *it > 0.0).collect(),
+            Law::LogNormal => vec![a],
+            Law::Student => vec![a, b],
+        }
+    }
+
+    /// Which values of the experiment lie below their limits, in the order of its cells.
+    pub(crate) fn below(&self) -> Vec<bool> {
+        self.cells.iter().map(|it| it.observed.is_below()).collect()
+    }
+
+    /// Degrees of freedom of the noise: values above their limits, less unknowns; infinite where nothing of the noise is estimated. Where the
+    /// unknowns are more, all values count.
+    pub(crate) fn degrees_of_freedom(&self) -> f64 {
+        let is_known = self.bounds.is_empty();
+        let (above, unknowns) = (self.above(), self.experiment.unknown_count());
+        if is_known { f64::INFINITY } else { above as f64 - unknowns as f64 }
+    }
+
+    /// The number of values above their limits, if it is more than that of the unknowns, else of all.
+    fn above(&self) -> usize {
+        let above = self.cells.iter().filter(|it| !it.observed.is_below()).count();
+        if above > self.experiment.unknown_count() { above } else { self.cells.len() }
+    }
+
+    /// The share of the variance that is left to residuals by the unknowns.
+    fn free_share(&self) -> f64 {
+        (1.0 - self.experiment.unknown_count() as f64 / self.above() as f64).max(0.0)
+    }
+
+    pub(super) fn density(&self, cell: &Cell, rollout: &Rollout, phi: &[f64], information: Information) -> Density {
+        let [a, b] = self.parameters(cell.channel, phi);
+        let predicted = rollout.states[cell.trajectory][cell.cell];
+        self.noise[cell.channel].law.density(cell.observed, predicted, [cell.std_dev.unwrap_or(a), b], information)
+    }
+
+    /// `-2 log L` of the data alone.
+    pub(crate) fn minus_two_log(&self, rollout: &Rollout, phi: &[f64]) -> f64 {
+        self.cells.iter().map(|cell| self.density(cell, rollout, phi, Information::OfOutcome).value).sum()
+    }
+
+    /// Normal equations of all unknowns, priors included: `squares` is `-2 log L`, the parameters are followed by `phi [q]`.
+    pub(crate) fn normal(&self, rollout: &Rollout, unknowns: &Unknowns, phi: &[f64]) -> Normal {
+        self.assemble(rollout, unknowns, phi, Information::OfOutcome)
+    }
+
+    /// The same with the information that standard errors are by: expected over all outcomes, and that of channels whose noise is estimated
+    /// less by the degrees of freedom that the unknowns use, as for `s^2 = |r|^2 / (n - m)`.
+    pub(crate) fn information(&self, rollout: &Rollout, unknowns: &Unknowns, phi: &[f64]) -> Normal {
+        self.assemble(rollout, unknowns, phi, Information::Expected)
+    }
+
+    fn assemble(&self, rollout: &Rollout, unknowns: &Unknowns, phi: &[f64], information: Information) -> Normal {
+        let (d, q, k) = (self.experiment.model.coordinates.len(), self.bounds.len(), self.experiment.directions());
+        let mut normal = Normal::new(d + q, self.experiment.own_counts());
+        let free = self.free_share();
+        let mut row = vec![0.0; k + q];
+        for cell in &self.cells {
+            let density = self.density(cell, rollout, phi, information);
+            normal.squares += density.value;
+            let slopes = &rollout.sensitivities[cell.trajectory][cell.cell * k..(cell.cell + 1) * k];
+            let parameters = &self.noise[cell.channel].parameters;
+            let is_estimated = parameters.iter().any(|it| matches!(it, Parameter::Estimated { .. }));
+            let weight = if information == Information::Expected && is_estimated { free.sqrt() } else { 1.0 };
+            let fill = |row: &mut [f64], of: [f64; ARGUMENTS]| {
+                row.fill(0.0);
+                for (place, slope) in row[..d].iter_mut().zip(slopes) {
+                    *place = of[0] * slope;
+                }
+                for (place, slope) in row[d + q..].iter_mut().zip(&slopes[d..]) {
+                    *place = of[0] * slope;
+                }
+                for (parameter, by) in parameters.iter().zip(&of[1..]) {
+                    if let Parameter::Estimated { index, .. } = *parameter {
+                        row[d + index] += by;
+                    }
+                }
+            };
+            fill(&mut row, density.gradient);
+            normal.add_gradient(cell.trajectory, &row);
+            for factor in density.factors() {
+                if factor != [0.0; ARGUMENTS] {
+                    fill(&mut row, factor);
+                    normal.add(cell.trajectory, weight, 0.0, &row);
+                }
+            }
+        }
+        let values = self.experiment.parameters(&unknowns.coordinates);
+        for (index, (prior, (value, slope))) in self.priors.iter().zip(values).enumerate() {
+            let Some(prior) = prior else { continue };
+            let (at, slope) = if prior.log { (value.ln(), slope / value) } else { (value, slope) };
+            let (residual, slope) = ((at - prior.mean) / prior.std_dev, slope / prior.std_dev);
+            normal.squares += residual * residual;
+            normal.gradient[index] += residual * slope;
+            normal.matrix[(index, index)] += slope * slope;
+        }
+        normal.complete();
+        normal
+    }
+}
+
+fn law(noise: &ChannelNoise, scale: f64) -> Law {
+    match noise {
+        ChannelNoise::Proportional { .. } => Law::Gaussian { least: LEAST_SHARE * scale },
+        ChannelNoise::Constant { .. } | ChannelNoise::Combined { .. } | ChannelNoise::Known { .. } => {
+            Law::Gaussian { least: 0.0 }
+        }
+        ChannelNoise::LogNormal { .. } => Law::LogNormal,
+        ChannelNoise::Student { .. } => Law::Student,
+    }
+}
+
+/// The observed values with what stands beside them.
+fn cells(experiment: &Experiment, measured: &Measured, channel_names: &[String]) -> Result<Vec<Cell>, String> {
+    let of_cell = |&(trajectory, cell): &(usize, usize)| {
+        let channel = experiment.model.channel(cell);
+        let of_channel = &measured.channels[channel];
+        let series = &experiment.series[trajectory];
+        let sample = cell / experiment.model.size();
+        let (value, time) = (series.observed()[cell], series.times()[sample]);
+        let beside = |place: usize| series.beside(sample).get(place).copied().unwrap_or(f64::NAN);
+        let std_dev = of_channel.std_devs.map(|place| (place, beside(place)));
+        if let Some((place, std_dev)) = std_dev
+            && !(std_dev > 0.0 && std_dev.is_finite())
+        {
+            return Err(format!(
+                "the standard deviation `{}` of {} is {std_dev} at t = {time}; give a number above zero wherever it is observed",
+                measured.beside[place], channel_names[channel]
+            ));
+        }
+        let limit = experiment.limits.get(trajectory).map_or(f64::NEG_INFINITY, |limits| limits[cell]);
+        if let Some(LimitOf::Beside(place)) = of_channel.limit
+            && !limit.is_finite()
+        {
+            return Err(format!(
+                "the limit `{}` of {} is {limit} at t = {time}; give a number wherever it is observed",
+                measured.beside[place], channel_names[channel]
+            ));
+        }
+        let observed = Observed { value, limit };
+        if matches!(of_channel.noise, ChannelNoise::LogNormal { .. })
+            && value <= 0.0
+            && !(observed.is_below() && limit > 0.0)
+        {
+            return Err(format!(
+                "{} is {value} at t = {time}, and log-normal noise leaves values above zero; name another kind, or a limit of quantification",
+                channel_names[channel]
+            ));
+        }
+        Ok(Cell { trajectory, cell, channel, observed, std_dev: std_dev.map(|it| it.1) })
+    };
+    experiment.cells.iter().map(of_cell).collect()
+}
