@@ -2,6 +2,8 @@
 
 #[path = "common/dataset.rs"]
 mod common;
+#[path = "physics/correlated.rs"]
+mod correlated;
 #[path = "physics/driven.rs"]
 mod driven;
 #[path = "physics/fields.rs"]

@@ -46,6 +46,7 @@ fn row(environment: String, context: Vec<f64>, parameters: Vec<ParameterEstimate
         correlations: vec![0.1; parameters.len() * parameters.len().saturating_sub(1) / 2],
         parameters,
         noise: Vec::new(),
+        autocorrelation: Vec::new(),
         trajectory_rmse: 3.4e-3,
         trajectory_mape: 0.21,
         test_mse: None,

@@ -78,6 +78,9 @@ pub struct Settings {
     pub noise: Option<Noise>,
     /// How residuals count.
     pub loss: Loss,
+    /// Whether residuals that are correlated from sample to sample count as fewer values, which makes the intervals wider. If `false`, they are
+    /// taken as independent, and `reason` says where they are not.
+    pub serial_correlation: bool,
     /// Bounds of parameters by name: an estimate beyond a bound is cut there, and its environment has the status `at_bound`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<String, Bounds>,
@@ -104,6 +107,7 @@ impl Default for Settings {
             initial_state: None,
             noise: None,
             loss: Loss::Squares,
+            serial_correlation: true,
             bounds: BTreeMap::new(),
             extrapolation: 2.0,
             fitted: false,

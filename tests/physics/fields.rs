@@ -108,6 +108,7 @@ fn what_fields_have_no_estimate_for_is_refused_and_a_fit_stops_where_it_is_asked
         parameters: Vec::new(),
         correlations: Vec::new(),
         noise: Vec::new(),
+        autocorrelation: Vec::new(),
         trajectory_rmse: 0.0,
         trajectory_mape: 0.0,
         test_mse: None,

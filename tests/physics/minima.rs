@@ -274,7 +274,7 @@ fn residuals_beyond_the_noise_are_a_misfit_and_correlated_ones_are_told() {
     assert!(rows[1].reason.contains("in level, whose samples show a noise of"), "{}", rows[1].reason);
     assert!(!rows[1].status.is_failure() && rows[1].parameters[0].standard_error.is_finite());
     assert_eq!(rows[2].status, Status::Ok);
-    assert!(rows[2].reason.contains("so intervals are too narrow"), "{}", rows[2].reason);
+    assert!(rows[2].reason.contains("and intervals are wider for it"), "{}", rows[2].reason);
 }
 
 #[test]

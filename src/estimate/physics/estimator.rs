@@ -295,7 +295,7 @@ impl<'a> Estimator<'a> {
 
     /// The initial values that were fitted between bounds, with their intervals.
     fn starts(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<FittedStart> {
-        let degrees_of_freedom = fit.points as f64 - experiment.unknown_count() as f64;
+        let degrees_of_freedom = fit.effective_points - experiment.unknown_count() as f64;
         let half_width = quantile(LEVEL, degrees_of_freedom);
         let is_failure = fit.status.is_failure();
         let start = |it: &FreeStart| {
@@ -396,7 +396,10 @@ impl<'a> Estimator<'a> {
 
     fn row(&self, id: String, truth: &[Option<f64>], experiment: &Experiment, fit: Fit, test_mse: Option<f64>) -> Row {
         let errors = self.errors(experiment, &fit.states);
-        let degrees_of_freedom = fit.points as f64 - experiment.unknown_count() as f64;
+        let degrees_of_freedom = fit.effective_points - experiment.unknown_count() as f64;
+        let mut autocorrelation = vec![f64::NAN; self.manifest.channels.len()];
+        let measured = self.equations.channel_indices.iter().zip(&fit.autocorrelation);
+        measured.for_each(|(&channel, rho)| autocorrelation[channel] = *rho);
         let fit = EnvironmentFit {
             environment: id,
             status: fit.status,
@@ -410,6 +413,8 @@ impl<'a> Estimator<'a> {
             test_mse,
             points: fit.points,
             degrees_of_freedom,
+            effective_points: fit.effective_points,
+            autocorrelation,
             iterations: fit.iterations,
             in_hull: self.hull.holds(truth),
         };

@@ -20,6 +20,7 @@ pub(crate) mod equations;
 pub(crate) mod cramer_rao_of_model;
 pub(crate) mod pass;
 pub(crate) mod fitter;
+pub(crate) mod correlated;
 pub(crate) mod descent;
 pub(crate) mod search;
 pub(crate) mod result;

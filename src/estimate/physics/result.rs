@@ -3,14 +3,12 @@
 use nalgebra::DMatrix;
 
 use super::experiment::Experiment;
-use super::fitter::{End, Fitter, Iterate};
+use super::fitter::{End, FAR, Fitter, Iterate};
 use super::search::Best;
-use crate::estimate::serial_correlation;
+use crate::estimate::serial_correlation::SerialCorrelation;
 use crate::estimate::table::interval::{LEVEL, quantile};
 use crate::estimate::table::row::Status;
 
-/// Residuals of less than this many times the tolerance of integration may be errors of integration.
-const ABOVE_INTEGRATION: f64 = 1e3;
 /// Residuals below this share of the standard deviation of a channel explain more than its mean does.
 const UNEXPLAINED: f64 = 0.7;
 /// Residuals below this many times the noise of a channel may be noise.
@@ -34,6 +32,10 @@ pub(crate) struct Fit {
     pub reason: String,
     /// Observed values that entered the fit.
     pub points: usize,
+    /// How many independent values say as much.
+    pub effective_points: f64,
+    /// The correlation of successive residuals of each channel `[C]`; NaN where it was not measured.
+    pub autocorrelation: Vec<f64>,
     pub iterations: usize,
 }
 
@@ -62,6 +64,8 @@ impl Fit {
             status,
             reason,
             points: experiment.cells.len(),
+            effective_points: experiment.cells.len() as f64,
+            autocorrelation: vec![f64::NAN; experiment.model.channels],
             iterations,
         }
     }
@@ -95,6 +99,7 @@ impl Names<'_> {
 /// The parameters at a minimum, each list `[d]`.
 struct Estimates {
     values: Vec<f64>,
+    /// Of independent residuals.
     covariance: DMatrix<f64>,
     /// Which lie at an active bound.
     active: Vec<bool>,
@@ -106,17 +111,19 @@ impl Fitter<'_> {
     /// The result of the best minimum; its status is that of `best.end` where there is one.
     pub(crate) fn result(&self, best: Best, names: Names) -> Fit {
         let Best { iterate, end, rival } = best;
+        let serial = self.serial_correlation(&iterate.rollout);
         let mut estimates = self.estimates(&iterate);
-        let end = end.or_else(|| self.caution(&iterate, &estimates, rival.as_deref(), names));
+        let end = end.or_else(|| self.caution(&iterate, (&estimates, &serial), rival.as_deref(), names));
         let (status, reason) = end.unwrap_or((Status::Ok, String::new()));
-        let notes = if status.is_failure() { Vec::new() } else { self.notes(&iterate, names) };
+        let notes = if status.is_failure() { Vec::new() } else { self.notes(&serial, names) };
         let reason = std::iter::once(reason).chain(notes).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("; ");
         let undetermined = estimates.values.iter_mut().zip(&estimates.undetermined).filter(|(_, it)| **it);
         undetermined.for_each(|(value, _)| *value = f64::NAN);
-        let starts = self.free_starts(&iterate);
+        let starts = self.free_starts(&iterate, &serial);
+        let covariance = self.widened(&iterate, estimates.covariance, &serial);
         Fit {
             values: estimates.values,
-            covariance: estimates.covariance,
+            covariance,
             initial: iterate.unknowns.initial,
             states: iterate.rollout.states,
             beneath: iterate.rollout.beneath,
@@ -124,6 +131,8 @@ impl Fitter<'_> {
             status,
             reason,
             points: self.experiment.cells.len(),
+            effective_points: serial.effective_points(),
+            autocorrelation: serial.measured(),
             iterations: self.iterations,
         }
     }
@@ -141,7 +150,7 @@ impl Fitter<'_> {
         Estimates { values, covariance, active, undetermined }
     }
 
-    fn free_starts(&self, iterate: &Iterate) -> Vec<FreeStart> {
+    fn free_starts(&self, iterate: &Iterate, serial: &SerialCorrelation) -> Vec<FreeStart> {
         let free = self.experiment.free_starts(&iterate.unknowns);
         if free.is_empty() {
             return Vec::new();
@@ -150,13 +159,20 @@ impl Fitter<'_> {
         let normal = self.experiment.normal(&iterate.rollout, &self.weights, f64::INFINITY);
         let with_variance = |(trajectory, index, state, value, slope): (usize, usize, usize, f64, f64)| {
             let of_unit = normal.own_variance(trajectory, index).unwrap_or(f64::NAN);
-            FreeStart { trajectory, state, value, variance: variance * of_unit * slope * slope }
+            let wider = self.own_factor(iterate, (trajectory, index), serial);
+            FreeStart { trajectory, state, value, variance: variance * of_unit * slope * slope * wider }
         };
         free.into_iter().map(with_variance).collect()
     }
 
     /// Status and reason of a minimum that is not `ok`; `rival [d]` are parameters that explain the data as well.
-    fn caution(&self, iterate: &Iterate, estimates: &Estimates, rival: Option<&[f64]>, names: Names) -> Option<End> {
+    fn caution(
+        &self,
+        iterate: &Iterate,
+        (estimates, serial): (&Estimates, &SerialCorrelation),
+        rival: Option<&[f64]>,
+        names: Names,
+    ) -> Option<End> {
         let Estimates { values, undetermined, .. } = estimates;
         let (points, unknowns) = (self.experiment.cells.len(), self.experiment.unknown_count());
         if points == unknowns {
@@ -177,7 +193,7 @@ impl Fitter<'_> {
             let reason = format!("the data do not narrow down {names}: any value within the bounds may be");
             return Some((Status::Unidentifiable, reason));
         }
-        let misfit = self.misfit(iterate, names);
+        let misfit = self.misfit(iterate, serial, names);
         let at_bounds = self.at_bounds(iterate, estimates, names);
         if !at_bounds.is_empty() {
             let reasons = [Some(at_bounds), misfit];
@@ -199,8 +215,10 @@ impl Fitter<'_> {
     }
 
     /// Why the residuals, or the first samples, show that the equations do not fit; none where they do.
-    fn misfit(&self, iterate: &Iterate, names: Names) -> Option<String> {
-        if let Some(channel) = self.far_channel(iterate) {
+    fn misfit(&self, iterate: &Iterate, serial: &SerialCorrelation, names: Names) -> Option<String> {
+        if let Some((channel, excess)) = self.excess(iterate, self.physics.rtol)
+            && excess > FAR * serial.noise_factor(channel)
+        {
             let [size, noise] = [self.residual_size(&iterate.rollout, channel), self.noise(channel)];
             let name = &names.channels[channel];
             return Some(format!("residuals of {size:.3e} in {name}, whose samples show a noise of {noise:.3e}"));
@@ -208,7 +226,7 @@ impl Fitter<'_> {
         // The noise of few samples is not well known, but equations must explain more than the mean does.
         for channel in 0..self.experiment.model.channels {
             let [size, scale] = [self.residual_size(&iterate.rollout, channel), self.experiment.scales[channel]];
-            if size > UNEXPLAINED * scale && size > NOISE * self.noise(channel) {
+            if size > UNEXPLAINED * scale && size > NOISE * serial.noise_factor(channel) * self.noise(channel) {
                 let name = &names.channels[channel];
                 return Some(format!("residuals of {size:.3e} in {name}, which deviates by {scale:.3e}"));
             }
@@ -236,18 +254,7 @@ impl Fitter<'_> {
     }
 
     /// What the user should know of an estimate though the fit converged.
-    fn notes(&self, iterate: &Iterate, names: Names) -> Vec<String> {
-        let experiment = self.experiment;
-        let correlated = (0..experiment.model.channels).filter_map(|channel| {
-            let least = ABOVE_INTEGRATION * self.physics.rtol * experiment.scales[channel];
-            if experiment.model.points > 1 || self.residual_size(&iterate.rollout, channel) < least {
-                return None;
-            }
-            let runs = experiment.residuals(&iterate.rollout, channel);
-            let count = runs.iter().map(Vec::len).sum();
-            let note = serial_correlation::note(serial_correlation::lag_one(&runs), count)?;
-            Some(format!("{}: {note}", names.channels[channel]))
-        });
-        correlated.chain(experiment.early_samples()).collect()
+    fn notes(&self, serial: &SerialCorrelation, names: Names) -> Vec<String> {
+        serial.notes(names.channels).into_iter().chain(self.experiment.early_samples()).collect()
     }
 }

@@ -25,7 +25,12 @@ pub(crate) struct EnvironmentFit<'a> {
     pub errors: FitErrors,
     pub test_mse: Option<f64>,
     pub points: usize,
+    /// Of the intervals.
     pub degrees_of_freedom: f64,
+    /// How many independent values say as much as the `points`.
+    pub effective_points: f64,
+    /// Correlations of successive residuals `[C]`; NaN where not measured.
+    pub autocorrelation: Vec<f64>,
     pub iterations: usize,
     pub in_hull: Option<bool>,
 }
@@ -48,7 +53,7 @@ impl EnvironmentFit<'_> {
             correlations.fill(f64::NAN);
         }
         // Residuals are smaller than the noise, part of which the unknowns fit.
-        let free = (self.degrees_of_freedom / self.points as f64).sqrt();
+        let free = (self.degrees_of_freedom / self.effective_points).sqrt();
         Row {
             environment: self.environment,
             status: self.status,
@@ -57,6 +62,7 @@ impl EnvironmentFit<'_> {
             parameters,
             correlations,
             noise: self.errors.by_channel.iter().map(|size| size / free).collect(),
+            autocorrelation: self.autocorrelation,
             trajectory_rmse: self.errors.rmse,
             trajectory_mape: self.errors.mape,
             test_mse: self.test_mse,

@@ -248,6 +248,10 @@ fn correlation_names(parameters: &[Quantity]) -> impl Iterator<Item = String> {
     pairs.map(|(j, k)| format!("correlation_{}_{}", parameters[j].name, parameters[k].name))
 }
 
+fn autocorrelation_name(channel: &Quantity) -> String {
+    format!("autocorrelation_{}", channel.name)
+}
+
 fn noise_name(channel: &Quantity) -> String {
     format!("noise_{}", channel.name)
 }
@@ -280,6 +284,7 @@ fn schema(parameters: &[Quantity], channels: &[Quantity], context_dimension: usi
     }
     fields.extend(correlation_names(parameters).map(|name| number(name, "1")));
     fields.extend(channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
+    fields.extend(channels.iter().map(|channel| number(autocorrelation_name(channel), "1")));
     fields.extend((0..context_dimension).map(|k| number(format!("context_{k}"), "1")));
     fields.push(number("trajectory_rmse".to_owned(), ""));
     fields.push(number("trajectory_mape".to_owned(), "percent"));
@@ -322,6 +327,8 @@ impl SplitWriter {
         }
         columns.extend((0..first.correlations.len()).map(|pair| number(&|row| Some(row.correlations[pair]))));
         columns.extend((0..first.noise.len()).map(|channel| number(&|row| Some(row.noise[channel]))));
+        let of_channels = 0..first.autocorrelation.len();
+        columns.extend(of_channels.map(|channel| number(&|row| Some(row.autocorrelation[channel]))));
         for k in 0..first.context.len() {
             columns.push(number(&|row| Some(row.context[k])));
         }
@@ -416,6 +423,8 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
     let parameters: Vec<_> = parameters.collect::<Option<_>>()?;
     let correlations = correlation_names(&manifest.parameters).map(|name| number(&name)).collect::<Option<Vec<_>>>()?;
     let noise = manifest.channels.iter().map(|it| number(&noise_name(it))).collect::<Option<Vec<_>>>()?;
+    // Tables before 3.2 have none.
+    let autocorrelation: Vec<_> = manifest.channels.iter().map(|it| number(&autocorrelation_name(it))).collect();
     let contexts =
         (0..manifest.context_dimension).map(|k| number(&format!("context_{k}"))).collect::<Option<Vec<_>>>()?;
     let (rmse, mape, test_mse) = (number("trajectory_rmse")?, number("trajectory_mape")?, number("test_mse")?);
@@ -442,6 +451,7 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
                 .collect(),
             correlations: correlations.iter().map(|array| or_nan(array)).collect(),
             noise: noise.iter().map(|array| or_nan(array)).collect(),
+            autocorrelation: autocorrelation.iter().map(|array| array.map_or(f64::NAN, or_nan)).collect(),
             trajectory_rmse: or_nan(rmse),
             trajectory_mape: or_nan(mape),
             test_mse: value(test_mse, i),

@@ -107,6 +107,8 @@ pub struct Row {
     pub correlations: Vec<f64>,
     /// Estimated standard deviation of the noise of each channel, in its unit `[C]`.
     pub noise: Vec<f64>,
+    /// Correlation of the residuals of each channel with those of the sample before `[C]`; NaN where it was not measured, as of fields.
+    pub autocorrelation: Vec<f64>,
     /// Root mean squared error of the fitted trajectories, channels in the dataset's units, over the fitted points.
     pub trajectory_rmse: f64,
     /// Mean absolute percentage error of the fitted trajectories (percent), over the fitted values that are not zero.
@@ -115,7 +117,8 @@ pub struct Row {
     pub test_mse: Option<f64>,
     /// Number of observed values that entered the fit (without first samples that are initial states).
     pub points: usize,
-    /// Degrees of freedom of the intervals: observed values less unknowns.
+    /// Degrees of freedom of the intervals: observed values less unknowns; of residuals that are correlated from sample to sample only as many
+    /// values count as independent ones would say as much.
     pub degrees_of_freedom: f64,
     /// Iterations of all fits of the environment.
     pub iterations: usize,
