@@ -53,6 +53,7 @@ fn row(environment: String, context: Vec<f64>, parameters: Vec<ParameterEstimate
         points: 38,
         degrees_of_freedom: 36.0,
         iterations: 7,
+        minima: None,
         in_hull: None,
     }
 }

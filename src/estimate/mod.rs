@@ -40,4 +40,4 @@ pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Noise, Ph
 pub use table::evaluation::{Coverage, Evaluation};
 pub(crate) use table::output::repeated_column;
 pub use table::output::{Manifest, Outcome, read_rows, rows, verify};
-pub use table::row::{ParameterEstimate, Row, Status, statuses_in_words};
+pub use table::row::{Minima, ParameterEstimate, Row, Status, statuses_in_words};

@@ -173,6 +173,12 @@ pub struct PhysicsSettings {
     /// Values of parameters that are known, by name, and not estimated.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<String, f64>,
+    /// How many starts are tried: known parameters of training environments, then parameters spread evenly over the orders of magnitude inside
+    /// the bounds, those with the smallest error first. If absent, as many as it takes until the best minimum is convincing, which is most often
+    /// eight, one where parameters are known, and more where none explains the data; a fit that asks for much work is content where two agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "usize", range(min = 1, max = 10000))]
+    pub starts: Option<usize>,
     /// Allowed error of an integration step, relative to the state and to the range of the data. Stiff systems need no other: a method for them
     /// (`rodas5p`) is taken by itself where an explicit one is left with steps that are shorter than this asks for.
     #[schemars(range(min = 1e-14, max = 0.1))]
@@ -191,6 +197,7 @@ impl Default for PhysicsSettings {
         PhysicsSettings {
             system: None,
             fixed: BTreeMap::new(),
+            starts: None,
             rtol: 1e-8,
             max_steps: 10_000,
             max_evaluations: 10_000_000,

@@ -115,6 +115,7 @@ fn what_fields_have_no_estimate_for_is_refused_and_a_fit_stops_where_it_is_asked
         points: 0,
         degrees_of_freedom: 0.0,
         iterations: 0,
+        minima: None,
         in_hull: None,
     };
     let stopped = physics::portrait(&settings, &dataset, Split::Adapt, &row, &stopping).map(|_| ());

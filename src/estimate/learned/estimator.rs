@@ -187,6 +187,7 @@ impl<'a> Estimator<'a> {
             errors,
             test_mse,
             points: support.points(),
+            minima: None,
             degrees_of_freedom: if is_widened { degrees - (points - effective) } else { degrees },
             effective_points: if is_widened { effective } else { points },
             autocorrelation: serial.measured(),

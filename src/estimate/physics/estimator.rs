@@ -31,7 +31,7 @@ use crate::estimate::table::evaluation::Evaluation;
 use crate::estimate::table::fitted::FittedSamples;
 use crate::estimate::table::interval::{LEVEL, quantile};
 use crate::estimate::table::output::{Outcome, Output};
-use crate::estimate::table::row::{ParameterEstimate, Row, Status};
+use crate::estimate::table::row::{Minima, ParameterEstimate, Row, Status};
 use crate::estimate::table::starts::FittedStart;
 use crate::progress::{Event, Interrupt, Run};
 use crate::schema::{Between, Input, Quantity, Split, Trajectory};
@@ -412,6 +412,10 @@ impl<'a> Estimator<'a> {
             errors,
             test_mse,
             points: fit.points,
+            minima: fit.search.as_ref().map(|search| {
+                let free = (fit.points as f64 - experiment.unknown_count() as f64).max(1.0);
+                Minima { starts: search.costs.len(), at_best: search.at_best(free), second: search.second(free) }
+            }),
             degrees_of_freedom,
             effective_points: fit.effective_points,
             autocorrelation,

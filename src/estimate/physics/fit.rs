@@ -41,7 +41,7 @@ pub(crate) fn fit(
     };
     let mut fitter = Fitter::new(experiment, estimate, physics, Budget::new(physics.max_evaluations, interrupt));
     match fitter.search(&mut rough, &mut fine, starts) {
-        Ok(best) => fitter.result(best, names),
+        Ok((best, search)) => fitter.result(best, search, names),
         Err(end) => no_fit(end, fitter.iterations),
     }
 }

@@ -22,6 +22,7 @@ pub(crate) mod pass;
 pub(crate) mod fitter;
 pub(crate) mod correlated;
 pub(crate) mod descent;
+pub(crate) mod starts;
 pub(crate) mod search;
 pub(crate) mod result;
 pub(crate) mod fit;

@@ -4,7 +4,7 @@ use nalgebra::DMatrix;
 
 use super::experiment::Experiment;
 use super::fitter::{End, FAR, Fitter, Iterate};
-use super::search::Best;
+use super::search::{Best, Search};
 use crate::estimate::serial_correlation::SerialCorrelation;
 use crate::estimate::table::interval::{LEVEL, quantile};
 use crate::estimate::table::row::Status;
@@ -32,6 +32,8 @@ pub(crate) struct Fit {
     pub reason: String,
     /// Observed values that entered the fit.
     pub points: usize,
+    /// What the starts led to; none where none was tried.
+    pub search: Option<Search>,
     /// How many independent values say as much.
     pub effective_points: f64,
     /// The correlation of successive residuals of each channel `[C]`; NaN where it was not measured.
@@ -64,6 +66,7 @@ impl Fit {
             status,
             reason,
             points: experiment.cells.len(),
+            search: None,
             effective_points: experiment.cells.len() as f64,
             autocorrelation: vec![f64::NAN; experiment.model.channels],
             iterations,
@@ -109,11 +112,12 @@ struct Estimates {
 
 impl Fitter<'_> {
     /// The result of the best minimum; its status is that of `best.end` where there is one.
-    pub(crate) fn result(&self, best: Best, names: Names) -> Fit {
+    pub(crate) fn result(&self, best: Best, search: Search, names: Names) -> Fit {
         let Best { iterate, end, rival } = best;
         let serial = self.serial_correlation(&iterate.rollout);
         let mut estimates = self.estimates(&iterate);
-        let end = end.or_else(|| self.caution(&iterate, (&estimates, &serial), rival.as_deref(), names));
+        let end = end
+            .or_else(|| self.caution(&iterate, (&estimates, &serial), rival.as_ref().map(|it| it.0.as_slice()), names));
         let (status, reason) = end.unwrap_or((Status::Ok, String::new()));
         let notes = if status.is_failure() { Vec::new() } else { self.notes(&serial, names) };
         let reason = std::iter::once(reason).chain(notes).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("; ");
@@ -131,6 +135,7 @@ impl Fitter<'_> {
             status,
             reason,
             points: self.experiment.cells.len(),
+            search: Some(search),
             effective_points: serial.effective_points(),
             autocorrelation: serial.measured(),
             iterations: self.iterations,
@@ -182,10 +187,14 @@ impl Fitter<'_> {
         if undetermined.contains(&true) {
             return Some((Status::Unidentifiable, format!("the data do not determine {}", names.join(undetermined))));
         }
+        let misfit = self.misfit(iterate, serial, names);
         if let Some(rival) = rival {
             let (rival, values) = (names.with_values(rival), names.with_values(values));
             let reason = format!("{rival} explain the data as well as {values}; narrow the bounds, or fix a parameter");
-            return Some((Status::Unidentifiable, reason));
+            return Some(match misfit {
+                Some(misfit) => (Status::Misfit, format!("{misfit}; {reason}")),
+                None => (Status::Ambiguous, reason),
+            });
         }
         let unconstrained = self.unconstrained(estimates);
         if unconstrained.contains(&true) {
@@ -193,7 +202,6 @@ impl Fitter<'_> {
             let reason = format!("the data do not narrow down {names}: any value within the bounds may be");
             return Some((Status::Unidentifiable, reason));
         }
-        let misfit = self.misfit(iterate, serial, names);
         let at_bounds = self.at_bounds(iterate, estimates, names);
         if !at_bounds.is_empty() {
             let reasons = [Some(at_bounds), misfit];

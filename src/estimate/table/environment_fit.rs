@@ -4,7 +4,7 @@ use nalgebra::DMatrix;
 
 use super::errors::FitErrors;
 use super::interval;
-use super::row::{Row, Status};
+use super::row::{Minima, Row, Status};
 use crate::estimate::bounds::Bounds;
 
 /// The fit of one environment, by either method, in the units and in the order of the table.
@@ -25,6 +25,7 @@ pub(crate) struct EnvironmentFit<'a> {
     pub errors: FitErrors,
     pub test_mse: Option<f64>,
     pub points: usize,
+    pub minima: Option<Minima>,
     /// Of the intervals.
     pub degrees_of_freedom: f64,
     /// How many independent values say as much as the `points`.
@@ -67,6 +68,7 @@ impl EnvironmentFit<'_> {
             trajectory_mape: self.errors.mape,
             test_mse: self.test_mse,
             points: self.points,
+            minima: self.minima,
             degrees_of_freedom: self.degrees_of_freedom,
             iterations: self.iterations,
             in_hull: self.in_hull,

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::evaluation::Evaluation;
 use super::fitted::FittedWriter;
 use super::parquet::{create, io_error, unwritten};
-use super::row::{ParameterEstimate, Row, Status};
+use super::row::{Minima, ParameterEstimate, Row, Status};
 use super::starts::StartsWriter;
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
@@ -291,6 +291,8 @@ fn schema(parameters: &[Quantity], channels: &[Quantity], context_dimension: usi
     fields.push(number("test_mse".to_owned(), ""));
     fields.push(Field::new("points", DataType::UInt64, false));
     fields.push(number("degrees_of_freedom".to_owned(), "1"));
+    fields.extend(["starts", "starts_at_best"].map(|name| Field::new(name, DataType::UInt64, true)));
+    fields.push(number("second_minimum".to_owned(), "1"));
     fields.push(Field::new("iterations", DataType::UInt64, false));
     fields.push(Field::new("in_hull", DataType::Boolean, true));
     Schema::new(fields)
@@ -337,6 +339,11 @@ impl SplitWriter {
         columns.push(number(&|row| row.test_mse));
         columns.push(count(&|row| row.points));
         columns.push(number(&|row| Some(row.degrees_of_freedom)));
+        for of_minima in [|it: &Minima| it.starts, |it: &Minima| it.at_best] {
+            let counts = rows.iter().map(|row| row.minima.as_ref().map(|it| of_minima(it) as u64));
+            columns.push(Arc::new(UInt64Array::from_iter(counts)));
+        }
+        columns.push(number(&|row| row.minima?.second));
         columns.push(count(&|row| row.iterations));
         let mut in_hull = BooleanBuilder::new();
         rows.iter().for_each(|row| in_hull.append_option(row.in_hull));
@@ -430,6 +437,7 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
     let (rmse, mape, test_mse) = (number("trajectory_rmse")?, number("trajectory_mape")?, number("test_mse")?);
     let (points, degrees_of_freedom, iterations) =
         (count("points")?, number("degrees_of_freedom")?, count("iterations")?);
+    let minima = count("starts").zip(count("starts_at_best")).zip(number("second_minimum"));
     let in_hull = column::<BooleanArray>(batch, "in_hull")?;
     for i in 0..batch.num_rows() {
         let or_nan = |array: &Float64Array| value(array, i).unwrap_or(f64::NAN);
@@ -457,6 +465,11 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
             test_mse: value(test_mse, i),
             points: points.value(i) as usize,
             degrees_of_freedom: or_nan(degrees_of_freedom),
+            minima: minima.filter(|((starts, _), _)| starts.is_valid(i)).map(|((starts, at_best), second)| Minima {
+                starts: starts.value(i) as usize,
+                at_best: at_best.value(i) as usize,
+                second: value(second, i),
+            }),
             iterations: iterations.value(i) as usize,
             in_hull: in_hull.is_valid(i).then(|| in_hull.value(i)),
         });
