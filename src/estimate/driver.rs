@@ -1,7 +1,7 @@
 //! The loop over splits and blocks of environments, for every method, and the checks before it.
 
 use super::error::Error;
-use super::settings::{InitialState, Settings};
+use super::settings::{InitialState, Intervals, Method, Settings};
 use super::stream;
 use super::stream::Observed;
 use super::table::estimated::Estimated;
@@ -107,6 +107,12 @@ pub(crate) fn check_bounds(settings: &Settings) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Whether intervals can be made as the settings ask: profiles of known equations alone.
+pub(crate) fn check_intervals(settings: &Settings) -> Result<(), Error> {
+    let is_learned = settings.method == Method::Learned;
+    if settings.intervals == Intervals::Profile && is_learned { Err(Error::LearnedProfiles) } else { Ok(()) }
 }
 
 /// Whether the settings can be met for the dataset, whose estimated parameters are `parameters`.

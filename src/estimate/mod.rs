@@ -36,7 +36,7 @@ pub use learned::portrait::portrait;
 pub use learned::state_range::states_extrapolate;
 pub use learned::support::Support;
 pub use run::run;
-pub use settings::{InitialState, Loss, MapChoice, MapSettings, Method, Noise, PhysicsSettings, Settings};
+pub use settings::{InitialState, Intervals, Loss, MapChoice, MapSettings, Method, Noise, PhysicsSettings, Settings};
 pub use table::evaluation::{Coverage, Evaluation};
 pub(crate) use table::output::repeated_column;
 pub use table::output::{Manifest, Outcome, read_rows, rows, verify};

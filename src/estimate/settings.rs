@@ -78,6 +78,8 @@ pub struct Settings {
     pub noise: Option<Noise>,
     /// How residuals count.
     pub loss: Loss,
+    /// How intervals are made: profiles only by known equations.
+    pub intervals: Intervals,
     /// Whether residuals that are correlated from sample to sample count as fewer values, which makes the intervals wider. If `false`, they are
     /// taken as independent, and `reason` says where they are not.
     pub serial_correlation: bool,
@@ -107,6 +109,7 @@ impl Default for Settings {
             initial_state: None,
             noise: None,
             loss: Loss::Squares,
+            intervals: Intervals::Wald,
             serial_correlation: true,
             bounds: BTreeMap::new(),
             extrapolation: 2.0,
@@ -124,6 +127,18 @@ pub enum Noise {
     Constant,
     /// Proportional to the value.
     Proportional,
+}
+
+/// How intervals of parameters are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Intervals {
+    /// From the standard error, by the covariance of the estimates at the minimum: as if the equations were linear in the parameters.
+    #[default]
+    Wald,
+    /// By profile likelihood: the values at which the others can still be fitted to the data as well as noise allows. Each end takes some
+    /// fits. Where no value up to a bound is excluded the interval is open: it has no end there, and `reason` says so.
+    Profile,
 }
 
 /// How residuals count in a fit.

@@ -26,6 +26,7 @@ pub(crate) mod executor;
 pub(crate) mod decide;
 pub(crate) mod lock;
 pub(crate) mod runner;
+pub(crate) mod surroundings;
 pub(crate) mod assemble;
 pub(crate) mod products;
 pub(crate) mod stages;

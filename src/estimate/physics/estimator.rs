@@ -197,7 +197,7 @@ struct Fitted {
 }
 
 /// Fits environments by known equations.
-struct Estimator<'a> {
+pub(crate) struct Estimator<'a> {
     settings: &'a Settings,
     physics: PhysicsSettings,
     /// Where held-out trajectories are; none of environments in memory.
@@ -214,7 +214,7 @@ struct Estimator<'a> {
 }
 
 impl<'a> Estimator<'a> {
-    fn new(settings: &'a Settings, dataset: &'a Dataset, interrupt: &'a Interrupt) -> Result<Self, Error> {
+    pub(crate) fn new(settings: &'a Settings, dataset: &'a Dataset, interrupt: &'a Interrupt) -> Result<Self, Error> {
         let physics = settings.physics.clone().unwrap_or_default();
         let equations = Equations::new(&physics, settings, dataset)?;
         let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
@@ -325,7 +325,7 @@ impl<'a> Estimator<'a> {
 
     /// The trajectories of an environment that have samples; fields from their first complete sample on, as their initial states are not
     /// estimated.
-    fn usable(&self, trajectories: Vec<Trajectory>) -> Vec<Trajectory> {
+    pub(crate) fn usable(&self, trajectories: Vec<Trajectory>) -> Vec<Trajectory> {
         match self.manifest.grid {
             Some(_) => trajectories.into_iter().filter_map(Trajectory::from_start).collect(),
             None => trajectories.into_iter().filter(|trajectory| !trajectory.is_empty()).collect(),
@@ -333,7 +333,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// Fits trajectories of an environment with these `parameters [d_p]` of the dataset, as a problem and its result.
-    fn fit(&self, parameters: &[Option<f64>], trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
+    pub(crate) fn fit(&self, parameters: &[Option<f64>], trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
         let (model, unknown) = match self.equations.model(parameters) {
             Ok(model) => (model, None),
@@ -397,6 +397,7 @@ impl<'a> Estimator<'a> {
     fn row(&self, id: String, truth: &[Option<f64>], experiment: &Experiment, fit: Fit, test_mse: Option<f64>) -> Row {
         let errors = self.errors(experiment, &fit.states);
         let degrees_of_freedom = fit.effective_points - experiment.unknown_count() as f64;
+        let profiles = fit.profiles;
         let mut autocorrelation = vec![f64::NAN; self.manifest.channels.len()];
         let measured = self.equations.channel_indices.iter().zip(&fit.autocorrelation);
         measured.for_each(|(&channel, rho)| autocorrelation[channel] = *rho);
@@ -422,7 +423,13 @@ impl<'a> Estimator<'a> {
             iterations: fit.iterations,
             in_hull: self.hull.holds(truth),
         };
-        fit.row()
+        let mut row = fit.row();
+        if !row.status.is_failure() {
+            for (parameter, profile) in row.parameters.iter_mut().zip(&profiles) {
+                (parameter.lower, parameter.upper) = (profile.lower, profile.upper);
+            }
+        }
+        row
     }
 
     /// Mean squared error on held-out trajectories of an environment with the equations `model`, each from its first complete sample on; where

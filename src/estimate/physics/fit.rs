@@ -18,7 +18,7 @@ use super::experiment::{Experiment, Rollout};
 use super::fitter::{End, Fitter};
 use super::pass::Pass;
 use super::result::{Fit, Names};
-use crate::estimate::settings::{PhysicsSettings, Settings};
+use crate::estimate::settings::{Intervals, PhysicsSettings, Settings};
 use crate::estimate::table::row::Status;
 use crate::progress::Interrupt;
 
@@ -41,7 +41,14 @@ pub(crate) fn fit(
     };
     let mut fitter = Fitter::new(experiment, estimate, physics, Budget::new(physics.max_evaluations, interrupt));
     match fitter.search(&mut rough, &mut fine, starts) {
-        Ok((best, search)) => fitter.result(best, search, names),
+        Ok((best, search)) => {
+            let minimum = (estimate.intervals == Intervals::Profile).then(|| best.iterate.clone());
+            let mut fit = fitter.result(best, search, names);
+            if let Some(minimum) = minimum.filter(|_| !fit.status.is_failure()) {
+                fitter.profile(&mut fine, &minimum, &mut fit, names);
+            }
+            fit
+        }
         Err(end) => no_fit(end, fitter.iterations),
     }
 }

@@ -39,6 +39,8 @@ pub(crate) struct Fitter<'a> {
     pub weights: Weights,
     /// Size of a weighted residual beyond which it counts by Huber's loss; infinite for least squares.
     pub limit: f64,
+    /// A parameter that descents leave as it is.
+    pub held: Option<usize>,
     /// The noise of each channel `[C]` by its own samples, infinite where it is unknown; computed when it is first asked for.
     noise: OnceCell<Vec<f64>>,
 }
@@ -53,7 +55,17 @@ impl<'a> Fitter<'a> {
     ) -> Self {
         let weights = experiment.weights(|_, _, channel| 1.0 / experiment.scales[channel]);
         let limit = huber_limit(estimate.loss, 1.0);
-        Fitter { experiment, estimate, physics, iterations: 0, budget, weights, limit, noise: OnceCell::new() }
+        Fitter {
+            experiment,
+            estimate,
+            physics,
+            iterations: 0,
+            budget,
+            weights,
+            limit,
+            held: None,
+            noise: OnceCell::new(),
+        }
     }
 }
 

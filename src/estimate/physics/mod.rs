@@ -25,8 +25,12 @@ pub(crate) mod descent;
 pub(crate) mod starts;
 pub(crate) mod search;
 pub(crate) mod result;
+pub(crate) mod profile;
 pub(crate) mod fit;
 pub(crate) mod estimator;
+pub(crate) mod surroundings;
 
 pub(crate) use cramer_rao_of_model::{LearnedFit, ModelBounds};
 pub use estimator::{Drawn, drawn, fit, fit_with, portrait, run};
+pub use result::Profile;
+pub use surroundings::{Surroundings, surroundings};

@@ -34,6 +34,8 @@ pub(crate) struct Fit {
     pub points: usize,
     /// What the starts led to; none where none was tried.
     pub search: Option<Search>,
+    /// Of each parameter; empty where intervals are not by profiles.
+    pub profiles: Vec<Profile>,
     /// How many independent values say as much.
     pub effective_points: f64,
     /// The correlation of successive residuals of each channel `[C]`; NaN where it was not measured.
@@ -52,6 +54,19 @@ pub(crate) struct FreeStart {
     pub variance: f64,
 }
 
+/// The profile of the likelihood over one parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Ends of the interval, in the unit of the parameter; NaN where it is open, or was not found.
+    pub lower: f64,
+    /// See `lower`.
+    pub upper: f64,
+    /// Values, ascending, with the increase of `-2 log L` there.
+    pub points: Vec<(f64, f64)>,
+    /// The increase at which the interval ends.
+    pub limit: f64,
+}
+
 impl Fit {
     /// A fit without an estimate.
     pub(crate) fn none(experiment: &Experiment, (status, reason): End, iterations: usize) -> Self {
@@ -67,6 +82,7 @@ impl Fit {
             reason,
             points: experiment.cells.len(),
             search: None,
+            profiles: Vec::new(),
             effective_points: experiment.cells.len() as f64,
             autocorrelation: vec![f64::NAN; experiment.model.channels],
             iterations,
@@ -93,17 +109,17 @@ impl Names<'_> {
     }
 
     /// The names of all parameters with `values [d]`.
-    fn with_values(&self, values: &[f64]) -> String {
+    pub(crate) fn with_values(&self, values: &[f64]) -> String {
         let all = self.parameters.iter().zip(values).map(|(name, value)| format!("{name} {value:.4e}"));
         all.collect::<Vec<_>>().join(", ")
     }
 }
 
 /// The parameters at a minimum, each list `[d]`.
-struct Estimates {
+pub(crate) struct Estimates {
     values: Vec<f64>,
     /// Of independent residuals.
-    covariance: DMatrix<f64>,
+    pub covariance: DMatrix<f64>,
     /// Which lie at an active bound.
     active: Vec<bool>,
     /// Which the data do not determine.
@@ -136,13 +152,14 @@ impl Fitter<'_> {
             reason,
             points: self.experiment.cells.len(),
             search: Some(search),
+            profiles: Vec::new(),
             effective_points: serial.effective_points(),
             autocorrelation: serial.measured(),
             iterations: self.iterations,
         }
     }
 
-    fn estimates(&self, iterate: &Iterate) -> Estimates {
+    pub(crate) fn estimates(&self, iterate: &Iterate) -> Estimates {
         let active = self.experiment.active_bounds(&iterate.unknowns, &iterate.normal);
         let undetermined = iterate.normal.undetermined(&active);
         let parameters = self.experiment.parameters(&iterate.unknowns.coordinates);
