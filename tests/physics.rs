@@ -14,6 +14,8 @@ mod hidden;
 mod minima;
 #[path = "common/model.rs"]
 mod model;
+#[path = "physics/profiles.rs"]
+mod profiles;
 #[path = "physics/stiff.rs"]
 mod stiff;
 

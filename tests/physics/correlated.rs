@@ -101,3 +101,18 @@ fn intervals_hold_the_truth_whether_residuals_are_correlated_or_not() {
         }
     }
 }
+
+/// Where the equations are nearly linear in the parameters, profiles are as wide as the covariance says, correlation included.
+#[test]
+fn profiles_are_as_wide_for_correlated_residuals() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = grown(root.path(), 0.8, 4, 300);
+    let profiles = LOGISTIC.replace("\"physics\"\n", "\"physics\"\n    intervals = \"profile\"\n");
+    let [wald, profiles] = [LOGISTIC, &profiles].map(|settings| rows(settings, &dataset, Split::Adapt));
+    for (wald, profile) in wald.iter().zip(&profiles) {
+        assert!(wald.degrees_of_freedom < 80.0, "{wald:?}");
+        for (a, b) in wald.parameters.iter().zip(&profile.parameters) {
+            approx::assert_relative_eq!(a.upper - a.lower, b.upper - b.lower, max_relative = 0.15);
+        }
+    }
+}

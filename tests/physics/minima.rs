@@ -214,7 +214,7 @@ fn what_explicit_methods_cannot_follow_is_fitted() {
 }
 
 /// A channel that decays at `rate`, with noise that repeats every seven samples.
-fn decay(id: &str, rate: f64, count: usize, wave: impl Fn(f64) -> f64) -> Trajectory {
+pub(super) fn decay(id: &str, rate: f64, count: usize, wave: impl Fn(f64) -> f64) -> Trajectory {
     let times: Vec<f64> = (0..count).map(|i| 5.0 * i as f64 / count as f64).collect();
     let noise = |i: usize| 0.004 * (TAU * (i * i % 7) as f64 / 7.0).sin();
     let states = times.iter().enumerate().map(|(i, t)| 2.0 * (-rate * t).exp() + noise(i) + wave(*t)).collect();
@@ -228,7 +228,7 @@ fn decay(id: &str, rate: f64, count: usize, wave: impl Fn(f64) -> f64) -> Trajec
     }
 }
 
-fn decays(root: &Path, trajectories: Vec<Trajectory>) -> Dataset {
+pub(super) fn decays(root: &Path, trajectories: Vec<Trajectory>) -> Dataset {
     let manifest = Manifest {
         channels: vec![Quantity::new("level", "1", "")],
         parameters: vec![Quantity::new("rate", "1", "")],
@@ -237,14 +237,14 @@ fn decays(root: &Path, trajectories: Vec<Trajectory>) -> Dataset {
     dataset_of(&root.join("decays"), &manifest, vec![(Split::Adapt, trajectories)])
 }
 
-fn leak(parameters: &str, derivative: &str) -> String {
+pub(super) fn leak(parameters: &str, derivative: &str) -> String {
     format!(
         "method = \"physics\"\n[physics.system]\nname = \"leak\"\ntime_unit = \"s\"\nhorizon = 5.0\ntime_step = 0.25\n\
          states = [{{ name = \"level\", derivative = \"{derivative}\", initial = [0.0, 5.0] }}]\nparameters = [{parameters}]"
     )
 }
 
-const RATE: &str = "{ name = \"rate\", lower = 0.1, upper = 2.0 }";
+pub(super) const RATE: &str = "{ name = \"rate\", lower = 0.1, upper = 2.0 }";
 
 #[test]
 fn a_bound_that_excludes_the_truth_is_named() {

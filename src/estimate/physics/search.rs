@@ -270,7 +270,7 @@ impl Fitter<'_> {
     fn is_enough(&self, explored: &Explored, (is_unknown, asked): (bool, usize), rtol: f64) -> bool {
         let (tried, spent) = (explored.sizes.len(), self.budget.share_spent());
         let agree = explored.met > 1 && spent > COMPARING_AGREEING;
-        let compared = !is_unknown || tried >= FEWEST || spent > COMPARING || agree;
+        let compared = asked > 0 || !is_unknown || tried >= FEWEST || spent > COMPARING || agree;
         let is_convincing = |best: &Iterate| self.is_convincing(best, rtol, explored.met);
         tried >= asked && compared && explored.minima.first().is_some_and(is_convincing)
     }
