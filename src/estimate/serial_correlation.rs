@@ -10,7 +10,8 @@
 //! variation with them, which makes the measured correlation `1 - d'` too small: the greater root `d` corrects that. The mean of `n` such values
 //! is as uncertain as that of `n / f` independent ones. Source: G. E. P. Box, G. M. Jenkins, Time Series Analysis (1976), chapters 2 and 6.
 
-/// A correlation is none by chance if it is this many times its standard error `1 / sqrt(n)`.
+/// A correlation is more than chance if `1 - d'` exceeds `-p / n`, which independent residuals have, by this many times its standard error
+/// `1 / sqrt(n)`.
 const CERTAIN: f64 = 2.5;
 /// Intervals that are wider by less than this share are not worth a note.
 const VISIBLE: f64 = 0.2;
@@ -33,12 +34,14 @@ struct OfChannel {
     count: f64,
     /// NaN where it was not measured.
     rho: f64,
+    /// Whether it is more than chance.
+    is_certain: bool,
 }
 
 impl OfChannel {
     /// The correlation where it is more than chance, else 0.
     fn certain(&self) -> f64 {
-        if self.rho * self.count.sqrt() > CERTAIN { self.rho } else { 0.0 }
+        if self.is_certain && self.rho > 0.0 { self.rho } else { 0.0 }
     }
 
     /// How many independent residuals say as much.
@@ -60,7 +63,8 @@ impl SerialCorrelation {
         let all: f64 = channels.iter().map(|it| it.0 as f64).sum();
         let of_channel = |(count, runs): (usize, Vec<Vec<f64>>)| {
             let count = count as f64;
-            OfChannel { rho: corrected(&runs, unknowns * count / all), count }
+            let (rho, excess) = corrected(&runs, unknowns * count / all);
+            OfChannel { rho, count, is_certain: excess > CERTAIN }
         };
         SerialCorrelation { channels: channels.into_iter().map(of_channel).collect(), unknowns, is_counted }
     }
@@ -115,18 +119,19 @@ impl SerialCorrelation {
     }
 }
 
-/// `rho` of `runs`, after a fit of `p` unknowns to them; NaN of none.
-fn corrected(runs: &[Vec<f64>], p: f64) -> f64 {
+/// `rho` of `runs`, after a fit of `p` unknowns to them, and how far it is from that of independent residuals, in standard errors; NaN of none.
+fn corrected(runs: &[Vec<f64>], p: f64) -> (f64, f64) {
     let n = runs.iter().map(Vec::len).sum::<usize>() as f64;
     let pairs = runs.iter().map(|run| run.len().saturating_sub(1)).sum::<usize>() as f64;
     let products: f64 = runs.iter().flat_map(|run| run.windows(2)).map(|pair| pair[0] * pair[1]).sum();
     let squares: f64 = runs.iter().flatten().map(|residual| residual * residual).sum();
     if pairs == 0.0 || squares <= 0.0 {
-        return f64::NAN;
+        return (f64::NAN, f64::NAN);
     }
     let apart = 1.0 - (products / pairs) / (squares / n);
     let half = 0.5 * (n + p) * apart / n;
-    1.0 - (half + (half * half - 2.0 * p * apart / n).max(0.0).sqrt())
+    let rho = 1.0 - (half + (half * half - 2.0 * p * apart / n).max(0.0).sqrt());
+    (rho, (1.0 - apart + p / n) * n.sqrt())
 }
 
 #[cfg(test)]
