@@ -167,7 +167,7 @@ mod tests {
         };
         // The measured correlation of 100 values alone is 0.85 in the mean where it is 0.9. The mean of 400 errs by 0.003.
         for rho in [0.0, 0.5, 0.9] {
-            assert!((mean(rho) - rho).abs() < 0.015, "{} for {rho}", mean(rho));
+            assert!((mean(rho) - rho).abs() < 0.02, "{} for {rho}", mean(rho));
         }
         let white = (0..400).filter(|&trial| of(red(0.0, 500, trial), true).effective_points() < 500.0);
         assert!(white.count() < 8);

@@ -188,9 +188,9 @@ pub struct PhysicsSettings {
     /// Values of parameters that are known, by name, and not estimated.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<String, f64>,
-    /// How many starts are tried: known parameters of training environments, then parameters spread evenly over the orders of magnitude inside
-    /// the bounds, those with the smallest error first. If absent, as many as it takes until the best minimum is convincing, which is most often
-    /// eight, one where parameters are known, and more where none explains the data; a fit that asks for much work is content where two agree.
+    /// How many starts are tried at least: known parameters of training environments, then parameters spread evenly over the orders of magnitude
+    /// inside the bounds, those with the smallest error first. If absent, one where parameters are known, else eight, or fewer where two agree
+    /// and each takes much work. More follow where no minimum explains the data, up to half of `max_evaluations`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "usize", range(min = 1, max = 10000))]
     pub starts: Option<usize>,

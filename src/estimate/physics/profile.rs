@@ -95,7 +95,8 @@ impl Fitter<'_> {
         let wanted = profile.limit.sqrt();
         // The square root of the increase is nearly linear in the parameter.
         let (mut inner, mut outer): ((f64, f64, Iterate), Option<(f64, f64)>) = ((first, 0.0, best.clone()), None);
-        let mut at = first + step / coordinate.value(first).1;
+        // The first step is half as far: its fit starts nearer, and the profile has a point between.
+        let mut at = first + 0.5 * step / coordinate.value(first).1;
         let mut why = "as many fits as are tried did not reach it".to_owned();
         for _ in 0..POINTS {
             at = at.clamp(low, high);

@@ -223,7 +223,7 @@ impl Fitter<'_> {
     /// # Errors
     /// Status and reason if no start leads to a minimum.
     fn explore(&mut self, rough: &mut Pass, starts: &[Vec<f64>]) -> Result<(Vec<Iterate>, Vec<f64>), End> {
-        const PHASES: usize = 6;
+        const PHASES: usize = 7;
         let asked = self.physics.starts.unwrap_or(0);
         let coordinates = &self.experiment.model.coordinates;
         let fewest = if starts.is_empty() { FEWEST } else { 0 };
@@ -231,17 +231,27 @@ impl Fitter<'_> {
         let first = self.by_error(rough, first);
         let known = &starts[..starts.len().min(asked)];
         let few = &first[..first.len().min(FEWEST)];
-        let mut explored = Explored::default();
+        // With known parameters first their neighbourhood is searched.
+        let screening = if starts.is_empty() { 2 } else { PHASES - 1 };
+        let (mut explored, mut screened) = (Explored::default(), Vec::new());
         for phase in 0..PHASES {
+            if phase == screening {
+                screened = self.screened(rough);
+            }
             let attempts = match phase {
                 0 if asked > 0 => each_by(&[known, first.as_slice()].concat(), &[Strategy::Direct]),
                 0 => each_by(starts, &[Strategy::Direct, Strategy::Growing]),
                 1 if asked == 0 => each_by(few, &[Strategy::Direct]),
                 1 => each_by(starts, &[Strategy::Growing]),
-                2 => each_by(few, &[Strategy::Segments]),
-                3 => each_by(few, &[Strategy::Growing]),
-                4 => each_by(starts, &[Strategy::Segments]),
-                _ => each_by(&self.screened(rough), &[Strategy::Segments, Strategy::Direct, Strategy::Growing]),
+                // Narrow valleys are hit by many starts only.
+                2 => each_by(&screened, &[Strategy::Direct]),
+                3 => each_by(few, &[Strategy::Segments]),
+                4 => each_by(few, &[Strategy::Growing]),
+                5 => each_by(starts, &[Strategy::Segments]),
+                _ if screening == phase => {
+                    each_by(&screened, &[Strategy::Segments, Strategy::Direct, Strategy::Growing])
+                }
+                _ => each_by(&screened, &[Strategy::Segments, Strategy::Growing]),
             };
             for (start, strategy) in attempts {
                 match self.minimum(rough, &start, strategy) {

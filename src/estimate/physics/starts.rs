@@ -53,6 +53,9 @@ impl Fitter<'_> {
         let experiment: &Experiment = self.experiment;
         let mut sized: Vec<(f64, Vec<f64>)> = Vec::new();
         for start in starts {
+            if self.budget.ensure_left().is_err() {
+                break;
+            }
             let rollout = experiment.roll_out(&mut rough.integrator, &experiment.start(&start), &mut self.budget);
             let squares = rollout.map(|it| experiment.normal(&it, &self.weights, self.limit).squares);
             sized.push((squares.ok().filter(|it| it.is_finite()).unwrap_or(f64::INFINITY), start));

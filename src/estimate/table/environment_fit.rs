@@ -63,7 +63,11 @@ impl EnvironmentFit<'_> {
             parameters,
             correlations,
             noise: self.errors.by_channel.iter().map(|size| size / free).collect(),
-            autocorrelation: self.autocorrelation,
+            autocorrelation: self
+                .autocorrelation
+                .into_iter()
+                .map(|rho| Some(rho).filter(|it| it.is_finite()))
+                .collect(),
             trajectory_rmse: self.errors.rmse,
             trajectory_mape: self.errors.mape,
             test_mse: self.test_mse,

@@ -330,7 +330,7 @@ impl SplitWriter {
         columns.extend((0..first.correlations.len()).map(|pair| number(&|row| Some(row.correlations[pair]))));
         columns.extend((0..first.noise.len()).map(|channel| number(&|row| Some(row.noise[channel]))));
         let of_channels = 0..first.autocorrelation.len();
-        columns.extend(of_channels.map(|channel| number(&|row| Some(row.autocorrelation[channel]))));
+        columns.extend(of_channels.map(|channel| number(&|row| row.autocorrelation[channel])));
         for k in 0..first.context.len() {
             columns.push(number(&|row| Some(row.context[k])));
         }
@@ -459,7 +459,7 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
                 .collect(),
             correlations: correlations.iter().map(|array| or_nan(array)).collect(),
             noise: noise.iter().map(|array| or_nan(array)).collect(),
-            autocorrelation: autocorrelation.iter().map(|array| array.map_or(f64::NAN, or_nan)).collect(),
+            autocorrelation: autocorrelation.iter().map(|array| value((*array)?, i)).collect(),
             trajectory_rmse: or_nan(rmse),
             trajectory_mape: or_nan(mape),
             test_mse: value(test_mse, i),

@@ -127,8 +127,8 @@ pub struct Row {
     pub correlations: Vec<f64>,
     /// Estimated standard deviation of the noise of each channel, in its unit `[C]`.
     pub noise: Vec<f64>,
-    /// Correlation of the residuals of each channel with those of the sample before `[C]`; NaN where it was not measured, as of fields.
-    pub autocorrelation: Vec<f64>,
+    /// Correlation of the residuals of each channel with those of the sample before `[C]`; none where it was not measured, as of fields.
+    pub autocorrelation: Vec<Option<f64>>,
     /// Root mean squared error of the fitted trajectories, channels in the dataset's units, over the fitted points.
     pub trajectory_rmse: f64,
     /// Mean absolute percentage error of the fitted trajectories (percent), over the fitted values that are not zero.

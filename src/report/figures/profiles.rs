@@ -68,7 +68,10 @@ fn panel(canvas: &mut Canvas, profile: &Profile, (name, title): (&str, &str), (l
     canvas.clipped(plot.area(), |canvas| {
         let points: Vec<(f64, f64)> =
             profile.points.iter().map(|(value, increase)| plot.at(*value, *increase)).collect();
-        canvas.path("class=\"p-plain\"", &Path::new().line(points.iter().copied()));
+        canvas.path(
+            "class=\"p-plain\"",
+            &Path::new().line(curve(&profile.points).map(|(value, increase)| plot.at(value, increase))),
+        );
         let mut dots = Path::new();
         points.iter().for_each(|at| dots.dot(*at));
         canvas.path("class=\"p-truth-dots\"", &dots);
@@ -76,4 +79,18 @@ fn panel(canvas: &mut Canvas, profile: &Profile, (name, title): (&str, &str), (l
             canvas.line("p-bar", plot.at(end, 0.0), plot.at(end, profile.limit));
         }
     });
+}
+
+/// The profile between its points, where its root with the sign of the side is taken as linear: a parabola where it is one.
+fn curve(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
+    const PIECES: i32 = 12;
+    let least = points.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(f64::NAN, |point| point.0);
+    let root = move |(value, increase): (f64, f64)| (value, increase.max(0.0).sqrt().copysign(value - least));
+    points.array_windows().flat_map(move |[a, b]: &[(f64, f64); 2]| {
+        let ((from, low), (to, high)) = (root(*a), root(*b));
+        (0..=PIECES).map(move |piece| {
+            let share = f64::from(piece) / f64::from(PIECES);
+            (from + share * (to - from), (low + share * (high - low)).powi(2))
+        })
+    })
 }
