@@ -190,7 +190,7 @@ pub struct PhysicsSettings {
     pub fixed: BTreeMap<String, f64>,
     /// How many starts are tried at least: known parameters of training environments, then parameters spread evenly over the orders of magnitude
     /// inside the bounds, those with the smallest error first. If absent, one where parameters are known, else eight, or fewer where two agree
-    /// and each takes much work. More follow where no minimum explains the data, up to half of `max_evaluations`.
+    /// and each takes much work. More follow where no minimum explains the data, up to three fifths of `max_evaluations`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "usize", range(min = 1, max = 10000))]
     pub starts: Option<usize>,

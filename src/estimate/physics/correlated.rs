@@ -17,6 +17,9 @@ use crate::estimate::serial_correlation::SerialCorrelation;
 /// Residuals of less than this many times the tolerance of integration may be errors of integration.
 const ABOVE_INTEGRATION: f64 = 1e3;
 
+/// Trajectory and channel of a residual, with what it adds to a sum.
+type Scored = ((usize, usize), DVector<f64>);
+
 impl Fitter<'_> {
     /// The correlation of successive weighted residuals, as far as they count; not of fields, nor of errors of integration.
     pub(crate) fn serial_correlation(&self, rollout: &Rollout) -> SerialCorrelation {
@@ -106,7 +109,7 @@ impl Fitter<'_> {
     }
 
     /// The score `h_i [d]` of each weighted residual, with its trajectory and channel; none where a block is singular.
-    fn scores(&self, iterate: &Iterate) -> Option<Vec<((usize, usize), DVector<f64>)>> {
+    fn scores(&self, iterate: &Iterate) -> Option<Vec<Scored>> {
         let experiment = self.experiment;
         let projections = experiment.normal(&iterate.rollout, &self.weights, f64::INFINITY).projections()?;
         let d = experiment.model.coordinates.len();
@@ -123,7 +126,7 @@ impl Fitter<'_> {
     /// `sum_ij a_i a_j' rho^|i - j|` over the residuals of each run, with `a [d]` by trajectory and channel, in the order of time.
     fn sum_of_products(
         &self,
-        moves: impl Iterator<Item = ((usize, usize), DVector<f64>)>,
+        moves: impl Iterator<Item = Scored>,
         d: usize,
         serial: &SerialCorrelation,
     ) -> DMatrix<f64> {

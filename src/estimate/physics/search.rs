@@ -35,7 +35,7 @@ const COMPARING: f64 = 0.02;
 /// and after one that two starts led to.
 const COMPARING_AGREEING: f64 = 0.001;
 /// Share of the budget that may be spent on finding minima, so that enough is left to refine them.
-const EXPLORING: f64 = 0.5;
+const EXPLORING: f64 = 0.6;
 /// Minima that are refined at most.
 const REFINED: usize = 5;
 /// A rough minimum whose residuals are larger than those of the best by no more than this share may be as good.

@@ -8,9 +8,9 @@ use super::pass::Pass;
 /// Starts that are compared at least where no parameters are known.
 pub(crate) const FEWEST: usize = 8;
 /// Spread parameters whose error is computed where the first starts lead to no convincing minimum,
-const SCREENED: usize = 120;
+const SCREENED: usize = 60;
 /// and how many of them are started from.
-const KEPT: usize = 16;
+const KEPT: usize = 6;
 
 /// How a minimum is reached from a start.
 #[derive(Clone, Copy)]
