@@ -51,7 +51,8 @@ impl FormatVersion {
     pub const DATASET: FormatVersion = FormatVersion { major: 2, minor: 1 };
     /// The same of models.
     pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 2 };
-    /// The same of estimates. Since 3.0 the Cramér-Rao bound of a parameter `p` stands in `p_crlb`; before, in `p_bound`.
+    /// The same of estimates. Since 3.0 the Cramér-Rao bound of a parameter `p` stands in `p_crlb`; before, in `p_bound`. Since 3.2 rows have the
+    /// likelihood, the parameters of the noise, the autocorrelation of residuals, and what several starts led to.
     pub const ESTIMATES: FormatVersion = FormatVersion { major: 3, minor: 2 };
     /// The first major version that anyone was given.
     const FIRST_MAJOR: u32 = 2;

@@ -2,6 +2,8 @@
 
 #[path = "common/dataset.rs"]
 mod common;
+#[path = "physics/correlated.rs"]
+mod correlated;
 #[path = "physics/driven.rs"]
 mod driven;
 #[path = "physics/fields.rs"]
@@ -14,6 +16,8 @@ mod likelihood;
 mod minima;
 #[path = "common/model.rs"]
 mod model;
+#[path = "physics/profiles.rs"]
+mod profiles;
 #[path = "physics/stiff.rs"]
 mod stiff;
 

@@ -7,7 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use paramill::estimate::{Coverage, Evaluation, ParameterEstimate, Row, Status};
-use paramill::report::{FIGURES, Input, LossPoint, Portrait, Published, Summary, Term, TrainingEnvironment, write};
+use paramill::physics::Profile;
+use paramill::report::{
+    FIGURES, Input, LossPoint, Portrait, Published, Summary, Surroundings, Term, TrainingEnvironment, write,
+};
 use paramill::schema::{self, Between, Grid, GridAxis, Quantity};
 use resvg::usvg::roxmltree::Document;
 
@@ -48,12 +51,14 @@ fn row(environment: String, context: Vec<f64>, parameters: Vec<ParameterEstimate
         noise: Vec::new(),
         noise_terms: Vec::new(),
         likelihood: None,
+        autocorrelation: Vec::new(),
         trajectory_rmse: 3.4e-3,
         trajectory_mape: 0.21,
         test_mse: None,
         points: 38,
         degrees_of_freedom: 36.0,
         iterations: 7,
+        minima: None,
         in_hull: None,
     }
 }
@@ -74,6 +79,7 @@ fn empty() -> Input {
         system: None,
         estimates: Vec::new(),
         portraits: Vec::new(),
+        surroundings: Vec::new(),
         initial_states_fitted: false,
         losses: Vec::new(),
         published: Vec::new(),
@@ -100,6 +106,22 @@ fn lotka_volterra(beta: f64, delta: f64, start: (f64, f64)) -> (Vec<f64>, Vec<f6
 fn context(beta: f64, delta: f64) -> Vec<f64> {
     let (u, v) = (beta - 0.75, delta - 0.75);
     vec![0.031 * u - 0.012 * v + 0.02 * u * v, 0.009 * u + 0.027 * v - 0.014 * u * u]
+}
+
+/// A fit with two minima, and one parameter whose interval is open.
+fn surroundings() -> Surroundings {
+    let parabola = |value: f64| (value, 50.0 * (value - 0.7).powi(2));
+    let profile = |lower: f64, points: std::ops::Range<i32>| Profile {
+        lower,
+        upper: 0.7 + (3.84f64 / 50.0).sqrt(),
+        points: points.map(|i| parabola(0.35 + 0.05 * f64::from(i))).collect(),
+        limit: 3.84,
+    };
+    Surroundings {
+        title: "adapt-0".to_owned(),
+        costs: [0.0, 0.01, 0.02, 0.3, 240.0, 251.0, 1800.0, f64::INFINITY].to_vec(),
+        profiles: vec![profile(0.7 - (3.84f64 / 50.0).sqrt(), 0..15), profile(f64::NAN, 5..15)],
+    }
 }
 
 fn grid() -> Input {
@@ -238,6 +260,7 @@ fn grid() -> Input {
         training,
         estimates,
         portraits,
+        surroundings: vec![surroundings()],
         initial_states_fitted: false,
         losses,
         published,
@@ -415,6 +438,9 @@ fn wreck() -> Input {
         environment.context[0] = f64::NAN;
         environment.mapped.clear();
     }
+    input.surroundings[0].costs[0] = f64::NAN;
+    input.surroundings[0].profiles[0].points[3] = (f64::NAN, f64::INFINITY);
+    input.surroundings[0].profiles[1].limit = f64::NAN;
     input.portraits[0].prediction.iter_mut().for_each(|value| *value = f64::NAN);
     input.portraits[1].truth.truncate(3);
     input.portraits[2].prediction.iter_mut().skip(9).for_each(|value| *value *= 1e12);
@@ -534,7 +560,15 @@ fn the_grid_has_all_its_pictures_and_figures() {
     report.check();
     assert_eq!(
         report.files(".svg"),
-        ["contexts.svg", "loss.svg", "parameter-error-map.svg", "portraits.svg", "trajectories.svg"]
+        [
+            "contexts.svg",
+            "loss.svg",
+            "parameter-error-map.svg",
+            "portraits.svg",
+            "profiles.svg",
+            "trajectories.svg",
+            "waterfall.svg"
+        ]
     );
     let page = report.text("index.html");
     for shown in

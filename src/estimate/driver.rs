@@ -2,7 +2,7 @@
 
 use super::error::Error;
 use super::measurement::{Noise, NoiseSettings};
-use super::settings::{InitialState, Settings};
+use super::settings::{InitialState, Intervals, Method, Settings};
 use super::stream;
 use super::stream::Observed;
 use super::table::estimated::Estimated;
@@ -137,6 +137,12 @@ pub(crate) fn problems_of_learned(estimate: &Settings) -> Vec<Problem> {
 pub(crate) fn check_learned(settings: &Settings) -> Result<(), Error> {
     let problems = problems_of_learned(settings);
     if problems.is_empty() { Ok(()) } else { Err(Error::Settings(problems)) }
+}
+
+/// Whether intervals can be made as the settings ask: profiles of known equations alone.
+pub(crate) fn check_intervals(settings: &Settings) -> Result<(), Error> {
+    let is_learned = settings.method == Method::Learned;
+    if settings.intervals == Intervals::Profile && is_learned { Err(Error::LearnedProfiles) } else { Ok(()) }
 }
 
 /// Whether the settings can be met for the dataset, whose estimated parameters are `parameters`.

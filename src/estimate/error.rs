@@ -81,6 +81,11 @@ pub enum Error {
     /// Fitted trajectories of fields are not written.
     #[error("estimate.fitted: the dataset holds fields, whose fitted trajectories are not written; leave it out")]
     FittedFields,
+    /// A trained model has no profiles.
+    #[error(
+        "estimate.intervals = \"profile\": found `method = \"learned\"`; profiles are made with known equations (`method = \"physics\"`) alone; leave it out"
+    )]
+    LearnedProfiles,
     /// Initial states of fields are not estimated.
     #[error(
         "estimate.initial_state = \"estimated\": the dataset holds fields, whose initial states have too many values; leave it out"

@@ -10,8 +10,9 @@
 //! good models: away from the training data their error grows beyond ten times a tiny validation error, though they still explain all but
 //! one part in 400 of the variance.
 
+use super::noise;
+use super::serial_correlation::SerialCorrelation;
 use super::table::errors::FitErrors;
-use super::{noise, serial_correlation};
 use crate::checkpoint::Manifest;
 use crate::schema::Trajectory;
 
@@ -49,29 +50,27 @@ pub(crate) fn misfit(model: &Manifest, trajectories: &[Trajectory], errors: &Fit
     (!found.is_empty()).then(|| format!("{}; {remedy}", found.join("; ")))
 }
 
-/// A note on [serially correlated](super::serial_correlation) residuals, over the channels whose residuals exceed the model's validation
-/// error; smaller ones are that error itself, whose size is known.
-pub(crate) fn correlation_note(
+/// The [serial correlation](super::serial_correlation) of the residuals of a fit of `unknowns`, over the channels whose residuals exceed the
+/// model's validation error; smaller ones are that error itself, whose size is known. It is counted if `is_counted`.
+pub(crate) fn serial_correlation(
     model: &Manifest,
     trajectories: &[Trajectory],
     predictions: &[Vec<f64>],
     errors: &FitErrors,
-) -> Option<String> {
+    (unknowns, is_counted): (f64, bool),
+) -> SerialCorrelation {
     let values = model.state_shape().size();
-    let left = errors.by_channel.iter().enumerate();
-    let shown = left.filter(|(channel, left)| model.grid.is_none() && **left > validation(model, *channel));
-    let runs: Vec<Vec<f64>> = shown
-        .flat_map(|(channel, left)| {
-            // In units of their size, so that all channels weigh the same.
-            let size = left / model.scales[channel].scale;
-            trajectories.iter().zip(predictions).map(move |(trajectory, predicted)| {
-                let observed = trajectory.states.iter().skip(values + channel).step_by(values);
-                let pairs = observed.zip(predicted.iter().skip(channel).step_by(values));
-                pairs.map(|(y, z)| (z - y) / size).filter(|residual| !residual.is_nan()).collect()
-            })
-        })
-        .collect();
-    serial_correlation::note(serial_correlation::lag_one(&runs), runs.iter().map(Vec::len).sum())
+    let of_channels = errors.by_channel.iter().enumerate().map(|(channel, left)| {
+        let runs = trajectories.iter().zip(predictions).map(|(trajectory, predicted)| {
+            let observed = trajectory.states.iter().skip(values + channel).step_by(values);
+            let pairs = observed.zip(predicted.iter().skip(channel).step_by(values));
+            pairs.map(|(y, z)| z - y).filter(|residual| !residual.is_nan()).collect::<Vec<f64>>()
+        });
+        let runs: Vec<Vec<f64>> = runs.collect();
+        let is_measured = model.grid.is_none() && *left > validation(model, channel);
+        (runs.iter().map(Vec::len).sum(), if is_measured { runs } else { Vec::new() })
+    });
+    SerialCorrelation::new(of_channels, unknowns, is_counted)
 }
 
 /// The model's root mean squared validation error in a channel, in its unit.

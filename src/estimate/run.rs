@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::driver::{check_bounds, check_learned, check_quantities, check_settings, estimate_splits};
+use super::driver::{check_bounds, check_intervals, check_learned, check_quantities, check_settings, estimate_splits};
 use super::error::Error;
 use super::learned::estimator::Estimator;
 use super::settings::Settings;
@@ -28,6 +28,7 @@ pub fn run(
     check_quantities(dataset, model)?;
     check_bounds(settings)?;
     check_learned(settings)?;
+    check_intervals(settings)?;
     let parameters = &dataset.manifest().parameters;
     check_settings(settings, dataset, parameters)?;
     let estimator = Estimator::new(settings, compute, Some(dataset), model, run)?;

@@ -87,6 +87,11 @@ pub struct Settings {
     pub limits: BTreeMap<String, Limit>,
     /// How residuals count.
     pub loss: Loss,
+    /// How intervals are made: profiles only by known equations.
+    pub intervals: Intervals,
+    /// Whether residuals that are correlated from sample to sample count as fewer values, which makes the intervals wider. If `false`, they are
+    /// taken as independent, and `reason` says where they are not.
+    pub serial_correlation: bool,
     /// Bounds of parameters by name: an estimate beyond a bound is cut there, and its environment has the status `at_bound`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<String, Bounds>,
@@ -114,12 +119,26 @@ impl Default for Settings {
             noise: None,
             limits: BTreeMap::new(),
             loss: Loss::Squares,
+            intervals: Intervals::Wald,
+            serial_correlation: true,
             bounds: BTreeMap::new(),
             extrapolation: 2.0,
             fitted: false,
             physics: None,
         }
     }
+}
+
+/// How intervals of parameters are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Intervals {
+    /// From the standard error, by the covariance of the estimates at the minimum: as if the equations were linear in the parameters.
+    #[default]
+    Wald,
+    /// By profile likelihood: the values at which the others can still be fitted to the data as well as noise allows. Each end takes some
+    /// fits. Where no value up to a bound is excluded the interval is open: it has no end there, and `reason` says so.
+    Profile,
 }
 
 /// How residuals count in a fit.
@@ -189,6 +208,12 @@ pub struct PhysicsSettings {
     /// The scale in which parameters are searched for, by name. If absent, by the logarithm where the lower bound is above zero.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub scales: BTreeMap<String, Scale>,
+    /// How many starts are tried at least: known parameters of training environments, then parameters spread evenly over the orders of magnitude
+    /// inside the bounds, those with the smallest error first. If absent, one where parameters are known, else eight, or fewer where two agree
+    /// and each takes much work. More follow where no minimum explains the data, up to three fifths of `max_evaluations`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "usize", range(min = 1, max = 10000))]
+    pub starts: Option<usize>,
     /// Allowed error of an integration step, relative to the state and to the range of the data. Stiff systems need no other: a method for them
     /// (`rodas5p`) is taken by itself where an explicit one is left with steps that are shorter than this asks for.
     #[schemars(range(min = 1e-14, max = 0.1))]
@@ -209,6 +234,7 @@ impl Default for PhysicsSettings {
             fixed: BTreeMap::new(),
             priors: BTreeMap::new(),
             scales: BTreeMap::new(),
+            starts: None,
             rtol: 1e-8,
             max_steps: 10_000,
             max_evaluations: 10_000_000,

@@ -7,6 +7,7 @@ use super::error::Error;
 use super::executor::Context;
 use super::plan::Plan;
 use super::stage::Stage;
+use super::surroundings::surroundings;
 use crate::checkpoint::{Sampling, StoredModel};
 use crate::dataset::Dataset;
 use crate::estimate;
@@ -39,6 +40,10 @@ pub(crate) fn input(
     }
     let mut undrawn = Vec::new();
     let portraits = portraits(plan, dataset, model, context, &rows, &estimates, &mut undrawn)?;
+    let around = match (model, &plan.estimate) {
+        (None, Some(settings)) => surroundings(settings, dataset, &rows, context.run, &mut undrawn)?,
+        _ => Vec::new(),
+    };
     let training = match model {
         Some(model) => training(model),
         None => known_training(dataset, &estimates.parameters).unwrap_or_else(|error| {
@@ -62,6 +67,7 @@ pub(crate) fn input(
         system: model.and_then(|model| system(model, dataset)),
         estimates: rows.into_iter().map(|(_, row)| row).collect(),
         portraits,
+        surroundings: around,
         initial_states_fitted: plan.estimate.as_ref().is_some_and(|estimate| {
             dataset.manifest().grid.is_none() && estimate.initial_state() == InitialState::Estimated
         }),

@@ -37,6 +37,7 @@ pub(crate) mod notice;
 pub(crate) mod versions;
 pub(crate) mod recorded;
 pub(crate) mod status;
+pub(crate) mod surroundings;
 pub(crate) mod assemble;
 pub(crate) mod products;
 pub(crate) mod stages;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::physics::Profile;
 use crate::estimate::{Evaluation, Row};
 use crate::schema;
 use crate::schema::{Grid, Quantity};
@@ -81,6 +82,17 @@ pub struct Portrait {
     pub hidden: Vec<f64>,
 }
 
+/// What lies around the estimate of one environment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Surroundings {
+    /// The environment in words.
+    pub title: String,
+    /// `-2 log L` where each start ended, less that of the best, ascending; infinite where a start led nowhere.
+    pub costs: Vec<f64>,
+    /// The profile of each parameter; empty where none was asked for.
+    pub profiles: Vec<Profile>,
+}
+
 /// One point of the loss curve. Losses are mean squared errors in the model's own (scaled) units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossPoint {
@@ -135,6 +147,8 @@ pub struct Input {
     pub estimates: Vec<Row>,
     /// Trajectories beside their predictions.
     pub portraits: Vec<Portrait>,
+    /// What lies around the estimates of a few environments.
+    pub surroundings: Vec<Surroundings>,
     /// Whether the initial states of their predictions were fitted with the parameters.
     pub initial_states_fitted: bool,
     /// The loss curve, in the order of the steps; empty where nothing was trained.

@@ -30,6 +30,6 @@ pub(crate) mod samples;
 pub use error::Error;
 pub use figures::figure::Figure;
 pub use figures::{ALL as FIGURES, Draw};
-pub use input::{Input, LossPoint, Portrait, Published, Summary, Term, TrainingEnvironment};
+pub use input::{Input, LossPoint, Portrait, Published, Summary, Surroundings, Term, TrainingEnvironment};
 pub use samples::{MOST_TRAJECTORIES, draw_trajectories};
 pub use write::write;

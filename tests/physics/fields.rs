@@ -110,12 +110,14 @@ fn what_fields_have_no_estimate_for_is_refused_and_a_fit_stops_where_it_is_asked
         noise: Vec::new(),
         noise_terms: Vec::new(),
         likelihood: None,
+        autocorrelation: Vec::new(),
         trajectory_rmse: 0.0,
         trajectory_mape: 0.0,
         test_mse: None,
         points: 0,
         degrees_of_freedom: 0.0,
         iterations: 0,
+        minima: None,
         in_hull: None,
     };
     let stopped = physics::portrait(&settings, &dataset, Split::Adapt, &row, &stopping).map(|_| ());

@@ -17,7 +17,8 @@ use crate::engine::{Batch, Compute};
 use crate::estimate::bounds::Bounds;
 use crate::estimate::error::Error;
 use crate::estimate::hull::Hull;
-use crate::estimate::misfit::{correlation_note, misfit};
+use crate::estimate::misfit::{misfit, serial_correlation};
+use crate::estimate::serial_correlation::SerialCorrelation;
 use crate::estimate::settings::{InitialState, Settings};
 use crate::estimate::stream::{Observed, environments};
 use crate::estimate::table::environment_fit::EnvironmentFit;
@@ -121,10 +122,17 @@ impl<'a> Estimator<'a> {
                     ),
                     false => FittedSamples::default(),
                 };
-                let correlated = correlation_note(&self.model.manifest, &support.trajectories, &predictions, &errors);
-                let mut row = self.row(id, &parameters, (support, beyond), adaptation, errors, test_mse);
+                let serial = serial_correlation(
+                    &self.model.manifest,
+                    &support.trajectories,
+                    &predictions,
+                    &errors,
+                    (support.points() as f64 - adaptation.degrees, self.settings.serial_correlation),
+                );
+                let mut row = self.row(id, &parameters, (support, beyond), (adaptation, &serial), errors, test_mse);
                 if row.status == Status::Ok {
-                    row.reason = correlated.unwrap_or_default();
+                    let names = self.model.manifest.channels.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+                    row.reason = serial.notes(&names).join("; ");
                 }
                 if let Some(least_errors) = &self.least_errors {
                     let values: Vec<f64> = row.parameters.iter().map(|it| it.value).collect();
@@ -144,11 +152,15 @@ impl<'a> Estimator<'a> {
         id: String,
         known: &[Option<f64>],
         (support, beyond): (&Support, Option<String>),
-        adaptation: Adaptation,
+        (adaptation, serial): (Adaptation, &SerialCorrelation),
         errors: FitErrors,
         test_mse: Option<f64>,
     ) -> Row {
         let Adaptation { context, covariance, degrees, mut status, mut reason, iterations, .. } = adaptation;
+        let (points, effective) = (support.points() as f64, serial.effective_points());
+        let is_widened = effective < points && degrees > 0.0;
+        let covariance =
+            if is_widened { covariance * (serial.variance_factor() * points / effective) } else { covariance };
         let d_p = known.len();
         let (values, of_parameters) = match &self.model.map {
             Some(map) => {
@@ -177,7 +189,10 @@ impl<'a> Estimator<'a> {
             errors,
             test_mse,
             points: support.points(),
-            degrees_of_freedom: degrees,
+            minima: None,
+            degrees_of_freedom: if is_widened { degrees - (points - effective) } else { degrees },
+            effective_points: if is_widened { effective } else { points },
+            autocorrelation: serial.measured(),
             iterations,
             in_hull: self.hull.holds(known),
         };

@@ -112,7 +112,7 @@ impl Fitter<'_> {
         iterate
     }
 
-    fn evaluate(&mut self, pass: &mut Pass, unknowns: Unknowns) -> Result<Iterate, String> {
+    pub(crate) fn evaluate(&mut self, pass: &mut Pass, unknowns: Unknowns) -> Result<Iterate, String> {
         let rollout = self.experiment.roll_out(&mut pass.integrator, &unknowns, &mut self.budget);
         let rollout = rollout.map_err(|halt| halt.to_string())?;
         let normal = self.normal_at(&unknowns, &rollout);
@@ -126,7 +126,7 @@ impl Fitter<'_> {
 
     /// Descends to a minimum, where the undamped step would reduce nothing or is short. The last step follows the derivatives, without a
     /// rollout. Status and reason if it is no minimum.
-    fn descend(&mut self, pass: &mut Pass, start: Iterate) -> (Iterate, Option<End>) {
+    pub(crate) fn descend(&mut self, pass: &mut Pass, start: Iterate) -> (Iterate, Option<End>) {
         let mut iterate = start;
         let mut damping = Damping::default();
         let stopped = |reason: &str| Some((Status::NotConverged, reason.to_owned()));
@@ -138,7 +138,10 @@ impl Fitter<'_> {
             if let Err(halt) = self.budget.ensure_left() {
                 return (iterate, stopped(&halt.to_string()));
             }
-            let active = self.experiment.active_bounds(&iterate.unknowns, &iterate.normal);
+            let mut active = self.experiment.active_bounds(&iterate.unknowns, &iterate.normal);
+            if let Some(held) = self.held {
+                active[held] = true;
+            }
             let damped = iterate.normal.step(damping.value, &active).map(|step| bounded(step, &active));
             let Some(damped) = damped else {
                 damping.reject();

@@ -31,7 +31,7 @@ use crate::estimate::table::evaluation::Evaluation;
 use crate::estimate::table::fitted::FittedSamples;
 use crate::estimate::table::interval::{LEVEL, quantile};
 use crate::estimate::table::output::{Outcome, Output};
-use crate::estimate::table::row::{ParameterEstimate, Row, Status};
+use crate::estimate::table::row::{Minima, ParameterEstimate, Row, Status};
 use crate::estimate::table::starts::FittedStart;
 use crate::progress::{Event, Interrupt, Run};
 use crate::schema::{Between, Input, Quantity, Split, Trajectory};
@@ -198,7 +198,7 @@ struct Fitted {
 }
 
 /// Fits environments by known equations.
-struct Estimator<'a> {
+pub(crate) struct Estimator<'a> {
     settings: &'a Settings,
     physics: PhysicsSettings,
     /// Where held-out trajectories are; none of environments in memory.
@@ -215,7 +215,7 @@ struct Estimator<'a> {
 }
 
 impl<'a> Estimator<'a> {
-    fn new(settings: &'a Settings, dataset: &'a Dataset, interrupt: &'a Interrupt) -> Result<Self, Error> {
+    pub(crate) fn new(settings: &'a Settings, dataset: &'a Dataset, interrupt: &'a Interrupt) -> Result<Self, Error> {
         let physics = settings.physics.clone().unwrap_or_default();
         let equations = Equations::new(&physics, settings, dataset)?;
         let held_out = environments(&dataset.index(Split::AdaptTest)?).into_iter().map(|it| (it.id, it.rows)).collect();
@@ -338,7 +338,7 @@ impl<'a> Estimator<'a> {
 
     /// The trajectories of an environment that have samples; fields from their first complete sample on, as their initial states are not
     /// estimated.
-    fn usable(&self, trajectories: Vec<Trajectory>) -> Vec<Trajectory> {
+    pub(crate) fn usable(&self, trajectories: Vec<Trajectory>) -> Vec<Trajectory> {
         match self.manifest.grid {
             Some(_) => trajectories.into_iter().filter_map(Trajectory::from_start).collect(),
             None => trajectories.into_iter().filter(|trajectory| !trajectory.is_empty()).collect(),
@@ -346,7 +346,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// Fits trajectories of an environment with these `parameters [d_p]` of the dataset, as a problem and its result.
-    fn fit(&self, parameters: &[Option<f64>], trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
+    pub(crate) fn fit(&self, parameters: &[Option<f64>], trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
         let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
         let (model, unknown) = match self.equations.model(parameters) {
             Ok(model) => (model, None),
@@ -424,6 +424,10 @@ impl<'a> Estimator<'a> {
 
     fn row(&self, id: String, truth: &[Option<f64>], experiment: &Experiment, fit: Fit, test_mse: Option<f64>) -> Row {
         let errors = self.errors(experiment, &fit.states, &fit.below);
+        let profiles = fit.profiles;
+        let mut autocorrelation = vec![f64::NAN; self.manifest.channels.len()];
+        let measured = self.equations.channel_indices.iter().zip(&fit.autocorrelation);
+        measured.for_each(|(&channel, rho)| autocorrelation[channel] = *rho);
         let fit = EnvironmentFit {
             environment: id,
             status: fit.status,
@@ -438,11 +442,23 @@ impl<'a> Estimator<'a> {
             likelihood: fit.likelihood,
             test_mse,
             points: fit.points,
+            minima: fit.search.as_ref().map(|search| {
+                let free = (fit.points as f64 - experiment.unknown_count() as f64).max(1.0);
+                Minima { starts: search.costs.len(), at_best: search.at_best(free), second: search.second(free) }
+            }),
             degrees_of_freedom: fit.degrees_of_freedom,
+            effective_points: fit.effective_points,
+            autocorrelation,
             iterations: fit.iterations,
             in_hull: self.hull.holds(truth),
         };
-        fit.row()
+        let mut row = fit.row();
+        if !row.status.is_failure() {
+            for (parameter, profile) in row.parameters.iter_mut().zip(&profiles) {
+                (parameter.lower, parameter.upper) = (profile.lower, profile.upper);
+            }
+        }
+        row
     }
 
     /// Mean squared error on held-out trajectories of an environment with the equations `model`, each from its first complete sample on; where

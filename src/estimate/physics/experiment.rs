@@ -355,6 +355,12 @@ impl<'a> Experiment<'a> {
         }
     }
 
+    /// The derivatives of one value by the parameters `[d]`, then by the unknowns of its trajectory, which may be followed by zeros.
+    pub(crate) fn derivatives<'r>(&self, rollout: &'r Rollout, trajectory: usize, cell: usize) -> &'r [f64] {
+        let k = self.directions();
+        &rollout.sensitivities[trajectory][cell * k..(cell + 1) * k]
+    }
+
     /// The absolute values of the weighted residuals.
     pub(crate) fn weighted_sizes(&self, rollout: &Rollout, weights: &Weights) -> impl Iterator<Item = f64> {
         self.cells.iter().map(|&(trajectory, cell)| {
@@ -366,10 +372,9 @@ impl<'a> Experiment<'a> {
     /// The normal equations of the weighted residuals. Residuals beyond `limit` count by Huber's loss; an infinite limit is least squares.
     pub(crate) fn normal(&self, rollout: &Rollout, weights: &Weights, limit: f64) -> Normal {
         let mut normal = Normal::new(self.model.coordinates.len(), self.own_counts());
-        let k = self.directions();
         for &(trajectory, cell) in &self.cells {
             let residual = self.residual(rollout, trajectory, cell);
-            let row = &rollout.sensitivities[trajectory][cell * k..(cell + 1) * k];
+            let row = self.derivatives(rollout, trajectory, cell);
             // A value below its limit that is fitted as such says nothing.
             let is_met = residual == 0.0 && !self.limits.is_empty();
             let weight = if is_met { 0.0 } else { weights[trajectory][cell] };

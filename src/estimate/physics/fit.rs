@@ -22,7 +22,7 @@ use super::likelihood::measured::Measured;
 use super::likelihood::objective::Objective;
 use super::pass::Pass;
 use super::result::{Fit, Names};
-use crate::estimate::settings::{PhysicsSettings, Settings};
+use crate::estimate::settings::{Intervals, PhysicsSettings, Settings};
 use crate::estimate::table::row::Status;
 use crate::progress::Interrupt;
 
@@ -53,11 +53,18 @@ pub(crate) fn fit(
     fitter.measured = measured;
     let best = fitter.search(&mut rough, &mut fine, starts);
     let best = match objective {
-        Some(objective) => best.and_then(|best| fitter.maximise(&mut fine, best, objective)),
+        Some(objective) => best.and_then(|(best, search)| fitter.maximise(&mut fine, best, search, objective)),
         None => best,
     };
     match best {
-        Ok(best) => fitter.result(best, names),
+        Ok((best, search)) => {
+            let minimum = (estimate.intervals == Intervals::Profile).then(|| best.iterate.clone());
+            let mut fit = fitter.result(best, search, names);
+            if let Some(minimum) = minimum.filter(|_| !fit.status.is_failure()) {
+                fitter.profile(&mut fine, &minimum, &mut fit, names);
+            }
+            fit
+        }
         Err(end) => no_fit(end, fitter.iterations),
     }
 }

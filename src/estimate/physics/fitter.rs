@@ -53,6 +53,8 @@ pub(crate) struct Fitter<'a> {
     pub measured: Option<&'a Measured>,
     /// The end of a fit by maximum likelihood; none of one by least squares.
     pub maximum: Option<Maximum<'a>>,
+    /// A parameter that descents leave as it is.
+    pub held: Option<usize>,
     /// The noise of each channel `[C]` by its own samples, infinite where it is unknown; computed when it is first asked for.
     noise: OnceCell<Vec<f64>>,
 }
@@ -77,6 +79,7 @@ impl<'a> Fitter<'a> {
             limit,
             measured: None,
             maximum: None,
+            held: None,
             noise: OnceCell::new(),
         }
     }

@@ -184,14 +184,26 @@ impl Normal {
         Some(matrix)
     }
 
-    /// The variance of the unknown `index` of a trajectory's own, in units of `s^2`: of `(J'J)^-1`, the entry
-    /// `(D^-1 + D^-1 B' M B D^-1)_ii` with `M` the inverse of the information. None where it is not determined.
-    pub(crate) fn own_variance(&self, trajectory: usize, index: usize) -> Option<f64> {
+    /// `B_j D_j^-1 [d, u]` of each trajectory; none where a block is singular.
+    pub(crate) fn projections(&self) -> Option<Vec<DMatrix<f64>>> {
+        let pairs = self.trajectories.iter().zip(self.factors(0.0)?);
+        Some(pairs.map(|(block, factor)| factor.solve(&block.cross.transpose()).transpose()).collect())
+    }
+
+    /// `D^-1 e_i [u]` of the unknown `index` of a trajectory's own, and `B D^-1 e_i [d]`; none where it is not determined.
+    pub(crate) fn own_column(&self, trajectory: usize, index: usize) -> Option<(DVector<f64>, DVector<f64>)> {
         let block = &self.trajectories[trajectory];
         let mut unit = DVector::zeros(block.gradient.len());
         unit[index] = 1.0;
         let column = block.matrix.clone().cholesky()?.solve(&unit);
         let carried = &block.cross * &column;
+        Some((column, carried))
+    }
+
+    /// The variance of the unknown `index` of a trajectory's own, in units of `s^2`: of `(J'J)^-1`, the entry
+    /// `(D^-1 + D^-1 B' M B D^-1)_ii` with `M` the inverse of the information. None where it is not determined.
+    pub(crate) fn own_variance(&self, trajectory: usize, index: usize) -> Option<f64> {
+        let (column, carried) = self.own_column(trajectory, index)?;
         let by_parameters =
             if carried.is_empty() { 0.0 } else { self.information()?.cholesky()?.solve(&carried).dot(&carried) };
         Some(column[index] + by_parameters)

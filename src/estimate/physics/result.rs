@@ -3,14 +3,12 @@
 use nalgebra::DMatrix;
 
 use super::experiment::Experiment;
-use super::fitter::{End, Fitter, Iterate};
-use super::search::Best;
-use crate::estimate::serial_correlation;
+use super::fitter::{End, FAR, Fitter, Iterate};
+use super::search::{Best, Search};
+use crate::estimate::serial_correlation::SerialCorrelation;
 use crate::estimate::table::interval::{LEVEL, quantile};
 use crate::estimate::table::row::{LogLikelihood, Status};
 
-/// Residuals of less than this many times the tolerance of integration may be errors of integration.
-const ABOVE_INTEGRATION: f64 = 1e3;
 /// Residuals below this share of the standard deviation of a channel explain more than its mean does.
 const UNEXPLAINED: f64 = 0.7;
 /// Residuals below this many times the noise of a channel may be noise.
@@ -42,6 +40,14 @@ pub(crate) struct Fit {
     pub reason: String,
     /// Observed values that entered the fit.
     pub points: usize,
+    /// What the starts led to; none where none was tried.
+    pub search: Option<Search>,
+    /// Of each parameter; empty where intervals are not by profiles.
+    pub profiles: Vec<Profile>,
+    /// How many independent values say as much.
+    pub effective_points: f64,
+    /// The correlation of successive residuals of each channel `[C]`; NaN where it was not measured.
+    pub autocorrelation: Vec<f64>,
     pub iterations: usize,
 }
 
@@ -54,6 +60,19 @@ pub(crate) struct FreeStart {
     pub value: f64,
     /// Its variance; NaN where it is not determined.
     pub variance: f64,
+}
+
+/// The profile of the likelihood over one parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Ends of the interval, in the unit of the parameter; NaN where it is open, or was not found.
+    pub lower: f64,
+    /// See `lower`.
+    pub upper: f64,
+    /// Values, ascending, with the increase of `-2 log L` there.
+    pub points: Vec<(f64, f64)>,
+    /// The increase at which the interval ends.
+    pub limit: f64,
 }
 
 impl Fit {
@@ -74,6 +93,10 @@ impl Fit {
             status,
             reason,
             points: experiment.cells.len(),
+            search: None,
+            profiles: Vec::new(),
+            effective_points: experiment.cells.len() as f64,
+            autocorrelation: vec![f64::NAN; experiment.model.channels],
             iterations,
         }
     }
@@ -98,16 +121,17 @@ impl Names<'_> {
     }
 
     /// The names of all parameters with `values [d]`.
-    fn with_values(&self, values: &[f64]) -> String {
+    pub(crate) fn with_values(&self, values: &[f64]) -> String {
         let all = self.parameters.iter().zip(values).map(|(name, value)| format!("{name} {value:.4e}"));
         all.collect::<Vec<_>>().join(", ")
     }
 }
 
 /// The parameters at a minimum, each list `[d]`.
-struct Estimates {
+pub(crate) struct Estimates {
     values: Vec<f64>,
-    covariance: DMatrix<f64>,
+    /// Of independent residuals.
+    pub covariance: DMatrix<f64>,
     /// Which lie at an active bound.
     active: Vec<bool>,
     /// Which the data do not determine.
@@ -116,36 +140,43 @@ struct Estimates {
 
 impl Fitter<'_> {
     /// The result of the best minimum; its status is that of `best.end` where there is one.
-    pub(crate) fn result(&self, best: Best, names: Names) -> Fit {
+    pub(crate) fn result(&self, best: Best, search: Search, names: Names) -> Fit {
         let Best { iterate, end, rival, .. } = best;
+        let serial = self.serial_correlation(&iterate.rollout);
         let mut estimates = self.estimates(&iterate);
-        let end = end.or_else(|| self.caution(&iterate, &estimates, rival.as_deref(), names));
+        let end = end
+            .or_else(|| self.caution(&iterate, (&estimates, &serial), rival.as_ref().map(|it| it.0.as_slice()), names));
         let (status, reason) = end.unwrap_or((Status::Ok, String::new()));
-        let notes = if status.is_failure() { Vec::new() } else { self.notes(&iterate, names) };
+        let notes = if status.is_failure() { Vec::new() } else { self.notes(&serial, names) };
         let reason = std::iter::once(reason).chain(notes).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("; ");
         let undetermined = estimates.values.iter_mut().zip(&estimates.undetermined).filter(|(_, it)| **it);
         undetermined.for_each(|(value, _)| *value = f64::NAN);
-        let starts = self.free_starts(&iterate);
+        let starts = self.free_starts(&iterate, &serial);
+        let covariance = self.widened(&iterate, estimates.covariance, &serial);
         let likelihood = self.likelihood(&iterate.rollout).filter(|_| !status.is_failure());
         Fit {
             values: estimates.values,
-            covariance: estimates.covariance,
+            covariance,
             initial: iterate.unknowns.initial,
             states: iterate.rollout.states,
             beneath: iterate.rollout.beneath,
             starts,
             likelihood,
             noise_terms: self.noise_terms(),
-            degrees_of_freedom: self.degrees_of_freedom(),
+            degrees_of_freedom: self.degrees_of_freedom() - serial.lost_points(),
             below: self.below(),
             status,
             reason,
             points: self.experiment.cells.len(),
+            search: Some(search),
+            profiles: Vec::new(),
+            effective_points: serial.effective_points(),
+            autocorrelation: serial.measured(),
             iterations: self.iterations,
         }
     }
 
-    fn estimates(&self, iterate: &Iterate) -> Estimates {
+    pub(crate) fn estimates(&self, iterate: &Iterate) -> Estimates {
         let active = self.experiment.active_bounds(&iterate.unknowns, &iterate.normal);
         let undetermined = iterate.normal.undetermined(&active);
         let parameters = self.experiment.parameters(&iterate.unknowns.coordinates);
@@ -158,7 +189,7 @@ impl Fitter<'_> {
         Estimates { values, covariance, active, undetermined }
     }
 
-    fn free_starts(&self, iterate: &Iterate) -> Vec<FreeStart> {
+    fn free_starts(&self, iterate: &Iterate, serial: &SerialCorrelation) -> Vec<FreeStart> {
         let free = self.experiment.free_starts(&iterate.unknowns);
         if free.is_empty() {
             return Vec::new();
@@ -167,13 +198,20 @@ impl Fitter<'_> {
         let normal = self.information(iterate);
         let with_variance = |(trajectory, index, state, value, slope): (usize, usize, usize, f64, f64)| {
             let of_unit = normal.own_variance(trajectory, index).unwrap_or(f64::NAN);
-            FreeStart { trajectory, state, value, variance: variance * of_unit * slope * slope }
+            let wider = self.own_factor(iterate, (trajectory, index), serial);
+            FreeStart { trajectory, state, value, variance: variance * of_unit * slope * slope * wider }
         };
         free.into_iter().map(with_variance).collect()
     }
 
     /// Status and reason of a minimum that is not `ok`; `rival [d]` are parameters that explain the data as well.
-    fn caution(&self, iterate: &Iterate, estimates: &Estimates, rival: Option<&[f64]>, names: Names) -> Option<End> {
+    fn caution(
+        &self,
+        iterate: &Iterate,
+        (estimates, serial): (&Estimates, &SerialCorrelation),
+        rival: Option<&[f64]>,
+        names: Names,
+    ) -> Option<End> {
         let Estimates { values, undetermined, .. } = estimates;
         let (points, unknowns) = (self.experiment.cells.len(), self.experiment.unknown_count());
         if points == unknowns {
@@ -183,10 +221,14 @@ impl Fitter<'_> {
         if undetermined.contains(&true) {
             return Some((Status::Unidentifiable, format!("the data do not determine {}", names.join(undetermined))));
         }
+        let misfit = self.misfit(iterate, serial, names);
         if let Some(rival) = rival {
             let (rival, values) = (names.with_values(rival), names.with_values(values));
             let reason = format!("{rival} explain the data as well as {values}; narrow the bounds, or fix a parameter");
-            return Some((Status::Unidentifiable, reason));
+            return Some(match misfit {
+                Some(misfit) => (Status::Misfit, format!("{misfit}; {reason}")),
+                None => (Status::Ambiguous, reason),
+            });
         }
         let unconstrained = self.unconstrained(estimates);
         if unconstrained.contains(&true) {
@@ -194,7 +236,6 @@ impl Fitter<'_> {
             let reason = format!("the data do not narrow down {names}: any value within the bounds may be");
             return Some((Status::Unidentifiable, reason));
         }
-        let misfit = self.misfit(iterate, names);
         let at_bounds = self.at_bounds(iterate, estimates, names);
         if !at_bounds.is_empty() {
             let reasons = [Some(at_bounds), misfit];
@@ -215,8 +256,10 @@ impl Fitter<'_> {
     }
 
     /// Why the residuals, or the first samples, show that the equations do not fit; none where they do.
-    fn misfit(&self, iterate: &Iterate, names: Names) -> Option<String> {
-        if let Some(channel) = self.far_channel(iterate) {
+    fn misfit(&self, iterate: &Iterate, serial: &SerialCorrelation, names: Names) -> Option<String> {
+        if let Some((channel, excess)) = self.excess(iterate, self.physics.rtol)
+            && excess > FAR * serial.noise_factor(channel)
+        {
             let [size, noise] = [self.residual_size(&iterate.rollout, channel), self.noise(channel)];
             let name = &names.channels[channel];
             return Some(format!("residuals of {size:.3e} in {name}, whose samples show a noise of {noise:.3e}"));
@@ -224,7 +267,7 @@ impl Fitter<'_> {
         // The noise of few samples is not well known, but equations must explain more than the mean does.
         for channel in 0..self.experiment.model.channels {
             let [size, scale] = [self.residual_size(&iterate.rollout, channel), self.experiment.scales[channel]];
-            if size > UNEXPLAINED * scale && size > NOISE * self.noise(channel) {
+            if size > UNEXPLAINED * scale && size > NOISE * serial.noise_factor(channel) * self.noise(channel) {
                 let name = &names.channels[channel];
                 return Some(format!("residuals of {size:.3e} in {name}, which deviates by {scale:.3e}"));
             }
@@ -252,19 +295,9 @@ impl Fitter<'_> {
     }
 
     /// What the user should know of an estimate though the fit converged.
-    fn notes(&self, iterate: &Iterate, names: Names) -> Vec<String> {
-        let experiment = self.experiment;
-        let correlated = (0..experiment.model.channels).filter_map(|channel| {
-            let least = ABOVE_INTEGRATION * self.physics.rtol * experiment.scales[channel];
-            if experiment.model.points > 1 || self.residual_size(&iterate.rollout, channel) < least {
-                return None;
-            }
-            let runs = experiment.residuals(&iterate.rollout, channel);
-            let count = runs.iter().map(Vec::len).sum();
-            let note = serial_correlation::note(serial_correlation::lag_one(&runs), count)?;
-            Some(format!("{}: {note}", names.channels[channel]))
-        });
-        correlated.chain(experiment.early_samples()).chain(self.notes_of_likelihood(names)).collect()
+    fn notes(&self, serial: &SerialCorrelation, names: Names) -> Vec<String> {
+        let correlated = serial.notes(names.channels).into_iter();
+        correlated.chain(self.experiment.early_samples()).chain(self.notes_of_likelihood(names)).collect()
     }
 
     /// What the user should know of the likelihood.

@@ -16,7 +16,7 @@ use super::likelihood::criteria::{criteria, of_constant_noise};
 use super::likelihood::objective::Objective;
 use super::normal::{Normal, Step};
 use super::pass::Pass;
-use super::search::{Best, DECISIVE};
+use super::search::{Best, DECISIVE, Search};
 use crate::estimate::settings::Loss;
 use crate::estimate::table::row::{LogLikelihood, Status};
 use crate::least_squares::damping::Damping;
@@ -38,7 +38,13 @@ impl<'a> Fitter<'a> {
     ///
     /// # Errors
     /// If the likelihood is not finite at any of them.
-    pub(crate) fn maximise(&mut self, fine: &mut Pass, best: Best, objective: Objective<'a>) -> Result<Best, End> {
+    pub(crate) fn maximise(
+        &mut self,
+        fine: &mut Pass,
+        best: Best,
+        mut search: Search,
+        objective: Objective<'a>,
+    ) -> Result<(Best, Search), End> {
         let Best { iterate: Iterate { unknowns, rollout, .. }, others, .. } = best;
         let mut maxima = self.maxima(fine, &objective, &unknowns, rollout);
         for unknowns in others {
@@ -61,14 +67,37 @@ impl<'a> Fitter<'a> {
             return Err((Status::Diverged, reason.to_owned()));
         };
         let least = point.normal.squares;
+        // What counts as a residual from here on.
+        self.weights = objective.weights(&point.rollout, &point.noise);
+        self.limit = f64::INFINITY;
         self.maximum = Some(Maximum { objective, noise: point.noise.clone() });
         let iterate = to_iterate(point);
         let as_likely = maxima.filter(|(other, end)| end.is_none() && other.normal.squares - least <= DECISIVE);
         let rival = as_likely.map(|(other, _)| to_iterate(other)).find(|other| self.are_apart(&iterate, other));
-        let values =
-            |it: Iterate| self.experiment.parameters(&it.unknowns.coordinates).into_iter().map(|it| it.0).collect();
+        let values = |it: Iterate| {
+            let parameters = self.experiment.parameters(&it.unknowns.coordinates).into_iter();
+            (parameters.map(|it| it.0).collect(), it.normal.squares - least)
+        };
         let rival = if end.is_none() { rival.map(values) } else { None };
-        Ok(Best { iterate, end, rival, others: Vec::new() })
+        search.rival = rival.as_ref().map(|rival| rival.1);
+        Ok((Best { iterate, end, rival, others: Vec::new() }, search))
+    }
+
+    /// The maximum near `unknowns`, with the noise of another one to begin with.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn score_from(
+        &mut self,
+        fine: &mut Pass,
+        from: &Maximum,
+        unknowns: Unknowns,
+    ) -> Result<Iterate, String> {
+        let start = self.evaluate_at(fine, &from.objective, (unknowns, from.noise.clone()))?;
+        let (point, _) = self.score(fine, &from.objective, start);
+        let parameters: Vec<usize> = (0..point.unknowns.coordinates.len()).collect();
+        let normal = point.normal.select(&parameters);
+        Ok(Iterate { normal, unknowns: point.unknowns, rollout: point.rollout })
     }
 
     /// The maxima from `unknowns`, with `rollout` there, and from each start of the noise; with status and reason of those that are none.
@@ -196,7 +225,11 @@ impl<'a> Fitter<'a> {
     fn active(&self, objective: &Objective, point: &Point) -> Vec<bool> {
         let of_noise = &point.normal.gradient.as_slice()[point.unknowns.coordinates.len()..];
         let of_noise = objective.active(&point.noise, of_noise);
-        self.experiment.active_bounds(&point.unknowns, &point.normal).into_iter().chain(of_noise).collect()
+        let mut active = self.experiment.active_bounds(&point.unknowns, &point.normal);
+        if let Some(held) = self.held {
+            active[held] = true;
+        }
+        active.into_iter().chain(of_noise).collect()
     }
 
     /// The unknowns and `phi [q]` after a step that is cut at their bounds, and the cut step.

@@ -6,11 +6,11 @@
 
 use std::borrow::Cow;
 
-use super::coordinates::{Coordinate, halton};
 use super::descent::{GROWING, SAME, WHOLE};
 use super::experiment::{Experiment, Unknowns};
 use super::fitter::{End, FAR, Fitter, Iterate};
 use super::pass::Pass;
+use super::starts::{FEWEST, Strategy, each_by, spread};
 use crate::estimate::settings::{InitialState, Loss};
 use crate::estimate::table::row::Status;
 
@@ -30,14 +30,12 @@ const NEAR: f64 = 3.0;
 const SEGMENT: usize = 6;
 /// Times that the best minimum is met before it is accepted though its residuals are more than noise.
 const OFTEN: usize = 4;
-/// Starts spread inside the bounds.
-const SPREAD_STARTS: usize = 24;
-/// How many of them are tried at least where no parameters are known.
-const FEWEST: usize = 8;
-/// Share of the budget that may be spent on starts after a convincing one.
+/// Share of the budget that may be spent on starts after a convincing minimum,
 const COMPARING: f64 = 0.02;
+/// and after one that two starts led to.
+const COMPARING_AGREEING: f64 = 0.001;
 /// Share of the budget that may be spent on finding minima, so that enough is left to refine them.
-const EXPLORING: f64 = 0.5;
+const EXPLORING: f64 = 0.6;
 /// Minima that are refined at most.
 const REFINED: usize = 5;
 /// A rough minimum whose residuals are larger than those of the best by no more than this share may be as good.
@@ -53,38 +51,95 @@ const VISIBLY: f64 = 0.01;
 /// and this share of the range between their bounds.
 const SHARE_OF_RANGE: f64 = 1e-6;
 
-/// How a minimum is reached from a start.
-#[derive(Clone, Copy)]
-enum Strategy {
-    /// On all samples at once.
-    Direct,
-    /// On the first part of the trajectories, then on more of them.
-    Growing,
-    /// On short segments of the trajectories, each with an initial state of its own, which keeps errors from growing; then on longer ones.
-    Segments,
-}
-
 /// The minimum that a search ended at.
 pub(crate) struct Best {
     pub iterate: Iterate,
     /// Status and reason if it is no minimum.
     pub end: Option<End>,
-    /// Other parameters `[d]` that explain the data as well.
-    pub rival: Option<Vec<f64>>,
+    /// Other parameters `[d]` that explain the data as well, and by how much they do so worse or better: see [`Search::rival`].
+    pub rival: Option<(Vec<f64>, f64)>,
     /// The unknowns of the other minima that were compared with it.
     pub others: Vec<Unknowns>,
 }
 
+/// What the starts of a search led to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Search {
+    /// `-2 log L` where each start ended, less that of the best one, ascending; infinite where a start led nowhere. The likelihood is that of
+    /// Gaussian noise of the variance `s^2` that the best shows: `(|r|^2 - |r|_best^2) / s^2`.
+    pub costs: Vec<f64>,
+    /// The same of other parameters that explain the data as well, after both were refined.
+    pub rival: Option<f64>,
+}
+
+impl Search {
+    /// Of starts that ended with residuals of these sizes, infinite where a start led nowhere, and `degrees_of_freedom` there.
+    fn new(mut sizes: Vec<f64>, degrees_of_freedom: f64) -> Self {
+        sizes.sort_by(f64::total_cmp);
+        let best = sizes.first().copied().unwrap_or(f64::NAN).max(f64::MIN_POSITIVE);
+        let cost = |size: &f64| degrees_of_freedom * ((size / best).powi(2) - 1.0);
+        Search {
+            costs: sizes.iter().map(cost).map(|it| if it.is_nan() { f64::INFINITY } else { it }).collect(),
+            rival: None,
+        }
+    }
+
+    /// How many starts led to the best minimum.
+    pub(crate) fn at_best(&self, degrees_of_freedom: f64) -> usize {
+        self.costs.iter().filter(|cost| **cost <= SAME * degrees_of_freedom).count()
+    }
+
+    /// The cost of the second best minimum: of a rival, or the least that differs from the best.
+    pub(crate) fn second(&self, degrees_of_freedom: f64) -> Option<f64> {
+        let differs = |cost: &&f64| cost.is_finite() && **cost > 2.0 * SAME * degrees_of_freedom;
+        self.rival.or_else(|| self.costs.iter().find(differs).copied())
+    }
+}
+
+/// What the starts so far led to.
+#[derive(Default)]
+struct Explored {
+    /// Different minima, the best first.
+    minima: Vec<Iterate>,
+    /// Times that the best was met.
+    met: usize,
+    /// The size of the residuals where each start ended; infinite where it led nowhere.
+    sizes: Vec<f64>,
+    /// Why the first start that led nowhere did not.
+    failure: Option<String>,
+}
+
+impl Explored {
+    fn fail(&mut self, reason: String) {
+        self.sizes.push(f64::INFINITY);
+        self.failure.get_or_insert(reason);
+    }
+
+    /// Minima and sizes; an error if there is no minimum.
+    fn finish(self, failed: impl Fn(String) -> End) -> Result<(Vec<Iterate>, Vec<f64>), End> {
+        match self.minima.is_empty() {
+            true => Err(failed(self.failure.unwrap_or_default())),
+            false => Ok((self.minima, self.sizes)),
+        }
+    }
+}
+
 impl Fitter<'_> {
-    /// The best minimum from the known parameters `starts [n][d]` and others.
+    /// The best minimum from the known parameters `starts [n][d]` and others, and what each start led to.
     ///
     /// # Errors
     /// Status and reason if no start leads to a minimum.
-    pub(crate) fn search(&mut self, rough: &mut Pass, fine: &mut Pass, starts: &[Vec<f64>]) -> Result<Best, End> {
-        let minima = self.explore(rough, starts)?;
+    pub(crate) fn search(
+        &mut self,
+        rough: &mut Pass,
+        fine: &mut Pass,
+        starts: &[Vec<f64>],
+    ) -> Result<(Best, Search), End> {
+        let (minima, sizes) = self.explore(rough, starts)?;
         let [best, ..] = minima.as_slice() else { unreachable!("an exploration without any minimum is an error") };
         self.ensure_explained(best, rough.rtol)?;
         let degrees_of_freedom = self.experiment.cells.len().saturating_sub(self.experiment.unknown_count()).max(1);
+        let mut search = Search::new(sizes, degrees_of_freedom as f64);
         let most = self.weighted_size(best) * (1.0 + RIVALLING + DECISIVE / degrees_of_freedom as f64);
         let most = most.max(ROUGHLY_ZERO);
         let (mut found, mut failure): (Option<Best>, Option<End>) = (None, None);
@@ -113,7 +168,9 @@ impl Fitter<'_> {
                 }
             }
         }
-        found.ok_or_else(|| failure.unwrap_or_else(|| self.failed(String::new())))
+        let best = found.ok_or_else(|| failure.unwrap_or_else(|| self.failed(String::new())))?;
+        search.rival = best.rival.as_ref().map(|rival| rival.1);
+        Ok((best, search))
     }
 
     /// # Errors
@@ -138,7 +195,10 @@ impl Fitter<'_> {
     /// judged by the noise that the best shows. Returns whether the other is now the best.
     fn compare(&self, best: &mut Best, other: Iterate, end: Option<End>) -> bool {
         let squares = self.experiment.normal(&other.rollout, &self.weights, self.limit).squares;
-        let variance = self.variance(&best.iterate.rollout).max(f64::MIN_POSITIVE);
+        let serial = self.serial_correlation(&best.iterate.rollout);
+        // Residuals that go with those before say less against the other.
+        let independent = self.experiment.cells.len() as f64 / serial.effective_points();
+        let variance = (self.variance(&best.iterate.rollout) * independent).max(f64::MIN_POSITIVE);
         let less = (best.iterate.normal.squares - squares) / variance;
         let is_better = match (&best.end, &end) {
             (Some(_), None) => less > -DECISIVE,
@@ -155,52 +215,78 @@ impl Fitter<'_> {
             other.unknowns
         };
         if is_rival {
-            best.rival = Some(self.experiment.parameters(&worse.coordinates).into_iter().map(|it| it.0).collect());
+            let parameters = self.experiment.parameters(&worse.coordinates).into_iter().map(|it| it.0).collect();
+            best.rival = Some((parameters, less.abs()));
         }
         best.others.push(worse);
         is_better
     }
 
-    /// The different minima of the rough pass, the best first.
+    /// The different minima of the rough pass, the best first, and the sizes of the residuals where each start ended.
     ///
     /// # Errors
     /// Status and reason if no start leads to a minimum.
-    fn explore(&mut self, rough: &mut Pass, starts: &[Vec<f64>]) -> Result<Vec<Iterate>, End> {
-        let mut minima: Vec<Iterate> = Vec::new();
-        let (mut met, mut failure) = (0, None);
-        let spread: Vec<Vec<f64>> = spread_starts(&self.experiment.model.coordinates).collect();
-        let (first, later) = spread.split_at(if starts.is_empty() { FEWEST } else { 0 });
-        let each_by = |starts: &[Vec<f64>], strategies: &[Strategy]| -> Vec<(Vec<f64>, Strategy)> {
-            starts.iter().flat_map(|start| strategies.iter().map(|strategy| (start.clone(), *strategy))).collect()
-        };
-        let attempts = [
-            each_by(starts, &[Strategy::Direct, Strategy::Growing]),
-            each_by(first, &[Strategy::Direct]),
-            each_by(first, &[Strategy::Segments]),
-            each_by(first, &[Strategy::Growing]),
-            each_by(starts, &[Strategy::Segments]),
-            each_by(later, &[Strategy::Segments, Strategy::Direct, Strategy::Growing]),
-        ];
-        for (attempt, (start, strategy)) in attempts.concat().into_iter().enumerate() {
-            match self.minimum(rough, &start, strategy) {
-                Ok(minimum) => {
-                    let ratio = minima
-                        .first()
-                        .map_or(0.0, |best| (self.weighted_size(&minimum) / self.weighted_size(best)).powi(2));
-                    met = if ratio < 1.0 - SAME { 1 } else { met + usize::from(ratio <= 1.0 + SAME) };
-                    self.insert(&mut minima, minimum);
+    fn explore(&mut self, rough: &mut Pass, starts: &[Vec<f64>]) -> Result<(Vec<Iterate>, Vec<f64>), End> {
+        const PHASES: usize = 7;
+        let asked = self.physics.starts.unwrap_or(0);
+        let coordinates = &self.experiment.model.coordinates;
+        let fewest = if starts.is_empty() { FEWEST } else { 0 };
+        let first = spread(coordinates, 0..fewest.max(asked.saturating_sub(starts.len())));
+        let first = self.by_error(rough, first);
+        let known = &starts[..starts.len().min(asked)];
+        let few = &first[..first.len().min(FEWEST)];
+        // With known parameters first their neighbourhood is searched.
+        let screening = if starts.is_empty() { 2 } else { PHASES - 1 };
+        let (mut explored, mut screened) = (Explored::default(), Vec::new());
+        for phase in 0..PHASES {
+            if phase == screening {
+                screened = self.screened(rough);
+            }
+            let attempts = match phase {
+                0 if asked > 0 => each_by(&[known, first.as_slice()].concat(), &[Strategy::Direct]),
+                0 => each_by(starts, &[Strategy::Direct, Strategy::Growing]),
+                1 if asked == 0 => each_by(few, &[Strategy::Direct]),
+                1 => each_by(starts, &[Strategy::Growing]),
+                // Narrow valleys are hit by many starts only.
+                2 => each_by(&screened, &[Strategy::Direct]),
+                3 => each_by(few, &[Strategy::Segments]),
+                4 => each_by(few, &[Strategy::Growing]),
+                5 => each_by(starts, &[Strategy::Segments]),
+                _ if screening == phase => {
+                    each_by(&screened, &[Strategy::Segments, Strategy::Direct, Strategy::Growing])
                 }
-                Err(reason) => failure = failure.or(Some(reason)),
-            }
-            if self.budget.ensure_left().is_err() || self.budget.share_spent() > EXPLORING {
-                break;
-            }
-            let compared = !starts.is_empty() || attempt + 1 >= FEWEST || self.budget.share_spent() > COMPARING;
-            if compared && minima.first().is_some_and(|best| self.is_convincing(best, rough.rtol, met)) {
-                break;
+                _ => each_by(&screened, &[Strategy::Segments, Strategy::Growing]),
+            };
+            for (start, strategy) in attempts {
+                match self.minimum(rough, &start, strategy) {
+                    Ok(minimum) => self.note(&mut explored, minimum),
+                    Err(reason) => explored.fail(reason),
+                }
+                let is_over = self.budget.ensure_left().is_err() || self.budget.share_spent() > EXPLORING;
+                if is_over || self.is_enough(&explored, (starts.is_empty(), asked), rough.rtol) {
+                    return explored.finish(|failure| self.failed(failure));
+                }
             }
         }
-        if minima.is_empty() { Err(self.failed(failure.unwrap_or_default())) } else { Ok(minima) }
+        explored.finish(|failure| self.failed(failure))
+    }
+
+    /// Notes the minimum that a start led to.
+    fn note(&self, explored: &mut Explored, minimum: Iterate) {
+        let size = self.weighted_size(&minimum);
+        let ratio = explored.minima.first().map_or(0.0, |best| (size / self.weighted_size(best)).powi(2));
+        explored.met = if ratio < 1.0 - SAME { 1 } else { explored.met + usize::from(ratio <= 1.0 + SAME) };
+        explored.sizes.push(size);
+        self.insert(&mut explored.minima, minimum);
+    }
+
+    /// Whether no more starts are needed: without known parameters several are compared as long as that is cheap, or two agree.
+    fn is_enough(&self, explored: &Explored, (is_unknown, asked): (bool, usize), rtol: f64) -> bool {
+        let (tried, spent) = (explored.sizes.len(), self.budget.share_spent());
+        let agree = explored.met > 1 && spent > COMPARING_AGREEING;
+        let compared = asked > 0 || !is_unknown || tried >= FEWEST || spent > COMPARING || agree;
+        let is_convincing = |best: &Iterate| self.is_convincing(best, rtol, explored.met);
+        tried >= asked && compared && explored.minima.first().is_some_and(is_convincing)
     }
 
     /// The minimum that a start leads to.
@@ -269,6 +355,7 @@ impl Fitter<'_> {
         let active = self.experiment.active_bounds(&minimum.unknowns, &minimum.normal);
         let undetermined = minimum.normal.undetermined(&active);
         let covariance = self.covariance(minimum, &active, &undetermined);
+        let covariance = self.widened(minimum, covariance, &self.serial_correlation(&minimum.rollout));
         let [a, b] = [minimum, other].map(|it| self.experiment.parameters(&it.unknowns.coordinates));
         (0..a.len()).filter(|&k| !undetermined[k]).any(|k| {
             let (distance, error) = ((a[k].0 - b[k].0).abs(), covariance[(k, k)].sqrt());
@@ -278,12 +365,4 @@ impl Fitter<'_> {
                 && distance > SHARE_OF_RANGE * (coordinate.upper - coordinate.lower)
         })
     }
-}
-
-/// Parameters inside their bounds, evenly spread over the orders of magnitude.
-fn spread_starts(coordinates: &[Coordinate]) -> impl Iterator<Item = Vec<f64>> + use<'_> {
-    const PRIMES: [usize; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
-    let share = |index: usize, k: usize| if index == 0 { 0.5 } else { halton(index, PRIMES[k % PRIMES.len()]) };
-    (0..SPREAD_STARTS)
-        .map(move |index| coordinates.iter().enumerate().map(|(k, it)| it.at_share(share(index, k))).collect())
 }

@@ -22,6 +22,11 @@ pub(crate) fn noise_name(channel: &Quantity) -> String {
     format!("noise_{}", channel.name)
 }
 
+/// The name of the column with the correlation of successive residuals of a channel.
+pub(crate) fn autocorrelation_name(channel: &Quantity) -> String {
+    format!("autocorrelation_{}", channel.name)
+}
+
 /// A column that a table of estimates of these parameters and channels would have twice.
 pub(crate) fn repeated_column(
     parameters: &[Quantity],
@@ -59,6 +64,7 @@ pub(crate) fn schema(
     }
     fields.extend(correlation_names(parameters).map(|name| number(name, "1")));
     fields.extend(channels.iter().map(|channel| number(noise_name(channel), &channel.unit)));
+    fields.extend(channels.iter().map(|channel| number(autocorrelation_name(channel), "1")));
     fields.extend(noise_terms.iter().map(|term| number(term.name.clone(), &term.unit)));
     fields.extend((0..context_dimension).map(|k| number(format!("context_{k}"), "1")));
     fields.push(number("trajectory_rmse".to_owned(), ""));
@@ -67,6 +73,8 @@ pub(crate) fn schema(
     fields.push(Field::new("points", DataType::UInt64, false));
     fields.push(number("degrees_of_freedom".to_owned(), "1"));
     fields.extend(LIKELIHOOD.map(|name| number(name.to_owned(), "1")));
+    fields.extend(["starts", "starts_at_best"].map(|name| Field::new(name, DataType::UInt64, true)));
+    fields.push(number("second_minimum".to_owned(), "1"));
     fields.push(Field::new("iterations", DataType::UInt64, false));
     fields.push(Field::new("in_hull", DataType::Boolean, true));
     Schema::new(fields)

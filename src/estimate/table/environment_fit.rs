@@ -4,7 +4,7 @@ use nalgebra::DMatrix;
 
 use super::errors::FitErrors;
 use super::interval;
-use super::row::{LogLikelihood, Row, Status};
+use super::row::{LogLikelihood, Minima, Row, Status};
 use crate::estimate::bounds::Bounds;
 
 /// The fit of one environment, by either method, in the units and in the order of the table.
@@ -27,7 +27,13 @@ pub(crate) struct EnvironmentFit<'a> {
     pub likelihood: Option<LogLikelihood>,
     pub test_mse: Option<f64>,
     pub points: usize,
+    pub minima: Option<Minima>,
+    /// Of the intervals.
     pub degrees_of_freedom: f64,
+    /// How many independent values say as much as the `points`.
+    pub effective_points: f64,
+    /// Correlations of successive residuals `[C]`; NaN where not measured.
+    pub autocorrelation: Vec<f64>,
     pub iterations: usize,
     pub in_hull: Option<bool>,
 }
@@ -50,7 +56,7 @@ impl EnvironmentFit<'_> {
             correlations.fill(f64::NAN);
         }
         // Residuals are smaller than the noise, part of which the unknowns fit.
-        let free = (self.degrees_of_freedom / self.points as f64).sqrt();
+        let free = (self.degrees_of_freedom / self.effective_points).sqrt();
         let free = if free.is_finite() { free } else { 1.0 };
         Row {
             environment: self.environment,
@@ -62,10 +68,16 @@ impl EnvironmentFit<'_> {
             noise: self.errors.by_channel.iter().map(|size| size / free).collect(),
             noise_terms: self.noise_terms,
             likelihood: self.likelihood,
+            autocorrelation: self
+                .autocorrelation
+                .into_iter()
+                .map(|rho| Some(rho).filter(|it| it.is_finite()))
+                .collect(),
             trajectory_rmse: self.errors.rmse,
             trajectory_mape: self.errors.mape,
             test_mse: self.test_mse,
             points: self.points,
+            minima: self.minima,
             degrees_of_freedom: self.degrees_of_freedom,
             iterations: self.iterations,
             in_hull: self.in_hull,

@@ -14,11 +14,13 @@ use parquet::errors::ParquetError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::columns::{CRLB, LIKELIHOOD, correlation_names, noise_name, repeated, repeated_column, schema};
+use super::columns::{
+    CRLB, LIKELIHOOD, autocorrelation_name, correlation_names, noise_name, repeated, repeated_column, schema,
+};
 use super::evaluation::Evaluation;
 use super::fitted::FittedWriter;
 use super::parquet::{create, io_error, unwritten};
-use super::row::{LogLikelihood, ParameterEstimate, Row, Status};
+use super::row::{LogLikelihood, Minima, ParameterEstimate, Row, Status};
 use super::starts::StartsWriter;
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
@@ -288,6 +290,8 @@ impl SplitWriter {
         }
         columns.extend((0..first.correlations.len()).map(|pair| number(&|row| Some(row.correlations[pair]))));
         columns.extend((0..first.noise.len()).map(|channel| number(&|row| Some(row.noise[channel]))));
+        let of_channels = 0..first.autocorrelation.len();
+        columns.extend(of_channels.map(|channel| number(&|row| row.autocorrelation[channel])));
         columns.extend((0..first.noise_terms.len()).map(|term| number(&|row| Some(row.noise_terms[term]))));
         for k in 0..first.context.len() {
             columns.push(number(&|row| Some(row.context[k])));
@@ -300,6 +304,11 @@ impl SplitWriter {
         columns.push(number(&|row| row.likelihood.map(|it| it.minus_two_log)));
         columns.push(number(&|row| row.likelihood.map(|it| it.aic)));
         columns.push(number(&|row| row.likelihood.map(|it| it.bic)));
+        for of_minima in [|it: &Minima| it.starts, |it: &Minima| it.at_best] {
+            let counts = rows.iter().map(|row| row.minima.as_ref().map(|it| of_minima(it) as u64));
+            columns.push(Arc::new(UInt64Array::from_iter(counts)));
+        }
+        columns.push(number(&|row| row.minima?.second));
         columns.push(count(&|row| row.iterations));
         let mut in_hull = BooleanBuilder::new();
         rows.iter().for_each(|row| in_hull.append_option(row.in_hull));
@@ -389,11 +398,13 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
     let noise_terms = manifest.noise_terms.iter().map(|it| number(&it.name)).collect::<Option<Vec<_>>>()?;
     // Tables before 3.2 have none.
     let likelihood = LIKELIHOOD.map(number);
+    let autocorrelation: Vec<_> = manifest.channels.iter().map(|it| number(&autocorrelation_name(it))).collect();
     let contexts =
         (0..manifest.context_dimension).map(|k| number(&format!("context_{k}"))).collect::<Option<Vec<_>>>()?;
     let (rmse, mape, test_mse) = (number("trajectory_rmse")?, number("trajectory_mape")?, number("test_mse")?);
     let (points, degrees_of_freedom, iterations) =
         (count("points")?, number("degrees_of_freedom")?, count("iterations")?);
+    let minima = count("starts").zip(count("starts_at_best")).zip(number("second_minimum"));
     let in_hull = column::<BooleanArray>(batch, "in_hull")?;
     for i in 0..batch.num_rows() {
         let or_nan = |array: &Float64Array| value(array, i).unwrap_or(f64::NAN);
@@ -420,11 +431,17 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
                 [Some(minus_two_log), Some(aic), Some(bic)] => Some(LogLikelihood { minus_two_log, aic, bic }),
                 _ => None,
             },
+            autocorrelation: autocorrelation.iter().map(|array| value((*array)?, i)).collect(),
             trajectory_rmse: or_nan(rmse),
             trajectory_mape: or_nan(mape),
             test_mse: value(test_mse, i),
             points: points.value(i) as usize,
             degrees_of_freedom: or_nan(degrees_of_freedom),
+            minima: minima.filter(|((starts, _), _)| starts.is_valid(i)).map(|((starts, at_best), second)| Minima {
+                starts: starts.value(i) as usize,
+                at_best: at_best.value(i) as usize,
+                second: value(second, i),
+            }),
             iterations: iterations.value(i) as usize,
             in_hull: in_hull.is_valid(i).then(|| in_hull.value(i)),
         });

@@ -27,13 +27,15 @@ pub enum Status {
     AtBound,
     /// Converged, but far from all training environments: the model extrapolates.
     OutsideTrainingRange,
+    /// Converged, but other parameters explain the data as well; the row gives both.
+    Ambiguous,
     /// Converged, but with residuals far larger than the noise of the data, or than the model's error.
     Misfit,
 }
 
 impl Status {
     /// Every status.
-    pub const ALL: [Status; 9] = [
+    pub const ALL: [Status; 10] = [
         Status::Ok,
         Status::NotConverged,
         Status::Diverged,
@@ -42,6 +44,7 @@ impl Status {
         Status::Unidentifiable,
         Status::AtBound,
         Status::OutsideTrainingRange,
+        Status::Ambiguous,
         Status::Misfit,
     ];
 
@@ -56,13 +59,18 @@ impl Status {
             Status::Unidentifiable => "unidentifiable",
             Status::AtBound => "at_bound",
             Status::OutsideTrainingRange => "outside_training_range",
+            Status::Ambiguous => "ambiguous",
             Status::Misfit => "misfit",
         }
     }
 
-    /// Whether the environment has no reliable estimate. `at_bound`, `outside_training_range` and `misfit` are cautions: the fit converged.
+    /// Whether the environment has no reliable estimate. `at_bound`, `outside_training_range`, `ambiguous` and `misfit` are cautions: the
+    /// fit converged.
     pub fn is_failure(self) -> bool {
-        !matches!(self, Status::Ok | Status::AtBound | Status::OutsideTrainingRange | Status::Misfit)
+        !matches!(
+            self,
+            Status::Ok | Status::AtBound | Status::OutsideTrainingRange | Status::Ambiguous | Status::Misfit
+        )
     }
 }
 
@@ -101,6 +109,18 @@ pub struct LogLikelihood {
     pub bic: f64,
 }
 
+/// What several starts of a fit led to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Minima {
+    /// Starts that were tried.
+    pub starts: usize,
+    /// How many of them led to the best minimum.
+    pub at_best: usize,
+    /// `-2 log L` of the second best minimum less that of the best, where a start led to another one: the difference of the squared residuals in
+    /// units of the variance that the best shows. Below 6 the data prefer neither.
+    pub second: Option<f64>,
+}
+
 /// The estimates of one environment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -123,6 +143,8 @@ pub struct Row {
     pub noise_terms: Vec<f64>,
     /// The likelihood of a fit by known equations.
     pub likelihood: Option<LogLikelihood>,
+    /// Correlation of the residuals of each channel with those of the sample before `[C]`; none where it was not measured, as of fields.
+    pub autocorrelation: Vec<Option<f64>>,
     /// Root mean squared error of the fitted trajectories, channels in the dataset's units, over the fitted points.
     pub trajectory_rmse: f64,
     /// Mean absolute percentage error of the fitted trajectories (percent), over the fitted values that are not zero.
@@ -131,9 +153,12 @@ pub struct Row {
     pub test_mse: Option<f64>,
     /// Number of observed values that entered the fit (without first samples that are initial states).
     pub points: usize,
-    /// Degrees of freedom of the intervals: observed values, without those below a limit of quantification, less unknowns. Infinite, and in the
-    /// table null, where the noise is known.
+    /// Degrees of freedom of the intervals: observed values, without those below a limit of quantification, less unknowns; of residuals that are
+    /// correlated from sample to sample only as many values count as independent ones would say as much. Infinite, and in the table null, where
+    /// the noise is known.
     pub degrees_of_freedom: f64,
+    /// What several starts of the fit led to; none by a trained model, and where no fit was tried.
+    pub minima: Option<Minima>,
     /// Iterations of all fits of the environment.
     pub iterations: usize,
     /// Whether the true parameters lie in the convex hull of those of the training environments; none where unknown.

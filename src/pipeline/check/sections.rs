@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::stages::disagreements;
 use crate::estimate;
-use crate::estimate::Method;
+use crate::estimate::{Intervals, Method};
 use crate::generate;
 use crate::import;
 use crate::pipeline::document::{Document, segments};
@@ -28,6 +28,14 @@ pub(crate) fn impossible_values(document: &Document, settings: &Settings) -> Vec
             let found = format!("the name \"{name}\"");
             problems.add(format!("{section}.dataset"), found, NAME_RULE, "choose a name that can be a directory");
         }
+    }
+    if settings.estimate.as_ref().is_some_and(|it| it.intervals == Intervals::Profile && it.method == Method::Learned) {
+        problems.add(
+            "estimate.intervals",
+            "\"profile\", and estimates by a trained model",
+            "\"wald\", or `method = \"physics\"`",
+            "leave it out: profiles are made with known equations alone",
+        );
     }
     let by_equations = |it: &&estimate::Settings| it.method == Method::Physics || it.physics.is_some();
     if let Some(estimate) = settings.estimate.as_ref().filter(by_equations) {

@@ -11,6 +11,8 @@ mod fields;
 mod hull;
 mod losses;
 mod portraits;
+mod profiles;
+mod waterfall;
 mod error_map;
 
 use self::figure::Figure;
@@ -20,12 +22,14 @@ use super::input::Input;
 pub type Draw = fn(&Input) -> Option<Figure>;
 
 /// Every figure, in the order of the page.
-pub const ALL: [Draw; 7] = [
+pub const ALL: [Draw; 9] = [
     error_map::figure,
     agreement::figure,
     contexts::figure,
     portraits::figure,
     trajectories::figure,
     fields::figure,
+    waterfall::figure,
+    profiles::figure,
     losses::figure,
 ];

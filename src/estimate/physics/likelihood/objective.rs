@@ -7,7 +7,7 @@ use super::density::{ARGUMENTS, Density, Information, Observed};
 use super::law::Law;
 use super::measured::{LimitOf, Measured};
 use crate::estimate::measurement::{ChannelNoise, Prior};
-use crate::estimate::physics::experiment::{Experiment, Rollout, Unknowns};
+use crate::estimate::physics::experiment::{Experiment, Rollout, Unknowns, Weights};
 use crate::estimate::physics::normal::Normal;
 
 /// Residuals may be errors of integration alone: noise is no less than this many times the tolerance.
@@ -244,6 +244,16 @@ impl<'a> Objective<'a> {
         let [a, b] = self.parameters(cell.channel, phi);
         let predicted = rollout.states[cell.trajectory][cell.cell];
         self.noise[cell.channel].law.density(cell.observed, predicted, [cell.std_dev.unwrap_or(a), b], information)
+    }
+
+    /// The square root of the information of each value about the predicted one, as weights of residuals.
+    pub(crate) fn weights(&self, rollout: &Rollout, phi: &[f64]) -> Weights {
+        let mut weights = self.experiment.weights(|_, _, _| 0.0);
+        for cell in &self.cells {
+            let density = self.density(cell, rollout, phi, Information::Expected);
+            weights[cell.trajectory][cell.cell] = density.information[0][0].sqrt();
+        }
+        weights
     }
 
     /// `-2 log L` of the data alone.
