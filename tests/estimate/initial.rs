@@ -95,7 +95,11 @@ fn values_weigh_by_their_noise_where_it_is_known_what_that_is_like() {
     let by_channel: fn(usize, f64) -> f64 = |channel, _| [0.02, 0.1][channel];
     for (noise, deviation) in [(Noise::Proportional, proportional), (Noise::Constant, by_channel)] {
         let (supports, truth) = noisy(3, deviation);
-        let settings = |noise| Settings { initial_state: Some(InitialState::Estimated), noise, ..Settings::default() };
+        let settings = |noise: Option<Noise>| Settings {
+            initial_state: Some(InitialState::Estimated),
+            noise: noise.map(Into::into),
+            ..Settings::default()
+        };
         let (_, alike) = judged_with(&settings(None), &supports, &truth);
         let (share, error) = judged_with(&settings(Some(noise)), &supports, &truth);
         assert!((share - 0.9).abs() < 0.065, "{noise:?}: {share}");
