@@ -114,7 +114,7 @@ pub struct LogLikelihood {
 pub struct Minima {
     /// Starts that were tried.
     pub starts: usize,
-    /// How many of them led to the best minimum.
+    /// How many of them ended as low as the best, in its minimum or in others that explain the data alike.
     pub at_best: usize,
     /// `-2 log L` of the second best minimum less that of the best, where a start led to another one: the difference of the squared residuals in
     /// units of the variance that the best shows. Below 6 the data prefer neither.
