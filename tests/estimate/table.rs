@@ -10,7 +10,7 @@ use paramill::schema::{Split, Trajectory};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::model::{NATIVE, silently};
-use super::{TRAINED, Trained, grid, rows};
+use super::{TRAINED, Trained, estimate_with, grid, rows};
 
 /// The grid's trajectories with Gaussian noise on all samples but the first.
 fn noisy(deviations: [f64; 2]) -> Vec<Trajectory> {
@@ -30,7 +30,9 @@ fn the_noise_of_each_channel_is_estimated() {
     let place = tempfile::tempdir().unwrap();
     let deviations = [0.1, 0.15];
     let noisy = grid(place.path(), "noisy", dataset.manifest(), noisy(deviations));
-    let rows = rows(&noisy, model, Split::Grid);
+    // With chance correlations counted, some rows would have fewer degrees of freedom.
+    let settings = Settings { serial_correlation: false, ..Settings::default() };
+    let rows = estimate_with(&settings, &noisy, model, &place.path().join("estimates"), Split::Grid);
     for (channel, deviation) in deviations.into_iter().enumerate() {
         let squares: f64 = rows.iter().map(|row| row.noise[channel].powi(2)).sum();
         // 25 environments of 19 samples: the standard error of the deviation is 1/sqrt(2 * 475), about 3 %; the model's own error comes on top.
