@@ -393,7 +393,7 @@ fn versions_of_a_model_are_kept_and_the_alias_leads_to_the_last_good_one() {
     assert_eq!(versions().iter().map(|version| version["current"].clone()).collect::<Vec<_>>(), [true, false]);
     let shown = paramill(root.path(), &["model", "show", "pairs.toml", "--json"]);
     let shown: Value = serde_json::from_str(&stdout(&shown)).unwrap();
-    let moves = shown["moves"].as_array().unwrap();
+    let moves = shown["audit"].as_array().unwrap();
     assert_eq!((&shown["name"], moves.len()), (&kept[0]["name"], 2));
     assert_eq!((&moves[0]["from"], &moves[1]["from"]), (&first[0]["name"], &kept[1]["name"]));
     let processes: Vec<Value> = records(root.path()).iter().map(|record| record["process"].clone()).collect();

@@ -11,8 +11,8 @@ use super::output::{number, print, print_json, table};
 use crate::checkpoint::{MAP_FILE, Manifest, WEIGHTS_FILE};
 use crate::dataset::changes;
 use crate::pipeline::{
-    Act, CURRENT, Error, Locations, Move, Plan, Retention, Version, find_version, moves, promote, prune, rollback,
-    versions,
+    Act, AuditEntry, CURRENT, Error, Figures, Locations, Plan, Retention, Version, audit, find_version, promote, prune,
+    rejection, rollback, versions,
 };
 
 pub(crate) fn model(command: &ModelCommand) -> Result<u8, Error> {
@@ -35,7 +35,7 @@ fn list(command: &ListVersions) -> Result<u8, Error> {
     let plan = plan(&command.pipeline, command.workspace.as_ref())?;
     let all = versions(&plan);
     if command.json {
-        let all = all.iter().map(as_json).collect::<Result<Vec<_>, Error>>()?;
+        let all = all.iter().map(|version| as_json(&plan, version)).collect::<Result<Vec<_>, Error>>()?;
         print_json(&json!({ "pipeline": plan.name, "versions": all }));
         return Ok(0);
     }
@@ -49,7 +49,12 @@ fn list(command: &ListVersions) -> Result<u8, Error> {
     let mut rows = vec![["version", "in use", "steps", "mse_validation", "map"].map(str::to_owned).to_vec()];
     for version in &all {
         let (manifest, _) = Manifest::read(&version.directory)?;
-        let in_use = if version.current { CURRENT } else { "" };
+        let is_rejected = || rejection(&plan, &version.name).is_some();
+        let in_use = match version.current {
+            true => CURRENT,
+            false if is_rejected() => "rejected",
+            false => "",
+        };
         let (steps, validation) = (manifest.training.steps.to_string(), number(manifest.training.validation));
         let map = if has_map(&manifest) { "yes" } else { "none" };
         rows.push(vec![version.name.clone(), in_use.to_owned(), steps, validation, map.to_owned()]);
@@ -62,11 +67,11 @@ fn show(command: &ShowVersion) -> Result<u8, Error> {
     let plan = plan(&command.pipeline, command.workspace.as_ref())?;
     let version = find_version(&plan, &command.version)?;
     let (manifest, sha256) = Manifest::read(&version.directory)?;
-    let of_it: Vec<Move> = moves(&plan).into_iter().filter(|it| it.to == version.name).collect();
+    let of_it: Vec<AuditEntry> = audit(&plan).into_iter().filter(|it| it.to == version.name).collect();
     if command.json {
-        let mut value = as_json(&version)?;
+        let mut value = as_json(&plan, &version)?;
         value["manifest_sha256"] = json!(sha256);
-        value["moves"] = json!(of_it);
+        value["audit"] = json!(of_it);
         print_json(&value);
         return Ok(0);
     }
@@ -88,11 +93,29 @@ fn show(command: &ShowVersion) -> Result<u8, Error> {
             Act::Promote if it.forced => "`paramill model promote --force`, process",
             Act::Promote => "`paramill model promote`, process",
             Act::Rollback => "`paramill model rollback`, process",
+            Act::Rejected => "the gate of the run of process",
         };
-        line("came into use", format!("{}{from}: {}, by {by} {}", it.time, it.why, it.process))
+        let what = if it.act == Act::Rejected { "rejected" } else { "came into use" };
+        line(what, format!("{}{from}: {}, by {by} {}", it.time, it.why, it.process))
     }));
+    if let Some(gate) = of_it.iter().rev().find_map(|it| it.gate.as_ref()) {
+        let set = format!("{} trajectories, {} environments", gate.trajectories, gate.environments);
+        rows.push(line("judged on", format!("{set}, sha256 {}", gate.sha256)));
+        rows.push(line("it had", in_words(&gate.candidate)));
+        rows.push(line("the one in use had", in_words(&gate.current)));
+    }
     print(&table(&rows));
     Ok(0)
+}
+
+fn in_words(figures: &Figures) -> String {
+    let error = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), number);
+    format!(
+        "mean squared error {}, error of parameters {} %, {} % of the environments failed",
+        error(figures.squared_error),
+        error(figures.parameter_error),
+        number(100.0 * figures.failed)
+    )
 }
 
 /// Exit code for versions that differ.
@@ -163,7 +186,7 @@ fn rolled_back(command: &RollBack) -> Result<u8, Error> {
 }
 
 /// Prints what is in use now, and what was before.
-fn tell(moved: &Move, as_json: bool) {
+fn tell(moved: &AuditEntry, as_json: bool) {
     if as_json {
         let mut value = json!(moved);
         value["moved"] = json!(true);
@@ -194,11 +217,12 @@ fn has_map(manifest: &Manifest) -> bool {
     manifest.files.iter().any(|file| file.path == MAP_FILE)
 }
 
-fn as_json(version: &Version) -> Result<Value, Error> {
+fn as_json(plan: &Plan, version: &Version) -> Result<Value, Error> {
     let (manifest, _) = Manifest::read(&version.directory)?;
     let mut value = json!(version);
     value["training"] = json!(manifest.training);
     value["provenance"] = json!({ "tool": manifest.provenance.tool, "seed": manifest.provenance.seed });
+    value["rejected"] = json!(rejection(plan, &version.name).map(|entry| entry.why));
     value["has_map"] = json!(has_map(&manifest));
     Ok(value)
 }

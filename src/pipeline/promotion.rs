@@ -2,20 +2,20 @@
 
 use serde::Serialize;
 
-use super::audit::{Act, Move, before, moves};
+use super::audit::{Act, AuditEntry, audit, before};
 use super::clock::{now, seconds};
 use super::error::Error;
 use super::lock::Lock;
 use super::plan::Plan;
-use super::versions::{Version, find_version, point, versions};
+use super::versions::{Cause, Version, find_version, point, versions};
 
 const SECONDS_A_DAY: f64 = 86_400.0;
 
 /// Puts the version `name` in use because of `why`, and says in the audit if that was `forced`. `None` if it was in use already.
 ///
 /// # Errors
-/// If there is no such version, it is damaged, a run holds the workspace, or something cannot be written.
-pub fn promote(plan: &Plan, name: &str, why: &str, forced: bool) -> Result<Option<Move>, Error> {
+/// If there is no such version, it was rejected and that is not `forced`, it is damaged, a run holds the workspace, or something cannot be written.
+pub fn promote(plan: &Plan, name: &str, why: &str, forced: bool) -> Result<Option<AuditEntry>, Error> {
     // Before the lock, which would make the workspace of a pipeline that never ran.
     find_version(plan, name)?;
     let _workspace = Lock::exclusive(&plan.lock_path())?;
@@ -23,16 +23,19 @@ pub fn promote(plan: &Plan, name: &str, why: &str, forced: bool) -> Result<Optio
     if version.current {
         return Ok(None);
     }
-    point(plan, &version, Act::Promote, why, forced).map(Some)
+    if let Some(entry) = rejection(plan, &version.name).filter(|_| !forced) {
+        return Err(Error::Rejected { version: version.name, why: entry.why });
+    }
+    point(plan, &version, Cause { act: Act::Promote, why: why.to_owned(), forced, gate: None }).map(Some)
 }
 
 /// Puts the version in use that was before the one that is, by the audit.
 ///
 /// # Errors
 /// If there was none, it is gone or damaged, a run holds the workspace, or something cannot be written.
-pub fn rollback(plan: &Plan, why: &str) -> Result<Move, Error> {
+pub fn rollback(plan: &Plan, why: &str) -> Result<AuditEntry, Error> {
     let find = || {
-        let all = moves(plan);
+        let all = audit(plan);
         let name = before(&all).ok_or_else(|| Error::Unrecognised {
             path: plan.versions_directory(),
             found: "no version that was in use before".to_owned(),
@@ -42,7 +45,12 @@ pub fn rollback(plan: &Plan, why: &str) -> Result<Move, Error> {
     };
     find()?;
     let _workspace = Lock::exclusive(&plan.lock_path())?;
-    point(plan, &find()?, Act::Rollback, why, false)
+    point(plan, &find()?, Cause { act: Act::Rollback, why: why.to_owned(), forced: false, gate: None })
+}
+
+/// The line of the audit by which the version `name` was rejected; `None` if it was not, or has been in use since.
+pub fn rejection(plan: &Plan, name: &str) -> Option<AuditEntry> {
+    audit(plan).into_iter().rfind(|entry| entry.to == name).filter(|entry| entry.act == Act::Rejected)
 }
 
 /// Which versions are kept; a version goes only if nothing here keeps it.

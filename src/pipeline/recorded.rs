@@ -65,7 +65,8 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
         })
     });
     let exit_code = result.as_ref().map_or_else(Error::exit_code, |()| outcome.exit_code());
-    if matches!(exit_code, 0 | 4) && plan.run.models > 0 && plan.has(Stage::Train) && plan.estimates_by_model() {
+    let keeps = plan.run.models > 0 && plan.promote.is_none();
+    if matches!(exit_code, 0 | 4) && keeps && plan.has(Stage::Train) && plan.estimates_by_model() {
         keep_model(plan, run);
     }
     let record = workspace.is_some().then(|| RunRecord {
@@ -94,7 +95,11 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
     let record = record.and_then(|record| leave(plan, &record, run));
     drop(workspace);
     let result = result.map(|()| outcome);
-    tell(plan, exit_code, result.as_ref().err(), record.as_ref(), run);
+    let message = match &result {
+        Ok(outcome) => outcome.rejected.as_ref().map(|entry| entry.why.clone()).unwrap_or_default(),
+        Err(error) => error.to_string(),
+    };
+    tell(plan, exit_code, message, record.as_ref(), run);
     Recorded { result, record }
 }
 
@@ -145,7 +150,7 @@ fn leave(plan: &Plan, record: &RunRecord, run: &Run<'_>) -> Option<PathBuf> {
 }
 
 /// Calls the command for this result.
-fn tell(plan: &Plan, exit_code: u8, error: Option<&Error>, record: Option<&PathBuf>, run: &Run<'_>) {
+fn tell(plan: &Plan, exit_code: u8, message: String, record: Option<&PathBuf>, run: &Run<'_>) {
     let (setting, command) = match exit_code {
         0 => ("run.on_success", &plan.run.on_success),
         _ => ("run.on_failure", &plan.run.on_failure),
@@ -154,7 +159,7 @@ fn tell(plan: &Plan, exit_code: u8, error: Option<&Error>, record: Option<&PathB
     let variables = [
         ("PARAMILL_PIPELINE", plan.name.clone()),
         ("PARAMILL_EXIT_CODE", exit_code.to_string()),
-        ("PARAMILL_MESSAGE", error.map(Error::to_string).unwrap_or_default()),
+        ("PARAMILL_MESSAGE", message),
         ("PARAMILL_WORKSPACE", absolute(&plan.workspace)),
         ("PARAMILL_RECORD", record.map(absolute).unwrap_or_default()),
     ];

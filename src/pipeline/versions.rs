@@ -3,27 +3,28 @@
 //! ```text
 //! 2024-03-01T021743.120Z-1a2b3c4d/    a model directory; a version never changes
 //! current -> ...                      the version in use, moved by one rename
-//! audit.jsonl                         every move of `current`, one JSON object a line
+//! audit.jsonl                         every move of `current`, and every model that was rejected, one JSON object a line
 //! ```
 //!
 //! The files of a version are those of the model that the stages left, under a second name: they take no room until the model is replaced.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::audit::{Act, Move, append, moves};
+use super::audit::{Act, AuditEntry, Verdict, append, audit};
 use super::clock::{now, seconds};
 use super::error::Error;
-use super::plan::Plan;
+use super::plan::{CURRENT, Plan};
+use super::trained_on::{self, TRAINED_ON};
 use crate::atomic::{Directory, TEMPORARY_PREFIX};
 use crate::checkpoint::{Manifest, verify};
+use crate::dataset::Dataset;
 use crate::regular;
 
-/// The alias of the version in use.
-pub const CURRENT: &str = "current";
 /// Digits of the manifest's digest in a name.
 const DIGITS: usize = 8;
 
@@ -122,32 +123,36 @@ impl Version {
 pub(crate) fn keep(plan: &Plan, kept: usize) -> Result<Option<String>, Error> {
     let (version, is_new) = add(plan)?;
     let has_one = current(&plan.versions_directory()).is_some();
-    let last = moves(plan).into_iter().rfind(|entry| entry.act == Act::Run);
+    let last = audit(plan).into_iter().rfind(|entry| entry.act == Act::Run);
     if has_one && last.is_some_and(|entry| entry.to == version.name) {
         return Ok(None);
     }
     let why = if is_new { "the stages gave a new model" } else { "the stages gave this model again" };
-    point(plan, &version, Act::Run, why, false)?;
+    point(plan, &version, Cause { act: Act::Run, why: why.to_owned(), forced: false, gate: None })?;
     retain(plan, kept)?;
     Ok(Some(version.name))
 }
 
 /// The model that the stages left as a version, and whether it has become one only now.
-fn add(plan: &Plan) -> Result<(Version, bool), Error> {
+pub(crate) fn add(plan: &Plan) -> Result<(Version, bool), Error> {
     let model = plan.model_directory();
-    let (_, sha256) = Manifest::read(&model)?;
+    let (manifest, sha256) = Manifest::read(&model)?;
     let digest = &sha256[..DIGITS];
     if let Some(same) = versions(plan).into_iter().rfind(|version| version.name.ends_with(digest)) {
         return Ok((same, false));
     }
     let name = format!("{}-{digest}", now().replace(':', ""));
     let directory = plan.versions_directory().join(&name);
-    link(&model, &directory)?;
+    let dataset = Dataset::open(&plan.dataset_directory)?;
+    let is_of_it = manifest.provenance.parents.iter().any(|parent| parent.sha256 == dataset.content_hash());
+    // A dataset that has changed since says nothing of the training.
+    let digests = if is_of_it { Some(trained_on::of_dataset(&dataset)?) } else { None };
+    link(&model, digests, &directory)?;
     Ok((Version { name, directory, current: false }, true))
 }
 
 /// Removes the oldest versions but for `kept`, the one in use, and the one that made the estimates.
-fn retain(plan: &Plan, kept: usize) -> Result<(), Error> {
+pub(crate) fn retain(plan: &Plan, kept: usize) -> Result<(), Error> {
     let all = versions(plan);
     for old in &all[..all.len().saturating_sub(kept)] {
         // One that cannot be read is left to the user.
@@ -158,22 +163,39 @@ fn retain(plan: &Plan, kept: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// A directory with the files of `model`, by second names where the file system has them.
-fn link(model: &Path, to: &Path) -> Result<(), Error> {
+/// A directory with the files of `model`, by second names where the file system has them, and with the digests of what it was trained on.
+fn link(model: &Path, digests: Option<BTreeSet<String>>, to: &Path) -> Result<(), Error> {
     let place = Directory::create(to).map_err(Error::io(to))?;
     for entry in fs::read_dir(model).map_err(Error::io(model))? {
         let path = entry.map_err(Error::io(model))?.path();
         let other = place.path().join(path.file_name().unwrap_or_default());
         fs::hard_link(&path, &other).or_else(|_| fs::copy(&path, &other).map(drop)).map_err(Error::io(&path))?;
     }
+    if let Some(digests) = digests {
+        let lines: String = digests.into_iter().map(|digest| digest + "\n").collect();
+        let path = place.path().join(TRAINED_ON);
+        fs::write(&path, lines).map_err(Error::io(&path))?;
+    }
     place.publish().map_err(Error::io(to))
+}
+
+/// Why `current` moves.
+pub(crate) struct Cause {
+    /// What moves it.
+    pub act: Act,
+    /// Why.
+    pub why: String,
+    /// Whether a user insists.
+    pub forced: bool,
+    /// What the gate found, where one was asked.
+    pub gate: Option<Verdict>,
 }
 
 /// Moves `current` to a `version` that is as it was written, by one rename, then says so in the audit. The caller holds the workspace.
 ///
 /// # Errors
 /// If the version is damaged, or something cannot be written.
-pub(crate) fn point(plan: &Plan, version: &Version, act: Act, why: &str, forced: bool) -> Result<Move, Error> {
+pub(crate) fn point(plan: &Plan, version: &Version, cause: Cause) -> Result<AuditEntry, Error> {
     version.check()?;
     let store = plan.versions_directory();
     let from = current(&store);
@@ -182,8 +204,9 @@ pub(crate) fn point(plan: &Plan, version: &Version, act: Act, why: &str, forced:
     let _ = fs::remove_file(&temporary); // of a process that died
     let moved = symlink(&version.name, &temporary).and_then(|()| fs::rename(&temporary, &alias));
     moved.and_then(|()| fs::File::open(&store)?.sync_all()).map_err(Error::io(&alias))?;
-    let (to, why) = (version.name.clone(), why.to_owned());
-    let entry = Move { time: now(), act, from, to, why, forced, process: std::process::id() };
+    let Cause { act, why, forced, gate } = cause;
+    let (time, to, process) = (now(), version.name.clone(), std::process::id());
+    let entry = AuditEntry { time, act, from, to, why, forced, process, gate };
     append(&store, &entry)?;
     Ok(entry)
 }
