@@ -186,8 +186,9 @@ fn compare(verdict: &mut Verdict, of_candidate: &[HeldOut], of_current: &[HeldOu
             reasons.push(format!("its {what} is {new:.4e}, that of the model in use {old:.4e}"));
         }
     }
-    if squared.is_none() {
-        reasons.push("no environment has held-out errors by both models".to_owned());
+    // Where the model in use has none, any is better.
+    if !of_candidate.iter().any(|it| !it.failed && it.squared_error.is_some()) {
+        reasons.push("it has no error on held-out trajectories: it failed on every environment".to_owned());
     }
     if of_candidate.iter().all(|it| it.parameter_error.is_none())
         && of_current.iter().any(|it| it.parameter_error.is_some())
@@ -243,7 +244,9 @@ mod tests {
         assert_eq!((failed.reasons.len(), failed.current.squared_error), (0, Some(1.0)));
         let failed = judged(settings.clone(), &[None, None, good, good], &[good, good, good, good]);
         assert_eq!(failed.reasons, ["50.00 % of the environments failed, 0.00 % by the model in use"]);
-        let nothing = judged(settings, &[None], &[None]);
-        assert_eq!(nothing.reasons, ["no environment has held-out errors by both models"]);
+        let nothing = judged(settings.clone(), &[None], &[None]);
+        assert_eq!(nothing.reasons, ["it has no error on held-out trajectories: it failed on every environment"]);
+        let first_good = judged(settings, &[good], &[None]);
+        assert_eq!((first_good.reasons.len(), first_good.current.failed), (0, 1.0));
     }
 }
