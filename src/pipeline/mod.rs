@@ -39,6 +39,7 @@ pub(crate) mod runner;
 pub(crate) mod run_record;
 pub(crate) mod metrics;
 pub(crate) mod notice;
+pub(crate) mod data_age;
 pub(crate) mod recorded;
 pub(crate) mod status;
 pub(crate) mod surroundings;

@@ -114,6 +114,11 @@ pub struct RunSettings {
     pub on_success: Vec<String>,
     /// The same after a run that ended with any other exit code: an error, or environments that failed (4).
     pub on_failure: Vec<String>,
+    /// Days after which data are old. Where no file of the archive was written within as many, a run warns of it, and calls `on_failure` instead of
+    /// `on_success`, with the warning as its message; the exit code stays what it is. Only for an `[import]`; nobody looks if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u32", range(min = 1, max = 36_500))]
+    pub data_days: Option<u32>,
     /// Most seconds that such a command may take; it is ended then.
     #[schemars(range(min = 1, max = 86_400))]
     pub command_seconds: u64,
@@ -130,6 +135,7 @@ impl Default for RunSettings {
             models: 0,
             on_success: Vec::new(),
             on_failure: Vec::new(),
+            data_days: None,
             command_seconds: 60,
             metrics: None,
         }

@@ -43,6 +43,10 @@ pub(crate) fn disagreements(settings: &Settings, is_given: &dyn Fn(&str) -> bool
         has_splits_to_train(&splits, settings.import.is_some(), &mut problems);
     }
     promotes(settings, &splits, &mut problems);
+    if let (None, Some(days)) = (&settings.import, settings.run.as_ref().and_then(|run| run.data_days)) {
+        let found = format!("{days}, and a dataset that is simulated");
+        problems.add("run.data_days", found, "an archive whose files have an age", "remove it");
+    }
     if let Some(dataset) = Foreseen::new(settings) {
         if let Some(train) = trains(settings) {
             dataset.suits_training(train, settings, &mut problems);
