@@ -393,7 +393,7 @@ fn versions_of_a_model_are_kept_and_the_alias_leads_to_the_last_good_one() {
     assert_eq!(versions().iter().map(|version| version["current"].clone()).collect::<Vec<_>>(), [true, false]);
     let shown = paramill(root.path(), &["model", "show", "pairs.toml", "--json"]);
     let shown: Value = serde_json::from_str(&stdout(&shown)).unwrap();
-    let moves = shown["moves"].as_array().unwrap();
+    let moves = shown["audit"].as_array().unwrap();
     assert_eq!((&shown["name"], moves.len()), (&kept[0]["name"], 2));
     assert_eq!((&moves[0]["from"], &moves[1]["from"]), (&first[0]["name"], &kept[1]["name"]));
     let processes: Vec<Value> = records(root.path()).iter().map(|record| record["process"].clone()).collect();
@@ -403,6 +403,48 @@ fn versions_of_a_model_are_kept_and_the_alias_leads_to_the_last_good_one() {
     let none = paramill(root.path(), &["model", "show", "pairs.toml", "1999"]);
     assert_eq!(none.status.code(), Some(2));
     assert!(stderr(&none).contains("found 0 versions `1999`"), "{}", stderr(&none));
+}
+
+#[test]
+fn a_run_without_new_data_tells_somebody() {
+    let pipeline = r#"[import]
+dataset = "tanks"
+directory = "archive"
+time_unit = "s"
+table = { file = "tanks.csv", environment = "tank", time = "t" }
+channels = [{ column = "level", name = "level", unit = "m" }]
+
+[import.splits]
+adapt = ["*"]
+
+[run]
+data_days = 2
+on_success = ["sh", "-c", "echo well >> told.txt"]
+on_failure = ["sh", "-c", "echo \"$PARAMILL_EXIT_CODE $PARAMILL_MESSAGE\" >> told.txt"]
+"#;
+    let root = house(pipeline);
+    let file = root.path().join("archive/tanks.csv");
+    fs::create_dir(root.path().join("archive")).unwrap();
+    fs::write(&file, "tank,t,level\na,0,2\na,1,1\na,2,0.5\n").unwrap();
+    assert_eq!(run(root.path(), &[], 0), "");
+    let written = fs::File::options().append(true).open(&file).unwrap();
+    written.set_modified(std::time::SystemTime::now() - Duration::from_secs(3 * 86_400)).unwrap();
+    let said = run(root.path(), &[], 0);
+    assert!(said.contains("warning: no new data: found tanks.csv as the newest file of the archive"), "{said}");
+    let told = fs::read_to_string(root.path().join("told.txt")).unwrap();
+    let told: Vec<&str> = told.lines().collect();
+    assert!(told.len() == 2 && told[0] == "well" && told[1].starts_with("0 no new data: "), "{told:?}");
+    let warned = records(root.path()).iter().filter(|record| record["warnings"] != json!([])).count();
+    assert_eq!(warned, 1);
+    // Four days are enough, and a simulation has no age.
+    assert_eq!(run(root.path(), &["--set", "run.data_days=4"], 0), "");
+    let simulated = house(&format!("{PIPELINE}\n[run]\ndata_days = 2\n"));
+    let output = paramill(simulated.path(), &["check", "pairs.toml"]);
+    assert!(
+        stderr(&output).contains("(run.data_days): found 2, and a dataset that is simulated"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 fn nightly(name: &str) -> String {

@@ -6,8 +6,8 @@ use super::error::Error;
 
 /// The manifest.
 pub(crate) const MANIFEST_FILE: &str = "manifest.json";
-/// Shared weights and training contexts.
-pub(crate) const WEIGHTS_FILE: &str = "weights.safetensors";
+/// Name of the file of shared weights and training contexts.
+pub const WEIGHTS_FILE: &str = "weights.safetensors";
 /// The loss curve.
 pub(crate) const LOG_FILE: &str = "training-log.csv";
 /// Name of the map's file in a model directory.

@@ -29,7 +29,7 @@ mod system;
 mod training;
 
 pub use error::Error;
-pub use files::MAP_FILE;
+pub use files::{MAP_FILE, WEIGHTS_FILE};
 pub use log::LogRecord;
 pub use manifest::{ChannelScale, Environment, InputScale, Manifest, StopReason, TrainingSummary, Units};
 pub use map::{LeaveOneOut, MapKind, MapResidual, ParameterMap};

@@ -71,8 +71,7 @@ impl Command {
         match self {
             Command::Run(command) => command.json,
             Command::Status(command) => command.json,
-            Command::Model(ModelCommand::List(command)) => command.json,
-            Command::Model(ModelCommand::Show(command)) => command.json,
+            Command::Model(command) => command.wants_json(),
             Command::Predict(command) => command.json,
             Command::Check(command) => command.json,
             Command::Show(command) => command.json,

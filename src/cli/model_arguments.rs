@@ -4,11 +4,29 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Look at the versions of a pipeline's model, which are kept where `run.models` is above zero
+/// Look at the versions of a pipeline's model, which are kept where `run.models` is above zero, and say which is in use
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelCommand {
     List(ListVersions),
     Show(ShowVersion),
+    Diff(DiffVersions),
+    Promote(PromoteVersion),
+    Rollback(RollBack),
+    Prune(PruneVersions),
+}
+
+impl ModelCommand {
+    /// Whether errors are to be JSON too.
+    pub(crate) fn wants_json(&self) -> bool {
+        match self {
+            ModelCommand::List(command) => command.json,
+            ModelCommand::Show(command) => command.json,
+            ModelCommand::Diff(command) => command.json,
+            ModelCommand::Promote(command) => command.json,
+            ModelCommand::Rollback(command) => command.json,
+            ModelCommand::Prune(command) => command.json,
+        }
+    }
 }
 
 const LIST_EXAMPLES: &str = "\
@@ -43,6 +61,106 @@ pub(crate) struct ShowVersion {
     /// The version; its name may be shortened at either end
     #[arg(default_value = "current")]
     pub version: String,
+    /// Where the run is [default: runs/PIPELINE]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const PROMOTE_EXAMPLES: &str = "\
+Examples:
+  paramill model promote pipelines/lv-demo.toml 1a2b3c4d
+  paramill model promote pipelines/lv-demo.toml 1a2b3c4d --force --reason \"the old sensors are gone\"";
+
+/// Put a version of the model in use
+#[derive(Debug, Args)]
+#[command(after_help = PROMOTE_EXAMPLES)]
+pub(crate) struct PromoteVersion {
+    /// The pipeline file
+    pub pipeline: PathBuf,
+    /// The version; its name may be shortened at either end
+    pub version: String,
+    /// Do so whatever speaks against it; the audit says that it was forced, and why
+    #[arg(long, requires = "reason")]
+    pub force: bool,
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Where the run is [default: runs/PIPELINE]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const ROLLBACK_EXAMPLES: &str = "\
+Example:
+  paramill model rollback pipelines/lv-demo.toml --reason \"the yield of tank 7 cannot be\"
+
+A run puts its model in use again only when its stages give another one.";
+
+/// Put the version in use that was before the one that is; twice goes back by two
+#[derive(Debug, Args)]
+#[command(after_help = ROLLBACK_EXAMPLES)]
+pub(crate) struct RollBack {
+    /// The pipeline file
+    pub pipeline: PathBuf,
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Where the run is [default: runs/PIPELINE]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const PRUNE_EXAMPLES: &str = "\
+Examples:
+  paramill model prune pipelines/lv-demo.toml --keep 5
+  paramill model prune pipelines/lv-demo.toml --keep 2 --older-than 30";
+
+/// Remove old versions, but never the one in use nor the one that made the estimates of the workspace
+#[derive(Debug, Args)]
+#[command(after_help = PRUNE_EXAMPLES, group = clap::ArgGroup::new("which").required(true).multiple(true).args(["keep", "older_than"]))]
+pub(crate) struct PruneVersions {
+    /// The pipeline file
+    pub pipeline: PathBuf,
+    /// Keep the newest N, however old
+    #[arg(long, value_name = "N")]
+    pub keep: Option<usize>,
+    /// Keep those of the last DAYS days, however many
+    #[arg(long, value_name = "DAYS")]
+    pub older_than: Option<u32>,
+    /// Where the run is [default: runs/PIPELINE]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  paramill model diff pipelines/lv-demo.toml 1a2b3c4d current
+  paramill model diff pipelines/lv-demo.toml 1a2b3c4d 5e6f7a8b --json
+
+The exit code is 0 if weights and map are the same, 3 if they differ.";
+
+/// Say what differs between two versions: settings, data, figures, and whether weights and map are the same
+#[derive(Debug, Args)]
+#[command(after_help = DIFF_EXAMPLES)]
+pub(crate) struct DiffVersions {
+    /// The pipeline file
+    pub pipeline: PathBuf,
+    /// The first version; its name may be shortened at either end
+    pub a: String,
+    /// The second version
+    pub b: String,
     /// Where the run is [default: runs/PIPELINE]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,

@@ -33,7 +33,7 @@ pub(crate) fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
     if let Some(path) = &command.to {
         check_new(path)?;
     }
-    let model = StoredModel::read(&plan.model_directory())?;
+    let model = StoredModel::read(&plan.model_in_use())?;
     let dataset = Dataset::open(&plan.dataset_directory)?;
     let channels = &model.manifest.channels;
     if model.manifest.grid.is_some() {
@@ -83,8 +83,8 @@ fn check_plan(plan: &Plan, command: &Predict) -> Result<(), Error> {
             "predict: {found}; expected one that trains (estimate.method = \"learned\")"
         )));
     }
-    if !plan.model_directory().is_dir() {
-        let (model, pipeline) = (plan.model_directory(), command.pipeline.display());
+    if !plan.model_in_use().is_dir() {
+        let (model, pipeline) = (plan.model_in_use(), command.pipeline.display());
         return Err(Error::Usage(format!(
             "predict: {}: found no model; run `paramill run {pipeline}` first",
             model.display()

@@ -59,6 +59,7 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
             "environments": outcome.environments(),
             "environments_failed": outcome.environments_failed(),
             "statuses": outcome.statuses,
+            "rejected": outcome.rejected,
             "record": recorded.record,
             "exit_code": outcome.exit_code(),
         }));

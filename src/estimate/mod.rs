@@ -24,10 +24,12 @@ pub mod physics;
 pub(crate) mod misfit;
 pub(crate) mod learned;
 pub(crate) mod run;
+pub(crate) mod held_out;
 
 pub use bounds::Bounds;
 pub(crate) use driver::problems_of_learned;
 pub use error::Error;
+pub use held_out::{HeldOut, held_out};
 pub use hull::Hull;
 pub use learned::adapt::Adapter;
 pub use learned::adaptation::Adaptation;

@@ -34,7 +34,7 @@ pub(crate) fn ingredients(
     for parent in plan.parents(stage) {
         // A dataset needs no record; that the other products are finished is known from their records only.
         let finished = parent.makes_dataset() || plan.record_path(parent).exists();
-        match executor.product(plan, parent)? {
+        match executor.input(plan, parent, stage)? {
             Some(Product { sha256, damage: None, .. }) if finished => {
                 parents.push(Parent { name: product_name(parent), sha256 });
             }

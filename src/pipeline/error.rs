@@ -56,6 +56,12 @@ pub enum Error {
     /// A path leads to nothing that the command takes.
     #[error("{}: found {found}; expected {expected}; check the path", path.display())]
     Unrecognised { path: PathBuf, found: String, expected: String },
+    /// A version that the gate did not let through is to come into use.
+    #[error(
+        "version {version}: was rejected ({why}); expected one that `[promote]` lets through; put it in use all the same with \
+         `--force --reason TEXT`"
+    )]
+    Rejected { version: String, why: String },
     /// A file of the archive cannot be read.
     #[error(
         "{}: cannot be read ({found}); expected a file of the archive; get the archive, or say where it is with \
@@ -169,6 +175,7 @@ impl Error {
                 _ => 3,
             },
             Error::Locked { .. } => 6,
+            Error::Rejected { .. } => 7,
             Error::Interrupted { signal, .. } => u8::try_from(128 + signal).unwrap_or(130),
         }
     }
@@ -186,6 +193,7 @@ impl Error {
             Error::DatasetDiffers { .. } => "dataset_differs",
             Error::NoProduct { .. } => "no_product",
             Error::Unrecognised { .. } => "unrecognised",
+            Error::Rejected { .. } => "rejected",
             Error::MissingArchive { .. } => "missing_archive",
             Error::Usage(_) => "usage",
             Error::Dataset(_) => "dataset",

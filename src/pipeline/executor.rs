@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::audit::AuditEntry;
 use super::error::Error;
 use super::plan::Plan;
 use super::record::Record;
@@ -61,6 +62,22 @@ pub trait Executor {
     /// # Errors
     /// If it cannot be read.
     fn product(&self, plan: &Plan, stage: Stage) -> Result<Option<Product>, Error>;
+
+    /// The product of `parent` that `stage` is made from: with `[promote]`, estimates are made by the model in use.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn input(&self, plan: &Plan, parent: Stage, _stage: Stage) -> Result<Option<Product>, Error> {
+        self.product(plan, parent)
+    }
+
+    /// Puts the model that the stages left in use if the gate of `plan` lets it through; otherwise returns what the audit says of it.
+    ///
+    /// # Errors
+    /// If a model or the dataset cannot be read, something cannot be written, or at a request to stop.
+    fn promote(&self, _plan: &Plan, _compute: Compute, _run: &Run<'_>) -> Result<Option<AuditEntry>, Error> {
+        Ok(None)
+    }
 
     /// The files that the dataset is made from, by content, ordered by name.
     ///

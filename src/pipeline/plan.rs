@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::document::Document;
-use super::settings::{ReportSettings, RunSettings, Settings};
+use super::settings::{PromoteSettings, ReportSettings, RunSettings, Settings};
 use super::stage::Stage;
 use crate::estimate::Method;
 use crate::{estimate, generate, import, train};
 
 /// Folder of the records of runs in a workspace.
 pub(crate) const RUN_RECORDS: &str = "records";
+
+/// The alias of the version in use.
+pub const CURRENT: &str = "current";
 
 /// Where a run puts things; relative paths are relative to the current directory.
 #[derive(Clone, Debug)]
@@ -56,6 +59,8 @@ pub struct Plan {
     pub estimate: Option<estimate::Settings>,
     /// Settings of the stage `report`, if the pipeline has it.
     pub report: Option<ReportSettings>,
+    /// When the model of a run comes into use; whenever its stages give one if absent.
+    pub promote: Option<PromoteSettings>,
     /// What is told of a run, and to whom.
     pub run: RunSettings,
     /// The dataset's name.
@@ -100,6 +105,7 @@ impl Plan {
             map: settings.map.clone(),
             estimate: settings.estimate.clone(),
             report: settings.report.clone(),
+            promote: settings.promote.clone(),
             run: settings.run.clone().unwrap_or_default(),
             dataset_directory: locations.datasets.join(&dataset),
             dataset,
@@ -152,13 +158,13 @@ impl Plan {
         in_toml(&self.effective)
     }
 
-    /// The same without `[run]`, which no product depends on.
+    /// The same without `[promote]` and `[run]`, which no product depends on.
     pub fn toml_of_products(&self) -> String {
         in_toml(&self.of_products())
     }
 
     fn of_products(&self) -> Settings {
-        Settings { run: None, ..self.effective.clone() }
+        Settings { promote: None, run: None, ..self.effective.clone() }
     }
 
     /// The effective pipeline as JSON, every default filled in.
@@ -181,6 +187,14 @@ impl Plan {
     /// `models/PIPELINE` in the workspace.
     pub fn model_directory(&self) -> PathBuf {
         self.workspace.join("models").join(&self.name)
+    }
+
+    /// The model that estimates are made by: the one that the stages left, or with `[promote]` the version in use.
+    pub fn model_in_use(&self) -> PathBuf {
+        match self.promote {
+            Some(_) => self.versions_directory().join(CURRENT),
+            None => self.model_directory(),
+        }
     }
 
     /// `models/PIPELINE.versions` in the workspace.

@@ -10,6 +10,7 @@ use std::{fs, process};
 use serde_json::Value;
 
 use super::clock::now;
+use super::data_age::old_data;
 use super::decide::Action;
 use super::error::Error;
 use super::executor::Executor;
@@ -65,9 +66,12 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
         })
     });
     let exit_code = result.as_ref().map_or_else(Error::exit_code, |()| outcome.exit_code());
-    if matches!(exit_code, 0 | 4) && plan.run.models > 0 && plan.has(Stage::Train) && plan.estimates_by_model() {
+    let keeps = plan.run.models > 0 && plan.promote.is_none();
+    if matches!(exit_code, 0 | 4) && keeps && plan.has(Stage::Train) && plan.estimates_by_model() {
         keep_model(plan, run);
     }
+    let old_data = old_data(plan);
+    old_data.iter().for_each(|text| run.emit(Event::Warn(text.clone())));
     let record = workspace.is_some().then(|| RunRecord {
         pipeline: plan.name.clone(),
         workspace: plan.workspace.display().to_string(),
@@ -94,7 +98,13 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
     let record = record.and_then(|record| leave(plan, &record, run));
     drop(workspace);
     let result = result.map(|()| outcome);
-    tell(plan, exit_code, result.as_ref().err(), record.as_ref(), run);
+    let message = match &result {
+        Ok(outcome) => {
+            outcome.rejected.as_ref().map(|entry| entry.why.clone()).or(old_data.clone()).unwrap_or_default()
+        }
+        Err(error) => error.to_string(),
+    };
+    tell(plan, (exit_code, old_data.is_none()), message, record.as_ref(), run);
     Recorded { result, record }
 }
 
@@ -144,17 +154,17 @@ fn leave(plan: &Plan, record: &RunRecord, run: &Run<'_>) -> Option<PathBuf> {
     path
 }
 
-/// Calls the command for this result.
-fn tell(plan: &Plan, exit_code: u8, error: Option<&Error>, record: Option<&PathBuf>, run: &Run<'_>) {
+/// Calls the command for this result, and whether the data are new.
+fn tell(plan: &Plan, (exit_code, is_new): (u8, bool), message: String, record: Option<&PathBuf>, run: &Run<'_>) {
     let (setting, command) = match exit_code {
-        0 => ("run.on_success", &plan.run.on_success),
+        0 if is_new => ("run.on_success", &plan.run.on_success),
         _ => ("run.on_failure", &plan.run.on_failure),
     };
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string();
     let variables = [
         ("PARAMILL_PIPELINE", plan.name.clone()),
         ("PARAMILL_EXIT_CODE", exit_code.to_string()),
-        ("PARAMILL_MESSAGE", error.map(Error::to_string).unwrap_or_default()),
+        ("PARAMILL_MESSAGE", message),
         ("PARAMILL_WORKSPACE", absolute(&plan.workspace)),
         ("PARAMILL_RECORD", record.map(absolute).unwrap_or_default()),
     ];

@@ -6,6 +6,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::attempt::{Attempt, Followed};
+use super::audit::AuditEntry;
 use super::check::computable::uncomputable;
 use super::decide::{Action, Decision, decide, ingredients, product_path};
 use super::error::Error;
@@ -56,6 +57,8 @@ pub struct Outcome {
     pub stages: Vec<StageOutcome>,
     /// Environments of each status that occurs.
     pub statuses: BTreeMap<Status, usize>,
+    /// Why the model that the stages left is not in use, if the gate did not let it through.
+    pub rejected: Option<AuditEntry>,
 }
 
 impl Outcome {
@@ -69,12 +72,14 @@ impl Outcome {
         self.statuses.iter().filter(|(status, _)| status.is_failure()).map(|(_, count)| count).sum()
     }
 
-    /// 0 if all went well, 4 if some environments failed, 5 if all did.
+    /// 0 if all went well, 4 if some environments failed, 5 if all did; 7 if not all failed and the model was rejected.
     pub fn exit_code(&self) -> u8 {
-        match self.environments_failed() {
+        let failed = self.environments_failed();
+        match failed {
+            failed if failed > 0 && failed == self.environments() => 5,
+            _ if self.rejected.is_some() => 7,
             0 => 0,
-            failed if failed < self.environments() => 4,
-            _ => 5,
+            _ => 4,
         }
     }
 }
@@ -198,6 +203,9 @@ pub(crate) fn run_stages(
     swept.iter().for_each(|directory| sweep(directory, run));
     let mut dataset_lock = None;
     let mut records = BTreeMap::new();
+    let of_model: Vec<Stage> =
+        plan.stages().into_iter().filter(|stage| matches!(stage, Stage::Train | Stage::Map)).collect();
+    let is_judged = plan.promote.is_some() && of_model.iter().all(|stage| options.skips(plan, *stage).is_none());
     for stage in plan.stages() {
         if let Some(signal) = run.interrupt.requested() {
             return Err(Error::between_stages(signal));
@@ -231,6 +239,10 @@ pub(crate) fn run_stages(
             sha256: record.map(|record| record.sha256.clone()),
             fingerprint: record.map(|record| record.fingerprint.clone()),
         });
+        // Before the estimates, which are made by the model in use.
+        if is_judged && of_model.last() == Some(&stage) {
+            outcome.rejected = executor.promote(plan, options.compute, run)?;
+        }
     }
     Ok(())
 }

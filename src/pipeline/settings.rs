@@ -10,7 +10,7 @@ use crate::{estimate, generate, import, report, train};
 
 /// A pipeline: where the data come from, how a model is trained on them, and what is read off it.
 ///
-/// Each section but `[run]` is one stage. A pipeline has exactly one of `[generate]` and `[import]`; the others may be left out
+/// Each section but `[promote]` and `[run]` is one stage. A pipeline has exactly one of `[generate]` and `[import]`; the others may be left out
 /// from the end (`[report]`, then `[estimate]`, and so on).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +46,10 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ReportSettings")]
     pub report: Option<ReportSettings>,
+    /// When the model of a run comes into use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "PromoteSettings")]
+    pub promote: Option<PromoteSettings>,
     /// What is told of a run, and to whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "RunSettings")]
@@ -62,6 +66,33 @@ pub struct ReportSettings {
     pub published: Vec<report::Published>,
 }
 
+/// `[promote]` of a pipeline: when the model of a run comes into use. The new model and the one in use are judged on one held-out set, the test
+/// split of the dataset as it is then: both fit a context to the train split of each of its environments, and are compared on the test split. The
+/// new one comes into use if it is not worse than these margins allow; otherwise it is kept as a rejected version with its figures, the run exits
+/// with 7, and estimates go on with the model in use, as they do with whatever version a user puts in use. No model is let through where a
+/// trajectory of the set was in the training of either. `run.models` says how many versions are kept. Nothing that a stage makes depends on these
+/// settings but by the model that is in use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PromoteSettings {
+    /// Most by which the mean squared error may be above that of the model in use, as a share of it. Both are means over the environments that
+    /// neither model fails on, of errors in the dataset's units.
+    #[schemars(range(min = 0))]
+    pub margin: f64,
+    /// Most by which the share of environments that failed may be above that of the model in use.
+    #[schemars(range(min = 0, max = 1))]
+    pub most_failed: f64,
+    /// Most by which the mean absolute percentage error of known parameters may be above that of the model in use, as a share of it.
+    #[schemars(range(min = 0))]
+    pub parameter_margin: f64,
+}
+
+impl Default for PromoteSettings {
+    fn default() -> Self {
+        PromoteSettings { margin: 0.05, most_failed: 0.0, parameter_margin: 0.05 }
+    }
+}
+
 /// `[run]` of a pipeline: what is told of a run, and to whom. Nothing that a stage makes depends on it, and a change of it makes nothing
 /// anew. Where the pipeline file cannot be read, nobody is told but by the exit code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,7 +104,8 @@ pub struct RunSettings {
     pub records: usize,
     /// Versions of the model that are kept in `models/PIPELINE.versions` of the workspace; none if zero. After a run that ended with exit code 0 or
     /// 4, the model becomes a version, is verified, and the alias `current` there moves to it by one rename: what reads the model through the
-    /// alias finds a whole one at any time. The one in use is never removed.
+    /// alias finds a whole one at any time. With `[promote]` that happens before the estimates. The one in use is never removed, nor the one that
+    /// the estimates were made by.
     #[schemars(range(max = 10_000))]
     pub models: usize,
     /// Called after a run that ended with exit code 0: a program and its arguments, without a shell; none if empty. It finds
@@ -82,6 +114,11 @@ pub struct RunSettings {
     pub on_success: Vec<String>,
     /// The same after a run that ended with any other exit code: an error, or environments that failed (4).
     pub on_failure: Vec<String>,
+    /// Days after which data are old. Where no file of the archive was written within as many, a run warns of it, and calls `on_failure` instead of
+    /// `on_success`, with the warning as its message; the exit code stays what it is. Only for an `[import]`; nobody looks if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u32", range(min = 1, max = 36_500))]
+    pub data_days: Option<u32>,
     /// Most seconds that such a command may take; it is ended then.
     #[schemars(range(min = 1, max = 86_400))]
     pub command_seconds: u64,
@@ -98,6 +135,7 @@ impl Default for RunSettings {
             models: 0,
             on_success: Vec::new(),
             on_failure: Vec::new(),
+            data_days: None,
             command_seconds: 60,
             metrics: None,
         }

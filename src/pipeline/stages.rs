@@ -5,16 +5,19 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::assemble;
+use super::audit::AuditEntry;
 use super::check::archive::error_of_import;
 use super::error::Error;
 use super::executor::{Context, Done, Executor, Product};
+use super::gate::promote_or_reject;
 use super::plan::{Plan, Source};
 use super::products::{directory_with_manifest, map_product, model_product, sealed_directory, whole_tree};
 use super::stage::Stage;
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, Parent};
 use crate::digest::sha256_of_file;
-use crate::progress::Event;
+use crate::engine::Compute;
+use crate::progress::{Event, Run};
 use crate::schema::FormatVersion;
 use crate::{estimate, generate, import, report, train};
 
@@ -40,6 +43,18 @@ impl Executor for Built {
             Stage::Estimate => sealed_directory(&plan.estimates_directory(), None, FormatVersion::ESTIMATES),
             Stage::Report => whole_tree(&plan.report_directory()),
         }
+    }
+
+    fn input(&self, plan: &Plan, parent: Stage, stage: Stage) -> Result<Option<Product>, Error> {
+        match parent {
+            Stage::Train if stage > Stage::Map => model_product(&plan.model_in_use()),
+            Stage::Map if stage > Stage::Map => map_product(&plan.model_in_use()),
+            parent => self.product(plan, parent),
+        }
+    }
+
+    fn promote(&self, plan: &Plan, compute: Compute, run: &Run<'_>) -> Result<Option<AuditEntry>, Error> {
+        plan.promote.as_ref().map_or(Ok(None), |settings| promote_or_reject(plan, settings, compute, run))
     }
 
     fn sources(&self, plan: &Plan) -> Result<Vec<Parent>, Error> {
@@ -125,7 +140,7 @@ fn report(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
 
 /// The model of the estimates; `None` if they are made by known equations.
 fn model_of_estimates(plan: &Plan) -> Result<Option<StoredModel>, Error> {
-    Ok(if plan.estimates_by_model() { Some(StoredModel::read(&plan.model_directory())?) } else { None })
+    Ok(if plan.estimates_by_model() { Some(StoredModel::read(&plan.model_in_use())?) } else { None })
 }
 
 /// The device and the engine that fit contexts and maps.

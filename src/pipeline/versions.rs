@@ -3,28 +3,28 @@
 //! ```text
 //! 2024-03-01T021743.120Z-1a2b3c4d/    a model directory; a version never changes
 //! current -> ...                      the version in use, moved by one rename
-//! audit.jsonl                         every move of `current`, one JSON object a line
+//! audit.jsonl                         every move of `current`, and every model that was rejected, one JSON object a line
 //! ```
 //!
 //! The files of a version are those of the model that the stages left, under a second name: they take no room until the model is replaced.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::collections::BTreeSet;
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::clock::now;
+use super::audit::{Act, AuditEntry, Verdict, append, audit};
+use super::clock::{now, seconds};
 use super::error::Error;
-use super::plan::Plan;
+use super::plan::{CURRENT, Plan};
+use super::trained_on::{self, TRAINED_ON};
 use crate::atomic::{Directory, TEMPORARY_PREFIX};
 use crate::checkpoint::{Manifest, verify};
+use crate::dataset::Dataset;
 use crate::regular;
 
-/// The alias of the version in use.
-pub const CURRENT: &str = "current";
-const AUDIT_FILE: &str = "audit.jsonl";
 /// Digits of the manifest's digest in a name.
 const DIGITS: usize = 8;
 
@@ -37,21 +37,6 @@ pub struct Version {
     pub directory: PathBuf,
     /// Whether the alias `current` leads to it.
     pub current: bool,
-}
-
-/// A move of the alias `current`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Move {
-    /// When, UTC.
-    pub time: String,
-    /// The version before; absent at the first move.
-    pub from: Option<String>,
-    /// The version since.
-    pub to: String,
-    /// Why.
-    pub why: String,
-    /// The process of the run that moved it, as in the run's record.
-    pub process: u32,
 }
 
 /// The versions of the model of `plan`, the oldest first.
@@ -69,76 +54,177 @@ pub fn versions(plan: &Plan) -> Vec<Version> {
     names.into_iter().map(version).collect()
 }
 
-/// The moves of `current` of the model of `plan`, the oldest first, as far as this version can read them.
-pub fn moves(plan: &Plan) -> Vec<Move> {
-    let text = regular::read_to_string(&plan.versions_directory().join(AUDIT_FILE)).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+/// The version of this name, or the only one whose name begins or ends so; `current` is the one in use.
+///
+/// # Errors
+/// If there is none, or more than one.
+pub fn find_version(plan: &Plan, name: &str) -> Result<Version, Error> {
+    let all = versions(plan);
+    let is_it = |it: &&Version| match name {
+        CURRENT => it.current,
+        name => it.name.starts_with(name) || it.name.ends_with(name),
+    };
+    let found: Vec<&Version> = all.iter().filter(is_it).collect();
+    match found.as_slice() {
+        [one] => Ok((*one).clone()),
+        found => Err(Error::Unrecognised {
+            path: plan.versions_directory(),
+            found: format!("{} versions `{name}`", found.len()),
+            expected: format!("one; `paramill model list` names the {} that are there", all.len()),
+        }),
+    }
+}
+
+impl Version {
+    /// When it was kept: seconds since 1970; `None` if its name says nothing of it.
+    pub(crate) fn kept_at(&self) -> Option<f64> {
+        let (time, _) = self.name.rsplit_once('-')?;
+        let (date, time) = time.split_once('T')?;
+        let (hours, minutes, rest) = (time.get(..2)?, time.get(2..4)?, time.get(4..)?);
+        seconds(&format!("{date}T{hours}:{minutes}:{rest}"))
+    }
+
+    /// Whether the estimates of the workspace were made by it.
+    ///
+    /// # Errors
+    /// If its manifest cannot be read.
+    pub(crate) fn is_of_estimates(&self, plan: &Plan) -> Result<bool, Error> {
+        let (_, sha256) = Manifest::read(&self.directory)?;
+        // As text, which needs no version of the format.
+        let estimates = regular::read_to_string(&plan.estimates_directory().join("manifest.json"));
+        Ok(estimates.is_ok_and(|text| text.contains(&sha256)))
+    }
+
+    /// Removes it: first by a rename, so that no part of a version stays under its name.
+    pub(crate) fn remove(&self) -> Result<(), Error> {
+        let aside = self.directory.with_file_name(format!("{TEMPORARY_PREFIX}removed-{}", self.name));
+        let removed = fs::rename(&self.directory, &aside).and_then(|()| fs::remove_dir_all(&aside));
+        removed.map_err(Error::io(&self.directory))
+    }
+
+    /// Checks that it is as it was written.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match verify(&self.directory).into_iter().next() {
+            None => Ok(()),
+            Some(found) => Err(Error::Unrecognised {
+                path: self.directory.clone(),
+                found,
+                expected: "the model as it was written".to_owned(),
+            }),
+        }
+    }
 }
 
 /// Keeps the model that the stages left as a version, verified, moves `current` to it, and removes the oldest versions but for `kept`. Returns the
-/// version's name; `None` if it was `current` already. The caller holds the workspace.
+/// version's name; `None` if it was `current` already, or was before a user moved the alias away from it. The caller holds the workspace.
 ///
 /// # Errors
 /// If the model is not as it was written, or something cannot be written.
 pub(crate) fn keep(plan: &Plan, kept: usize) -> Result<Option<String>, Error> {
-    let model = plan.model_directory();
-    let (_, sha256) = Manifest::read(&model)?;
-    let store = plan.versions_directory();
-    let known = versions(plan);
-    let digest = &sha256[..DIGITS];
-    let same = known.iter().rfind(|version| version.name.ends_with(digest));
-    if same.is_some_and(|version| version.current) {
+    let (version, is_new) = add(plan)?;
+    let has_one = current(&plan.versions_directory()).is_some();
+    let last = audit(plan).into_iter().rfind(|entry| entry.act == Act::Run);
+    if has_one && last.is_some_and(|entry| entry.to == version.name) {
         return Ok(None);
     }
-    let (name, why) = match same {
-        Some(version) => (version.name.clone(), "the stages gave this model again"),
-        None => (format!("{}-{digest}", now().replace(':', "")), "the stages gave a new model"),
-    };
-    let directory = store.join(&name);
-    if same.is_none() {
-        link(&model, &directory)?;
-    }
-    if let Some(found) = verify(&directory).into_iter().next() {
-        return Err(Error::Unrecognised { path: directory, found, expected: "the model as it was written".to_owned() });
-    }
-    point(&store, &name, why)?;
-    let all = versions(plan);
-    for old in all[..all.len().saturating_sub(kept)].iter().filter(|version| !version.current) {
-        fs::remove_dir_all(&old.directory).map_err(Error::io(&old.directory))?;
-    }
-    Ok(Some(name))
+    let why = if is_new { "the stages gave a new model" } else { "the stages gave this model again" };
+    point(plan, &version, Cause { act: Act::Run, why: why.to_owned(), forced: false, gate: None })?;
+    retain(plan, kept)?;
+    Ok(Some(version.name))
 }
 
-/// A directory with the files of `model`, by second names where the file system has them.
-fn link(model: &Path, to: &Path) -> Result<(), Error> {
+/// The model that the stages left as a version, and whether it has become one only now.
+pub(crate) fn add(plan: &Plan) -> Result<(Version, bool), Error> {
+    let model = plan.model_directory();
+    let (manifest, sha256) = Manifest::read(&model)?;
+    let digest = &sha256[..DIGITS];
+    if let Some(same) = versions(plan).into_iter().rfind(|version| version.name.ends_with(digest)) {
+        return Ok((same, false));
+    }
+    let name = format!("{}-{digest}", now().replace(':', ""));
+    let directory = plan.versions_directory().join(&name);
+    let dataset = Dataset::open(&plan.dataset_directory)?;
+    let is_of_it = manifest.provenance.parents.iter().any(|parent| parent.sha256 == dataset.content_hash());
+    // A dataset that has changed since says nothing of the training.
+    let digests = if is_of_it { Some(trained_on::of_dataset(&dataset)?) } else { None };
+    link(&model, digests, &directory)?;
+    Ok((Version { name, directory, current: false }, true))
+}
+
+/// Removes the oldest versions but for `kept`, the one in use, and the one that made the estimates.
+pub(crate) fn retain(plan: &Plan, kept: usize) -> Result<(), Error> {
+    let all = versions(plan);
+    for old in &all[..all.len().saturating_sub(kept)] {
+        // One that cannot be read is left to the user.
+        if !old.current && !old.is_of_estimates(plan).unwrap_or(true) {
+            old.remove()?;
+        }
+    }
+    Ok(())
+}
+
+/// A directory with the files of `model`, by second names where the file system has them, and with the digests of what it was trained on.
+fn link(model: &Path, digests: Option<BTreeSet<String>>, to: &Path) -> Result<(), Error> {
     let place = Directory::create(to).map_err(Error::io(to))?;
     for entry in fs::read_dir(model).map_err(Error::io(model))? {
         let path = entry.map_err(Error::io(model))?.path();
         let other = place.path().join(path.file_name().unwrap_or_default());
         fs::hard_link(&path, &other).or_else(|_| fs::copy(&path, &other).map(drop)).map_err(Error::io(&path))?;
     }
+    if let Some(digests) = digests {
+        let lines: String = digests.into_iter().map(|digest| digest + "\n").collect();
+        let path = place.path().join(TRAINED_ON);
+        fs::write(&path, lines).map_err(Error::io(&path))?;
+    }
     place.publish().map_err(Error::io(to))
 }
 
-/// Moves `current` to the version `name` by one rename, then says so in the audit.
-fn point(store: &Path, name: &str, why: &str) -> Result<(), Error> {
-    let from = current(store);
+/// Why `current` moves.
+pub(crate) struct Cause {
+    /// What moves it.
+    pub act: Act,
+    /// Why.
+    pub why: String,
+    /// Whether a user insists.
+    pub forced: bool,
+    /// What the gate found, where one was asked.
+    pub gate: Option<Verdict>,
+}
+
+/// Moves `current` to a `version` that is as it was written, by one rename, then says so in the audit. The caller holds the workspace.
+///
+/// # Errors
+/// If the version is damaged, or something cannot be written.
+pub(crate) fn point(plan: &Plan, version: &Version, cause: Cause) -> Result<AuditEntry, Error> {
+    version.check()?;
+    let store = plan.versions_directory();
+    let from = current(&store);
     let alias = store.join(CURRENT);
     let temporary = store.join(format!("{TEMPORARY_PREFIX}{CURRENT}"));
     let _ = fs::remove_file(&temporary); // of a process that died
-    let moved = symlink(name, &temporary).and_then(|()| fs::rename(&temporary, &alias));
-    moved.and_then(|()| fs::File::open(store)?.sync_all()).map_err(Error::io(&alias))?;
-    let entry = Move { time: now(), from, to: name.to_owned(), why: why.to_owned(), process: std::process::id() };
-    let path = store.join(AUDIT_FILE);
-    let line = serde_json::to_string(&entry).map_err(io::Error::from).map_err(Error::io(&path))?;
-    let written = OpenOptions::new().append(true).create(true).open(&path).and_then(|mut file| {
-        file.write_all(format!("{line}\n").as_bytes())?;
-        file.sync_all()
-    });
-    written.map_err(Error::io(&path))
+    let moved = symlink(&version.name, &temporary).and_then(|()| fs::rename(&temporary, &alias));
+    moved.and_then(|()| fs::File::open(&store)?.sync_all()).map_err(Error::io(&alias))?;
+    let Cause { act, why, forced, gate } = cause;
+    let (time, to, process) = (now(), version.name.clone(), std::process::id());
+    let entry = AuditEntry { time, act, from, to, why, forced, process, gate };
+    append(&store, &entry)?;
+    Ok(entry)
 }
 
 /// The version that `current` leads to.
-fn current(store: &Path) -> Option<String> {
+pub(crate) fn current(store: &Path) -> Option<String> {
     fs::read_link(store.join(CURRENT)).ok()?.to_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_tells_by_its_name_when_it_was_kept() {
+        let named = |name: &str| Version { name: name.to_owned(), directory: PathBuf::new(), current: false };
+        // From `date -u -d @1709294400`.
+        assert_eq!(named("2024-03-01T120000.250Z-1a2b3c4d").kept_at(), Some(1_709_294_400.25));
+        assert_eq!(named("kept-by-hand").kept_at(), None);
+    }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Estimator<'a> {
     bounds: Vec<Bounds>,
     /// Rows of held-out trajectories of adapted environments.
     held_out: BTreeMap<String, Vec<usize>>,
+    /// The split whose environments have them, and the split that they are in.
+    judged: (Split, Split),
     units: Units,
     /// Bounds on the errors by known equations, where the settings name some.
     least_errors: Option<physics::ModelBounds<'a>>,
@@ -58,12 +60,8 @@ impl<'a> Estimator<'a> {
     ) -> Result<Self, Error> {
         let known = model.manifest.environments.iter();
         let points = known.filter_map(|it| it.parameters.iter().copied().collect::<Option<Vec<f64>>>()).collect();
-        let held_out = match dataset {
-            Some(dataset) => environments(&dataset.index(Split::AdaptTest)?),
-            None => Vec::new(),
-        };
         let names = model.manifest.parameters.iter().map(|it| it.name.as_str());
-        Ok(Estimator {
+        let estimator = Estimator {
             settings,
             bounds: bounds::bounds_in_order(&settings.bounds, names),
             dataset,
@@ -76,8 +74,25 @@ impl<'a> Estimator<'a> {
                 None => None,
             },
             range: TrainingRange::new(model),
-            held_out: held_out.into_iter().map(|it| (it.id, it.rows)).collect(),
-        })
+            held_out: BTreeMap::new(),
+            judged: (Split::Adapt, Split::AdaptTest),
+        };
+        estimator.judged_by(Split::Adapt, Split::AdaptTest)
+    }
+
+    /// The same, but environments of the split `fitted` are judged by their trajectories in `held_out`.
+    pub(crate) fn judged_by(self, fitted: Split, held_out: Split) -> Result<Self, Error> {
+        let known = match self.dataset {
+            Some(dataset) => environments(&dataset.index(held_out)?),
+            None => Vec::new(),
+        };
+        let known = known.into_iter().map(|it| (it.id, it.rows)).collect();
+        Ok(Estimator { held_out: known, judged: (fitted, held_out), ..self })
+    }
+
+    /// Whether the environment `id` has held-out trajectories.
+    pub(crate) fn has_held_out(&self, id: &str) -> bool {
+        self.held_out.contains_key(id)
     }
 
     /// The rows of a block of environments, and their fitted trajectories.
@@ -99,7 +114,7 @@ impl<'a> Estimator<'a> {
                     adaptation.status = Status::TooFewPoints;
                 }
                 let test_mse = match self.held_out.get(&id) {
-                    Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &adaptation.context)?,
+                    Some(held_out) if split == self.judged.0 => self.held_out_error(held_out, &adaptation.context)?,
                     _ => None,
                 };
                 let predictions = std::mem::take(&mut adaptation.predictions);
@@ -273,7 +288,7 @@ impl<'a> Estimator<'a> {
         if context.iter().any(|xi| !xi.is_finite()) {
             return Ok(None);
         }
-        let held_out = self.held_out(Split::AdaptTest, rows)?;
+        let held_out = self.held_out(self.judged.1, rows)?;
         let mut error = SquaredError::default();
         self.add_error(context, &held_out, &mut error);
         Ok(Some(error.mean()).filter(|_| error.count() > 0))

@@ -42,6 +42,11 @@ pub(crate) fn disagreements(settings: &Settings, is_given: &dyn Fn(&str) -> bool
         has_steps(train, &mut problems);
         has_splits_to_train(&splits, settings.import.is_some(), &mut problems);
     }
+    promotes(settings, &splits, &mut problems);
+    if let (None, Some(days)) = (&settings.import, settings.run.as_ref().and_then(|run| run.data_days)) {
+        let found = format!("{days}, and a dataset that is simulated");
+        problems.add("run.data_days", found, "an archive whose files have an age", "remove it");
+    }
     if let Some(dataset) = Foreseen::new(settings) {
         if let Some(train) = trains(settings) {
             dataset.suits_training(train, settings, &mut problems);
@@ -316,6 +321,28 @@ fn has_splits_to_train(splits: &BTreeSet<Split>, imported: bool, problems: &mut 
             // The import itself reports a missing validation split.
             (true, _) => {}
         }
+    }
+}
+
+/// The gate has models to compare, and a held-out set.
+fn promotes(settings: &Settings, splits: &BTreeSet<Split>, problems: &mut Problems) {
+    if settings.promote.is_none() {
+        return;
+    }
+    if trains(settings).is_none() {
+        let expected = "a [train] section, and estimates by the model";
+        problems.add("promote", "[promote], and no model that is trained", expected, "remove it, or train a model");
+    } else if !splits.contains(&Split::Test) {
+        let remedy = match settings.import.is_some() {
+            true => "hold out trajectories in `import.splits.test`",
+            false => "add [generate.splits.test]",
+        };
+        problems.add("promote", "no split `test`", "it: both models are judged on it", remedy);
+    }
+    let kept = settings.run.as_ref().map_or(0, |run| run.models);
+    if kept < 2 {
+        let expected = "2 or more, because the pipeline has a [promote] section";
+        problems.add("run.models", kept.to_string(), expected, "keep as many versions as you may want to go back by");
     }
 }
 
