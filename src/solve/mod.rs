@@ -27,6 +27,7 @@ pub use adaptive::{Adaptive, Field, Stiff};
 pub use dop853::DOP853;
 pub use dopri5::DOPRI5;
 pub use error::Error;
+pub(crate) use factorisation::Factorisation;
 pub use euler::EULER;
 pub use rk4::RK4;
 pub use rk38::RK38;

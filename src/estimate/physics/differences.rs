@@ -50,6 +50,17 @@ impl Integrator {
         }
     }
 
+    /// One for states of the same system along another number of `directions`; of forward sensitivities alone.
+    ///
+    /// # Errors
+    /// As [`Sensitivities::new`], and where these are not what this integrates.
+    pub(crate) fn along(&self, directions: usize) -> Result<Self, Error> {
+        match self {
+            Integrator::Sensitivities(it) => Ok(Integrator::Sensitivities(Box::new(it.along(directions)?))),
+            Integrator::Differences(_) => unreachable!("systems without derivatives have no doses"),
+        }
+    }
+
     /// Evaluations of the vector field in the last integration, finished or not; steps of an integrator of its own.
     pub(crate) fn evaluations(&self) -> u64 {
         match self {
