@@ -50,14 +50,14 @@ impl Integrator {
         }
     }
 
-    /// One for states of the same system along another number of `directions`; of forward sensitivities alone.
+    /// One for states of the same system along another number of `directions`; none by differences.
     ///
     /// # Errors
-    /// As [`Sensitivities::new`], and where these are not what this integrates.
-    pub(crate) fn along(&self, directions: usize) -> Result<Self, Error> {
+    /// As [`Sensitivities::new`].
+    pub(crate) fn along(&self, directions: usize) -> Result<Option<Self>, Error> {
         match self {
-            Integrator::Sensitivities(it) => Ok(Integrator::Sensitivities(Box::new(it.along(directions)?))),
-            Integrator::Differences(_) => unreachable!("systems without derivatives have no doses"),
+            Integrator::Sensitivities(it) => Ok(Some(Integrator::Sensitivities(Box::new(it.along(directions)?)))),
+            Integrator::Differences(_) => Ok(None),
         }
     }
 
