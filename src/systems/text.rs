@@ -61,11 +61,7 @@ impl Equations {
         }
         for dose in &self.doses {
             let _ = writeln!(text, "\n[[doses]]\ninput = {}\nstate = {}", quoted(&dose.input), quoted(&dose.state));
-            let said = [
-                ("bioavailability", &dose.bioavailability),
-                ("lag", &dose.lag),
-                ("interval", &dose.interval),
-            ];
+            let said = [("bioavailability", &dose.bioavailability), ("lag", &dose.lag), ("interval", &dose.interval)];
             for (key, value) in said {
                 let _ = value.iter().try_for_each(|value| writeln!(text, "{key} = {}", quoted(value)));
             }

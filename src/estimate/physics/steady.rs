@@ -41,7 +41,9 @@ pub(crate) fn steady(
         )));
     }
     let Some(mut integrator) = integrator.along(n + k)? else {
-        return Err(Halt::Dose("doses in their steady state, and equations without derivatives: leave them out".to_owned()));
+        return Err(Halt::Dose(
+            "doses in their steady state, and equations without derivatives: leave them out".to_owned(),
+        ));
     };
     let padded = |slopes: &[f64]| [&vec![0.0; n], slopes].concat();
     let mut doses: Vec<Given> = doses
