@@ -165,7 +165,6 @@ fn doses_that_cannot_be_are_refused() {
         ("\"lag\" }", "\"lag\", interval = \"vein\" }", "an input of its own"),
         ("\"lag\" }", "\"lag\", interval = \"every\" }", "input of the system"),
         ("    states = [", "    reset = \"vein\"\n    states = [", "an input of its own"),
-        ("\"ka * depot - ke * central\", start = 0.0", "\"-t\", start = 0.0", ""),
         (
             "    states = [\n        { name = \"depot\", unit = \"mg\", derivative = \"-ka * depot\", start = 0.0 }",
             "    reset = \"vein\"\n    states = [\n        { name = \"depot\", derivative = \"-ka * depot\", initial = [0.0, 1.0] }",
@@ -174,12 +173,7 @@ fn doses_that_cannot_be_are_refused() {
     ] {
         assert!(system.contains(from), "{from}");
         let equations: Equations = toml::from_str(&system.replace(from, to)).unwrap();
-        match equations.system() {
-            Ok(_) => assert_eq!(expected, "", "{to}"),
-            Err(problems) => {
-                let said: Vec<String> = problems.iter().map(|it| format!("{it:?}")).collect();
-                assert!(!expected.is_empty() && said.join("; ").contains(expected), "{to}: {said:?}");
-            }
-        }
+        let said: Vec<String> = equations.system().unwrap_err().iter().map(|it| format!("{it:?}")).collect();
+        assert!(said.join("; ").contains(expected), "{to}: {said:?}");
     }
 }
