@@ -51,7 +51,7 @@ impl Signal {
     }
 
     /// Counts the values of a held signal from the one that it has just before a time on.
-    pub(crate) fn from_before(&mut self, time: f64) {
+    pub(crate) fn count_from(&mut self, time: f64) {
         let before = self.times.partition_point(|&sample| sample < time);
         let level = self.values[before.saturating_sub(1)];
         self.values.iter_mut().for_each(|value| *value = (*value - level).max(0.0));

@@ -6,6 +6,7 @@ use super::budget::{Budget, Halt};
 use super::differences::Integrator;
 use super::function::Function;
 use crate::expressions::Dual;
+use crate::schema::Between;
 use crate::signals::Drive;
 use crate::systems::{Start, TangentField};
 
@@ -53,7 +54,7 @@ impl<'a> Course<'a> {
         let u = between.len();
         let next = times.partition_point(|sample| *sample <= time);
         let (n, next) = (next.saturating_sub(1), next.min(times.len() - 1));
-        let of_input = |(input, between): (usize, &crate::schema::Between)| {
+        let of_input = |(input, between): (usize, &Between)| {
             let (value, slope) = between.step(inputs[n * u + input], inputs[next * u + input], times[next] - times[n]);
             value + slope * (time - times[n])
         };

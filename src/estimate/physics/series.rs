@@ -229,6 +229,18 @@ mod tests {
     }
 
     #[test]
+    fn segments_know_what_was_given_before_them() {
+        let held = model(Some(2.0), None, &[Between::Hold]);
+        let series = started(&held, &[0.0, 1.0, 2.0, 3.0, 4.0], &[1.0; 5], &[5.0, 5.0, 8.0, 9.0, 9.0]);
+        let rise = |time: f64, by: f64| Rise { time, input: 0, by };
+        let all = [rise(0.0, 5.0), rise(2.0, 3.0), rise(3.0, 1.0)];
+        assert_eq!(series.rises(), all);
+        // What is given at the sample that joins two segments is known to both; it acts after that sample.
+        let of_segments: Vec<Vec<Rise>> = series.segments(3, true).map(|segment| segment.rises()).collect();
+        assert_eq!(of_segments, [all[..2].to_vec(), all.to_vec()]);
+    }
+
+    #[test]
     fn inputs_are_those_of_the_start() {
         let linear = model(Some(2.0), Some(0.0), &[Between::Linear]);
         let series = started(&linear, &[-1.0, 1.0, 3.0], &[1.0, 5.0, 6.0], &[10.0, 20.0, 30.0]);

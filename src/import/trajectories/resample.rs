@@ -71,7 +71,7 @@ pub(crate) fn resample(
     let driving = signals.len() - settings.events.len();
     let begin = rows.clone().next().map_or(span.0, |row| times[row].min(span.0));
     let of_events = settings.events.iter().zip(&mut signals[driving..]);
-    of_events.filter(|(event, _)| event.shape == Shape::Bolus).for_each(|(_, signal)| signal.from_before(begin));
+    of_events.filter(|(event, _)| event.shape == Shape::Bolus).for_each(|(_, signal)| signal.count_from(begin));
     let grid = cells.grid(rows, span, &signals[cells.width - cells.states..]);
     Ok(cells.on_grid(&grid, &signals, counts))
 }
