@@ -19,6 +19,8 @@ mod attributes;
 mod columns;
 #[path = "import/containers.rs"]
 mod containers;
+#[path = "import/bolus.rs"]
+mod bolus;
 #[path = "import/doses.rs"]
 mod doses;
 #[path = "import/forms.rs"]

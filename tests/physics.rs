@@ -4,6 +4,8 @@
 mod common;
 #[path = "physics/correlated.rs"]
 mod correlated;
+#[path = "physics/doses.rs"]
+mod doses;
 #[path = "physics/driven.rs"]
 mod driven;
 #[path = "physics/fields.rs"]

@@ -72,6 +72,8 @@ impl StoredModel {
             outputs: Vec::new(),
             covariates: Vec::new(),
             preequilibration: None,
+            doses: Vec::new(),
+            reset: None,
             constants: Default::default(),
             environments: Default::default(),
         };

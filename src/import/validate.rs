@@ -226,6 +226,50 @@ fn conversion(key: String, from: &str, to: &str, report: &mut impl FnMut(String,
     }
 }
 
+/// Reports what cannot be said of additional doses and of amounts given at once.
+fn bolus(settings: &Settings, index: usize, say: &mut impl FnMut(&str, &str, &str, &str)) {
+    let event = &settings.events[index];
+    match (&event.additional, &event.interval) {
+        (Some(_), None) => {
+            say(
+                "interval",
+                "nothing, and `additional` doses",
+                "the column of the time between them",
+                "name it, such as II",
+            );
+        }
+        (None, Some(_)) => say(
+            "interval",
+            "a column, and no `additional` doses",
+            "both or neither",
+            "name the column of their number in `additional`, such as ADDL; for doses in their steady state write a section of its own with \
+             `shape = \"bolus\"`, the intervals as its `column`, and `rows.SS = 1`",
+        ),
+        _ => {}
+    }
+    if event.shape != Shape::Bolus {
+        return;
+    }
+    if event.column.is_none() && event.unit.trim() != "1" {
+        say(
+            "unit",
+            &shown(&event.unit),
+            "`1` where nothing but events is counted",
+            "write `unit = \"1\"`, or name the `column`",
+        );
+    }
+    let splits = &settings.splits;
+    let is_cut = settings.table.split_gap.is_some() || settings.table.split_length.is_some();
+    if is_cut || [&splits.validation, &splits.test, &splits.adapt_test].iter().any(|it| it.last.is_some()) {
+        say(
+            "shape",
+            "amounts given at once, and trajectories that are cut (`split_gap`, `split_length`, `last`)",
+            "whole trajectories: what was given before a cut would be given again behind it",
+            "remove the cut, or `shape = \"pulse\"`",
+        );
+    }
+}
+
 fn events(settings: &Settings, report: &mut impl FnMut(String, String, &str, &str)) {
     for (index, event) in settings.events.iter().enumerate() {
         let shape = event.shape;
@@ -233,7 +277,8 @@ fn events(settings: &Settings, report: &mut impl FnMut(String, String, &str, &st
             report(format!("events[{index}].{key}"), found.to_owned(), expected, remedy);
         };
         let only = |given: bool, wants: bool| (given != wants).then_some(if given { "a value" } else { "nothing" });
-        if let Some(found) = only(event.column.is_some(), shape != Shape::Since) {
+        let wants_column = shape != Shape::Since && (shape != Shape::Bolus || event.column.is_some());
+        if let Some(found) = only(event.column.is_some(), wants_column) {
             let expected = "the column of the amounts for `cumulative` and `pulse`, and none for `since`";
             say("column", found, expected, "name it, or remove it: `since` uses only the times of events");
         }
@@ -247,6 +292,7 @@ fn events(settings: &Settings, report: &mut impl FnMut(String, String, &str, &st
         if let Some(duration) = event.duration.filter(|duration| !(duration.is_finite() && *duration > 0.0)) {
             say("duration", &duration.to_string(), "a positive number", "say how long a pulse takes");
         }
+        bolus(settings, index, &mut say);
         if event.before.is_some() && shape != Shape::Since {
             say("before", "a value", "none but for `since`", "remove it: no amount is given before the first event");
         }

@@ -41,6 +41,8 @@ pub enum Kind {
     Unit,
     /// A row that is a dose or another event.
     EventRow,
+    /// A dose with an impossible amount, or impossible repetitions.
+    Dose,
     /// A sample and an event of the very same time, of which nothing says which came first.
     EqualTimes,
     /// A column that changes what rows mean, and that the mapping does not read.

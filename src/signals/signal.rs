@@ -50,6 +50,13 @@ impl Signal {
         value + slope * (time - times[n]).max(0.0)
     }
 
+    /// Counts the values of a held signal from the one that it has just before a time on.
+    pub(crate) fn count_from(&mut self, time: f64) {
+        let before = self.times.partition_point(|&sample| sample < time);
+        let level = self.values[before.saturating_sub(1)];
+        self.values.iter_mut().for_each(|value| *value = (*value - level).max(0.0));
+    }
+
     /// The last sample at or before a time, and the one after it; the nearest sample twice where there is none.
     fn around(&self, time: f64) -> (usize, usize) {
         let next = self.times.partition_point(|&sample| sample <= time);

@@ -28,6 +28,7 @@ pub use dop853::DOP853;
 pub use dopri5::DOPRI5;
 pub use error::Error;
 pub use euler::EULER;
+pub(crate) use factorisation::Factorisation;
 pub use rk4::RK4;
 pub use rk38::RK38;
 pub use rodas5p::RODAS5P;

@@ -28,6 +28,13 @@ impl Equations {
             "equations that come to rest: without `t`",
             "make what depends on time an input, or remove `preequilibration`",
         );
+        problems.require(
+            self.doses.iter().all(|dose| dose.interval.is_none()) || !programs.derivatives.uses_time(),
+            "doses",
+            "doses in their steady state (`interval`), and `t` in a derivative",
+            "equations that repeat themselves with the doses: without `t`",
+            "make what depends on time an input, or remove `interval`",
+        );
         if !problems.is_empty() {
             return Err(problems.into_vec());
         }
@@ -42,12 +49,15 @@ impl Equations {
         let parameters = parameters.chain(covariates).enumerate();
         let parameters = parameters.map(|(index, name)| (name, Instruction::Parameter(index)));
         let behind = self.parameters.len() + self.covariates.len();
+        let of_environments: Vec<_> = parameters.clone().collect();
         let inputs = self.inputs.iter().enumerate().map(|(index, it)| {
             let [place, since] = [behind + 2 * index, behind + 2 * self.inputs.len()].map(|at| at as u32);
             (it.name.as_str(), Instruction::Input { place, since })
         });
         let constants = self.constants.iter().map(|(name, value)| (name.as_str(), Instruction::Number(*value)));
-        let numbers = [("t", Instruction::Time), ("pi", Instruction::Number(std::f64::consts::PI))];
+        let pi = ("pi", Instruction::Number(std::f64::consts::PI));
+        let of_environments: Vec<_> = of_environments.into_iter().chain(constants.clone()).chain([pi]).collect();
+        let numbers = [("t", Instruction::Time), pi];
         let at_start: Vec<_> = inputs.chain(parameters).chain(constants).chain(numbers).collect();
         let names: Vec<_> = states.chain(at_start.iter().copied()).collect();
         let mut code = |key: String, text: &str, names: &[(&str, Instruction)]| match compile::compile(text, names) {
@@ -56,6 +66,7 @@ impl Equations {
                 for Fault { character, found, expected, remedy } in faults {
                     let is_state = self.states.iter().any(|state| found == format!("`{}`", state.name));
                     let remedy = match is_state {
+                        true if key.starts_with("doses") => "doses depend on no state".to_owned(),
                         true => "states have no values yet where the system starts".to_owned(),
                         false => remedy,
                     };
@@ -76,12 +87,20 @@ impl Equations {
             _ => Code::verbatim(vec![Instruction::Number(f64::NAN)]),
         });
         let starts = Program::new(starts.collect());
-        Programs { derivatives, outputs, starts }
+        let doses = self.doses.iter().enumerate().flat_map(|(i, it)| {
+            [("bioavailability", &it.bioavailability, 1.0), ("lag", &it.lag, 0.0)].map(|part| (i, part))
+        });
+        let doses = doses.map(|(i, (key, text, otherwise))| match text {
+            Some(text) => code(format!("doses.{i}.{key}"), text, &of_environments),
+            None => Code::verbatim(vec![Instruction::Number(otherwise)]),
+        });
+        let doses = Program::new(doses.collect());
+        Programs { derivatives, outputs, starts, doses }
     }
 
     /// Builds the system of valid equations.
     fn build(&self, programs: Programs) -> System {
-        let Programs { derivatives: program, outputs, starts } = programs;
+        let Programs { derivatives: program, outputs, starts, doses } = programs;
         let has_expressions = self.states.iter().any(|it| matches!(it.start, Some(StartSetting::Expression(_))));
         let uses_time = program.uses_time() || has_expressions && starts.uses_time();
         let reads_time = uses_time || !self.inputs.is_empty();
@@ -128,6 +147,9 @@ impl Equations {
             "" => equations,
             description => format!("{description}, {equations}"),
         };
+        let starts = has_expressions.then(|| on_duals(Arc::new(starts), reads_time));
+        let initial: Vec<InitialValue> = self.states.iter().map(StateEquation::initial_value).collect();
+        let doses = self.doses(on_duals(Arc::new(doses), false), &initial, starts.as_ref());
         System {
             name: self.name.clone(),
             description,
@@ -139,12 +161,13 @@ impl Equations {
             parameters: parameters.collect(),
             horizon: self.horizon,
             time_step: self.time_step,
-            initial: self.states.iter().map(StateEquation::initial_value).collect(),
+            initial,
             preequilibration: self
                 .preequilibration
                 .as_ref()
                 .map(|rest| self.inputs.iter().filter_map(|input| rest.get(&input.name).copied()).collect()),
-            starts: has_expressions.then(|| on_duals(Arc::new(starts), reads_time)),
+            doses,
+            starts,
             uses_time,
             presets: vec![preset],
         }
@@ -190,6 +213,8 @@ struct Programs {
     outputs: Program,
     /// One expression a state; NaN where its initial value is none.
     starts: Program,
+    /// Bioavailability and lag time of each dose.
+    doses: Program,
 }
 
 /// The program as a function of dual numbers; `reads_time` where its value changes with time between samples.

@@ -55,6 +55,11 @@ impl Directions {
         }
     }
 
+    /// The vector field.
+    pub(crate) fn field(&self) -> TangentField {
+        TangentField::clone(&self.field)
+    }
+
     /// Number of values of a state in groups; without directions one group still carries the state.
     pub(crate) fn size(&self) -> usize {
         self.groups() * self.channels * WIDTH

@@ -69,6 +69,15 @@ pub struct Equations {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "BTreeMap<String, f64>")]
     pub preequilibration: Option<BTreeMap<String, f64>>,
+    /// Amounts that are given at once: where an input rises, a state jumps. A system with doses can be fitted, not simulated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MOST_NAMES))]
+    pub doses: Vec<DoseEquation>,
+    /// Name of an input: wherever it rises, all states return to their starts, which must be numbers or expressions, and doses that were
+    /// given before and have not acted yet are dropped. A dose of the same time comes after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub reset: Option<String>,
     /// Numbers that are the same in all environments.
     #[serde(default)]
     pub constants: BTreeMap<String, f64>,
@@ -177,6 +186,39 @@ pub struct InputSignal {
     /// One sentence for people.
     #[serde(default)]
     pub description: String,
+}
+
+/// One way in which amounts are given at once.
+///
+/// ```toml
+/// [[doses]]
+/// input = "dose"            # the sum of all amounts so far, as `shape = "bolus"` of [[import.events]] makes it
+/// state = "depot"
+/// bioavailability = "f"
+/// lag = "t_lag"
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DoseEquation {
+    /// Name of the input whose value is the sum of all amounts so far, held between samples. What it has at the first sample of a trajectory
+    /// is given there. Several ways may share an input.
+    pub input: String,
+    /// Name of the state that each amount is added to.
+    pub state: String,
+    /// What the amount is multiplied by, and so converted into the unit of the state: an expression in parameters, covariates, constants
+    /// and `pi`. By default 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub bioavailability: Option<String>,
+    /// The time between giving and the jump of the state, at least 0: such an expression. By default 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub lag: Option<String>,
+    /// Name of an input whose rise says that the dose of the same time is one of many, each the rise (a time) after the one before: the
+    /// states become those of the steady state under these doses. The lag must be shorter. Without it no dose is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub interval: Option<String>,
 }
 
 /// One parameter and its bounds.

@@ -81,6 +81,7 @@ pub(crate) fn system() -> System {
         initial: Vec::new(),
         starts: None,
         preequilibration: None,
+        doses: None,
         uses_time: false,
         presets: vec![Preset {
             name: "paper".to_owned(),

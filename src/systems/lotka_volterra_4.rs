@@ -39,6 +39,7 @@ pub(crate) fn system() -> System {
         initial: Vec::new(),
         starts: None,
         preequilibration: None,
+        doses: None,
         uses_time: false,
         presets: vec![
             Preset {

@@ -5,6 +5,7 @@
 pub(crate) mod system;
 pub(crate) mod equations;
 pub(crate) mod text;
+pub(crate) mod doses;
 pub(crate) mod validate;
 pub(crate) mod compile;
 pub(crate) mod directions;
@@ -22,13 +23,13 @@ pub(crate) mod settings;
 pub use builtin::{all, find};
 pub use directions::Start;
 pub use equations::{
-    Covariate, Equations, FreeStart, InputSignal, OutputEquation, ParameterBounds, Range, StartSetting, StateEquation,
-    Values,
+    Covariate, DoseEquation, Equations, FreeStart, InputSignal, OutputEquation, ParameterBounds, Range, StartSetting,
+    StateEquation, Values,
 };
 pub use sensitivities::Sensitivities;
 pub use settings::SystemSettings;
 pub use simulator::Simulator;
 pub use system::{
-    Axis, Channel, Differentiable, Dynamics, EnvironmentSet, InitialDistribution, InitialValue, Integrate, Outputs,
-    Parameter, Preset, SpaceAxis, Stepper, System, TangentField, VectorField,
+    Axis, Channel, Differentiable, Dose, Doses, Dynamics, EnvironmentSet, InitialDistribution, InitialValue, Integrate,
+    Outputs, Parameter, Preset, SpaceAxis, Stepper, System, TangentField, VectorField,
 };

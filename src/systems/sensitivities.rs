@@ -92,6 +92,16 @@ impl Sensitivities {
         Ok(Sensitivities { is_stiff: true, ..it })
     }
 
+    /// One for states of the same system along another number of `directions`, which begins trajectories as this one does.
+    ///
+    /// # Errors
+    /// As [`Adaptive::new`].
+    pub(crate) fn along(&self, directions: usize) -> Result<Self, Error> {
+        let (field, tolerance) = (self.field.field(), self.tolerance);
+        let it = Sensitivities::new(field, self.channels, directions, self.tableau, tolerance)?;
+        Ok(Sensitivities { is_stiff: self.is_stiff, ..it })
+    }
+
     /// The cost of the last trajectory, even if it failed.
     pub fn work(&self) -> Work {
         self.work

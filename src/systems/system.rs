@@ -39,6 +39,8 @@ pub struct System {
     pub starts: Option<TangentField>,
     /// The inputs `[U]` under which the system comes to rest before it starts, from the initial values; `None` if it starts at these.
     pub preequilibration: Option<Vec<f64>>,
+    /// Amounts that are given at once; `None` if there are none.
+    pub doses: Option<Doses>,
     /// Whether the equations depend on time explicitly; such a system starts at `t = 0`.
     pub uses_time: bool,
     /// Variants of the benchmark; the first is the default.
@@ -83,6 +85,32 @@ pub struct Outputs {
     pub compared: Vec<Vec<String>>,
     /// Writes all of them `[O]` at parameters, time and state; `None` where there are none.
     pub field: Option<TangentField>,
+}
+
+/// Amounts that are given at once, and resets.
+#[derive(Clone)]
+pub struct Doses {
+    /// Each way of giving them `[W]`.
+    pub ways: Vec<Dose>,
+    /// Writes bioavailability and lag time of each way `[W, 2]` at parameters, whatever time and state.
+    pub field: TangentField,
+    /// The index of the input at whose rises all states return to their starts.
+    pub reset: Option<usize>,
+    /// These starts, as [`System::initial`] and [`System::starts`] say them.
+    pub initial: Vec<InitialValue>,
+    /// See `initial`.
+    pub starts: Option<TangentField>,
+}
+
+/// One way in which amounts are given at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Dose {
+    /// The index of the input that is the sum of all amounts so far.
+    pub input: usize,
+    /// The index of the state that amounts are added to.
+    pub state: usize,
+    /// The index of the input whose rise is the interval of doses in their steady state.
+    pub interval: Option<usize>,
 }
 
 /// `field(p, t, y, dy)`: parameters `[d_p]`, time, state, derivative of the same shape to be written.

@@ -28,6 +28,9 @@ impl Equations {
         add("time_unit", quoted(&self.time_unit));
         add("horizon", number(self.horizon));
         add("time_step", number(self.time_step));
+        if let Some(reset) = &self.reset {
+            add("reset", quoted(reset));
+        }
         for state in &self.states {
             add_quantity(&mut text, "states", [&state.name, &state.unit, &state.description]);
             let _ = writeln!(text, "derivative = {}", broken(&state.derivative));
@@ -55,6 +58,13 @@ impl Equations {
         }
         for covariate in &self.covariates {
             add_quantity(&mut text, "covariates", [&covariate.name, &covariate.unit, &covariate.description]);
+        }
+        for dose in &self.doses {
+            let _ = writeln!(text, "\n[[doses]]\ninput = {}\nstate = {}", quoted(&dose.input), quoted(&dose.state));
+            let said = [("bioavailability", &dose.bioavailability), ("lag", &dose.lag), ("interval", &dose.interval)];
+            for (key, value) in said {
+                let _ = value.iter().try_for_each(|value| writeln!(text, "{key} = {}", quoted(value)));
+            }
         }
         if let Some(inputs) = &self.preequilibration {
             text.push_str("\n[preequilibration]\n");
@@ -168,7 +178,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::systems::{Covariate, FreeStart, OutputEquation, StartSetting};
+    use crate::systems::{Covariate, DoseEquation, FreeStart, OutputEquation, StartSetting};
 
     fn equations(derivative: String, words: [String; 4], numbers: [f64; 4]) -> Equations {
         let (text, [horizon, lower, upper, value]) = (toml::toml! { name = "x" }, numbers);
@@ -204,6 +214,14 @@ mod tests {
             unit: constant_name,
             description: description.clone(),
         });
+        equations.doses.push(DoseEquation {
+            input: also.clone(),
+            state: description.clone(),
+            bioavailability: Some(also.clone()),
+            lag: None,
+            interval: Some(description.clone()),
+        });
+        equations.reset = Some(also.clone());
         equations.preequilibration = Some([(also, value)].into());
         equations.description = description;
         equations

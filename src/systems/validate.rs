@@ -18,6 +18,7 @@ impl Equations {
         self.check_starts(problems);
         self.check_channels(problems);
         self.check_preequilibration(problems);
+        self.check_doses(problems);
         self.check_parameters(problems);
         self.check_environments(problems);
     }
@@ -57,6 +58,7 @@ impl Equations {
             ("outputs", self.outputs.len()),
             ("inputs", self.inputs.len()),
             ("covariates", self.covariates.len()),
+            ("doses", self.doses.len()),
             ("constants", self.constants.len()),
         ] {
             let remedy = "write some of them into the expressions, or into the data";

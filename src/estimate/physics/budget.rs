@@ -26,6 +26,8 @@ pub(crate) enum Halt {
         "the system does not come to rest before its start: it still moves at t = {0:e}; remove `preequilibration`, or correct the equations"
     )]
     Restless(f64),
+    #[error("{0}")]
+    Dose(String),
     #[error("interrupted")]
     Interrupted,
 }

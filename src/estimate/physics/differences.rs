@@ -50,6 +50,17 @@ impl Integrator {
         }
     }
 
+    /// One for states of the same system along another number of `directions`; none by differences.
+    ///
+    /// # Errors
+    /// As [`Sensitivities::new`].
+    pub(crate) fn along(&self, directions: usize) -> Result<Option<Self>, Error> {
+        match self {
+            Integrator::Sensitivities(it) => Ok(Some(Integrator::Sensitivities(Box::new(it.along(directions)?)))),
+            Integrator::Differences(_) => Ok(None),
+        }
+    }
+
     /// Evaluations of the vector field in the last integration, finished or not; steps of an integrator of its own.
     pub(crate) fn evaluations(&self) -> u64 {
         match self {

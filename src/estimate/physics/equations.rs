@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::agreement::Quantities;
 use super::coordinates::Coordinate;
 use super::cramer_rao::NoiseLevel;
+use super::dosing;
 use super::likelihood::measured::{Known, Measured, problems as problems_of_measurement};
 use super::model::{Derivatives, Model};
 use super::observables::{Observable, Observables};
@@ -126,6 +127,7 @@ impl Equations {
         problems.extend(Quantities::from(manifest).disagreements(&system, of_system));
         let estimated = estimated(&system, settings, &manifest.parameters);
         let bounds = bounds(&system, &estimated, estimate, &mut problems);
+        problems.extend(dosing::problems(&system, manifest));
         let grid = preset.and_then(|preset| preset.grid());
         let of_measurement = check_measurement(&system, estimate, settings, (&estimated, &bounds), manifest);
         if problems.is_empty() && !of_measurement.is_empty() {
@@ -168,6 +170,7 @@ impl Equations {
     ) -> Result<Self, Error> {
         let mut problems = Problems::default();
         settings.check_against(system, &mut problems);
+        problems.extend(dosing::problems(system, manifest));
         let estimated = estimated(system, settings, &manifest.parameters);
         let bounds = bounds(system, &estimated, estimate, &mut problems);
         let of_measurement = check_measurement(system, estimate, settings, (&estimated, &bounds), manifest);
@@ -240,6 +243,7 @@ impl Equations {
                 initial: system.initial.clone(),
                 starts: system.starts.clone(),
                 rest: rest.map(|inputs| Rest { inputs, horizon: system.horizon }),
+                doses: system.doses.clone(),
                 start,
             },
             measured: None,

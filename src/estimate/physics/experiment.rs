@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::budget::{Budget, Halt};
 use super::differences::{Differences, Integrator};
+use super::dosing;
 use super::function::{Along, Function};
 use super::model::{Derivatives, Model};
 use super::normal::{Normal, Step};
@@ -143,7 +144,7 @@ impl<'a> Experiment<'a> {
     /// given initial values, as segments start anywhere.
     pub(crate) fn segments(&self, samples: usize) -> (Model, Vec<Series>) {
         let model = self.model.starting_anywhere();
-        let segments = self.series.iter().flat_map(|series| series.segments(samples));
+        let segments = self.series.iter().flat_map(|series| series.segments(samples, self.model.doses.is_some()));
         (model, segments.collect())
     }
 
@@ -316,10 +317,7 @@ impl<'a> Experiment<'a> {
             };
             let cells = series.times().len() * n;
             let (mut states, mut sensitivities) = (vec![0.0; cells], vec![0.0; cells * k]);
-            budget.ensure_left()?;
-            let integrated = integrator.integrate(&drive, start, &mut states, &mut sensitivities, budget.interrupt);
-            budget.spend(integrator.evaluations());
-            integrated?;
+            dosing::integrate(&self.model, series, integrator, start, (&mut states, &mut sensitivities), budget)?;
             if let Some(observables) = &self.model.observables {
                 let Along { values, slopes } =
                     observables.of_states(&parameters, &parameter_directions, &drive, (&states, &sensitivities));

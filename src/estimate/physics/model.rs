@@ -4,7 +4,7 @@ use super::coordinates::Coordinate;
 use super::observables::{Observable, Observables};
 use super::rest::Rest;
 use crate::schema::Between;
-use crate::systems::{Dynamics, InitialValue, TangentField};
+use crate::systems::{Doses, Dynamics, InitialValue, TangentField};
 
 /// Equations, and which of their parameters are estimated.
 #[derive(Clone)]
@@ -30,6 +30,8 @@ pub(crate) struct Model {
     pub starts: Option<TangentField>,
     /// How the system rests before it starts; none where it starts at the values above.
     pub rest: Option<Rest>,
+    /// Amounts that are given at once; none where there are none.
+    pub doses: Option<Doses>,
     /// The time at which the system starts, where that is not the first sample or event.
     pub start: Option<f64>,
 }

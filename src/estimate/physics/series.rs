@@ -24,12 +24,26 @@ pub(crate) struct Series {
     first: usize,
     /// Whether that sample was inserted, since the system starts between samples of the trajectory, or before them.
     starts_apart: bool,
+    /// The rises of inputs before the trajectory of which this is a segment came here, and the inputs `[U]` just before; empty for a whole one.
+    earlier: Vec<Rise>,
+    level: Vec<f64>,
+}
+
+/// A sudden change of an input at the time of a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rise {
+    pub time: f64,
+    /// Index of the input.
+    pub input: usize,
+    /// How much it rises by.
+    pub by: f64,
 }
 
 impl Series {
     /// All samples of a trajectory: `times [T]`, `observed [T, C]` with `size` values of a sample, and `inputs [T, U]`.
     pub(crate) fn new(times: Vec<f64>, observed: Vec<f64>, inputs: Vec<f64>, size: usize) -> Self {
-        Series { times, observed, inputs, beside: Vec::new(), size, first: 0, starts_apart: false }
+        let (beside, earlier, level) = (Vec::new(), Vec::new(), Vec::new());
+        Series { times, observed, inputs, beside, size, first: 0, starts_apart: false, earlier, level }
     }
 
     /// With numbers of the samples `[T, M]`, such as their standard deviations.
@@ -56,6 +70,21 @@ impl Series {
     /// `[T, U]` from where the system starts.
     pub(crate) fn inputs(&self) -> &[f64] {
         &self.inputs[self.first * self.input_count()..]
+    }
+
+    /// The changes of all inputs from sample to sample, from 0 at the first one, in the order of time; those before the system starts too.
+    pub(crate) fn rises(&self) -> Vec<Rise> {
+        let count = self.input_count();
+        let mut level = if self.level.is_empty() { vec![0.0; count] } else { self.level.clone() };
+        let mut rises = self.earlier.clone();
+        for (row, time) in self.inputs.chunks_exact(count.max(1)).zip(&self.times) {
+            for (input, (value, level)) in row.iter().zip(&mut level).enumerate() {
+                let by = value - *level;
+                rises.extend((by != 0.0).then_some(Rise { time: *time, input, by }));
+                *level = *value;
+            }
+        }
+        rises
     }
 
     /// Number of inputs.
@@ -120,15 +149,22 @@ impl Series {
         self.first = before;
     }
 
-    /// Segments of at most `samples` samples, each starting at the last sample of the one before.
-    pub(crate) fn segments(&self, samples: usize) -> impl Iterator<Item = Series> {
+    /// Segments of at most `samples` samples, each starting at the last sample of the one before; they know the rises of inputs before them
+    /// where `has_doses`.
+    pub(crate) fn segments(&self, samples: usize, has_doses: bool) -> impl Iterator<Item = Series> {
         let (length, inputs, size) = (self.times().len(), self.input_count(), self.size);
         let starts = (0..length.saturating_sub(1).max(1)).step_by(samples - 1);
+        let rises = if has_doses { self.rises() } else { Vec::new() };
         starts.map(move |start| {
             let end = (start + samples).min(length);
             let times = self.times()[start..end].to_vec();
             let observed = self.observed()[start * size..end * size].to_vec();
-            Series::new(times, observed, self.inputs()[start * inputs..end * inputs].to_vec(), size)
+            let earlier = rises.iter().filter(|rise| rise.time < times[0]).copied().collect();
+            // A dose at the very first sample acts after it.
+            let before = (self.first + start).checked_sub(1).filter(|_| has_doses);
+            let level = before.map_or(Vec::new(), |n| self.inputs[n * inputs..(n + 1) * inputs].to_vec());
+            let segment = Series::new(times, observed, self.inputs()[start * inputs..end * inputs].to_vec(), size);
+            Series { earlier, level, ..segment }
         })
     }
 
@@ -162,6 +198,7 @@ mod tests {
             initial: vec![given.map_or(InitialValue::AsObserved, InitialValue::Number)],
             starts: None,
             rest: None,
+            doses: None,
             start,
         }
     }
@@ -189,6 +226,18 @@ mod tests {
         let series = started(&model(None, None, &[]), &times, &observed, &[]);
         assert_eq!((series.times(), series.first), (&[1.0, 3.0][..], 1));
         assert_eq!(started(&model(None, None, &[]), &times, &[unseen; 3], &[]).times(), times);
+    }
+
+    #[test]
+    fn segments_know_what_was_given_before_them() {
+        let held = model(Some(2.0), None, &[Between::Hold]);
+        let series = started(&held, &[0.0, 1.0, 2.0, 3.0, 4.0], &[1.0; 5], &[5.0, 5.0, 8.0, 9.0, 9.0]);
+        let rise = |time: f64, by: f64| Rise { time, input: 0, by };
+        let all = [rise(0.0, 5.0), rise(2.0, 3.0), rise(3.0, 1.0)];
+        assert_eq!(series.rises(), all);
+        // What is given at the sample that joins two segments is known to both; it acts after that sample.
+        let of_segments: Vec<Vec<Rise>> = series.segments(3, true).map(|segment| segment.rises()).collect();
+        assert_eq!(of_segments, [all[..2].to_vec(), all.to_vec()]);
     }
 
     #[test]

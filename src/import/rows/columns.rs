@@ -6,6 +6,7 @@ use super::header_units::{ConvertedColumns, HeaderUnits};
 use super::marks::{Marked, event_marks, reset_marks, sample_marks};
 use super::petab::UnreadColumns;
 use crate::import::settings::Settings;
+use crate::import::settings::events::EventInput;
 use crate::import::settings::forms::{Condition, Names};
 use crate::import::settings::table::Layout;
 use crate::import::tables::files::SourceFile;
@@ -97,7 +98,7 @@ impl TableColumns {
             events,
             petab: UnreadColumns::find(settings, &source.header),
             of_samples: sample_marks(&source.header, &lookup.found),
-            of_resets: reset_marks(&source.header),
+            of_resets: reset_marks(&source.header, settings.events.iter().flat_map(EventInput::of_resets)),
             complete,
             file_environment,
             file_trajectory: file.trajectory.clone().unwrap_or_else(|| "1".to_owned()),
@@ -222,6 +223,8 @@ impl ChannelNames {
 /// Positions of the columns of one event input in one file.
 pub(crate) struct EventColumns {
     pub amount: Option<(usize, Conversion)>,
+    /// Columns of the number of additional doses, and of the time between them.
+    pub repeats: Option<(usize, usize)>,
     pub conditions: Vec<(usize, Condition)>,
     /// Columns that are not read but change what these events mean.
     pub marks: Marked,
@@ -236,10 +239,19 @@ impl EventColumns {
         let amount =
             event.column.as_ref().and_then(|name| lookup.column(&format!("{key}.column"), name, units.problems));
         let conditions = lookup.conditions(&format!("{key}.rows"), &event.rows, units.problems);
+        let mut column = |part: &str, name: &Option<String>| {
+            name.as_ref().and_then(|name| lookup.column(&format!("{key}.{part}"), name, units.problems))
+        };
+        let repeats = column("additional", &event.additional).zip(column("interval", &event.interval));
         let wanted = event.amount_unit(&settings.time_unit);
         let stated = event.column_unit.as_deref();
         let amount = amount.map(|amount| (amount, units.conversion(amount, &key, &wanted, stated)));
-        let marks = event_marks(&units.source.header, &lookup.found);
-        (EventColumns { amount, conditions, marks }, lookup.complete)
+        let header = &units.source.header;
+        let mut read = lookup.found.clone();
+        // What another section says of the same doses is read there.
+        let elsewhere: Vec<&String> = settings.events.iter().flat_map(EventInput::of_doses).collect();
+        read.extend((0..header.len()).filter(|&column| elsewhere.contains(&&header[column])));
+        let marks = event_marks(header, &read);
+        (EventColumns { amount, repeats, conditions, marks }, lookup.complete)
     }
 }

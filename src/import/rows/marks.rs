@@ -36,7 +36,10 @@ pub(crate) enum MarkKind {
     Reset,
 }
 
-const EACH_DOSE: &str = "write a row for each dose";
+const ADDITIONAL: &str =
+    "name it in [[import.events]] (`additional` and `interval` for ADDL and II), or write a row for each dose";
+const STEADY: &str = "read it by a section of [[import.events]] with `shape = \"bolus\"`, the intervals as its `column` and `rows.SS = 1`, or \
+                      write a row for each dose";
 const EACH_DURATION: &str = "write a section of [[import.events]] for each duration";
 
 pub(crate) const MARKS: &[Mark] = &[
@@ -44,19 +47,19 @@ pub(crate) const MARKS: &[Mark] = &[
         names: &["addl"],
         kind: MarkKind::Event,
         means: "additional doses after that of the row",
-        remedy: EACH_DOSE,
+        remedy: ADDITIONAL,
     },
     Mark {
         names: &["ii"],
         kind: MarkKind::Event,
         means: "an interval at which the dose is repeated",
-        remedy: EACH_DOSE,
+        remedy: ADDITIONAL,
     },
     Mark {
         names: &["ss"],
         kind: MarkKind::Event,
         means: "a steady state of repeated doses before that of the row",
-        remedy: EACH_DOSE,
+        remedy: STEADY,
     },
     Mark {
         names: &["rate"],
@@ -110,7 +113,8 @@ pub(crate) const MARKS: &[Mark] = &[
         names: &["evid"],
         kind: MarkKind::Reset,
         means: "a reset of the system (3, or 4 with a dose)",
-        remedy: "give the rows after a reset an id of their own, in a column of trajectories",
+        remedy: "count them by a section of [[import.events]] with `shape = \"bolus\"`, which equations name as `reset`, or give the rows after \
+                 a reset an id of their own, in a column of trajectories",
     },
 ];
 
@@ -134,9 +138,11 @@ pub(crate) fn sample_marks(header: &[String], read: &[usize]) -> Marked {
     find(header, read, |kind| matches!(kind, MarkKind::Sample | MarkKind::SampleQuantity | MarkKind::Dose))
 }
 
-/// Columns that mark resets, which no mapping reads.
-pub(crate) fn reset_marks(header: &[String]) -> Marked {
-    find(header, &[], |kind| kind == MarkKind::Reset)
+/// Columns that mark resets and are not `read`, by name.
+pub(crate) fn reset_marks<'a>(header: &[String], read: impl Iterator<Item = &'a String>) -> Marked {
+    let read: Vec<&String> = read.collect();
+    let read: Vec<usize> = (0..header.len()).filter(|&column| read.contains(&&header[column])).collect();
+    find(header, &read, |kind| kind == MarkKind::Reset)
 }
 
 fn find(header: &[String], read: &[usize], wanted: impl Fn(MarkKind) -> bool) -> Marked {

@@ -14,6 +14,9 @@ use crate::units::Conversion;
 /// Separates the environment id from the trajectory id in a record's key; no id contains it.
 pub(crate) const KEY_SEPARATOR: char = '\u{1f}';
 
+/// Most doses after that of a row.
+const MOST_REPEATS: f64 = 100_000.0;
+
 /// A row of a file, and how it is read.
 pub(crate) struct RowReader<'a> {
     pub file: &'a SourceFile,
@@ -116,6 +119,45 @@ impl RowReader<'_> {
             problems.push(self.at(column, problem));
         }
         Some(amount).filter(|amount| !amount.is_nan())
+    }
+
+    /// The number of doses after that of the row and the time between them; `None` if they cannot be read, which is reported.
+    pub(crate) fn repeats(
+        &self,
+        (additional, interval): (usize, usize),
+        problems: &mut Problems,
+    ) -> Option<(usize, f64)> {
+        let count = self.value(additional, Conversion::NONE, problems)?;
+        if count.is_nan() || count == 0.0 {
+            return Some((0, 0.0));
+        }
+        let problem = |column: usize, expected: &str, remedy: &str| {
+            self.at(column, Problem::new(Kind::Dose, self.row.cell(column).shown(), expected, remedy))
+        };
+        if count.fract() != 0.0 || !(0.0..=MOST_REPEATS).contains(&count) {
+            let remedy = "correct the number of additional doses, or write a row for each";
+            problems.push(problem(additional, "a whole number from 0 to 100000", remedy));
+            return None;
+        }
+        // Converted as the times of its file are: no interval has a column of its own unit.
+        let conversion = self.columns.time.map_or(Conversion::NONE, |(_, conversion)| conversion);
+        let time = self.value(interval, conversion, problems)?;
+        if time.is_nan() || time <= 0.0 {
+            let remedy = "fill in the interval, or remove the additional doses";
+            problems.push(problem(interval, "a time above 0 between additional doses", remedy));
+            return None;
+        }
+        Some((count as usize, time))
+    }
+
+    /// Reports an amount below 0 of what is given at once; whether it is none.
+    pub(crate) fn is_amount(&self, column: usize, amount: f64, problems: &mut Problems) -> bool {
+        if amount < 0.0 {
+            let found = self.row.cell(column).shown();
+            let remedy = "correct it, or narrow `rows` to what is given; what is taken away at once cannot be said";
+            problems.push(self.at(column, Problem::new(Kind::Dose, found, "an amount of at least 0", remedy)));
+        }
+        amount >= 0.0
     }
 
     /// Reads the channels of a row of a wide table into `state` `[C]`; false if one cannot be read.

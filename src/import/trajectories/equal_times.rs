@@ -10,7 +10,7 @@
 //!
 //! A pulse is brief if `D <= d / 50`, where `d` is the time from `t` to the nearest other sample of the record; so it covers no other
 //! sample. Nothing of a longer pulse, an infusion, has acted at `t`, whichever came first; and cumulative amounts and times since the last
-//! event need no order. If some samples at `t` came before an event and some after, those before move to `t - D`.
+//! event need no order. An amount that is given at once by itself, `bolus`, is the same with `D` a [`MOMENT`] of `d`. If some samples at `t` came before an event and some after, those before move to `t - D`.
 
 use super::event::Event;
 use super::tally::Tally;
@@ -26,6 +26,9 @@ use crate::problems::{Kind, Problem, Problems, many};
 const BRIEF: f64 = 1.0 / 50.0;
 /// The same of a pulse that may have been meant as a brief one.
 const DOUBTFUL: f64 = 0.5;
+/// How long before a sample an amount is given at once that the sample sees, as a share of the time to the nearest other sample: the least
+/// of these that times can resolve.
+const MOMENT: [f64; 3] = [1e-9, 1e-6, 1e-3];
 /// Relative rounding error of a share.
 const ROUNDING: f64 = 1e-9;
 
@@ -72,6 +75,11 @@ impl Ties {
     }
 }
 
+/// Whether events may be amounts that are given at once.
+fn is_sudden(shape: Shape) -> bool {
+    matches!(shape, Shape::Pulse | Shape::Bolus)
+}
+
 /// A time of pulses at which states were observed too.
 struct Tie {
     moment: Moment,
@@ -100,10 +108,9 @@ impl Timeline<'_> {
     pub(super) fn order_equal_times(mut self, counts: &mut Ties, problems: &mut Problems) {
         let mut is_in_order = None;
         for tie in self.ties() {
-            let apart = |other: Moment| (self.time(other) - self.time(tie.moment)).abs();
-            let Some(nearest) = tie.nearest.into_iter().flatten().map(apart).reduce(f64::min) else { continue };
+            let Some(nearest) = self.nearest(&tie) else { continue };
             let pulses = self.pulses(tie.moment);
-            let share = |index: &usize| self.duration(*index) / nearest;
+            let share = |index: &usize| self.duration(*index, &tie) / nearest;
             let (brief, longer): (Vec<_>, Vec<_>) =
                 pulses.into_iter().partition(|(index, _)| share(index) <= BRIEF * (1.0 + ROUNDING));
             let is_in_order = *is_in_order.get_or_insert_with(|| self.is_in_order());
@@ -130,7 +137,7 @@ impl Timeline<'_> {
 
     /// The times of pulses at which a state was observed, ascending.
     fn ties(&self) -> Vec<Tie> {
-        let is_pulse = |input: usize| self.settings.events[input].shape == Shape::Pulse;
+        let is_pulse = |input: usize| is_sudden(self.settings.events[input].shape);
         let pulses =
             self.events.iter().enumerate().filter(|(input, _)| is_pulse(*input)).flat_map(|(_, events)| events);
         let mut moments: Vec<Moment> = pulses.filter(|event| event.amount != 0.0).map(|event| event.moment).collect();
@@ -175,15 +182,31 @@ impl Timeline<'_> {
         self.clock.time(moment, self.first)
     }
 
-    fn duration(&self, input: usize) -> f64 {
-        self.settings.events[input].duration.unwrap_or(1.0)
+    /// The time to the nearest other sample.
+    fn nearest(&self, tie: &Tie) -> Option<f64> {
+        let apart = |other: Moment| (self.time(other) - self.time(tie.moment)).abs();
+        tie.nearest.into_iter().flatten().map(apart).reduce(f64::min)
+    }
+
+    /// The duration of a pulse, or how long before a sample an amount is given at once.
+    fn duration(&self, input: usize, tie: &Tie) -> f64 {
+        let input = &self.settings.events[input];
+        if input.shape != Shape::Bolus {
+            return input.duration.unwrap_or(1.0);
+        }
+        let mut moments = MOMENT.map(|share| share * self.nearest(tie).unwrap_or(1.0)).into_iter();
+        let is_earlier = |moment: &f64| {
+            let before = self.clock.before(tie.moment, *moment);
+            before < tie.moment && self.time(before) < self.time(tie.moment)
+        };
+        moments.find(is_earlier).unwrap_or(MOMENT[2])
     }
 
     /// The input and position of each pulse at a time.
     fn pulses(&self, moment: Moment) -> Vec<(usize, usize)> {
         let mut pulses = Vec::new();
         for (input, events) in self.events.iter().enumerate() {
-            if self.settings.events[input].shape == Shape::Pulse {
+            if is_sudden(self.settings.events[input].shape) {
                 let first = events.partition_point(|event| event.moment < moment);
                 let of_time = events[first..].iter().take_while(|event| event.moment == moment);
                 let acting = (first..).zip(of_time).filter(|(_, event)| event.amount != 0.0);
@@ -210,7 +233,10 @@ impl Timeline<'_> {
             Some(EqualTimes::EventFirst) => return Ok(true),
             Some(EqualTimes::Rows) | None => {}
         }
-        let place = event.line.ok_or("the events are in a file of their own")?;
+        let place = event.line.ok_or(match self.settings.events[input].file {
+            Some(_) => "the events are in a file of their own",
+            None => "the event is an additional one, without a row of its own",
+        })?;
         if place.file() != sample.file() {
             return Err("the two are in different files");
         }
@@ -289,7 +315,7 @@ impl Timeline<'_> {
             if last.is_none_or(|last| self.precedes((input, k), last, true) != Ok(true)) {
                 continue;
             }
-            let begins = self.clock.before(tie.moment, self.duration(input));
+            let begins = self.clock.before(tie.moment, self.duration(input, tie));
             self.events[input][k].begins = self.time(begins);
             start = start.min(begins);
         }

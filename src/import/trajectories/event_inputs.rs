@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cumulative   sum of a_k over e_k <= t
+//! bolus        sum of a_k over e_k <= t, from the beginning of the trajectory
 //! pulse        sum of a_k / D over e_k <= t < e_k + D
 //! since        t - max of e_k over e_k <= t
 //! ```
@@ -34,7 +35,8 @@ pub(crate) fn inputs_of_events(
     let (lead, mut signals, mut problems) = (lead(settings, events), Vec::new(), Vec::new());
     for (index, (input, events)) in settings.events.iter().zip(events).enumerate() {
         match input.shape {
-            Shape::Cumulative => signals.push(cumulative(events)),
+            Shape::Cumulative => signals.push(cumulative(events, |event| event.time)),
+            Shape::Bolus => signals.push(cumulative(events, |event| event.begins)),
             Shape::Pulse => match pulse(events, input.duration.unwrap_or(1.0)) {
                 Ok(signal) => signals.push(signal),
                 Err(time) => problems.push(too_brief(index, input.duration.unwrap_or(1.0), time, whose)),
@@ -57,6 +59,8 @@ pub(crate) fn count_idle<'a>(
     settings.events.iter().zip(events).map(move |(input, events)| {
         let ends = |event: &Event| match input.shape {
             Shape::Pulse => event.ends(input.duration.unwrap_or(1.0)),
+            Shape::Bolus if event.begins < span.0 => f64::NEG_INFINITY,
+            Shape::Bolus => f64::INFINITY,
             // Amounts and times of earlier events count.
             Shape::Cumulative | Shape::Since => f64::INFINITY,
         };
@@ -97,14 +101,14 @@ fn held(first: f64, samples: impl Iterator<Item = (f64, f64)>) -> Signal {
     signal
 }
 
-/// The sum of the amounts so far.
-fn cumulative(events: &[Event]) -> Signal {
+/// The sum of the amounts so far, each from a time of its event on; events are in the order of these times.
+fn cumulative(events: &[Event], time: impl Fn(&Event) -> f64) -> Signal {
     let mut sum = 0.0;
     held(
         0.0,
         events.iter().map(|event| {
             sum += event.amount;
-            (event.time, sum)
+            (time(event), sum)
         }),
     )
 }

@@ -11,11 +11,13 @@ use crate::import::rows::store::{Store, StoredRecord};
 use crate::import::rows::unmet::UnmetValues;
 use crate::import::rows::unread_marks::UnreadMarks;
 use crate::import::settings::Settings;
+use crate::import::settings::events::Shape;
 use crate::import::tables::clock::{Clock, Moment};
 use crate::problems::{Kind, Problem, Problems, listing};
 
 /// The events of all records: those of each input are a part of the record.
 pub(crate) struct EventStore {
+    /// Of each event its amount, and its number among those of its row.
     store: Store,
     /// Of each input, the values in its conditions that no row has.
     unmet: Vec<UnmetValues>,
@@ -27,7 +29,7 @@ impl EventStore {
     /// A store without events, of the inputs in `settings`.
     pub(super) fn new(settings: &Settings) -> Self {
         let unmet = settings.events.iter().map(|event| UnmetValues::new(&event.rows)).collect();
-        EventStore { store: Store::new(settings.events.len(), 1), unmet, unread: UnreadMarks::default() }
+        EventStore { store: Store::new(settings.events.len(), 2), unmet, unread: UnreadMarks::default() }
     }
 
     /// Stores a row as an event of each input whose conditions it meets; whether it meets any.
@@ -48,16 +50,31 @@ impl EventStore {
                 continue;
             }
             is_event = true;
-            counts.events[*index] += 1;
-            self.unread.event(reader, &event.marks, &settings.events[*index], event.amount.map(|amount| amount.0));
+            let input = &settings.events[*index];
+            self.unread.event(reader, &event.marks, input, event.amount.map(|amount| amount.0));
+            let is_bolus = input.shape == Shape::Bolus;
             let amount = match event.amount {
-                Some((column, conversion)) => reader.amount(column, conversion, problems),
-                None => Some(0.0),
+                Some((column, conversion)) => reader
+                    .amount(column, conversion, problems)
+                    .filter(|&amount| !is_bolus || reader.is_amount(column, amount, problems)),
+                None => Some(f64::from(is_bolus)),
             };
+            let repeats = match event.repeats {
+                Some(columns) => reader.repeats(columns, problems),
+                None => Some((0, 0.0)),
+            };
+            counts.events[*index] += 1;
             let time = reader.time(clock, problems);
             let record = self.store.record(reader, problems);
-            if let (Some(amount), Some(time), Some(record)) = (amount, time, record) {
-                self.store.push(record, *index, time, &[amount], SourceLine::new(file, reader.row.line));
+            let (Some(amount), Some((additional, interval)), Some(time), Some(record)) =
+                (amount, repeats, time, record)
+            else {
+                continue;
+            };
+            let line = SourceLine::new(file, reader.row.line);
+            for number in 0..=additional {
+                let time = if number == 0 { time } else { clock.before(time, -(number as f64 * interval)) };
+                self.store.push(record, *index, time, &[amount, number as f64], line);
             }
         }
         is_event
@@ -124,8 +141,10 @@ impl EventStore {
             let Some(record) = self.store.find(environment, id) else { continue };
             for ((events, rows), input) in events.iter_mut().zip(self.store.rows(record)?).zip(&settings.events) {
                 events.extend(rows.moments.iter().enumerate().map(|(row, &moment)| {
-                    let (time, amount, copies) = (time(moment), rows.states[row], rows.copies(row));
-                    let line = rows.lines.get(row).filter(|_| input.file.is_none());
+                    let (time, copies) = (time(moment), rows.copies(row));
+                    let (amount, number) = (rows.states[2 * row], rows.states[2 * row + 1]);
+                    // The place of its row tells nothing of an additional one.
+                    let line = rows.lines.get(row).filter(|_| input.file.is_none() && number == 0.0);
                     Event { time, amount, copies, moment, line, begins: time }
                 }));
             }

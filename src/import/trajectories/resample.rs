@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::report::Counts;
 use super::samples::Samples;
 use crate::import::rows::source_lines::SourceLine;
+use crate::import::settings::events::Shape;
 use crate::import::settings::{Channel, Settings};
 use crate::problems::{Kind, Problem, shown};
 use crate::signals::Signal;
@@ -66,6 +67,11 @@ pub(crate) fn resample(
     let span = (lead.unwrap_or(span.0), span.1);
     let rows = times.partition_point(|&time| time < span.0).min(rows.start)..rows.end;
     counts.outside += (times.len() - rows.len()) as u64;
+    // What was given before a trajectory is not given at its beginning.
+    let driving = signals.len() - settings.events.len();
+    let begin = rows.clone().next().map_or(span.0, |row| times[row].min(span.0));
+    let of_events = settings.events.iter().zip(&mut signals[driving..]);
+    of_events.filter(|(event, _)| event.shape == Shape::Bolus).for_each(|(_, signal)| signal.count_from(begin));
     let grid = cells.grid(rows, span, &signals[cells.width - cells.states..]);
     Ok(cells.on_grid(&grid, &signals, counts))
 }

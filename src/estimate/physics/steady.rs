@@ -1,0 +1,107 @@
+//! The steady state of repeated doses: the state, just before one of them is given, that the next finds again.
+//!
+//! ```text
+//! y* = P(y*; p),     (1 - dP/dy) S* = dP/dp,     y <- y + (1 - dP/dy)^-1 (P(y) - y)
+//! ```
+//!
+//! `P` carries a state `y [N]` over one interval, with the doses in it at their lags, and is differentiated by the state together with the `k`
+//! directions. Inputs stay as they are at the time of the dose. Newton's method, which is exact after one step where the equations are linear.
+
+use super::budget::{Budget, Halt};
+use super::course::{Course, Given};
+use super::differences::Integrator;
+use crate::signals::Drive;
+use crate::solve::Factorisation;
+use crate::systems::Start;
+
+/// Last step of Newton's method, relative to the state; what is left is about its square.
+const CLOSE: f64 = 1e-6;
+/// Values below this share of the greatest one count as zero.
+const NOTHING: f64 = 1e-6;
+/// Steps of Newton's method at most.
+const STEPS: usize = 40;
+
+/// The steady state under `doses` repeated at an interval, and its derivatives, at a time; Newton's method begins at `guess`.
+///
+/// # Errors
+/// If there is none, or it cannot be integrated to.
+pub(crate) fn steady(
+    course: &Course,
+    integrator: &Integrator,
+    (doses, interval): (&[Given], f64),
+    (time, guess): (f64, &[f64]),
+    budget: &mut Budget,
+) -> Result<(Vec<f64>, Vec<f64>), Halt> {
+    let (n, k) = (course.n, course.k);
+    if let Some(dose) = doses.iter().find(|dose| dose.lag >= interval) {
+        let lag = dose.lag;
+        return Err(Halt::Dose(format!(
+            "a lag of {lag} of doses in their steady state every {interval}: a lag must be shorter than the interval; lower the upper \
+             bounds of its parameters"
+        )));
+    }
+    let Some(mut integrator) = integrator.along(n + k)? else {
+        return Err(Halt::Dose(
+            "doses in their steady state, and equations without derivatives: leave them out".to_owned(),
+        ));
+    };
+    let padded = |slopes: &[f64]| [&vec![0.0; n], slopes].concat();
+    let mut doses: Vec<Given> = doses
+        .iter()
+        .map(|it| Given { amount_slopes: padded(&it.amount_slopes), lag_slopes: padded(&it.lag_slopes), ..it.clone() })
+        .collect();
+    doses.sort_by(|a, b| a.lag.total_cmp(&b.lag));
+    let directions: Vec<f64> = course.start.parameter_directions.chunks_exact(k.max(1)).flat_map(padded).collect();
+    let directions = if k == 0 { vec![0.0; course.start.parameters.len() * n] } else { directions };
+    let inputs = course.inputs_at(time).repeat(2);
+    let drive = Drive { times: &[time, time + interval], inputs: &inputs, ..course.drive };
+    let mut identity = vec![0.0; n * (n + k)];
+    (0..n).for_each(|i| identity[i * (n + k) + i] = 1.0);
+    let start = Start { parameter_directions: &directions, state_directions: &identity, ..course.start };
+    let period = Course { drive, start, field: course.field, n, k: n + k };
+
+    let mut state = guess.to_vec();
+    let mut system = Factorisation::new(n);
+    for _ in 0..STEPS {
+        let (mut after, mut slopes, mut now) = (state.clone(), identity.clone(), time);
+        for dose in &doses {
+            let at = time + dose.lag;
+            period.advance(&mut integrator, (now, at), 0..0, (&mut after, &mut slopes), (&mut [], &mut []), budget)?;
+            period.give(at, dose, &mut after, &mut slopes);
+            now = at;
+        }
+        let end = time + interval;
+        period.advance(&mut integrator, (now, end), 0..0, (&mut after, &mut slopes), (&mut [], &mut []), budget)?;
+        let is_regular = system.factorise(|matrix| {
+            for (column, values) in matrix.chunks_exact_mut(n).enumerate() {
+                for (row, value) in values.iter_mut().enumerate() {
+                    *value = f64::from(row == column) - slopes[row * (n + k) + column];
+                }
+            }
+        });
+        if !is_regular {
+            break;
+        }
+        let mut step: Vec<f64> = after.iter().zip(&state).map(|(after, before)| after - before).collect();
+        system.solve(&mut step);
+        state.iter_mut().zip(&step).for_each(|(value, step)| *value += step);
+        if !state.iter().all(|value| value.is_finite()) {
+            break;
+        }
+        let greatest = state.iter().fold(0.0, |greatest: f64, value| greatest.max(value.abs()));
+        let is_close = |(value, step): (&f64, &f64)| step.abs() <= CLOSE * value.abs().max(NOTHING * greatest);
+        if state.iter().zip(&step).all(is_close) {
+            let mut derivatives = vec![0.0; n * k];
+            for direction in 0..k {
+                let mut column: Vec<f64> = (0..n).map(|row| slopes[row * (n + k) + n + direction]).collect();
+                system.solve(&mut column);
+                column.iter().enumerate().for_each(|(row, value)| derivatives[row * k + direction] = *value);
+            }
+            return Ok((state, derivatives));
+        }
+    }
+    Err(Halt::Dose(format!(
+        "doses every {interval} at t = {time} that lead to no steady state: what is given must leave every state again; remove `interval` of \
+         these doses, or correct the equations"
+    )))
+}
