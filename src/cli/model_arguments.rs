@@ -72,7 +72,7 @@ pub(crate) struct ShowVersion {
 const PROMOTE_EXAMPLES: &str = "\
 Examples:
   paramill model promote pipelines/lv-demo.toml 1a2b3c4d
-  paramill model promote pipelines/lv-demo.toml 1a2b3c4d --force --reason \"the old sensors are gone\"";
+  paramill model promote pipelines/lv-demo.toml 1a2b3c4d --force --reason recalibrated";
 
 /// Put a version of the model in use
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use paramill::schema::{Split, Trajectory};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::model::{NATIVE, silently};
-use super::{TRAINED, Trained, estimate_with, grid, rows};
+use super::{TRAINED, Trained, estimate_with, grid};
 
 /// The grid's trajectories with Gaussian noise on all samples but the first.
 fn noisy(deviations: [f64; 2]) -> Vec<Trajectory> {

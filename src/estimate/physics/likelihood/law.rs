@@ -54,7 +54,6 @@ impl Law {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
 
     const LAWS: [(Law, [f64; 2], f64); 6] = [
         (Law::Gaussian { least: 0.0 }, [0.4, 0.0], 1.7),
