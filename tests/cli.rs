@@ -138,6 +138,7 @@ bad_pipelines! {
     unknown_system_and_figure: format!("{PIPELINE}\n[train]\n[map]\n[estimate]\nsplits = [\"grid\"]\n[report]\npublished = [{{ figure = \"mse_in_domian\", value = 1, source = \"x\" }}]\n").replace("lotka-volterra", "lotka-voltera"), [];
     stages_that_contradict_one_another: format!("{PIPELINE}\n[train]\ncontexts = \"tied\"\ncontext_dimension = 3\nsteps = 100\n[map]\n[estimate]\nsplits = [\"train\", \"test\"]\nbounds = {{ betta.min = 0, beta = {{ min = 2, max = 1 }} }}\n"), [];
     equations_and_data_that_differ: format!("{PIPELINE}\n[estimate]\nmethod = \"physics\"\nsplits = [\"train\"]\n[estimate.physics]\n{GROWTH}"), [];
+    noise_of_an_unknown_kind: format!("{PIPELINE}\n[estimate]\nmethod = \"physics\"\nsplits = [\"train\"]\nnoise = {{ prey = {{ kind = \"gauss\" }}, predators = \"constant\" }}\nlimits = {{ prey = \"low\" }}\n"), [];
     unknown_split: PIPELINE.replace("splits.validation", "splits.validate"), [];
     dataset_name_that_leaves_its_folder: PIPELINE.replace("\"pairs\"", "\"../pairs\""), [];
     syntax_error: format!("{PIPELINE}\n[train\nsteps = \n"), [];

@@ -98,7 +98,7 @@ pub(crate) struct PromoteVersion {
 
 const ROLLBACK_EXAMPLES: &str = "\
 Example:
-  paramill model rollback pipelines/lv-demo.toml --reason \"the yield of tank 7 cannot be\"
+  paramill model rollback pipelines/lv-demo.toml --reason recalibrated
 
 A run puts its model in use again only when its stages give another one.";
 

@@ -106,7 +106,8 @@ impl Problems {
 
     /// Adds the problem of a setting that names none of what is `known`, each a `thing`.
     pub(crate) fn unknown(&mut self, key: impl Into<String>, name: &str, thing: &str, known: &[&str]) {
-        let remedy = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("name a {thing}"));
+        let article = if thing.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        let remedy = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("name {article} {thing}"));
         self.add(key, format!("`{name}`"), one_of(known), remedy);
     }
 

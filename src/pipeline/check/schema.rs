@@ -161,15 +161,10 @@ impl Explainer<'_> {
 
     /// None of several alternatives fits: explains the errors of the closest one, or names them all.
     fn no_alternative(&mut self, path: &[String], instance: &Value, branches: &[Vec<ValidationError<'static>>]) {
-        let wrong_type = |branch: &Vec<ValidationError<'_>>| {
-            branch.iter().any(|error| {
-                matches!(error.kind(), ValidationErrorKind::Type { .. }) && path_of(error.instance_path()) == path
-            })
-        };
         let wrong_tag = |branch: &Vec<ValidationError<'_>>| {
             branch.iter().any(|error| matches!(error.kind(), ValidationErrorKind::Constant { .. }))
         };
-        let fitting: Vec<_> = branches.iter().filter(|branch| !wrong_type(branch)).collect();
+        let fitting: Vec<_> = branches.iter().filter(|branch| !is_of_other_type(branch, path)).collect();
         let options: Vec<Value> = fitting.iter().flat_map(|branch| branch.iter().flat_map(allowed)).collect();
         let tagged: Vec<_> = fitting.iter().filter(|branch| !wrong_tag(branch)).collect();
         let only_options = fitting.iter().all(|branch| {
@@ -177,11 +172,7 @@ impl Explainer<'_> {
         });
         if fitting.is_empty() {
             let mut types: Vec<JsonType> = Vec::new();
-            for error in branches.iter().flatten() {
-                if let ValidationErrorKind::Type { kind } = error.kind() {
-                    types.extend(types_of(kind));
-                }
-            }
+            branches.iter().flatten().for_each(|error| wanted_types(error, path, &mut types));
             types.dedup();
             let remedy = remedy_for_types(&types, instance);
             self.push(path, describe(instance), types_in_words(&types), remedy);
@@ -229,6 +220,30 @@ impl Explainer<'_> {
     fn known_keys(&self, location: &Location) -> Vec<String> {
         let properties = self.schema_above(location).and_then(|schema| schema.get("properties"));
         properties.and_then(Value::as_object).map(|table| table.keys().cloned().collect()).unwrap_or_default()
+    }
+}
+
+/// Whether an alternative is of another type than the value at `path`, or consists of alternatives that are.
+fn is_of_other_type(branch: &[ValidationError<'_>], path: &[String]) -> bool {
+    branch.iter().any(|error| match error.kind() {
+        _ if path_of(error.instance_path()) != path => false,
+        ValidationErrorKind::Type { .. } => true,
+        ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context } => {
+            context.iter().all(|branch| is_of_other_type(branch, path))
+        }
+        _ => false,
+    })
+}
+
+/// The types of the value at `path` that `error` asks for.
+fn wanted_types(error: &ValidationError<'_>, path: &[String], types: &mut Vec<JsonType>) {
+    match error.kind() {
+        _ if path_of(error.instance_path()) != path => {}
+        ValidationErrorKind::Type { kind } => types.extend(types_of(kind)),
+        ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context } => {
+            context.iter().flatten().for_each(|error| wanted_types(error, path, types));
+        }
+        _ => {}
     }
 }
 
