@@ -32,9 +32,9 @@ fn plan(pipeline: &Path, workspace: Option<&PathBuf>) -> Result<Plan, Error> {
 }
 
 fn list(command: &ListVersions) -> Result<u8, Error> {
-    let plan = plan(&command.pipeline, command.workspace.as_ref())?;
+    let plan = plan(&command.pipeline, command.common.workspace.as_ref())?;
     let all = versions(&plan);
-    if command.json {
+    if command.common.json {
         let all = all.iter().map(|version| as_json(&plan, version)).collect::<Result<Vec<_>, Error>>()?;
         print_json(&json!({ "pipeline": plan.name, "versions": all }));
         return Ok(0);
@@ -64,11 +64,11 @@ fn list(command: &ListVersions) -> Result<u8, Error> {
 }
 
 fn show(command: &ShowVersion) -> Result<u8, Error> {
-    let plan = plan(&command.pipeline, command.workspace.as_ref())?;
+    let plan = plan(&command.pipeline, command.common.workspace.as_ref())?;
     let version = find_version(&plan, &command.version)?;
     let (manifest, sha256) = Manifest::read(&version.directory)?;
     let of_it: Vec<AuditEntry> = audit(&plan).into_iter().filter(|it| it.to == version.name).collect();
-    if command.json {
+    if command.common.json {
         let mut value = as_json(&plan, &version)?;
         value["manifest_sha256"] = json!(sha256);
         value["audit"] = json!(of_it);
@@ -122,7 +122,7 @@ fn in_words(figures: &Figures) -> String {
 const DIFFERENT: u8 = 3;
 
 fn compare(command: &DiffVersions) -> Result<u8, Error> {
-    let plan = plan(&command.pipeline, command.workspace.as_ref())?;
+    let plan = plan(&command.pipeline, command.common.workspace.as_ref())?;
     let (a, b) = (find_version(&plan, &command.a)?, find_version(&plan, &command.b)?);
     let ((of_a, _), (of_b, _)) = (Manifest::read(&a.directory)?, Manifest::read(&b.directory)?);
     let rows = |part: fn(&Manifest) -> Value| changes(&part(&of_a), &part(&of_b));
@@ -140,7 +140,7 @@ fn compare(command: &DiffVersions) -> Result<u8, Error> {
     };
     let (weights, map) = (is_same(WEIGHTS_FILE), is_same(MAP_FILE));
     let exit_code = if weights && map { 0 } else { DIFFERENT };
-    if command.json {
+    if command.common.json {
         let listed = |rows: &[(String, String, String)]| -> Vec<Value> {
             rows.iter().map(|(key, a, b)| json!({ "key": key, "a": a, "b": b })).collect()
         };
@@ -169,19 +169,19 @@ fn compare(command: &DiffVersions) -> Result<u8, Error> {
 }
 
 fn promoted(command: &PromoteVersion) -> Result<u8, Error> {
-    let plan = plan(&command.pipeline, command.workspace.as_ref())?;
+    let plan = plan(&command.pipeline, command.common.workspace.as_ref())?;
     let why = command.reason.as_deref().unwrap_or("by hand");
     match promote(&plan, &command.version, why, command.force)? {
-        Some(moved) => tell(&moved, command.json),
-        None if command.json => print_json(&json!({ "to": find_version(&plan, CURRENT)?.name, "moved": false })),
+        Some(moved) => tell(&moved, command.common.json),
+        None if command.common.json => print_json(&json!({ "to": find_version(&plan, CURRENT)?.name, "moved": false })),
         None => print(&format!("{} is in use already\n", find_version(&plan, CURRENT)?.name)),
     }
     Ok(0)
 }
 
 fn rolled_back(command: &RollBack) -> Result<u8, Error> {
-    let plan = plan(&command.pipeline, command.workspace.as_ref())?;
-    tell(&rollback(&plan, command.reason.as_deref().unwrap_or("by hand"))?, command.json);
+    let plan = plan(&command.pipeline, command.common.workspace.as_ref())?;
+    tell(&rollback(&plan, command.reason.as_deref().unwrap_or("by hand"))?, command.common.json);
     Ok(0)
 }
 
@@ -197,11 +197,11 @@ fn tell(moved: &AuditEntry, as_json: bool) {
 }
 
 fn pruned(command: &PruneVersions) -> Result<u8, Error> {
-    let plan = plan(&command.pipeline, command.workspace.as_ref())?;
+    let plan = plan(&command.pipeline, command.common.workspace.as_ref())?;
     let retention =
         Retention { newest: command.keep.unwrap_or_default(), days: command.older_than.unwrap_or_default() };
     let done = prune(&plan, retention)?;
-    if command.json {
+    if command.common.json {
         let stayed: Vec<Value> = done.stayed.iter().map(|(name, why)| json!({ "version": name, "why": why })).collect();
         print_json(&json!({ "removed": done.removed, "stayed": stayed }));
         return Ok(0);

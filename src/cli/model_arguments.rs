@@ -19,14 +19,25 @@ impl ModelCommand {
     /// Whether errors are to be JSON too.
     pub(crate) fn wants_json(&self) -> bool {
         match self {
-            ModelCommand::List(command) => command.json,
-            ModelCommand::Show(command) => command.json,
-            ModelCommand::Diff(command) => command.json,
-            ModelCommand::Promote(command) => command.json,
-            ModelCommand::Rollback(command) => command.json,
-            ModelCommand::Prune(command) => command.json,
+            ModelCommand::List(command) => command.common.json,
+            ModelCommand::Show(command) => command.common.json,
+            ModelCommand::Diff(command) => command.common.json,
+            ModelCommand::Promote(command) => command.common.json,
+            ModelCommand::Rollback(command) => command.common.json,
+            ModelCommand::Prune(command) => command.common.json,
         }
     }
+}
+
+/// What all of these take.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// Where the run is [default: runs/PIPELINE]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 const LIST_EXAMPLES: &str = "\
@@ -39,12 +50,8 @@ Example:
 pub(crate) struct ListVersions {
     /// The pipeline file
     pub pipeline: PathBuf,
-    /// Where the run is [default: runs/PIPELINE]
-    #[arg(long, value_name = "DIR")]
-    pub workspace: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
 }
 
 const SHOW_EXAMPLES: &str = "\
@@ -61,12 +68,8 @@ pub(crate) struct ShowVersion {
     /// The version; its name may be shortened at either end
     #[arg(default_value = "current")]
     pub version: String,
-    /// Where the run is [default: runs/PIPELINE]
-    #[arg(long, value_name = "DIR")]
-    pub workspace: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
 }
 
 const PROMOTE_EXAMPLES: &str = "\
@@ -88,12 +91,8 @@ pub(crate) struct PromoteVersion {
     /// Why, for the audit
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Where the run is [default: runs/PIPELINE]
-    #[arg(long, value_name = "DIR")]
-    pub workspace: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
 }
 
 const ROLLBACK_EXAMPLES: &str = "\
@@ -111,12 +110,8 @@ pub(crate) struct RollBack {
     /// Why, for the audit
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Where the run is [default: runs/PIPELINE]
-    #[arg(long, value_name = "DIR")]
-    pub workspace: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
 }
 
 const PRUNE_EXAMPLES: &str = "\
@@ -136,12 +131,8 @@ pub(crate) struct PruneVersions {
     /// Keep those of the last DAYS days, however many
     #[arg(long, value_name = "DAYS")]
     pub older_than: Option<u32>,
-    /// Where the run is [default: runs/PIPELINE]
-    #[arg(long, value_name = "DIR")]
-    pub workspace: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
 }
 
 const DIFF_EXAMPLES: &str = "\
@@ -161,10 +152,6 @@ pub(crate) struct DiffVersions {
     pub a: String,
     /// The second version
     pub b: String,
-    /// Where the run is [default: runs/PIPELINE]
-    #[arg(long, value_name = "DIR")]
-    pub workspace: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub common: Common,
 }

@@ -8,7 +8,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::field::{Buffers, Stages};
-use super::rollout::{Rollout, add};
+use super::rollout::Rollout;
 
 impl Rollout<'_> {
     /// What the stages of the first interval give to the gradients of its `K` outputs; `record` is that of the rollout.
@@ -28,12 +28,7 @@ impl Rollout<'_> {
         let mut records = record.rchunks_exact(size);
         for s in (0..self.substeps).rev() {
             for stage in (0..count).rev() {
-                of_rates.fill(0.0);
-                add(&mut of_rates, self.tableau.weights[stage], &h, &adjoint);
-                let later = self.tableau.stages.iter().zip(&of_stages).skip(stage + 1);
-                for (row, of_stage) in later.filter(|(row, _)| row[stage] != 0.0) {
-                    add(&mut of_rates, row[stage], &h, of_stage);
-                }
+                self.of_rates(stage, &h, &adjoint, &of_stages, &mut of_rates);
                 let argument = records.next().expect("a record of every stage");
                 self.inputs(0, s, self.node(stage), &h, &mut inputs);
                 let to = &mut of_stages[stage];

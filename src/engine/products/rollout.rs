@@ -111,6 +111,18 @@ impl Rollout<'_> {
         }
     }
 
+    /// Writes the cotangents of the rates of a stage, for steps `h [N]`, from those of the state at the end of the step and of the arguments of
+    /// later stages.
+    #[inline(always)]
+    pub(super) fn of_rates(&self, stage: usize, h: &[f64], adjoint: &[f64], of_stages: &[Vec<f64>], to: &mut [f64]) {
+        to.fill(0.0);
+        add(to, self.tableau.weights[stage], h, adjoint);
+        let later = self.tableau.stages.iter().zip(of_stages).skip(stage + 1);
+        for (row, of_stage) in later.filter(|(row, _)| row[stage] != 0.0) {
+            add(to, row[stage], h, of_stage);
+        }
+    }
+
     /// Adds to `gradient [P]` that of `sum u x` over the predictions, `seeds` being `u [L, C, N]` of these rows; `record` is that of the
     /// rollout.
     #[inline(always)]
@@ -126,12 +138,7 @@ impl Rollout<'_> {
             let Some(h) = self.steps(step) else { continue };
             for s in (0..self.substeps).rev() {
                 for stage in (0..count).rev() {
-                    of_rates.fill(0.0);
-                    add(&mut of_rates, self.tableau.weights[stage], &h, &adjoint);
-                    let later = self.tableau.stages.iter().zip(&of_stages).skip(stage + 1);
-                    for (row, of_stage) in later.filter(|(row, _)| row[stage] != 0.0) {
-                        add(&mut of_rates, row[stage], &h, of_stage);
-                    }
+                    self.of_rates(stage, &h, &adjoint, &of_stages, &mut of_rates);
                     let argument = records.next().expect("a record of every stage");
                     self.inputs(step, s, self.node(stage), &h, &mut inputs);
                     let to = &mut of_stages[stage];
@@ -148,7 +155,7 @@ impl Rollout<'_> {
 
 /// `to += factor h from`, for `h [N]` and any number of fields `[.., N]`.
 #[inline(always)]
-pub(super) fn add(to: &mut [f64], factor: f64, h: &[f64], from: &[f64]) {
+fn add(to: &mut [f64], factor: f64, h: &[f64], from: &[f64]) {
     for (to, from) in to.chunks_exact_mut(h.len()).zip(from.chunks_exact(h.len())) {
         to.iter_mut().zip(from).zip(h).for_each(|((to, from), h)| *to += factor * h * from);
     }
