@@ -57,9 +57,9 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
     // Held until the record is written: another run must not sweep or count meanwhile.
     let mut workspace = None;
     let result = options.check(plan).and_then(|()| {
-        workspace = Some(waiting(wait, run, || Lock::exclusive(&plan.lock_path()))?);
-        // Fails now rather than after a long simulation.
+        // Fails now rather than after a long simulation, and leaves nothing behind.
         options.compute.check().map_err(Error::Compute)?;
+        workspace = Some(waiting(wait, run, || Lock::exclusive(&plan.lock_path()))?);
         waiting(wait, run, || {
             outcome = Outcome::default();
             run_stages(plan, options, executor, run, &mut outcome)
