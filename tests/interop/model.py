@@ -81,9 +81,12 @@ def check_table(path, manifest, d):
         names += [name] + [f"{name}_{what}" for what in ["standard_error", "lower", "upper", "crlb", "true"]]
         assert table.schema.field(name).metadata[b"unit"].decode() == parameter["unit"]
     names += [f"correlation_{a}_{b}" for a, b in itertools.combinations(parameters, 2)]
-    names += [f"noise_{channel['name']}" for channel in manifest["channels"]]
+    for what in ["noise", "autocorrelation"]:
+        names += [f"{what}_{channel['name']}" for channel in manifest["channels"]]
     names += [f"context_{k}" for k in range(d)]
-    names += ["trajectory_rmse", "trajectory_mape", "test_mse", "points", "degrees_of_freedom", "iterations", "in_hull"]
+    names += ["trajectory_rmse", "trajectory_mape", "test_mse", "points", "degrees_of_freedom"]
+    names += ["minus_two_log_likelihood", "aic", "bic", "starts", "starts_at_best", "second_minimum"]
+    names += ["iterations", "in_hull"]
     assert table.column_names == names, table.column_names
     rows = table.to_pylist()
     assert polars.read_parquet(path).to_dicts() == rows
