@@ -4,6 +4,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use paramill::engine::{Batch, Device, Engine, Native, Precision, Segment, Solver, Torch};
 use paramill::models::{AdaptedLayers, Mlp, Model};
+use paramill::progress::Interrupt;
 use paramill::random::Stream;
 use paramill::rules::Kind;
 use paramill::train::{Contexts, GaussNewton, LinearModel, LocalModel};
@@ -47,7 +48,7 @@ fn benchmarks(criterion: &mut Criterion) {
 
 /// Residuals and Jacobian stand ready: what is timed is the linear algebra.
 fn gauss_newton(criterion: &mut Criterion) {
-    let (model, settings) = (Mlp::new(2, 0, 4, 64), GaussNewton::default());
+    let (model, settings, interrupt) = (Mlp::new(2, 0, 4, 64), GaussNewton::default(), Interrupt::new());
     let engine = Native::<f64>::new(&model, Solver::Rk4.tableau(1));
     let jacobian = engine.jacobian(&weights(9), &batch(9, 4));
     for kind in Kind::ALL {
@@ -56,7 +57,7 @@ fn gauss_newton(criterion: &mut Criterion) {
         trained.resize(trained.len() + 18, 0.1);
         criterion.bench_function(&format!("gauss_newton/{kind:?}/lv"), |bencher| {
             bencher.iter(|| {
-                LinearModel::new(rule.as_ref(), &settings, Contexts::Learned, &trained, jacobian.clone())
+                LinearModel::new(rule.as_ref(), &settings, Contexts::Learned, &trained, jacobian.clone(), &interrupt)
                     .step(1.0, None)
             });
         });

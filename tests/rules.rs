@@ -28,6 +28,9 @@ use paramill::train::{
     Contexts, Cost, Curvature, GaussNewton, LinearModel, LocalModel, MatrixFree, NormalEquations, Point, Step,
 };
 
+/// Nobody interrupts.
+static QUIET: Interrupt = Interrupt::new();
+
 /// Values of a context, where an environment has one.
 const D: usize = 2;
 
@@ -255,7 +258,7 @@ fn a_gauss_newton_step_solves_the_penalised_normal_equations() {
 
                 let rule = case.rule.as_ref();
                 let by_residuals = |threads| {
-                    let model = || LinearModel::new(rule, &settings, contexts, &trained, jacobian.clone());
+                    let model = || LinearModel::new(rule, &settings, contexts, &trained, jacobian.clone(), &QUIET);
                     with_threads(threads, || model().step(damping, None).unwrap())
                 };
                 let by_weights = |threads| {
@@ -266,7 +269,8 @@ fn a_gauss_newton_step_solves_the_penalised_normal_equations() {
                     };
                     let parts = (0..n).map(|i| (environments[i], part(i)));
                     with_threads(threads, || {
-                        let mut model = NormalEquations::new(rule, &settings, contexts, &trained, (n, size), parts);
+                        let mut model =
+                            NormalEquations::new(rule, &settings, contexts, &trained, (n, size), parts, &QUIET);
                         model.scale.fill(1.0);
                         model.step(damping, None).unwrap()
                     })
@@ -312,7 +316,7 @@ fn a_corrected_step_follows_the_bend_of_the_residuals() {
         let weights: Vec<f64> = (0..ENVIRONMENTS).flat_map(|e| case.decode(&case.shared, case.context(e))).collect();
         let jacobian = engine.jacobian(&weights, &batch);
         let curvature = Curvature::new(rule, &engine, &batch, &trained, &weights);
-        let by_residuals = LinearModel::new(rule, &settings, Contexts::Learned, &trained, jacobian);
+        let by_residuals = LinearModel::new(rule, &settings, Contexts::Learned, &trained, jacobian, &QUIET);
         let size = case.decode(&case.shared, case.context(0)).len();
         let part = |e: usize| {
             let weights = case.decode(&case.shared, case.context(e));
@@ -326,6 +330,7 @@ fn a_corrected_step_follows_the_bend_of_the_residuals() {
             &trained,
             (batch.values(), size),
             parts.into_iter(),
+            &QUIET,
         );
         by_weights.scale.fill(1.0);
         let both: [&dyn LocalModel; 2] = [&by_residuals, &by_weights];
@@ -390,7 +395,7 @@ fn a_step_without_a_jacobian_is_the_dense_one() {
                 };
                 let rule = case.rule.as_ref();
                 let jacobian = engine.jacobian(&weights, &batch);
-                let dense = LinearModel::new(rule, &settings, contexts, &trained, jacobian);
+                let dense = LinearModel::new(rule, &settings, contexts, &trained, jacobian, &QUIET);
                 let point = Point {
                     rule,
                     engine: &engine,

@@ -83,6 +83,16 @@ impl Library {
         moving_features(self.channels, &self.operators)
     }
 
+    /// Operations of a tangent at a point: of `C` rates by the `D` features that depend on the state, `4 C D`; and where there are Fourier
+    /// series, of their transforms, there and back, `2.5 log2 N` each, for one of `5 N log2 N` makes two fields at once.
+    pub fn tangent_operations(&self) -> f64 {
+        let series: usize = self.operators.iter().filter(|it| it.is_spectral()).map(|it| it.outputs()).sum();
+        // Of the channel, of what is made of it, and of its rate.
+        let transforms = if series > 0 { 1 + series + 2 } else { 0 };
+        let of_channel = 4.0 * self.moving_features() as f64 + 2.5 * transforms as f64 * (self.points() as f64).log2();
+        self.channels as f64 * of_channel
+    }
+
     /// Number of products `M`, the constant among them.
     pub fn count(&self) -> usize {
         self.products.len() + 1

@@ -66,7 +66,7 @@ impl Fit<'_> {
             let part = std::iter::once((0, self.reference.jacobian_of(&moving, &weights, batch)));
             let better = {
                 let sizes = (batch.values(), weights.len());
-                let model = NormalEquations::new(rule, settings, Contexts::Tied, &weights, sizes, part);
+                let model = NormalEquations::new(rule, settings, Contexts::Tied, &weights, sizes, part, run.interrupt);
                 let curvature = bends.then(|| Curvature::new(rule, self.reference, batch, &weights, &weights));
                 let damping = damping.get_or_insert_with(|| Damping::new(settings.damping * model.mean_diagonal()));
                 (0..TRIALS).find_map(|_| {

@@ -152,7 +152,7 @@ impl Fit<'_> {
         Some(match self.method {
             Method::Auto | Method::Residuals => {
                 let jacobian = self.reference.jacobian(weights, batch);
-                Box::new(LinearModel::new(rule, settings, contexts, trained, jacobian))
+                Box::new(LinearModel::new(rule, settings, contexts, trained, jacobian, run.interrupt))
             }
             Method::Weights => {
                 let together = (VALUES / (batch.steps * batch.channels).max(1)).max(1);
@@ -166,7 +166,7 @@ impl Fit<'_> {
                 let interrupted = || run.interrupt.requested().is_some();
                 let parts = parts.take_while(|_| !interrupted());
                 let sizes = (batch.values(), width);
-                let equations = NormalEquations::new(rule, settings, contexts, trained, sizes, parts);
+                let equations = NormalEquations::new(rule, settings, contexts, trained, sizes, parts, run.interrupt);
                 // Some parts are missing then.
                 if interrupted() {
                     return None;

@@ -18,6 +18,7 @@ use super::local_model::{LocalModel, Step, shared_majorizer};
 use super::settings::{Contexts, GaussNewton};
 use super::symmetric::Symmetric;
 use crate::engine::Jacobian;
+use crate::progress::Interrupt;
 use crate::rules::{GramProduct, Rule};
 
 /// The diagonal of `S`: the share that its penalty leaves to the data, of each shared value `[S]` and of every context.
@@ -39,6 +40,7 @@ pub struct LinearModel<'a> {
     contexts: Contexts,
     /// `z`.
     trained: &'a [f64],
+    interrupt: &'a Interrupt,
     jacobian: Jacobian,
     /// `|r|^2`.
     squares: f64,
@@ -59,13 +61,14 @@ pub struct LinearModel<'a> {
 
 impl<'a> LinearModel<'a> {
     /// The model around `trained`, given the residuals there and their Jacobian; contexts move only if they are
-    /// learned.
+    /// learned. After a signal it gives no step.
     pub fn new(
         rule: &'a dyn Rule,
         settings: &GaussNewton,
         contexts: Contexts,
         trained: &'a [f64],
         jacobian: Jacobian,
+        interrupt: &'a Interrupt,
     ) -> Self {
         let n = jacobian.residuals.len();
         let learned = contexts == Contexts::Learned;
@@ -78,6 +81,7 @@ impl<'a> LinearModel<'a> {
             rule,
             contexts,
             trained,
+            interrupt,
             squares: jacobian.residuals.iter().map(|r| r * r).sum(),
             environments: (0..count).map(|e| first(e)..first(e + 1)).collect(),
             jacobian,
@@ -93,7 +97,7 @@ impl<'a> LinearModel<'a> {
         }
         for GramProduct { weights, .. } in model.products(&unpenalised) {
             if model.grams.iter().all(|(columns, _)| *columns != weights) {
-                let gram = Symmetric::gram(model.factor().get(.., weights.clone()), None);
+                let gram = Symmetric::gram(model.factor().get(.., weights.clone()), None, interrupt);
                 model.grams.push((weights, gram));
             }
         }
@@ -211,7 +215,7 @@ impl<'a> LinearModel<'a> {
     /// The weighted Gram matrix of a product whose shares are not all equal; `None` where the one in `grams` will do.
     fn weighed(&self, GramProduct { weights, shares, .. }: &GramProduct) -> Option<Symmetric> {
         let differ = shares.windows(2).any(|pair| pair[0] != pair[1]);
-        differ.then(|| Symmetric::gram(self.factor().get(.., weights.clone()), Some(shares)))
+        differ.then(|| Symmetric::gram(self.factor().get(.., weights.clone()), Some(shares), self.interrupt))
     }
 
     /// `J_z (1 - S) z`, `[n]`.
@@ -241,13 +245,13 @@ impl LocalModel for LinearModel<'_> {
         self.kernel(&shares).mean_diagonal()
     }
 
-    /// The step with damping `mu`; `None` where the damped kernel is not numerically positive definite.
+    /// The step with damping `mu`; `None` where the damped kernel is not numerically positive definite, or if a signal comes.
     fn step(&self, damping: f64, curvature: Option<&Curvature>) -> Option<Step> {
         let share = |h: f64| damping / (damping + h);
         let shared = self.shared_majorizer.iter().copied().map(share).collect();
         let shares = Shares { shared, contexts: share(self.context_majorizer) };
         // `(J_z S J_z' + mu I) a = r - J_z (1 - S) z`.
-        let factor = self.kernel(&shares).factor(damping)?;
+        let factor = self.kernel(&shares).factor(damping, self.interrupt)?;
         let right = self.jacobian.residuals.iter().zip(self.held(&shares)).map(|(r, held)| r - held);
         let multipliers = factor.solve(&right.collect::<Vec<f64>>());
         if !multipliers.iter().all(|value| value.is_finite()) {

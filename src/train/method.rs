@@ -9,7 +9,7 @@
 //! weights:    n P^2 + 2 E (P + S) S + m^3 / 3    + the Jacobian
 //! conjugate gradients:  16 k v P                forward and reverse mode, each with its rollout
 //! the Jacobian, in reverse mode:  2 n r P       of a row with r evaluations a residual goes back through half
-//! the Jacobian of a library:      4 C D v P     in forward mode, a tangent of C rates by D features for each weight
+//! the Jacobian of a library:      a v P         in forward mode, a tangent of `a` operations for each weight
 //! ```
 //!
 //! `S` and `m` count what weights depend on, so not what a rule keeps at zero: of 25,926 values on `lv-grid`, whose last layer alone is
@@ -23,7 +23,7 @@ use crate::rules::Rule;
 const GIGA: f64 = 1e9;
 
 /// The sizes that operations are counted from.
-pub(crate) struct Sizes {
+pub struct Sizes {
     /// `n`.
     residuals: usize,
     /// `P`.
@@ -44,7 +44,7 @@ pub(crate) struct Sizes {
 
 /// What is rolled out in a step.
 #[derive(Clone, Copy)]
-pub(crate) struct Rollouts {
+pub struct Rollouts {
     /// `E`.
     pub environments: usize,
     /// `n`.
@@ -53,14 +53,14 @@ pub(crate) struct Rollouts {
     pub evaluations: usize,
     /// `r`: those of the longest row.
     pub of_row: usize,
-    /// `C D` of a library.
-    pub slopes: Option<usize>,
+    /// `a` of a library.
+    pub of_tangent: Option<f64>,
 }
 
 impl Sizes {
     /// For the model of this layout under `rule`.
-    pub(crate) fn new(rule: &dyn Rule, layout: &Layout, contexts: Contexts, rollouts: Rollouts) -> Sizes {
-        let Rollouts { environments, residuals, evaluations, of_row, slopes } = rollouts;
+    pub fn new(rule: &dyn Rule, layout: &Layout, contexts: Contexts, rollouts: Rollouts) -> Sizes {
+        let Rollouts { environments, residuals, evaluations, of_row, of_tangent } = rollouts;
         let (all, d, weights) = (rule.shared_size(), rule.context_size(), layout.size());
         let products = rule.gram_products(&vec![1.0; environments * d], &vec![1.0; all]);
         let columns = products.map_or(all, |products| products.iter().map(|it| it.weights.len()).sum());
@@ -68,8 +68,8 @@ impl Sizes {
         rule.pull_back(&vec![1.0; all], &vec![1.0; d], &vec![1.0; weights], &mut pulled, &mut vec![0.0; d]);
         let shared = pulled.iter().filter(|value| **value != 0.0).count();
         let moved = if contexts == Contexts::Learned { environments * d } else { 0 };
-        let of_each_weight = match slopes {
-            Some(slopes) => 4.0 * slopes as f64 * evaluations as f64,
+        let of_each_weight = match of_tangent {
+            Some(operations) => operations * evaluations as f64,
             None => 2.0 * residuals as f64 * of_row as f64,
         };
         let (values, jacobian) = (shared + moved, of_each_weight * weights as f64);
@@ -77,7 +77,7 @@ impl Sizes {
     }
 
     /// The methods, and GFLOP of a step by each.
-    fn operations(&self, settings: &GaussNewton) -> [(Method, f64); 3] {
+    pub fn operations(&self, settings: &GaussNewton) -> [(Method, f64); 3] {
         let [n, p, s, m, e, w, v] =
             [self.residuals, self.weights, self.shared, self.values, self.environments, self.columns, self.evaluations]
                 .map(|count| count as f64);
@@ -92,7 +92,7 @@ impl Sizes {
     }
 
     /// The method asked for, or the one of the fewest operations; never `Auto`.
-    pub(crate) fn method(&self, settings: &GaussNewton) -> Method {
+    pub fn method(&self, settings: &GaussNewton) -> Method {
         match settings.method {
             Method::Auto => {
                 let all = self.operations(settings);
@@ -161,11 +161,11 @@ mod tests {
         let model =
             models::Settings::Mlp { layers: 2, width: 8 }.build(&StateShape { channels: 2, space: Vec::new() }, 0);
         let rule = crate::rules::Kind::CodaL2.build(model.layout(), AdaptedLayers::Last, 2);
-        let rollouts = Rollouts { environments: 5, residuals: 100, evaluations: 300, of_row: 20, slopes: None };
+        let rollouts = Rollouts { environments: 5, residuals: 100, evaluations: 300, of_row: 20, of_tangent: None };
         let sizes = |rollouts| Sizes::new(rule.as_ref(), model.layout(), Contexts::Learned, rollouts);
         let (weights, last) = (8 * 3 + 2 * 9, 2 * 9);
         assert_eq!(sizes(rollouts).values, weights + 2 * last + 5 * 2);
         assert_eq!(sizes(rollouts).jacobian, (2 * 100 * 20 * weights) as f64);
-        assert_eq!(sizes(Rollouts { slopes: Some(6), ..rollouts }).jacobian, (4 * 6 * 300 * weights) as f64);
+        assert_eq!(sizes(Rollouts { of_tangent: Some(24.0), ..rollouts }).jacobian, (4 * 6 * 300 * weights) as f64);
     }
 }

@@ -45,7 +45,8 @@ pub use error::Error;
 pub use linear_model::LinearModel;
 #[doc(hidden)]
 pub use local_model::{LocalModel, Step};
-use method::{Rollouts, Sizes};
+#[doc(hidden)]
+pub use method::{Rollouts, Sizes};
 #[doc(hidden)]
 pub use normal_equations::NormalEquations;
 #[doc(hidden)]
@@ -165,7 +166,7 @@ pub fn run(
         residuals: found,
         evaluations,
         of_row: train.longest() * of_interval * state.size() / state.channels.max(1),
-        slopes: settings.model.library(&state, inputs).map(|library| library.channels * library.moving_features()),
+        of_tangent: settings.model.library(&state, inputs).map(|library| library.tangent_operations()),
     };
     let sizes = Sizes::new(rule.as_ref(), model.layout(), settings.contexts, rollouts);
     if of_newton.steps > 0 {

@@ -25,6 +25,7 @@ use super::local_model::{LocalModel, Step, shared_majorizer};
 use super::settings::{Contexts, GaussNewton};
 use super::symmetric::Symmetric;
 use crate::engine::Jacobian;
+use crate::progress::Interrupt;
 use crate::rules::Rule;
 
 /// Least entry of `D`.
@@ -33,6 +34,7 @@ const LEAST_SCALE: f64 = 1e-4;
 /// The normal equations around `z [m]`.
 pub struct NormalEquations<'a> {
     trained: &'a [f64],
+    interrupt: &'a Interrupt,
     /// `|r|^2`.
     squares: f64,
     /// `H [m, m]`, row-major; the rows of tied contexts are zero.
@@ -52,7 +54,7 @@ pub struct NormalEquations<'a> {
 impl<'a> NormalEquations<'a> {
     /// The equations around `trained`, given `n` residuals there in `parts`: each has residuals of one environment,
     /// whose index comes with them, with their derivatives by the [moving](Rule::moving_weights) ones of its `size` weights; environments
-    /// ascend. Contexts move only if they are learned.
+    /// ascend. Contexts move only if they are learned. After a signal they give no step.
     pub fn new(
         rule: &dyn Rule,
         settings: &GaussNewton,
@@ -60,6 +62,7 @@ impl<'a> NormalEquations<'a> {
         trained: &'a [f64],
         (n, size): (usize, usize),
         parts: impl Iterator<Item = (usize, Jacobian)>,
+        interrupt: &'a Interrupt,
     ) -> Self {
         let learned = contexts == Contexts::Learned;
         let s = rule.shared_size();
@@ -92,7 +95,7 @@ impl<'a> NormalEquations<'a> {
         let moving: Vec<usize> = (0..trained.len()).filter(moves).collect();
         let mean_diagonal = moving.iter().map(|&j| diagonal(j)).sum::<f64>() / moving.len().max(1) as f64;
         let scale = (0..trained.len()).map(|j| (diagonal(j) / mean_diagonal).max(LEAST_SCALE)).collect();
-        NormalEquations { trained, squares, gradient, majorizer, moving, mean_diagonal, scale, curvature }
+        NormalEquations { trained, interrupt, squares, gradient, majorizer, moving, mean_diagonal, scale, curvature }
     }
 
     /// `-(2 r' J_z dz + dz' H dz)`, and the decrease of the parabolas.
@@ -117,7 +120,7 @@ impl LocalModel for NormalEquations<'_> {
         self.mean_diagonal
     }
 
-    /// The step with damping `mu`; `None` where the damped matrix is not numerically positive definite.
+    /// The step with damping `mu`; `None` where the damped matrix is not numerically positive definite, or if a signal comes.
     fn step(&self, damping: f64, curvature: Option<&Curvature>) -> Option<Step> {
         let size = self.trained.len();
         let matrix = Symmetric::new(self.moving.len(), |rows, columns| {
@@ -129,7 +132,7 @@ impl LocalModel for NormalEquations<'_> {
             })
         });
         let right = self.moving.iter().map(|&j| -(self.gradient[j] + self.majorizer[j] * self.trained[j]));
-        let factor = matrix.factor(0.0)?;
+        let factor = matrix.factor(0.0, self.interrupt)?;
         let solution = factor.solve(&right.collect::<Vec<f64>>());
         if !solution.iter().all(|value| value.is_finite()) {
             return None;

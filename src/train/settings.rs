@@ -259,7 +259,7 @@ pub enum Method {
 
 impl Method {
     /// The name used in settings.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Method::Auto => "auto",
             Method::Residuals => "residuals",

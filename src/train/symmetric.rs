@@ -18,6 +18,8 @@ use faer::prelude::{Reborrow, ReborrowMut};
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
+use crate::progress::Interrupt;
+
 /// Rows of a block.
 const BLOCK: usize = 256;
 
@@ -52,9 +54,12 @@ impl Symmetric {
         Symmetric { size, blocks: places.map(|(i, j)| block(rows_of(i, size), rows_of(j, size))).collect() }
     }
 
-    /// `rows rows'`, or `rows diag(weights) rows'`.
-    pub(super) fn gram(rows: MatRef<f64>, weights: Option<&[f64]>) -> Self {
+    /// `rows rows'`, or `rows diag(weights) rows'`. After a signal, blocks are zeros: such a matrix has no factor.
+    pub(super) fn gram(rows: MatRef<f64>, weights: Option<&[f64]>, interrupt: &Interrupt) -> Self {
         Symmetric::new(rows.nrows(), |i, j| {
+            if interrupt.requested().is_some() {
+                return Mat::zeros(i.len(), j.len());
+            }
             let (left, right) = (rows.get(i, ..), rows.get(j, ..));
             match weights {
                 Some(weights) => {
@@ -93,11 +98,14 @@ impl Symmetric {
     }
 
     /// The factor of this matrix, with `damping` added to its diagonal; `None` where that is not numerically positive
-    /// definite.
-    pub(super) fn factor(mut self, damping: f64) -> Option<Factor> {
+    /// definite, or if a signal comes.
+    pub(super) fn factor(mut self, damping: f64, interrupt: &Interrupt) -> Option<Factor> {
         let count = self.count();
         let mut scratch = MemBuffer::new(cholesky_in_place_scratch::<f64>(BLOCK, Par::Seq, Default::default()));
         for k in 0..count {
+            if interrupt.requested().is_some() {
+                return None;
+            }
             let start = self.start_of_column(k);
             let (column, behind) = self.blocks[start..].split_at_mut(count - k);
             let (diagonal, below) = column.split_first_mut().expect("a column has a block on the diagonal");
@@ -172,7 +180,8 @@ mod tests {
         let weights: Vec<f64> = (0..width).map(|_| stream.uniform(0.1, 2.0)).collect();
         let wanted = Mat::from_fn(n, 1, |_, _| stream.normal());
         let dense = rows * Mat::from_fn(width, n, |k, i| rows[(i, k)] * weights[k]);
-        let matrix = || Symmetric::gram(rows, Some(&weights));
+        let interrupt = Interrupt::new();
+        let matrix = || Symmetric::gram(rows, Some(&weights), &interrupt);
         let mean = (0..n).map(|i| dense[(i, i)]).sum::<f64>() / n as f64;
         approx::assert_relative_eq!(matrix().mean_diagonal(), mean, max_relative = 1e-12);
         let (rows_of_last, columns) = (2 * BLOCK..n, BLOCK..2 * BLOCK);
@@ -180,13 +189,15 @@ mod tests {
         assert!((matrix_of_all.block(&rows_of_last, &columns) - last).norm_max() < 1e-12);
         let right = &dense * &wanted + &wanted * 0.5;
         let right: Vec<f64> = (0..n).map(|i| right[(i, 0)]).collect();
-        let solved = matrix().factor(0.5).expect("a positive definite matrix").solve(&right);
+        let solved = matrix().factor(0.5, &interrupt).expect("a positive definite matrix").solve(&right);
         assert!(solved.iter().enumerate().all(|(i, x)| (x - wanted[(i, 0)]).abs() < 1e-9));
-        assert!(matrix().factor(-0.5).is_none(), "there are more rows than columns");
+        assert!(matrix().factor(-0.5, &interrupt).is_none(), "there are more rows than columns");
         let solved = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| Symmetric::gram(rows, None).factor(0.5).unwrap().solve(&right))
+            pool.install(|| Symmetric::gram(rows, None, &interrupt).factor(0.5, &interrupt).unwrap().solve(&right))
         };
         assert!(solved(1) == solved(3), "bits of a solution depend on the number of threads");
+        interrupt.request(2);
+        assert!(matrix().factor(0.5, &interrupt).is_none(), "a signal came");
     }
 }

@@ -77,7 +77,8 @@ impl Features {
                         laplacian(self.space, field, &mut to[..points]);
                     } else {
                         let (first, second) = to.split_at_mut(self.channels * points);
-                        differences(self.space, field, 0.5, &mut first[..points], &mut second[..points]);
+                        difference::<0>(self.space, field, 0.5, &mut first[..points]);
+                        difference::<1>(self.space, field, 0.5, &mut second[..points]);
                     }
                 }
             }
@@ -114,18 +115,17 @@ impl Features {
         if self.local.is_empty() && self.spectral.is_none() {
             return;
         }
-        let mut made = [vec![0.0; points], vec![0.0; points]];
+        let mut made = vec![0.0; points];
         for &(operator, feature) in &self.local {
             for (c, to) in states.chunks_exact_mut(points).enumerate() {
                 for output in 0..operator.outputs() {
                     let from = &cotangents[(feature + output * self.channels + c) * points..][..points];
-                    let [first, second] = &mut made;
-                    if operator == Operator::Laplacian {
-                        laplacian(self.space, from, first);
-                    } else {
-                        differences(self.space, from, -0.5, first, second);
+                    match (operator, output) {
+                        (Operator::Laplacian, _) => laplacian(self.space, from, &mut made),
+                        (_, 0) => difference::<0>(self.space, from, -0.5, &mut made),
+                        _ => difference::<1>(self.space, from, -0.5, &mut made),
                     }
-                    to.iter_mut().zip(&made[output]).for_each(|(to, more)| *to += more);
+                    to.iter_mut().zip(&made).for_each(|(to, more)| *to += more);
                 }
             }
         }
@@ -192,15 +192,18 @@ fn laplacian([n, m]: [usize; 2], a: &[f64], to: &mut [f64]) {
     }
 }
 
-/// `factor (a_{+1} - a_{-1})` along both axes.
+/// `factor (a_{+1} - a_{-1})` along an axis.
 #[inline(always)]
-fn differences([n, m]: [usize; 2], a: &[f64], factor: f64, first: &mut [f64], second: &mut [f64]) {
+fn difference<const AXIS: usize>([n, m]: [usize; 2], a: &[f64], factor: f64, to: &mut [f64]) {
     for i in 0..n {
         let row = |i: usize| &a[i % n * m..][..m];
         let (above, here, below) = (row(i + n - 1), row(i), row(i + 1));
         for j in 0..m {
-            first[i * m + j] = factor * (below[j] - above[j]);
-            second[i * m + j] = factor * (here[(j + 1) % m] - here[(j + m - 1) % m]);
+            let [before, after] = match AXIS {
+                0 => [above[j], below[j]],
+                _ => [here[(j + m - 1) % m], here[(j + 1) % m]],
+            };
+            to[i * m + j] = factor * (after - before);
         }
     }
 }
