@@ -51,6 +51,7 @@ pub mod forecast;
 pub mod library;
 pub mod report;
 pub mod pipeline;
+pub mod archive;
 pub mod cli;
 
 pub use dataset::Dataset;

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use super::argument_values::{device, engine, finite, positive};
 use super::check_arguments::Check;
 use super::dataset_arguments::DatasetCommand;
+use super::estimate_arguments::Estimate;
 use super::log_arguments::LogArguments;
 use super::model_arguments::ModelCommand;
 use super::status_arguments::Status;
@@ -49,6 +51,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Run),
+    Estimate(Estimate),
     Status(Status),
     #[command(subcommand)]
     Model(ModelCommand),
@@ -70,6 +73,7 @@ impl Command {
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             Command::Run(command) => command.json,
+            Command::Estimate(command) => command.json,
             Command::Status(command) => command.json,
             Command::Model(command) => command.wants_json(),
             Command::Predict(command) => command.json,
@@ -358,20 +362,4 @@ impl ValueEnum for Stage {
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
         Some(clap::builder::PossibleValue::new(self.name()))
     }
-}
-
-fn engine(text: &str) -> Result<EngineChoice, String> {
-    text.parse()
-}
-
-fn device(text: &str) -> Result<DeviceChoice, String> {
-    text.parse()
-}
-
-fn finite(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| "expected a finite number".to_owned())
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    finite(text).ok().filter(|&value| value > 0.0).ok_or_else(|| "expected a finite number above zero".to_owned())
 }

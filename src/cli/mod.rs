@@ -1,10 +1,12 @@
 //! The command line: parses arguments, calls the library, prints the result, and maps errors to exit codes.
 
+pub(crate) mod argument_values;
 pub(crate) mod check_arguments;
 pub(crate) mod status_arguments;
 pub(crate) mod model_arguments;
 pub(crate) mod dataset_arguments;
 pub(crate) mod log_arguments;
+pub(crate) mod estimate_arguments;
 pub(crate) mod arguments;
 pub(crate) mod kinds;
 pub(crate) mod rotation;
@@ -16,6 +18,7 @@ pub(crate) mod signals;
 pub(crate) mod terminal;
 pub(crate) mod run;
 pub(crate) mod status;
+pub(crate) mod estimate;
 pub(crate) mod model;
 pub(crate) mod dataset;
 pub(crate) mod import;
@@ -58,6 +61,7 @@ pub fn main() -> ExitCode {
     let as_json = arguments.command.wants_json();
     let done = match arguments.command {
         Command::Run(command) => run::run(&command, arguments.quiet),
+        Command::Estimate(command) => estimate::estimate(&command, arguments.quiet),
         Command::Status(command) => status::status(&command),
         Command::Model(command) => model::model(&command),
         Command::Import(command) => import::import(&command),

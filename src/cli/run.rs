@@ -18,7 +18,7 @@ use crate::regular;
 use crate::report::Summary;
 
 /// Exit code of a dry run that found something to do.
-const WOULD_RUN: u8 = 8;
+pub(crate) const WOULD_RUN: u8 = 8;
 
 pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     log::begin(&command.log)?;

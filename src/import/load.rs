@@ -29,9 +29,22 @@ pub(crate) struct Loaded {
 /// # Errors
 /// Every problem in them; none if a request to stop cut the reading short.
 pub(crate) fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loaded, Vec<Problem>> {
+    load_some(settings, base, &|_| true, interrupt)
+}
+
+/// Reads the source files, of the tables of samples those that are wanted by name.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) fn load_some(
+    settings: &Settings,
+    base: &Path,
+    is_wanted: &dyn Fn(&str) -> bool,
+    interrupt: &Interrupt,
+) -> Result<Loaded, Vec<Problem>> {
     let directory = base.join(&settings.directory);
     let mut problems = Problems::default();
-    let trajectories = read(settings, &directory, interrupt, &mut problems);
+    let trajectories = read(settings, &directory, is_wanted, interrupt, &mut problems);
     let known = settings.side_table.as_ref().and_then(|side| {
         let environments: Option<BTreeSet<&str>> =
             trajectories.as_ref().map(|all| (0..all.segments.len()).map(|segment| all.environment(segment)).collect());
@@ -60,6 +73,13 @@ pub(crate) fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> R
         }
         _ => Err(problems.into_vec()),
     }
+}
+
+/// The names of the files of the tables of samples.
+pub(crate) fn table_files(settings: &Settings, base: &Path) -> BTreeSet<String> {
+    let directory = base.join(&settings.directory);
+    let found = tables::find(&directory, &settings.table.file, "import.table.file", &mut Problems::default());
+    found.into_iter().map(|file| file.name).collect()
 }
 
 /// The files that `settings` name: their paths inside the directory, in order, and their full paths.

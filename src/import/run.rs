@@ -9,7 +9,7 @@ use super::rows::store;
 use super::settings::Settings;
 use super::trajectories::samples::Samples;
 use crate::dataset::{Manifest, Provenance, Writer};
-use crate::problems::many;
+use crate::problems::{Problem, many};
 use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Trajectory};
 
@@ -24,25 +24,46 @@ pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Res
     }
     run.emit(Event::Note(format!("reading {}", settings.table.file.0.join(", "))));
     let loaded = load(settings, base, run.interrupt);
+    let mut loaded = settled(loaded, run)?;
+    let counts = &loaded.trajectories.counts;
+    run.emit(Event::Note(format!("{} read", many(counts.rows, "row"))));
+    for treatment in counts.report(settings) {
+        run.emit(Event::Note(treatment.text));
+    }
+    write(settings, &mut loaded, directory, &|_| true, run)
+}
+
+/// What was read, its warnings told, or why nothing was.
+///
+/// # Errors
+/// Every problem of the settings or of the data; a request to stop.
+pub(crate) fn settled(loaded: Result<Loaded, Vec<Problem>>, run: &Run) -> Result<Loaded, Error> {
     if let Some(signal) = run.interrupt.requested() {
         return Err(Error::Interrupted { signal });
     }
-    let mut loaded = loaded.map_err(|problems| {
+    let loaded = loaded.map_err(|problems| {
         let in_settings = problems.iter().all(|problem| problem.place.path().is_none());
         if in_settings { Error::Settings(problems) } else { Error::Data(problems) }
     })?;
     for warning in &loaded.warnings {
         run.emit(Event::Warn(warning.to_string()));
     }
-    let counts = &loaded.trajectories.counts;
-    run.emit(Event::Note(format!("{} read", many(counts.rows, "row"))));
-    for treatment in counts.report(settings) {
-        run.emit(Event::Note(treatment.text));
-    }
-    write(settings, &mut loaded, directory, run)
+    Ok(loaded)
 }
 
-fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, run: &Run) -> Result<Manifest, Error> {
+/// Writes the trajectories of the environments that are wanted by id.
+///
+/// # Errors
+/// A request to stop; an error of writing. Nothing is left behind then.
+pub(crate) fn write(
+    settings: &Settings,
+    loaded: &mut Loaded,
+    directory: &Path,
+    is_wanted: &dyn Fn(&str) -> bool,
+    run: &Run,
+) -> Result<Manifest, Error> {
+    let Loaded { assignment, trajectories, .. } = &mut *loaded;
+    assignment.values_mut().for_each(|segments| segments.retain(|&it| is_wanted(trajectories.environment(it))));
     let total = loaded.assignment.values().map(|trajectories| trajectories.len() as u64).sum();
     run.emit(Event::Begin { what: format!("import {}", settings.dataset), total: Some(total), unit: "trajectories" });
     let mut writer = Writer::create(directory, manifest(settings, loaded))?;

@@ -1,11 +1,12 @@
-//! From a pipeline file to its plan.
+//! From a pipeline file to its plan, or to the mapping of its archive.
 
 use std::path::Path;
 
-use super::check::read::{missing_stages, read};
+use super::check::read::{missing_stages, read, read_mapping};
 use super::name::pipeline_name;
 use super::plan::{Locations, Plan};
 use crate::problems::Problem;
+use crate::{estimate, import};
 
 impl Plan {
     /// Reads `file`, applies the `--set` arguments, and resolves it.
@@ -19,5 +20,30 @@ impl Plan {
         }
         let without_dataset = missing_stages(&read.document);
         Plan::resolve(pipeline_name(file), read.document, read.settings, locations).ok_or(without_dataset)
+    }
+}
+
+/// What the files of an archive are, and how its environments are estimated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mapping {
+    /// `[import]`.
+    pub import: import::Settings,
+    /// `[estimate]`, or its defaults.
+    pub estimate: estimate::Settings,
+}
+
+impl Mapping {
+    /// Reads `file`, a pipeline or no more than its `[import]` and `[estimate]`, and applies the `--set` arguments.
+    ///
+    /// # Errors
+    /// Every problem, in order of place.
+    pub fn load(file: &Path, arguments: &[String]) -> Result<Self, Vec<Problem>> {
+        let read = read_mapping(file, arguments)?;
+        match read.settings.import {
+            Some(import) if read.problems.is_empty() => {
+                Ok(Mapping { import, estimate: read.settings.estimate.unwrap_or_default() })
+            }
+            _ => Err(read.problems),
+        }
     }
 }

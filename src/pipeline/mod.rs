@@ -59,6 +59,7 @@ pub use directories::{check_directory, check_manifest, read_manifest};
 pub use error::Error;
 pub use executor::{Context, Done, Executor, Product};
 pub use fingerprint::Ingredients;
+pub use load::Mapping;
 pub use lock::sweep_directories;
 pub use plan::{CURRENT, Locations, Plan, Source};
 pub use products::{directory_with_manifest, whole_tree};

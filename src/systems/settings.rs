@@ -21,6 +21,14 @@ pub enum SystemSettings {
 }
 
 impl SystemSettings {
+    /// The name of the system.
+    pub fn name(&self) -> &str {
+        match self {
+            SystemSettings::Named(name) => name,
+            SystemSettings::Equations(equations) => &equations.name,
+        }
+    }
+
     /// The system that is named or described.
     ///
     /// # Errors

@@ -239,24 +239,35 @@ impl Output {
 
     fn close_file(&mut self, path: &Path, writer: ArrowWriter<File>) -> Result<(), Error> {
         writer.close().map_err(unwritten(path))?;
-        let bytes = fs::metadata(path).map_err(|source| io_error(path, source))?.len();
-        let sha256 = sha256_of_file(path).map_err(|source| io_error(path, source))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        self.manifest.files.push(FileEntry { path: name, bytes, sha256 });
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.manifest.files.push(listed(self.directory.path(), &name)?);
         Ok(())
     }
 
     /// Writes the manifest and publishes the directory.
     pub(crate) fn finish(mut self, evaluation: Evaluation) -> Result<Outcome, Error> {
         self.manifest.evaluation = evaluation;
-        let mut bytes = serde_json::to_vec_pretty(&self.manifest).expect("plain data always serialise");
-        bytes.push(b'\n');
-        let path = self.directory.path().join(MANIFEST_FILE);
-        fs::write(&path, &bytes).map_err(|source| io_error(&path, source))?;
-        seal::write(self.directory.path(), MANIFEST_FILE, &bytes).map_err(|source| io_error(&self.target, source))?;
-        self.directory.publish().map_err(|source| io_error(&self.target, source))?;
-        Ok(Outcome { manifest: self.manifest, content_hash: sha256(&bytes) })
+        publish(self.directory, &self.target, self.manifest)
     }
+}
+
+/// The file `name` of `directory` as a manifest lists it.
+pub(crate) fn listed(directory: &Path, name: &str) -> Result<FileEntry, Error> {
+    let path = directory.join(name);
+    let bytes = fs::metadata(&path).map_err(|source| io_error(&path, source))?.len();
+    let sha256 = sha256_of_file(&path).map_err(|source| io_error(&path, source))?;
+    Ok(FileEntry { path: name.to_owned(), bytes, sha256 })
+}
+
+/// Writes the manifest of `directory`, and publishes it at `target`.
+pub(crate) fn publish(directory: atomic::Directory, target: &Path, manifest: Manifest) -> Result<Outcome, Error> {
+    let mut bytes = serde_json::to_vec_pretty(&manifest).expect("plain data always serialise");
+    bytes.push(b'\n');
+    let path = directory.path().join(MANIFEST_FILE);
+    fs::write(&path, &bytes).map_err(|source| io_error(&path, source))?;
+    seal::write(directory.path(), MANIFEST_FILE, &bytes).map_err(|source| io_error(target, source))?;
+    directory.publish().map_err(|source| io_error(target, source))?;
+    Ok(Outcome { manifest, content_hash: sha256(&bytes) })
 }
 
 impl SplitWriter {
@@ -350,7 +361,7 @@ pub fn rows<'a>(
 }
 
 /// The path of the file `name`, if its size and SHA-256 are those in the manifest.
-fn check_digest(directory: &Path, manifest: &Manifest, name: &str) -> Result<PathBuf, Error> {
+pub(crate) fn check_digest(directory: &Path, manifest: &Manifest, name: &str) -> Result<PathBuf, Error> {
     let path = directory.join(name);
     let problem = match manifest.files.iter().find(|file| file.path == name) {
         Some(entry) => listed_problem(directory, entry),

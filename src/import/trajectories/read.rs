@@ -1,9 +1,9 @@
 //! The tables of samples, wide or long, to trajectories in the order of their ids.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 use super::event_files::EventFiles;
@@ -74,6 +74,19 @@ impl Trajectories {
         self.segments.chunk_by(|a, b| environment(a) == environment(b)).map(of_one).collect()
     }
 
+    /// The lines of the rows of a trajectory's record: by file, the first and the last.
+    ///
+    /// # Errors
+    /// If the temporary file cannot be read.
+    pub(crate) fn lines(&self, segment: usize) -> io::Result<Vec<(&SourceFile, RangeInclusive<u64>)>> {
+        let mut lines: BTreeMap<usize, RangeInclusive<u64>> = BTreeMap::new();
+        for line in self.store.rows(self.segments[segment].record)?.iter().flat_map(|series| series.lines.iter()) {
+            let of_file = lines.entry(line.file()).or_insert(line.line()..=line.line());
+            *of_file = line.line().min(*of_file.start())..=line.line().max(*of_file.end());
+        }
+        Ok(lines.into_iter().map(|(file, lines)| (&self.files[file], lines)).collect())
+    }
+
     /// Frees the memory of all samples; ids and counts stay.
     pub(crate) fn forget_samples(&mut self) {
         self.store.forget_rows();
@@ -104,16 +117,18 @@ impl Trajectories {
     }
 }
 
-/// Reads the tables; `None` if a file or a column is missing, or there are no rows.
+/// Reads the tables whose files are wanted by name; `None` if a file or a column is missing, or there are no rows.
 pub(crate) fn read(
     settings: &Settings,
     directory: &Path,
+    is_wanted: &dyn Fn(&str) -> bool,
     interrupt: &Interrupt,
     problems: &mut Problems,
 ) -> Option<Trajectories> {
     let table = &settings.table;
     let syntax = Syntax::parse(&table.delimiter, table.comment.as_deref())?;
-    let files = files::find(directory, &table.file, "import.table.file", problems);
+    let mut files = files::find(directory, &table.file, "import.table.file", problems);
+    files.retain(|file| is_wanted(&file.name));
     let notation = Notation::new(&table.decimal, &table.missing);
     let mut reading = Reading::new(settings, &notation);
     let (mut complete, mut finished) = (!files.is_empty(), true);

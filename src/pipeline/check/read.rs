@@ -33,6 +33,18 @@ pub(crate) struct Read {
 /// # Errors
 /// Every problem, in order of place, if the settings cannot be read.
 pub(crate) fn read(file: &Path, arguments: &[String]) -> Result<Read, Vec<Problem>> {
+    read_with(file, arguments, missing_stages)
+}
+
+/// The settings in `file` after the `--set` arguments, of which [import] must be one.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_mapping(file: &Path, arguments: &[String]) -> Result<Read, Vec<Problem>> {
+    read_with(file, arguments, missing_import)
+}
+
+fn read_with(file: &Path, arguments: &[String], missing: fn(&Document) -> Vec<Problem>) -> Result<Read, Vec<Problem>> {
     let (mut document, mut problems) = Document::read(file)?;
     problems.extend(system_file::embed(&mut document, file)?);
     for (index, argument) in arguments.iter().enumerate() {
@@ -44,7 +56,7 @@ pub(crate) fn read(file: &Path, arguments: &[String]) -> Result<Read, Vec<Proble
     problems.extend(system_file::embed(&mut document, file)?);
     let (schema, validator) = &*SCHEMA;
     problems.extend(schema::differences(&document, schema, validator));
-    problems.extend(missing_stages(&document));
+    problems.extend(missing(&document));
     if problems.is_empty() {
         match serde_json::from_value::<Settings>(whole_numbers(document.root())) {
             Ok(settings) => {
@@ -65,6 +77,16 @@ pub(crate) fn read(file: &Path, arguments: &[String]) -> Result<Read, Vec<Proble
     problems.sort();
     problems.dedup();
     Err(problems)
+}
+
+/// The problem of a mapping without an archive.
+fn missing_import(document: &Document) -> Vec<Problem> {
+    if document.root().get(Stage::Import.name()).is_some() {
+        return Vec::new();
+    }
+    let remedy = "add an [import] section, which says what the files are (`paramill import --guess ARCHIVE` drafts it)";
+    let problem = Problem::new(Kind::Setting, "no [import]", "a mapping of an archive", remedy);
+    vec![problem.at(document.key_place(&[]))]
 }
 
 /// The problems of missing and contradicting sections.

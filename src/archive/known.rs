@@ -1,0 +1,92 @@
+//! What a table of estimates says of its rows: what they were made from, and how they ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+
+use super::origin::file_of;
+use super::sources::{SOURCES, SourceRecord, Sources};
+use crate::estimate;
+use crate::estimate::Status;
+use crate::estimate::table::output::{Manifest, check_digest};
+use crate::estimate::table::parquet::batches;
+use crate::pipeline::Error;
+use crate::regular;
+use crate::schema::Split;
+
+/// One row.
+pub(crate) struct KnownRow {
+    pub status: Status,
+    /// Digest of its data.
+    pub data: String,
+    /// Names of its files.
+    pub files: BTreeSet<String>,
+    /// SHA-256 of its model and of its settings.
+    pub made_by: [String; 2],
+}
+
+/// A table of estimates.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// By environment.
+    pub rows: BTreeMap<String, KnownRow>,
+    pub sources: Vec<SourceRecord>,
+}
+
+impl Known {
+    /// The table at `directory`; an empty one where there is none.
+    ///
+    /// # Errors
+    /// If something else is there, or the table is damaged.
+    pub(crate) fn read(directory: &Path) -> Result<Self, Error> {
+        if directory.symlink_metadata().is_err() {
+            return Ok(Known::default());
+        }
+        let (manifest, _) = Manifest::read(directory).map_err(Error::Estimate)?;
+        let other = |found: String| Error::Unrecognised {
+            path: directory.to_owned(),
+            found,
+            expected: "a table that `paramill estimate` made, or nothing; choose another --table".to_owned(),
+        };
+        if manifest.files.iter().all(|file| file.path != SOURCES) {
+            return Err(other("estimates of a pipeline".to_owned()));
+        }
+        let path = check_digest(directory, &manifest, SOURCES).map_err(Error::Estimate)?;
+        let sources = regular::read(&path).map_err(Error::io(&path))?;
+        let sources: Sources = serde_json::from_slice(&sources)
+            .map_err(|error| other(format!("`{SOURCES}` that cannot be read ({error})")))?;
+        let mut rows = BTreeMap::new();
+        let path = check_digest(directory, &manifest, &format!("{}.parquet", Split::Adapt)).map_err(Error::Estimate)?;
+        for batch in batches(&path).map_err(Error::Estimate)? {
+            read_batch(&batch, &mut rows).ok_or_else(|| other("a table without a column it must have".to_owned()))?;
+        }
+        Ok(Known { rows, sources: sources.files })
+    }
+
+    /// The files that the rows of these environments have samples from.
+    pub(crate) fn files_of<'a>(&self, environments: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+        environments.filter_map(|id| self.rows.get(id)).flat_map(|row| row.files.iter().cloned()).collect()
+    }
+}
+
+fn read_batch(batch: &RecordBatch, rows: &mut BTreeMap<String, KnownRow>) -> Option<()> {
+    let text = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
+    let (ids, status, data) = (text("environment")?, text("status")?, text("data_sha256")?);
+    let made_by = [text("model_sha256")?, text("settings_sha256")?];
+    let files = batch.column_by_name("data_files")?.as_list_opt::<i32>()?;
+    for i in 0..batch.num_rows() {
+        let places = files.value(i);
+        let places = places.as_string_opt::<i32>()?;
+        let names = (0..places.len()).map(|k| file_of(places.value(k)).to_owned());
+        let row = KnownRow {
+            status: estimate::Status::ALL.into_iter().find(|it| it.name() == status.value(i))?,
+            data: data.value(i).to_owned(),
+            files: names.collect(),
+            made_by: made_by.map(|column| column.value(i).to_owned()),
+        };
+        rows.insert(ids.value(i).to_owned(), row);
+    }
+    Some(())
+}

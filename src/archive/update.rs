@@ -1,0 +1,333 @@
+//! Brings a table of estimates up to date with its archive.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+
+use super::again::Again;
+use super::known::{Known, KnownRow};
+use super::origin::{Origin, data_digest};
+use super::sources::{Archive, SourceRecord, Sources, Standing};
+use super::table::merge;
+use crate::atomic::Directory;
+use crate::checkpoint::StoredModel;
+use crate::dataset::Dataset;
+use crate::digest::sha256;
+use crate::engine::Compute;
+use crate::estimate;
+use crate::estimate::{Method, Status};
+use crate::import;
+use crate::import::load::{Loaded, load_some};
+use crate::import::rows::store::unusable_temporary_file;
+use crate::import::run::{settled, write};
+use crate::import::{Settings, Splits};
+use crate::pipeline::lock::{Lock, dataset_lock};
+use crate::pipeline::{Error, now, sweep_directories};
+use crate::problems::many;
+use crate::progress::{Event, Run};
+use crate::schema::{FormatVersion, Split};
+use crate::systems::SystemSettings;
+
+/// What is to be brought up to date, and how.
+pub struct Request<'a> {
+    /// What the files of the archive are. All its environments are estimated, whatever the splits say.
+    pub import: &'a Settings,
+    /// How they are estimated.
+    pub estimate: &'a estimate::Settings,
+    /// The trained model, for `method = "learned"`.
+    pub model: Option<&'a StoredModel>,
+    /// Directory of the table.
+    pub table: &'a Path,
+    /// Environments to estimate again although their data are as they were.
+    pub again: &'a Again,
+    /// A file that was changed so short a time ago may still be being written, and waits.
+    pub settle: Duration,
+    /// Whether only to say what would be done.
+    pub is_dry: bool,
+}
+
+/// What was brought up to date.
+#[derive(Debug, Default, Serialize)]
+pub struct Update {
+    /// Environments that the table did not have.
+    pub new: Vec<String>,
+    /// Environments with other data than before.
+    pub changed: Vec<String>,
+    /// Environments that were to be estimated again.
+    pub again: Vec<String>,
+    /// Rows that stay as they are.
+    pub kept: usize,
+    /// Rows that stay and are by another model or other settings than those at hand.
+    pub by_others: usize,
+    /// Files that were not there before.
+    pub new_files: BTreeSet<String>,
+    /// Files with other bytes than before.
+    pub changed_files: BTreeSet<String>,
+    /// Files that are no longer there; their rows stay.
+    pub vanished_files: BTreeSet<String>,
+    /// Files that are still being written, and wait for the next time.
+    pub waiting_files: BTreeSet<String>,
+    /// Of the environments that were estimated now.
+    pub statuses: BTreeMap<Status, usize>,
+    /// Environments that were estimated now.
+    pub environments: usize,
+    /// Of these, those whose status counts as failed.
+    pub environments_failed: usize,
+    /// Rows of the table.
+    pub rows: usize,
+}
+
+impl Update {
+    /// Number of environments to estimate.
+    pub fn due(&self) -> usize {
+        self.new.len() + self.changed.len() + self.again.len()
+    }
+}
+
+/// Estimates the environments of the archive that are new, changed, or chosen, and puts their rows into the table. Where nothing is due the
+/// table is not touched.
+///
+/// # Errors
+/// If the archive, the model or the table cannot be used, another process holds the table, or a signal comes; the table is then as it was.
+pub fn update(request: &Request, compute: Compute, run: &Run) -> Result<Update, Error> {
+    let table = request.table;
+    let parent = table.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let _lock = if request.is_dry { None } else { Some(Lock::exclusive(&dataset_lock(table))?) };
+    if !request.is_dry {
+        sweep_directories(parent, run);
+    }
+    let known = Known::read(table)?;
+    let settings =
+        Settings { splits: Splits { adapt: vec!["*".to_owned()], ..Splits::default() }, ..request.import.clone() };
+    let problems = settings.validate();
+    if !problems.is_empty() {
+        return Err(import::Error::Settings(problems).into());
+    }
+    let made_by = made_by(request);
+    let is_again = |row: &KnownRow| request.again.chooses(row.status, row.made_by != made_by);
+    let archive = Archive::find(&settings, Path::new(""))?;
+    let Some(mut reading) = read(&settings, &archive, &known, &is_again, request.settle, run)? else {
+        return Ok(Update { kept: known.rows.len(), rows: known.rows.len(), ..Update::default() });
+    };
+    let mut update = reading.update(&known, &is_again, &made_by);
+    let due: BTreeSet<String> = update.new.iter().chain(&update.changed).chain(&update.again).cloned().collect();
+    if request.is_dry {
+        return Ok(update);
+    }
+    let origins = reading.origins(&due, request, &made_by)?;
+    let work = Directory::create(&parent.join("estimates")).map_err(Error::io(parent))?;
+    let new = match due.is_empty() {
+        true => None,
+        false => Some(estimated(request, &settings, &mut reading, &due, work.path(), compute, run)?),
+    };
+    if new.is_none() && known.rows.is_empty() {
+        return Ok(update);
+    }
+    if let Some((_, outcome)) = &new {
+        let evaluation = &outcome.manifest.evaluation;
+        update.statuses.clone_from(&evaluation.statuses);
+        (update.environments, update.environments_failed) = (evaluation.environments, evaluation.environments_failed);
+    }
+    let sources = Sources { format: FormatVersion::ESTIMATES, files: reading.records };
+    let merged = merge(table, new.as_ref().map(|(path, _)| path.as_path()), &origins, &sources)?;
+    update.rows = merged.manifest.evaluation.environments;
+    Ok(update)
+}
+
+/// SHA-256 of the model and of the settings: rows of others were made otherwise.
+fn made_by(request: &Request) -> [String; 2] {
+    let settings = sha256(&serde_json::to_vec(request.estimate).expect("settings are plain data"));
+    let model = match request.model {
+        Some(model) => model.content_hash.clone(),
+        None => sha256(&serde_json::to_vec(&request.estimate.physics).expect("settings are plain data")),
+    };
+    [model, settings]
+}
+
+/// The rows of due environments, in a directory of estimates below `work`.
+fn estimated(
+    request: &Request,
+    settings: &Settings,
+    reading: &mut Reading,
+    due: &BTreeSet<String>,
+    work: &Path,
+    compute: Compute,
+    run: &Run,
+) -> Result<(PathBuf, estimate::Outcome), Error> {
+    let (dataset, directory) = (work.join("dataset"), work.join("new"));
+    write(settings, &mut reading.loaded, &dataset, &|id| due.contains(id), run)?;
+    let dataset = Dataset::open(&dataset)?;
+    let estimate = estimate::Settings { splits: vec![Split::Adapt], ..request.estimate.clone() };
+    let outcome = match (estimate.method, request.model) {
+        (Method::Learned, Some(model)) => estimate::run(&estimate, compute, &dataset, model, &directory, run),
+        (Method::Learned, None) => return Err(Error::Usage("--model: expected the directory of a model".to_owned())),
+        (Method::Physics, _) => estimate::physics::run(&estimate, &dataset, &directory, run),
+    };
+    Ok((directory, outcome?))
+}
+
+/// What was read of an archive.
+struct Reading {
+    loaded: Loaded,
+    standing: Standing,
+    records: Vec<SourceRecord>,
+    /// The trajectories of each environment that was read whole.
+    environments: BTreeMap<String, Vec<usize>>,
+}
+
+/// Reads the files that are new or touched, those of environments to estimate again, and all others with samples of the same environments;
+/// `None` if there is nothing to read.
+fn read(
+    settings: &Settings,
+    archive: &Archive,
+    known: &Known,
+    is_again: &dyn Fn(&KnownRow) -> bool,
+    settle: Duration,
+    run: &Run,
+) -> Result<Option<Reading>, Error> {
+    let mut standing = archive.standing(&known.sources, SystemTime::now(), settle);
+    loop {
+        for file in &standing.moving {
+            run.emit(Event::Note(format!("{file} is still being written: it waits for the next time")));
+        }
+        let due = standing.new.iter().chain(&standing.touched);
+        // A side table or a table of events has a word in every environment.
+        let bears_on_all = |name: &String| !archive.has_samples(name);
+        if standing.moving.iter().any(bears_on_all) {
+            return Ok(None);
+        }
+        let again = known.rows.iter().filter(|(_, row)| is_again(row)).map(|(id, _)| id.as_str());
+        let mut wanted: BTreeSet<String> = match due.clone().any(bears_on_all) {
+            true => archive.tables().map(str::to_owned).collect(),
+            false => due.filter(|name| archive.has_samples(name)).cloned().chain(known.files_of(again)).collect(),
+        };
+        wanted.retain(|name| archive.has_samples(name) && !standing.moving.contains(name));
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let loaded = read_whole(settings, archive, known, &standing, &mut wanted, run)?;
+        let moved = archive.moved(wanted.iter());
+        if moved.is_empty() {
+            return Ok(Some(Reading::new(loaded, standing, archive, known)));
+        }
+        standing.new.retain(|name| !moved.contains(name));
+        standing.touched.retain(|name| !moved.contains(name));
+        standing.moving.extend(moved);
+    }
+}
+
+/// Reads the wanted files, and more until those environments are whole.
+fn read_whole(
+    settings: &Settings,
+    archive: &Archive,
+    known: &Known,
+    standing: &Standing,
+    wanted: &mut BTreeSet<String>,
+    run: &Run,
+) -> Result<Loaded, Error> {
+    loop {
+        run.emit(Event::Note(format!("reading {}", many(wanted.len() as u64, "file"))));
+        let loaded = load_some(settings, Path::new(""), &|name| wanted.contains(name), run.interrupt);
+        // What some files lack for themselves, such as the rows of a channel, others may have.
+        let all: BTreeSet<String> =
+            archive.tables().filter(|&name| !standing.moving.contains(name)).map(str::to_owned).collect();
+        if loaded.is_err() && run.interrupt.requested().is_none() && *wanted != all {
+            *wanted = all;
+            continue;
+        }
+        let loaded = settled(loaded, run)?;
+        let ids = loaded.trajectories.environments();
+        let ids: BTreeSet<&str> = ids.iter().map(|of_one| loaded.trajectories.environment(of_one.start)).collect();
+        let mut more = known.files_of(ids.into_iter());
+        more.retain(|name| all.contains(name) && !wanted.contains(name));
+        if more.is_empty() {
+            return Ok(loaded);
+        }
+        wanted.extend(more);
+    }
+}
+
+impl Reading {
+    fn new(loaded: Loaded, standing: Standing, archive: &Archive, known: &Known) -> Self {
+        let digests: BTreeMap<&str, &str> =
+            loaded.parents.iter().map(|parent| (parent.name.as_str(), parent.sha256.as_str())).collect();
+        let records = archive.records(&digests, &known.sources);
+        let mut environments: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for &segment in loaded.assignment.values().flatten() {
+            let id = loaded.trajectories.environment(segment);
+            // Samples of it are in a file that waits: so does it.
+            let waits = known.rows.get(id).is_some_and(|row| row.files.iter().any(|it| standing.moving.contains(it)));
+            if !waits {
+                environments.entry(id.to_owned()).or_default().push(segment);
+            }
+        }
+        Reading { loaded, standing, records, environments }
+    }
+
+    /// What is due, and how the files stand.
+    fn update(&self, known: &Known, is_again: &dyn Fn(&KnownRow) -> bool, made_by: &[String; 2]) -> Update {
+        let before: BTreeMap<&str, &str> =
+            known.sources.iter().map(|it| (it.file.as_str(), it.sha256.as_str())).collect();
+        let has_other_bytes = |it: &&SourceRecord| before.get(it.file.as_str()).is_some_and(|old| *old != it.sha256);
+        let mut update = Update {
+            new_files: self.standing.new.clone(),
+            changed_files: self.records.iter().filter(has_other_bytes).map(|it| it.file.clone()).collect(),
+            vanished_files: self.standing.vanished.clone(),
+            waiting_files: self.standing.moving.clone(),
+            ..Update::default()
+        };
+        for (id, segments) in &self.environments {
+            match known.rows.get(id) {
+                None => update.new.push(id.clone()),
+                Some(row) if row.data != data_digest(&self.loaded, segments) => update.changed.push(id.clone()),
+                Some(row) if is_again(row) => update.again.push(id.clone()),
+                Some(_) => {}
+            }
+        }
+        let made_anew: BTreeSet<&String> = update.changed.iter().chain(&update.again).collect();
+        let stay = known.rows.iter().filter(|(id, _)| !made_anew.contains(id));
+        update.by_others = stay.clone().filter(|(_, row)| row.made_by != *made_by).count();
+        update.kept = stay.count();
+        update.rows = known.rows.len() + update.new.len();
+        update
+    }
+
+    /// What the rows of due environments are made from.
+    fn origins(
+        &self,
+        due: &BTreeSet<String>,
+        request: &Request,
+        [model_sha256, settings]: &[String; 2],
+    ) -> Result<BTreeMap<String, Origin>, Error> {
+        let model = match (request.model, &request.estimate.physics) {
+            (Some(model), _) => model.manifest.name.clone(),
+            (None, Some(physics)) => physics.system.as_ref().map(SystemSettings::name).unwrap_or_default().to_owned(),
+            (None, None) => String::new(),
+        };
+        let estimated_at = now();
+        let unreadable = |error| import::Error::Data(vec![unusable_temporary_file(&error)]);
+        let origin = |id: &String| {
+            let segments = &self.environments[id];
+            let mut files = BTreeMap::new();
+            for &segment in segments {
+                for (file, lines) in self.loaded.trajectories.lines(segment).map_err(unreadable)? {
+                    let all = files.entry(file.name.clone()).or_insert_with(|| lines.clone());
+                    *all = *lines.start().min(all.start())..=*lines.end().max(all.end());
+                }
+            }
+            let files = files.iter().map(|(file, lines)| format!("{file}:{}-{}", lines.start(), lines.end()));
+            let origin = Origin {
+                files: files.collect(),
+                data: data_digest(&self.loaded, segments),
+                model: model.clone(),
+                model_sha256: model_sha256.clone(),
+                settings: settings.clone(),
+                estimated_at: estimated_at.clone(),
+            };
+            Ok((id.clone(), origin))
+        };
+        due.iter().map(origin).collect()
+    }
+}
