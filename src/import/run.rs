@@ -70,7 +70,7 @@ fn write(settings: &Settings, loaded: &mut Loaded, directory: &Path, run: &Run) 
             run.emit(Event::Advance { done, note: split.to_string() });
         }
     }
-    let manifest = writer.finish()?;
+    let manifest = writer.publish(run)?;
     run.emit(Event::End);
     Ok(manifest)
 }
