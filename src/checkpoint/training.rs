@@ -183,9 +183,12 @@ impl TrainingStore {
     /// Any error of removing.
     pub fn remove(&self) -> Result<(), Error> {
         if self.directory.exists() {
-            disk::remove_tree(&self.directory).map_err(io_error(&self.directory))?;
+            atomic::remove_directory(&self.directory).map_err(io_error(&self.directory))?;
         }
         if let Some(parent) = self.directory.parent() {
+            for left in atomic::abandoned(parent) {
+                disk::remove_tree(&left).map_err(io_error(&left))?;
+            }
             let _ = fs::remove_dir(parent); // stays while another training's checkpoints are in it
         }
         Ok(())

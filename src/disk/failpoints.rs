@@ -6,6 +6,7 @@
 //! kill:17            the process is killed at its 17th operation: a write is half done by then, a removal has begun
 //! ENOSPC@write:3+    the third write finds a full disk, and so do all after it
 //! EINVAL@exchange    no two directories can be exchanged
+//! hang@sync:5        the fifth sync takes a minute
 //! ```
 //!
 //! Operations are `create`, `write`, `sync`, `rename`, `exchange`, `link`, `remove` and `lock`; a rule counts its own kind from 1. Into the
@@ -22,8 +23,9 @@ use signal_hook::consts::SIGKILL;
 use super::operation::{Fate, Operation};
 
 /// Fates by their names.
-const FATES: [(&str, Fate); 9] = [
+const FATES: [(&str, Fate); 10] = [
     ("kill", Fate::Dies),
+    ("hang", Fate::Hangs),
     ("ENOSPC", Fate::Fails(Errno::NOSPC.raw_os_error())),
     ("EIO", Fate::Fails(Errno::IO.raw_os_error())),
     ("EROFS", Fate::Fails(Errno::ROFS.raw_os_error())),

@@ -49,6 +49,9 @@ pub(super) enum Fate {
     /// The process dies in the midst of it.
     #[cfg(feature = "failpoints")]
     Dies,
+    /// The operation happens after a minute.
+    #[cfg(feature = "failpoints")]
+    Hangs,
     /// The operation stops in its midst with this error of the system.
     #[cfg(feature = "failpoints")]
     Fails(i32),
@@ -77,6 +80,11 @@ impl Fate {
             Fate::Dies => {
                 partly();
                 super::failpoints::die()
+            }
+            #[cfg(feature = "failpoints")]
+            Fate::Hangs => {
+                std::thread::sleep(std::time::Duration::from_secs(60));
+                Ok(())
             }
             #[cfg(feature = "failpoints")]
             Fate::Fails(code) => {

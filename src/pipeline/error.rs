@@ -74,6 +74,9 @@ pub enum Error {
         path.display()
     )]
     MissingArchive { path: PathBuf, found: String },
+    /// A training would take more memory than it may.
+    #[error("stage `train` takes {found}; expected at most {most}; {remedy}, or raise run.memory_mib")]
+    Memory { found: String, most: String, remedy: &'static str },
     /// The command line is wrong.
     #[error("{0}")]
     Usage(String),
@@ -144,6 +147,7 @@ impl Error {
             | Error::NotADataset { .. }
             | Error::DatasetDiffers { .. }
             | Error::Unrecognised { .. }
+            | Error::Memory { .. }
             | Error::Usage(_) => 2,
             Error::Compute(_) => 2,
             Error::Dataset(dataset::Error::Io { .. }) | Error::Report(_) => 1,
@@ -200,6 +204,7 @@ impl Error {
             Error::Unrecognised { .. } => "unrecognised",
             Error::Rejected { .. } => "rejected",
             Error::MissingArchive { .. } => "missing_archive",
+            Error::Memory { .. } => "memory",
             Error::Usage(_) => "usage",
             Error::Dataset(_) => "dataset",
             Error::Generate(_) => "generate",

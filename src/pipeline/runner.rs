@@ -11,7 +11,7 @@ use super::audit::AuditEntry;
 use super::check::computable::uncomputable;
 use super::decide::{Action, Decision, decide, ingredients, product_path};
 use super::error::Error;
-use super::executor::{Context, Executor};
+use super::executor::{Context, Done, Executor};
 use super::fingerprint::Ingredients;
 use super::lock::{DatasetWriting, Lock, clear_leftovers, dataset_reading, sweep};
 use super::plan::{Plan, RUN_RECORDS};
@@ -284,6 +284,9 @@ fn carry_out(
         // Another run may have finished the dataset while this one waited for the lock.
         decision = decide(plan, stage, &ingredients, forced, executor)?;
     }
+    // By an earlier run, which died before it wrote the record.
+    let made_before = decision.action == Action::Adopt
+        && executor.product(plan, stage)?.is_some_and(|product| Attempt::made(plan, stage, &product));
     let done = match decision.action {
         Action::Run => {
             run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
@@ -296,13 +299,14 @@ fn carry_out(
         }
         _ => {
             run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
-            (decision.action == Action::Adopt).then(Default::default)
+            let device = if made_before { "cpu".to_owned() } else { String::new() };
+            (decision.action == Action::Adopt).then(|| (Done { device, ..Done::default() }, 0.0))
         }
     };
     if let Some((done, seconds)) = done {
         let product = executor.product(plan, stage)?.filter(|product| product.damage.is_none());
         let product = product.ok_or_else(|| Error::NoProduct { stage, path: product_path(plan, stage) })?;
-        let made_here = decision.action == Action::Run || Attempt::made(plan, stage, &product);
+        let made_here = decision.action == Action::Run || made_before;
         let record = Record {
             fingerprint: ingredients.fingerprint(),
             ingredients,

@@ -11,6 +11,7 @@ mod settings;
 mod checkpoints;
 mod data;
 mod method;
+mod memory;
 mod parts;
 mod curriculum;
 mod descent;
@@ -45,8 +46,9 @@ pub use error::Error;
 pub use linear_model::LinearModel;
 #[doc(hidden)]
 pub use local_model::{LocalModel, Step};
-use method::{Rollouts, Sizes};
 #[doc(hidden)]
+pub use memory::{LeastMemory, least_memory};
+use method::{Rollouts, Sizes};
 pub use normal_equations::NormalEquations;
 #[doc(hidden)]
 pub use parts::Cost;
