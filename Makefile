@@ -2,6 +2,7 @@
 # make build        the program, target/release/paramill
 # make build-light  the same without libtorch, which models of fields and GPUs need
 # make test         everything that must hold: formatting, clippy, unit, integration, property and interop tests, without libtorch too
+# make test-faults  a fault at every single operation on the disk, of which make test takes a sample
 # make bench        how fast it is, beside its peers      make lint     formatting and clippy alone
 # make schemas      the JSON Schemas in schemas/ and the reference pages in docs/reference/ anew from the program
 #
@@ -9,7 +10,7 @@
 # environment for the tests.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-light demo build build-light test test-light lint bench schemas clean
+.PHONY: help setup setup-light demo build build-light test test-light test-faults lint bench schemas clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -23,8 +24,22 @@ CUDA := $(if $(wildcard /proc/driver/nvidia/version /dev/nvidiactl),cuda,cpu)
 TORCH_PACKAGES := $(if $(filter cuda,$(CUDA)),torch==$(TORCH),--no-deps torch==$(TORCH) nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 
 LIGHT := --no-default-features
+# Faults on request at every operation on the disk: in the light program, which is built for tests alone.
+FAULTS := --features failpoints
 # Compiles this crate, not what it builds on, quickly, for programs that are only tested.
 QUICK := $(foreach set,opt-level=1 codegen-units=256 debug=0,--config profile.release.package.paramill.$(set))
+
+# The advisories come from GitHub; where neither they nor the program can be had, the rest is checked, or nothing.
+define DENY
+if ! cargo deny --version >/dev/null 2>&1; then \
+	echo "cargo deny is not installed: packages are not checked (cargo install --locked cargo-deny)"; \
+elif GIT_TERMINAL_PROMPT=0 timeout 30 git ls-remote https://github.com/rustsec/advisory-db HEAD >/dev/null 2>&1; then \
+	cargo deny --all-features check; \
+else \
+	echo "the advisory database cannot be had: packages are checked without it"; \
+	cargo deny --offline --all-features check bans licenses sources; \
+fi
+endef
 
 help:
 	@sed -n 's/^# \?//; 1,/^$$/p' Makefile
@@ -82,7 +97,8 @@ demo: build
 lint: setup
 	cargo fmt --check
 	cargo clippy --release --locked --all-targets -- -D warnings
-	cargo clippy --release --locked --all-targets $(LIGHT) -- -D warnings
+	cargo clippy --release --locked --all-targets $(LIGHT) $(FAULTS) -- -D warnings
+	@$(DENY)
 
 # The light build comes first, so that target/release/paramill is the whole program afterwards.
 test: lint .tools/venv/ready test-light
@@ -90,7 +106,12 @@ test: lint .tools/venv/ready test-light
 
 # What is built otherwise without libtorch, and what must not need it.
 test-light: setup-light
-	cargo test --release --locked --no-fail-fast $(LIGHT) $(QUICK) --lib --test engine --test train --test estimate --test physics --test cli
+	cargo test --release --locked --no-fail-fast $(LIGHT) $(FAULTS) $(QUICK) --lib --test engine --test train --test estimate --test physics --test cli \
+		--test faults
+
+# Some 330 operations, each met by a kill, by an error and by a disk that stays full: a quarter of an hour on two cores.
+test-faults: setup-light
+	PARAMILL_FAULTS=all cargo test --release --locked $(LIGHT) $(FAULTS) $(QUICK) --test faults
 
 # What the peers of the bench run on. Nothing can be shared with .tools/torch: the wheel of PyTorch does not load without
 # all of its CUDA libraries, which libtorch on the CPU does without.

@@ -3,15 +3,20 @@
 //! Everything is written to a temporary sibling, synced, and renamed over its final name. An existing directory is
 //! exchanged with the new one in a single rename, so a reader always finds the old one or the new one. A symbolic link stays, and its
 //! target is replaced.
+//!
+//! Where a file system cannot exchange directories, the new one of `NAME` is renamed to `.NAME.replacing`, from where it has replaced the old
+//! one: [`settle`] moves the old one away and the new one to its name, now or, if the process dies, before the next write beside it.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use crate::disk::{self, Held, Kind, Refusal};
 
 /// Prefix of temporary siblings; a leftover with this prefix is of a process that died.
 pub const TEMPORARY_PREFIX: &str = ".paramill-";
+/// Ends the name of a directory that has replaced another one and is not yet in its place.
+const REPLACING: &str = ".replacing";
 
 /// A library's error of writing, without the addresses that libhdf5 appends, and with a remedy.
 pub(crate) fn unwritten(error: impl std::fmt::Display) -> io::Error {
@@ -28,15 +33,39 @@ pub(crate) fn unwritten(error: impl std::fmt::Display) -> io::Error {
 pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = &followed(path)?;
     let parent = parent_of(path);
-    fs::create_dir_all(parent)?;
-    let mut file = tempfile::Builder::new()
-        .prefix(TEMPORARY_PREFIX)
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-        .tempfile_in(parent)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    sync_directory(parent)
+    disk::create_directories(parent)?;
+    let mut file = disk::temporary_file(parent, TEMPORARY_PREFIX)?;
+    disk::write_all(file.as_file_mut(), path, bytes)?;
+    disk::sync(file.path())?;
+    disk::persist(file, path)?;
+    disk::sync(parent)
+}
+
+/// Checks that `target` could be made: that its folder, or the lowest one above it that is there, can be written to and locked.
+///
+/// # Errors
+/// What making it would meet.
+pub(crate) fn probe(target: &Path) -> io::Result<()> {
+    let target = followed(target)?;
+    let mut folder = parent_of(&target);
+    while !folder.exists() && folder != parent_of(folder) {
+        folder = parent_of(folder);
+    }
+    let temporary = disk::temporary_directory(folder, TEMPORARY_PREFIX)?;
+    match disk::try_lock(File::open(temporary.path())?, temporary.path(), Kind::Exclusive) {
+        Err(Refusal::Io(error)) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Removes the directory at `path`: first by a rename, so that no part of it stays under its name.
+///
+/// # Errors
+/// Any error of renaming or removing; what is left after the rename is swept later.
+pub(crate) fn remove_directory(path: &Path) -> io::Result<()> {
+    let aside = beside(path, "removed-")?;
+    disk::rename(path, &aside)?;
+    disk::remove_tree(&aside)
 }
 
 /// A directory under construction beside its final path; removed when dropped without [`Directory::publish`] or [`Directory::keep`].
@@ -44,7 +73,7 @@ pub struct Directory {
     path: PathBuf,
     target: PathBuf,
     /// Held while this process works on the directory; other processes may resume or remove an unlocked one.
-    _lock: File,
+    _lock: Held,
     stays: bool,
 }
 
@@ -56,17 +85,18 @@ impl Directory {
     pub fn create(target: &Path) -> io::Result<Self> {
         let target = followed(target)?;
         let parent = parent_of(&target);
-        fs::create_dir_all(parent)?;
+        disk::create_directories(parent)?;
+        settle(&target)?;
         loop {
-            let temporary = tempfile::Builder::new()
-                .prefix(TEMPORARY_PREFIX)
-                .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o755))
-                .tempdir_in(parent)?;
-            let lock = File::open(temporary.path())?;
-            // Before the lock is taken, another process may remove the directory as abandoned.
-            let is_ours = !matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) && temporary.path().is_dir();
-            if is_ours {
-                return Ok(Directory { path: temporary.keep(), target, _lock: lock, stays: false });
+            let temporary = disk::temporary_directory(parent, TEMPORARY_PREFIX)?;
+            let lock = disk::try_lock(File::open(temporary.path())?, temporary.path(), Kind::Exclusive);
+            match lock {
+                // Before the lock was taken, another process may have removed the directory as abandoned.
+                Ok(lock) if temporary.path().is_dir() => {
+                    return Ok(Directory { path: temporary.keep(), target, _lock: lock, stays: false });
+                }
+                Ok(_) | Err(Refusal::Held(_)) => {}
+                Err(Refusal::Io(error)) => return Err(error),
             }
         }
     }
@@ -77,12 +107,12 @@ impl Directory {
     /// If another process works on it, or the parent cannot be created or written to.
     pub fn resume(target: &Path) -> io::Result<Self> {
         let target = followed(target)?;
+        settle(&target)?;
         let path = unfinished(&target)?;
-        fs::create_dir_all(&path)?;
-        let lock = File::open(&path)?;
-        lock.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => io::Error::other("another process is making this directory"),
-            TryLockError::Error(error) => error,
+        disk::create_directories(&path)?;
+        let lock = disk::try_lock(File::open(&path)?, &path, Kind::Exclusive).map_err(|refusal| match refusal {
+            Refusal::Held(_) => io::Error::other("another process is making this directory"),
+            Refusal::Io(error) => error,
         })?;
         Ok(Directory { path, target, _lock: lock, stays: false })
     }
@@ -100,30 +130,113 @@ impl Directory {
     /// Syncs every file and directory inside, then renames the whole to its target, replacing what was there.
     ///
     /// # Errors
-    /// Any error of syncing or renaming; the target is then unchanged.
+    /// Any error of syncing or renaming; the target is then unchanged. And of removing what was there before: then the target is the new one.
     pub fn publish(mut self) -> io::Result<()> {
         sync_tree(self.path())?;
-        let parent = parent_of(&self.target);
-        if self.target.symlink_metadata().is_ok() {
-            renameat_with(CWD, self.path(), CWD, &self.target, RenameFlags::EXCHANGE)?;
-            sync_directory(parent)?;
+        let parent = parent_of(&self.target).to_owned();
+        if self.target.symlink_metadata().is_err() {
+            disk::rename_to_nothing(self.path(), &self.target)?;
             self.stays = true;
-            fs::remove_dir_all(self.path())?; // now holds what was there before
-        } else {
-            renameat_with(CWD, self.path(), CWD, &self.target, RenameFlags::NOREPLACE)?;
-            self.stays = true;
-            sync_directory(parent)?;
+            return disk::sync(&parent);
         }
-        Ok(())
+        if !is_temporary(&self.path) {
+            // What was there before is not to be resumed if the process dies before it is removed.
+            let aside = beside(&self.target, "new-")?;
+            disk::rename(self.path(), &aside)?;
+            self.path = aside;
+        }
+        if disk::exchange(self.path(), &self.target)? {
+            self.stays = true;
+            disk::sync(&parent)?;
+            disk::remove_tree(self.path()) // now holds what was there before
+        } else {
+            disk::rename(self.path(), &replacing(&self.target))?;
+            self.stays = true;
+            disk::sync(&parent)?;
+            settle(&self.target)
+        }
     }
 }
 
 impl Drop for Directory {
     fn drop(&mut self) {
         if !self.stays {
-            let _ = fs::remove_dir_all(&self.path);
+            let _ = disk::remove_tree(&self.path);
         }
     }
+}
+
+/// Moves the directory that has replaced `target` to its name, if the process that made it died before. The caller holds whatever lock there
+/// is on `target`.
+///
+/// # Errors
+/// Any error of renaming or removing; the next call goes on.
+pub(crate) fn settle(target: &Path) -> io::Result<()> {
+    let target = followed(target)?;
+    let next = replacing(&target);
+    if !next.is_dir() {
+        return Ok(());
+    }
+    if target.symlink_metadata().is_ok() {
+        let aside = beside(&target, "replaced-")?;
+        match disk::rename(&target, &aside) {
+            // A lower layer of overlayfs: no directory of it can be renamed. Without its manifest nobody takes it for whole.
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                let manifest = target.join("manifest.json");
+                if manifest.exists() {
+                    disk::remove_file(&manifest)?;
+                }
+                disk::remove_tree(&target)?;
+            }
+            done => done?,
+        }
+        disk::rename_to_nothing(&next, &target)?;
+        disk::sync(parent_of(&target))?;
+        return if aside.exists() { disk::remove_tree(&aside) } else { Ok(()) };
+    }
+    disk::rename_to_nothing(&next, &target)?;
+    disk::sync(parent_of(&target))
+}
+
+/// Settles every directory in `folder` that has replaced another one. The caller holds the lock of the folder.
+///
+/// # Errors
+/// As [`settle`].
+pub(crate) fn settle_all(folder: &Path) -> io::Result<()> {
+    for target in unsettled(folder) {
+        settle(&target)?;
+    }
+    Ok(())
+}
+
+/// The paths in `folder` to which [`settle`] has something to move.
+pub(crate) fn unsettled(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let name = entry.file_name();
+        let of = name.to_str()?.strip_prefix('.')?.strip_suffix(REPLACING)?;
+        Some(entry.path().with_file_name(of))
+    })
+}
+
+/// Where the new directory of `target` stands until the old one is away.
+fn replacing(target: &Path) -> PathBuf {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    target.with_file_name(format!(".{name}{REPLACING}"))
+}
+
+/// A temporary name for the directory `target`, at which nothing is.
+fn beside(target: &Path, what: &str) -> io::Result<PathBuf> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let path = target.with_file_name(format!("{TEMPORARY_PREFIX}{what}{name}"));
+    if path.symlink_metadata().is_ok() {
+        disk::remove_tree(&path)?; // of a process that died
+    }
+    Ok(path)
+}
+
+fn is_temporary(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY_PREFIX))
 }
 
 /// Where [`Directory::resume`] keeps the unfinished directory of `target`.
@@ -139,12 +252,9 @@ pub fn unfinished(target: &Path) -> io::Result<PathBuf> {
 /// The temporary directories in `directory` whose makers are dead.
 pub fn abandoned(directory: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let is_temporary = |entry: &fs::DirEntry| {
-        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        is_directory && entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX)
-    };
-    let left = entries.filter(is_temporary).map(|entry| entry.path());
-    left.filter(|path| File::open(path).is_ok_and(|directory| directory.try_lock().is_ok()))
+    let left = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path());
+    let left = left.filter(|path| is_temporary(path));
+    left.filter(|path| File::open(path).is_ok_and(|file| disk::try_lock(file, path, Kind::Exclusive).is_ok()))
 }
 
 /// `target` with symbolic links resolved.
@@ -171,14 +281,10 @@ fn sync_tree(directory: &Path) -> io::Result<()> {
         if entry.file_type()?.is_dir() {
             sync_tree(&entry.path())?;
         } else {
-            File::open(entry.path())?.sync_all()?;
+            disk::sync(&entry.path())?;
         }
     }
-    sync_directory(directory)
-}
-
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
+    disk::sync(directory)
 }
 
 #[cfg(test)]

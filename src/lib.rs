@@ -26,6 +26,7 @@ pub mod schema;
 pub mod progress;
 pub mod printable;
 pub mod regular;
+mod disk;
 pub mod atomic;
 pub mod digest;
 pub mod seal;

@@ -32,6 +32,13 @@ pub enum Event {
     Note(String),
     /// A warning that the user should act on.
     Warn(String),
+    /// A dataset is complete and is about to appear under its name.
+    Complete {
+        /// SHA-256 of its manifest, hex.
+        sha256: String,
+        /// Inode of its directory, which it keeps.
+        inode: u64,
+    },
     /// The part that began last has ended.
     End,
 }

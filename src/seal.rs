@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::digest::sha256;
-use crate::regular;
+use crate::{disk, regular};
 
 /// Name of the file in a sealed directory.
 pub const SUMS: &str = "SHA256SUMS";
@@ -49,7 +49,7 @@ pub fn text<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> String 
 /// # Errors
 /// Any error of writing.
 pub fn write(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    fs::write(directory.join(SUMS), text([(name, bytes)]))
+    disk::write(&directory.join(SUMS), text([(name, bytes)]))
 }
 
 /// The sealed files of `directory` that differ from their record, with a sentence each (without remedy).

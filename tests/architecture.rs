@@ -325,6 +325,39 @@ fn libtorch_is_named_in_its_two_rooms_alone() {
     assert!(outside.is_empty() && inside.len() > rooms.len(), "{outside:?}");
 }
 
+/// What comes to disk, or goes from it, passes a point at which a test makes it fail: those in `disk`. Logs and the files of locks are no results.
+#[test]
+fn the_disk_is_changed_in_its_own_room_alone() {
+    let operations = [
+        "fs::write(",
+        "fs::rename(",
+        "fs::copy(",
+        "fs::hard_link(",
+        "fs::symlink",
+        "fs::remove_dir_all(",
+        "fs::remove_file(",
+        "fs::create_dir",
+        "File::create",
+        "OpenOptions",
+        "sync_all(",
+    ];
+    let excepted = [["cli", "rotation"], ["pipeline", "lock"]].map(|module| module.map(str::to_owned));
+    let mut complaints = Vec::new();
+    let mut inside = 0;
+    for (module, file) in house().iter().filter(|(module, _)| !excepted.iter().any(|it| *module == it)) {
+        let text = fs::read_to_string(&file.path).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        for operation in operations.iter().filter(|operation| code.contains(**operation)) {
+            match module.first().is_some_and(|room| room == "disk") {
+                true => inside += 1,
+                false => complaints.push(format!("{}: {operation}", file.path.display())),
+            }
+        }
+    }
+    assert!(inside >= operations.len(), "{inside}");
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
 #[test]
 fn nothing_is_leaked() {
     let house = house();

@@ -8,8 +8,12 @@
 //! PARAMILL_FUZZ_CASES='hdf5 1234 1' cargo test --release --test fuzz -- --exact cases --nocapture   # one again
 //! ```
 
+#[path = "fuzz/bodies.rs"]
+mod bodies;
 #[path = "common/dataset.rs"]
 mod common;
+#[path = "common/model.rs"]
+mod model;
 #[path = "fuzz/mutation.rs"]
 mod mutation;
 #[path = "fuzz/readers.rs"]
@@ -58,6 +62,16 @@ fn hdf5() {
 #[test]
 fn stored_parquet() {
     watch("stored-parquet", &[5429, 9112]);
+}
+
+#[test]
+fn manifests() {
+    watch("manifests", &[]);
+}
+
+#[test]
+fn checkpoints() {
+    watch("checkpoints", &[]);
 }
 
 #[test]

@@ -145,6 +145,29 @@ fn a_damaged_checkpoint_is_not_used_and_the_one_before_is() {
     }
 }
 
+#[test]
+fn a_training_whose_checkpoints_are_all_damaged_does_not_start_again_unasked() {
+    let root = tempfile::tempdir().unwrap();
+    let (dataset, settings) = (generate(root.path(), FOUR_PAIRS), train_settings(SHORT));
+    let directory = root.path().join("model");
+    let newest = train_until(&settings, &dataset, &directory, 8);
+    let training = newest.parent().unwrap();
+    let checkpoints: Vec<_> = fs::read_dir(training).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(checkpoints.len() > 1);
+    for checkpoint in &checkpoints {
+        fs::write(checkpoint.join("state.safetensors"), "").unwrap();
+    }
+    let listener = Listener::default();
+    let refused = train_heard(&settings, &dataset, &directory, &listener).err().expect("no checkpoint is sound");
+    let text = refused.to_string();
+    assert!(text.contains(training.to_str().unwrap()) && text.contains("remove the directory"), "{text}");
+    assert_eq!(paramill::pipeline::Error::from(*refused).exit_code(), 3);
+    assert_eq!(listener.warnings().matches("a checkpoint is not used").count(), checkpoints.len());
+    assert!(checkpoints.iter().all(|checkpoint| checkpoint.exists()));
+    fs::remove_dir_all(training).unwrap();
+    train(&settings, &dataset, &directory).unwrap();
+}
+
 /// Any bit of any file of a checkpoint, and the place where it stands.
 #[test]
 fn any_flipped_bit_of_a_checkpoint_is_found() {

@@ -68,7 +68,7 @@ pub(crate) fn merge(
     let path = place.path().join(SOURCES);
     let mut text = serde_json::to_vec_pretty(sources).expect("plain data always serialise");
     text.push(b'\n');
-    std::fs::write(&path, text).map_err(|source| io_error(&path, source))?;
+    crate::disk::write(&path, text).map_err(|source| io_error(&path, source))?;
     files.push(listed(place.path(), SOURCES)?);
     manifest.files = files;
     manifest.splits = vec![Split::Adapt];

@@ -14,6 +14,7 @@ use super::{log, validate};
 use crate::atomic;
 use crate::dataset::FileEntry;
 use crate::digest::sha256;
+use crate::disk;
 use crate::engine::{Compute, ComputeError, Device, Engine, Linearised, Tangents};
 use crate::models;
 use crate::models::Model;
@@ -117,7 +118,7 @@ impl StoredModel {
         files.extend([(MANIFEST_FILE, manifest), (SUMS, sums.into_bytes())]);
         let target = atomic::Directory::create(directory).map_err(io_error(directory))?;
         for (path, bytes) in &files {
-            fs::write(target.path().join(path), bytes).map_err(io_error(&directory.join(path)))?;
+            disk::write(&target.path().join(path), bytes).map_err(io_error(&directory.join(path)))?;
         }
         target.publish().map_err(io_error(directory))
     }

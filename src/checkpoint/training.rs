@@ -14,6 +14,7 @@ use super::tensors;
 use super::tensors::{Array, Arrays};
 use crate::atomic;
 use crate::digest::sha256;
+use crate::disk;
 use crate::regular;
 use crate::seal;
 
@@ -138,14 +139,14 @@ impl TrainingStore {
             arrays_sha256: sha256(&bytes),
         };
         let directory = atomic::Directory::create(&target).map_err(io_error(&target))?;
-        fs::write(directory.path().join(ARRAYS_FILE), bytes).map_err(io_error(&target))?;
+        disk::write(&directory.path().join(ARRAYS_FILE), bytes).map_err(io_error(&target))?;
         let header = pretty(&header);
-        fs::write(directory.path().join(STATE_FILE), &header).map_err(io_error(&target))?;
+        disk::write(&directory.path().join(STATE_FILE), &header).map_err(io_error(&target))?;
         seal::write(directory.path(), STATE_FILE, &header).map_err(io_error(&target))?;
         directory.publish().map_err(io_error(&target))?;
         let checkpoints = self.checkpoints()?;
         for old in &checkpoints[..checkpoints.len().saturating_sub(KEPT)] {
-            fs::remove_dir_all(old).map_err(io_error(old))?;
+            atomic::remove_directory(old).map_err(io_error(old))?;
         }
         Ok(target)
     }
@@ -182,9 +183,12 @@ impl TrainingStore {
     /// Any error of removing.
     pub fn remove(&self) -> Result<(), Error> {
         if self.directory.exists() {
-            fs::remove_dir_all(&self.directory).map_err(io_error(&self.directory))?;
+            atomic::remove_directory(&self.directory).map_err(io_error(&self.directory))?;
         }
         if let Some(parent) = self.directory.parent() {
+            for left in atomic::abandoned(parent) {
+                disk::remove_tree(&left).map_err(io_error(&left))?;
+            }
             let _ = fs::remove_dir(parent); // stays while another training's checkpoints are in it
         }
         Ok(())

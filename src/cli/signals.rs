@@ -1,9 +1,10 @@
-//! SIGHUP, SIGINT and SIGTERM ask the running stage to stop; a second SIGINT stops at once. SIGXFSZ is an error of writing.
+//! SIGHUP, SIGINT and SIGTERM ask the running stage to stop; a second SIGINT or SIGTERM stops at once. SIGXFSZ is an error of writing.
 
 use std::fs;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -13,6 +14,10 @@ use crate::progress::Interrupt;
 
 /// The request to stop, which the signals set.
 pub(crate) static INTERRUPT: Interrupt = Interrupt::new();
+
+/// Least time between two signals that are two requests: `timeout` sends its signal to the process and then to its group, and a terminal that
+/// closes sends more than one.
+const APART: Duration = Duration::from_millis(300);
 
 /// Starts to listen, for the rest of the process. Further calls do nothing.
 pub(crate) fn listen() {
@@ -43,12 +48,20 @@ fn start() {
         }
     };
     thread::spawn(move || {
+        let mut first = None;
         for signal in signals.forever() {
-            if signal == SIGINT && INTERRUPT.requested().is_some() {
-                signal_hook::low_level::exit(128 + SIGINT);
+            match first {
+                None => {
+                    first = Some(Instant::now());
+                    INTERRUPT.request(signal);
+                    complain("stopping after the current unit of work; Ctrl-C or SIGTERM again stops at once");
+                }
+                // Whatever is written then is not published.
+                Some(first) if first.elapsed() >= APART && signal != SIGHUP => {
+                    signal_hook::low_level::exit(128 + signal);
+                }
+                Some(_) => {}
             }
-            INTERRUPT.request(signal);
-            complain("stopping after the current unit of work; Ctrl-C again stops at once");
         }
     });
 }

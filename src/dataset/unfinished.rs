@@ -11,9 +11,9 @@ use super::error::Error;
 use super::file_entry::{FileEntry, file_entry};
 use super::index::IndexEntry;
 use super::manifest::SplitSummary;
-use crate::atomic;
 use crate::regular;
 use crate::schema::Split;
+use crate::{atomic, disk};
 
 /// Folder of the records in an unfinished dataset.
 const RECORDS: &str = "shards";
@@ -46,7 +46,7 @@ pub(crate) type Shards = BTreeMap<Split, Vec<FinishedShard>>;
 pub(crate) fn record(directory: &Path, split: Split, shard: usize, finished: &FinishedShard) -> Result<(), Error> {
     for file in &finished.files {
         let path = directory.join(&file.path);
-        fs::File::open(&path).and_then(|file| file.sync_all()).map_err(Error::io(&path))?;
+        disk::sync(&path).map_err(Error::io(&path))?;
     }
     let path = record_path(directory, split, shard);
     let json = serde_json::to_vec(finished).map_err(|error| Error::io(&path)(error.into()))?;
@@ -109,7 +109,7 @@ pub fn unfinished_trajectories(directory: &Path) -> Option<u64> {
 /// Removes the records of a dataset that is complete.
 pub(crate) fn forget(directory: &Path) -> Result<(), Error> {
     let folder = directory.join(RECORDS);
-    fs::remove_dir_all(&folder).map_err(Error::io(&folder))
+    disk::remove_tree(&folder).map_err(Error::io(&folder))
 }
 
 fn record_path(directory: &Path, split: Split, shard: usize) -> PathBuf {
@@ -124,7 +124,7 @@ fn remove_all_but(wanted: &BTreeSet<PathBuf>, directory: &Path) -> Result<(), Er
         if entry.file_type().map_err(Error::io(&path))?.is_dir() {
             remove_all_but(wanted, &path)?;
         } else if !wanted.contains(&path) {
-            fs::remove_file(&path).map_err(Error::io(&path))?;
+            disk::remove_file(&path).map_err(Error::io(&path))?;
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::disk_space::require_space;
@@ -17,6 +18,8 @@ use super::unfinished::{FinishedShard, Resumed, Shards};
 use super::{card, croissant, hdf5_store, parquet_store, seal};
 use crate::atomic::Directory;
 use crate::digest::sha256;
+use crate::disk;
+use crate::progress::{Event, Run};
 use crate::schema::{FormatVersion, Split, Trajectory};
 
 /// Writes a dataset, which appears at its path only at [`Writer::finish`].
@@ -88,7 +91,7 @@ impl Writer {
     fn start(target: &Path, directory: Directory, manifest: Manifest) -> Result<Self, Error> {
         for folder in ["data", "hdf5"] {
             let folder = directory.path().join(folder);
-            fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+            disk::create_directories(&folder).map_err(Error::io(&folder))?;
         }
         Ok(Writer {
             target: target.to_owned(),
@@ -167,8 +170,33 @@ impl Writer {
     ///
     /// # Errors
     /// If no trajectory was written, or a file cannot be written; the path is then unchanged.
-    pub fn finish(mut self) -> Result<Manifest, Error> {
-        self.end_shard()?;
+    pub fn finish(self) -> Result<Manifest, Error> {
+        self.publish(&Run::silent())
+    }
+
+    /// The same, and sends [`Event::Complete`] before the dataset appears: who hears it knows the dataset for its own, should the process die
+    /// before it can say more. Shards that were finished are kept for [`Writer::resume`] where the disk is full.
+    ///
+    /// # Errors
+    /// As [`Writer::finish`].
+    pub fn publish(mut self, run: &Run) -> Result<Manifest, Error> {
+        let described = self.end_shard().and_then(|()| self.describe());
+        let sha256 = match described {
+            Ok(sha256) => sha256,
+            Err(error) => {
+                self.keep();
+                return Err(error);
+            }
+        };
+        self.name_shards()?;
+        let inode = fs::metadata(self.directory.path()).map_err(Error::io(self.directory.path()))?.ino();
+        run.emit(Event::Complete { sha256, inode });
+        self.directory.publish().map_err(Error::io(&self.target))?;
+        Ok(self.manifest)
+    }
+
+    /// Writes the manifest and what else describes the dataset, with the final names of the data files. Returns the manifest's SHA-256.
+    fn describe(&mut self) -> Result<String, Error> {
         if self.finished.is_empty() {
             return Err(Error::invalid(
                 &self.target,
@@ -176,11 +204,22 @@ impl Writer {
                 "at least one split with trajectories",
             ));
         }
-        self.name_shards()?;
+        self.manifest.files.clear();
+        for (&split, shards) in &self.finished {
+            for (shard, FinishedShard { files, .. }) in shards.iter().enumerate() {
+                for (entry, store) in files.iter().zip([Store::Parquet, Store::Hdf5]) {
+                    let path = data_file(split, store, shard, shards.len());
+                    self.manifest.files.push(FileEntry { path, ..entry.clone() });
+                }
+            }
+            if let Some(last) = shards.last() {
+                self.manifest.splits.insert(split, last.summary.clone());
+            }
+        }
         self.manifest.files.sort_by(|a, b| a.path.cmp(&b.path));
         for (name, text) in [(CARD, card::text(&self.manifest)), (CROISSANT, croissant::text(&self.manifest))] {
             let path = self.directory.path().join(name);
-            fs::write(&path, text).map_err(Error::io(&path))?;
+            disk::write(&path, text).map_err(Error::io(&path))?;
         }
         let path = self.directory.path().join(MANIFEST);
         let mut json = serde_json::to_vec_pretty(&self.manifest).map_err(|error| Error::Json {
@@ -190,10 +229,9 @@ impl Writer {
             found: error.to_string(),
         })?;
         json.push(b'\n');
-        fs::write(&path, json).map_err(Error::io(&path))?;
+        disk::write(&path, &json).map_err(Error::io(&path))?;
         seal::write(self.directory.path())?;
-        self.directory.publish().map_err(Error::io(&self.target))?;
-        Ok(self.manifest)
+        Ok(sha256(&json))
     }
 
     /// Writes both copies of the current shard, if it has a trajectory.
@@ -233,7 +271,7 @@ impl Writer {
                 return file_entry(directory, &hdf5);
             }
             let image = hdf5_store::image(manifest, split, rows).map_err(Error::hdf5(&path))?;
-            fs::write(&path, &image).map_err(Error::io(&path))?;
+            disk::write(&path, &image).map_err(Error::io(&path))?;
             Ok(FileEntry { path: hdf5.clone(), bytes: image.len() as u64, sha256: sha256(&image) })
         };
         let (table, image) = rayon::join(write_table, write_image);
@@ -250,21 +288,19 @@ impl Writer {
         Ok(())
     }
 
-    /// Gives the files of all shards their final names, which hold the number of shards, and lists them in the manifest.
+    /// Gives the files of all shards their final names, which hold the number of shards.
     fn name_shards(&mut self) -> Result<(), Error> {
         if self.description.is_some() {
             unfinished::forget(self.directory.path())?;
         }
         for (split, shards) in std::mem::take(&mut self.finished) {
             let count = shards.len();
-            for (shard, FinishedShard { summary, files, .. }) in shards.into_iter().enumerate() {
+            for (shard, FinishedShard { files, .. }) in shards.into_iter().enumerate() {
                 for (entry, store) in files.into_iter().zip([Store::Parquet, Store::Hdf5]) {
                     let path = data_file(split, store, shard, count);
                     let [from, to] = [&entry.path, &path].map(|path| self.directory.path().join(path));
-                    fs::rename(from, &to).map_err(Error::io(&to))?;
-                    self.manifest.files.push(FileEntry { path, ..entry });
+                    disk::rename(&from, &to).map_err(Error::io(&to))?;
                 }
-                self.manifest.splits.insert(split, summary);
             }
         }
         Ok(())

@@ -30,9 +30,12 @@ pub fn run(settings: &Settings, seed: u64, directory: &Path, run: &Run) -> Resul
         run.emit(Event::Note(format!("{}: {count} trajectories are kept from an unfinished run", settings.dataset)));
     }
     match simulation.run(run, &trajectories, &mut |split, trajectory| Ok(writer.write(split, trajectory)?)) {
-        Ok(()) => Ok(writer.finish()?),
+        Ok(()) => Ok(writer.publish(run)?),
         Err(Error::Interrupted { signal, .. }) => Err(Error::Interrupted { signal, kept: writer.keep() }),
-        Err(error) => Err(error),
+        Err(error) => {
+            writer.keep();
+            Err(error)
+        }
     }
 }
 

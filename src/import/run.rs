@@ -91,7 +91,7 @@ pub(crate) fn write(
             run.emit(Event::Advance { done, note: split.to_string() });
         }
     }
-    let manifest = writer.finish()?;
+    let manifest = writer.publish(run)?;
     run.emit(Event::End);
     Ok(manifest)
 }

@@ -4,6 +4,7 @@
 //! while nobody holds the workspace is of a process that was killed.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,11 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::now;
 use super::error::Error;
+use super::executor::Product;
 use super::plan::Plan;
 use super::stage::Stage;
-use crate::atomic;
 use crate::progress::{Event, Observer};
 use crate::regular;
+use crate::{atomic, disk};
 
 /// Least time between two writes of the progress: a run must not be slowed by being watched.
 const WRITTEN_EVERY: Duration = Duration::from_secs(10);
@@ -32,6 +34,19 @@ pub struct Attempt {
     pub progress: Option<Progress>,
     /// Why it stopped, if the process lived to say so.
     pub stopped: Option<Stopped>,
+    /// The dataset that it completed, or one before it, with no record yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
+}
+
+/// A dataset that was complete, just before it appeared under its name. A record can be made of it: the process may have died before it
+/// could write one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    /// SHA-256 of its manifest, hex.
+    pub sha256: String,
+    /// Inode of its directory: another workspace can make the same dataset in its place, but not in the same directory.
+    pub inode: u64,
 }
 
 /// How far a part of a stage has come.
@@ -66,9 +81,16 @@ impl Attempt {
         serde_json::from_slice(&regular::read(&plan.attempt_path(stage)).ok()?).ok()
     }
 
+    /// Whether this workspace made `product`, according to an attempt at `stage` that did not live to record it.
+    pub(crate) fn made(plan: &Plan, stage: Stage, product: &Product) -> bool {
+        let made = Attempt::read(plan, stage).and_then(|attempt| attempt.made);
+        let inode = fs::metadata(&product.path).map(|metadata| metadata.ino()).ok();
+        made.is_some_and(|made| made.sha256 == product.sha256 && inode == Some(made.inode))
+    }
+
     /// Forgets what is known of `stage`, which has ended well.
     pub(crate) fn forget(plan: &Plan, stage: Stage) {
-        let _ = fs::remove_file(plan.attempt_path(stage));
+        let _ = disk::remove_file(&plan.attempt_path(stage));
     }
 
     fn write(&self, path: &Path) -> Result<(), Error> {
@@ -90,7 +112,8 @@ impl<'a> Followed<'a> {
     /// # Errors
     /// If it cannot be written; then neither could the product.
     pub(crate) fn begin(plan: &Plan, stage: Stage, observer: &'a dyn Observer) -> Result<Self, Error> {
-        let attempt = Attempt { process: std::process::id(), begun: now(), progress: None, stopped: None };
+        let made = Attempt::read(plan, stage).and_then(|before| before.made);
+        let attempt = Attempt { process: std::process::id(), begun: now(), progress: None, stopped: None, made };
         let path = plan.attempt_path(stage);
         attempt.write(&path)?;
         Ok(Followed { observer, path, state: Mutex::new((attempt, Instant::now())) })
@@ -126,7 +149,10 @@ impl Observer for Followed<'_> {
                 (Event::Advance { done, .. }, _, Some(progress)) => progress.done = *done,
                 _ => {}
             }
-            if written.elapsed() >= WRITTEN_EVERY {
+            if let Event::Complete { sha256, inode } = &event {
+                attempt.made = Some(Made { sha256: sha256.clone(), inode: *inode });
+            }
+            if written.elapsed() >= WRITTEN_EVERY || matches!(event, Event::Complete { .. }) {
                 *written = Instant::now();
                 // Who looks on sees older figures until the next write.
                 let _ = attempt.write(&self.path);

@@ -1,7 +1,6 @@
 //! The audit of a model's versions: `audit.jsonl` beside them, one JSON object a line, to which lines are only ever added.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::plan::Plan;
 use super::settings::PromoteSettings;
-use crate::regular;
+use crate::{disk, regular};
 
 const AUDIT_FILE: &str = "audit.jsonl";
 
@@ -92,11 +91,7 @@ pub fn audit(plan: &Plan) -> Vec<AuditEntry> {
 pub(crate) fn append(store: &Path, entry: &AuditEntry) -> Result<(), Error> {
     let path = store.join(AUDIT_FILE);
     let line = serde_json::to_string(entry).map_err(io::Error::from).map_err(Error::io(&path))?;
-    let written = OpenOptions::new().append(true).create(true).open(&path).and_then(|mut file| {
-        file.write_all(format!("{line}\n").as_bytes())?;
-        file.sync_all()
-    });
-    written.map_err(Error::io(&path))
+    disk::append_line(&path, &line).map_err(Error::io(&path))
 }
 
 /// The version that was in use before the one that is: what came into use stays until something follows it or it is rolled back, so that rolling

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::attempt::Attempt;
 use super::error::Error;
 use super::executor::{Executor, Product};
 use super::fingerprint::{Ingredients, canonical, differences};
@@ -120,7 +121,8 @@ fn decide_dataset(
         Err(found) => return Err(Error::NotADataset { path, stage, found }),
     };
     let own = record.filter(|record| record.sha256 == product.sha256);
-    let made_here = own.as_ref().is_some_and(|record| record.made_here);
+    let unrecorded = Attempt::made(plan, stage, &product);
+    let made_here = unrecorded || own.as_ref().is_some_and(|record| record.made_here);
     let mut changes = dataset_differences(&manifest, ingredients, &executor.configuration(plan));
     if let Some(damage) = product.damage {
         changes.push(format!("it {damage}"));
@@ -133,6 +135,9 @@ fn decide_dataset(
         let known = own.is_some_and(|record| record.is_of(ingredients));
         let (action, reason) = match (known, manifest.provenance.tool != TOOL) {
             (true, _) => (Action::Keep, "up to date".to_owned()),
+            (false, _) if unrecorded => {
+                (Action::Adopt, format!("{} was made here by a run that died before it recorded it", path.display()))
+            }
             (false, false) => (Action::Adopt, format!("{} is there already, made the same way", path.display())),
             (false, true) => {
                 let maker = &manifest.provenance.tool;

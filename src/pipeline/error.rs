@@ -19,8 +19,13 @@ pub enum Error {
     #[error("{path}: {source}; check that the path is right and may be used")]
     Io { path: PathBuf, source: io::Error },
     /// Another process holds a lock.
-    #[error("{}: held by another run{}; wait for it, or stop it", path.display(), pid(*holder))]
-    Locked { path: PathBuf, holder: Option<u32> },
+    #[error("{}: held by another run{}; {}", path.display(), pid(*holder), unlocking(path, host.as_deref()))]
+    Locked {
+        path: PathBuf,
+        holder: Option<u32>,
+        /// The machine of the holder, where its lock is a link that says so.
+        host: Option<String>,
+    },
     /// A stage was asked for that the pipeline does not have.
     #[error("stage `{stage}` is not in this pipeline, which has {}; add a [{stage}] section", names(has))]
     NoSuchStage { stage: Stage, has: Vec<Stage> },
@@ -69,6 +74,9 @@ pub enum Error {
         path.display()
     )]
     MissingArchive { path: PathBuf, found: String },
+    /// A training would take more memory than it may.
+    #[error("stage `train` takes {found}; expected at most {most}; {remedy}, or raise run.memory_mib")]
+    Memory { found: String, most: String, remedy: &'static str },
     /// The command line is wrong.
     #[error("{0}")]
     Usage(String),
@@ -139,6 +147,7 @@ impl Error {
             | Error::NotADataset { .. }
             | Error::DatasetDiffers { .. }
             | Error::Unrecognised { .. }
+            | Error::Memory { .. }
             | Error::Usage(_) => 2,
             Error::Compute(_) => 2,
             Error::Dataset(dataset::Error::Io { .. }) | Error::Report(_) => 1,
@@ -195,6 +204,7 @@ impl Error {
             Error::Unrecognised { .. } => "unrecognised",
             Error::Rejected { .. } => "rejected",
             Error::MissingArchive { .. } => "missing_archive",
+            Error::Memory { .. } => "memory",
             Error::Usage(_) => "usage",
             Error::Dataset(_) => "dataset",
             Error::Generate(_) => "generate",
@@ -269,6 +279,17 @@ fn names(stages: &[Stage]) -> String {
 
 fn pid(holder: Option<u32>) -> String {
     holder.map_or_else(String::new, |pid| format!(" (process {pid})"))
+}
+
+/// What to do about a lock.
+fn unlocking(path: &Path, host: Option<&str>) -> String {
+    match host {
+        None => "wait for it, or stop it".to_owned(),
+        Some(host) => format!(
+            "wait for it, or stop it; this file system has no locks, so if the process has died on {host}, remove {}.held",
+            path.display()
+        ),
+    }
 }
 
 fn signal_name(signal: i32) -> &'static str {

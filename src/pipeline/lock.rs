@@ -1,18 +1,19 @@
-//! Advisory locks on files, which the system releases when their holder dies.
+//! Advisory locks on files, which the system releases when their holder dies; where it has none, links stand for them ([`crate::disk`]).
 //!
 //! The file of a lock exists only while the lock is held, and is removed by a process that holds it exclusively. Between opening and locking
 //! the file, its last holder may have removed it and another process may have made a new one, so a process that has locked it checks that it
 //! is still the file at its path.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use super::error::Error;
-use crate::atomic::{TEMPORARY_PREFIX, abandoned};
+use crate::atomic::{TEMPORARY_PREFIX, abandoned, settle, settle_all, unsettled};
+use crate::disk::{self, Held, Kind, Refusal};
 use crate::progress::{Event, Run};
 
 /// Times that a lock is tried again: who only asks whether a lock is held ([`holder`]) holds it for an instant.
@@ -23,7 +24,7 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
 /// A held lock.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    file: File,
+    held: Held,
     path: PathBuf,
 }
 
@@ -33,7 +34,7 @@ impl Lock {
     /// # Errors
     /// [`Error::Locked`] if another process holds it.
     pub(crate) fn exclusive(path: &Path) -> Result<Self, Error> {
-        Lock::take(path, File::try_lock)
+        Lock::take(path, Kind::Exclusive)
     }
 
     /// Takes the lock at `path` shared.
@@ -41,39 +42,41 @@ impl Lock {
     /// # Errors
     /// [`Error::Locked`] if another process holds it exclusively.
     pub(crate) fn shared(path: &Path) -> Result<Self, Error> {
-        Lock::take(path, File::try_lock_shared)
+        Lock::take(path, Kind::Shared)
     }
 
-    fn take(path: &Path, attempt: fn(&File) -> Result<(), TryLockError>) -> Result<Self, Error> {
+    fn take(path: &Path, kind: Kind) -> Result<Self, Error> {
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(Error::io(parent))?;
+            disk::create_directories(parent).map_err(Error::io(parent))?;
         }
         let mut refused = 0;
-        let mut file = loop {
+        let mut held = loop {
             let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-            let mut file = open.map_err(Error::io(path))?;
-            match attempt(&file) {
-                Ok(()) if stands_at(&file, path) => break file,
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) if refused < REFUSALS => {
+            match disk::try_lock(open.map_err(Error::io(path))?, path, kind) {
+                Ok(Held::BySystem(ref file)) if !stands_at(file, path) => {}
+                Ok(held) => break held,
+                Err(Refusal::Held(_)) if refused < REFUSALS => {
                     refused += 1;
                     thread::sleep(BETWEEN_ATTEMPTS);
                 }
-                Err(TryLockError::WouldBlock) => {
-                    let mut holder = String::new();
-                    let _ = file.read_to_string(&mut holder);
-                    return Err(Error::Locked { path: path.to_owned(), holder: holder.trim().parse().ok() });
+                Err(Refusal::Held(by)) => {
+                    let holder = Holder { process: by.as_ref().map(|by| by.process).or_else(|| process_in(path)) };
+                    let elsewhere = by.map(|by| by.host).filter(|host| !host.is_empty());
+                    return Err(Error::Locked { path: path.to_owned(), holder: holder.process, host: elsewhere });
                 }
-                Err(TryLockError::Error(source)) => return Err(Error::io(path)(source)),
+                Err(Refusal::Io(source)) => return Err(Error::io(path)(source)),
             }
         };
-        let name_holder = file
-            .set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| writeln!(file, "{}", std::process::id()))
-            .and_then(|()| file.flush());
-        name_holder.map_err(Error::io(path))?;
-        Ok(Lock { file, path: path.to_owned() })
+        match &mut held {
+            Held::BySystem(file) => {
+                let said = format!("{}\n", std::process::id());
+                let cleared = file.set_len(0).and_then(|()| file.rewind());
+                cleared.and_then(|()| disk::write_all(file, path, said.as_bytes())).map_err(Error::io(path))?;
+            }
+            // The link is the lock.
+            Held::ByLink(_) => drop(fs::remove_file(path)),
+        }
+        Ok(Lock { held, path: path.to_owned() })
     }
 
     /// Turns an exclusive lock into a shared one.
@@ -85,13 +88,20 @@ impl Lock {
         drop(self);
         Lock::shared(&path)
     }
+
+    /// Whether it is a link, for want of locks in the file system.
+    pub(crate) fn is_a_link(&self) -> bool {
+        matches!(self.held, Held::ByLink(_))
+    }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        let alone = self.file.unlock().is_ok() && self.file.try_lock().is_ok();
-        if alone && stands_at(&self.file, &self.path) {
-            let _ = fs::remove_file(&self.path);
+        if let Held::BySystem(file) = &self.held {
+            let alone = file.unlock().is_ok() && file.try_lock().is_ok();
+            if alone && stands_at(file, &self.path) {
+                let _ = fs::remove_file(&self.path);
+            }
         }
     }
 }
@@ -105,20 +115,28 @@ pub(crate) struct Holder {
 
 /// The holder of the lock at `path`; `None` if nobody holds it exclusively. Leaves no file, and needs no right to write.
 pub(crate) fn holder(path: &Path) -> Option<Holder> {
-    let mut file = File::open(path).ok()?;
-    match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => {
-            let mut said = String::new();
-            let _ = file.read_to_string(&mut said);
-            Some(Holder { process: said.trim().parse().ok() })
-        }
+    if let Some(by) = disk::holder(path) {
+        return Some(Holder { process: Some(by.process) });
+    }
+    match File::open(path).ok()?.try_lock_shared() {
+        Err(fs::TryLockError::WouldBlock) => Some(Holder { process: process_in(path) }),
         _ => None,
     }
 }
 
+/// The process that the file of a lock names.
+fn process_in(path: &Path) -> Option<u32> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
 /// Whether nobody holds the lock at `path`, shared or not.
 pub(crate) fn is_free(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| !matches!(file.try_lock(), Err(TryLockError::WouldBlock))) || !path.exists()
+    let by_system = File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)));
+    !by_system && disk::is_free(path)
+}
+
+fn is_not_allowed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Whether `file` is the one at `path`.
@@ -148,6 +166,7 @@ impl DatasetWriting {
         let all = match Lock::exclusive(&path) {
             Ok(alone) => {
                 sweep(folder, run);
+                settle(directory).map_err(Error::io(directory))?;
                 if let Some(elsewhere) = directory.canonicalize().ok().filter(|_| directory.is_symlink()) {
                     sweep_directories(elsewhere.parent().unwrap_or(&elsewhere), run);
                 }
@@ -166,29 +185,47 @@ impl DatasetWriting {
 /// [`Error::Locked`] if another process is writing it.
 pub(crate) fn dataset_reading(directory: &Path) -> Result<Option<Lock>, Error> {
     match Lock::shared(&dataset_lock(directory)) {
-        Err(Error::Io { source, .. })
-            if matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) =>
-        {
-            Ok(None)
-        }
+        Err(Error::Io { source, .. }) if is_not_allowed(&source) => Ok(None),
         taken => taken.map(Some),
     }
 }
 
-/// Removes temporary files and directories in `directory`. The caller holds its lock, so their makers are dead.
+/// Ends what a run that died has begun with the dataset at `directory` and in its folder: it has left its locks there, which show it.
+///
+/// # Errors
+/// If something there can be neither finished nor removed. What another process works on, or in a folder that cannot be written to, is left.
+pub(crate) fn clear_leftovers(directory: &Path, run: &Run<'_>) -> Result<(), Error> {
+    let folder = directory.parent().unwrap_or(Path::new("."));
+    let locks = [folder.join(".lock"), dataset_lock(directory)];
+    if !locks.iter().any(|lock| lock.exists()) && unsettled(folder).next().is_none() {
+        return Ok(());
+    }
+    match DatasetWriting::begin(directory, run) {
+        Ok(_) | Err(Error::Locked { .. }) => Ok(()),
+        Err(Error::Io { source, .. }) if is_not_allowed(&source) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Finishes or removes what dead processes left in `directory`. The caller holds its lock, so their makers are dead.
 pub(crate) fn sweep(directory: &Path, run: &Run<'_>) {
+    if let Err(error) = settle_all(directory) {
+        let remedy = "make the folder writable: a directory in it waits to take the place of an older one";
+        run.emit(Event::Warn(format!("{}: {error}; {remedy}", directory.display())));
+    }
     sweep_directories(directory, run);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX);
-        if is_temporary && !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            tell(&entry.path(), fs::remove_file(entry.path()), run);
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_temporary && !is_directory && !disk::is_a_live_lock(&entry.path()) {
+            tell(&entry.path(), disk::remove_file(&entry.path()), run);
         }
     }
 }
 
 /// Removes temporary directories in `directory` whose makers are dead, by the process ids in their names.
 pub fn sweep_directories(directory: &Path, run: &Run<'_>) {
-    abandoned(directory).for_each(|path| tell(&path, fs::remove_dir_all(&path), run));
+    abandoned(directory).for_each(|path| tell(&path, disk::remove_tree(&path), run));
 }
 
 fn tell(path: &Path, removed: io::Result<()>, run: &Run<'_>) {

@@ -45,6 +45,7 @@ pub(crate) mod status;
 pub(crate) mod surroundings;
 pub(crate) mod assemble;
 pub(crate) mod products;
+pub(crate) mod memory;
 pub(crate) mod stages;
 pub(crate) mod directories;
 pub(crate) mod schemas;

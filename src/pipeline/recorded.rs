@@ -59,7 +59,12 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
     let result = options.check(plan).and_then(|()| {
         // Fails now rather than after a long simulation, and leaves nothing behind.
         options.compute.check().map_err(Error::Compute)?;
-        workspace = Some(waiting(wait, run, || Lock::exclusive(&plan.lock_path()))?);
+        let lock = waiting(wait, run, || Lock::exclusive(&plan.lock_path()))?;
+        if lock.is_a_link() {
+            let text = "has no locks; links say who works there, and one whose process died on another machine must be removed";
+            run.emit(Event::Note(format!("the file system of {} {text}", plan.workspace.display())));
+        }
+        workspace = Some(lock);
         waiting(wait, run, || {
             outcome = Outcome::default();
             run_stages(plan, options, executor, run, &mut outcome)
@@ -112,7 +117,7 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
 fn waiting<T>(wait: bool, run: &Run<'_>, mut work: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     loop {
         match work() {
-            Err(Error::Locked { path, holder }) if wait => {
+            Err(Error::Locked { path, holder, .. }) if wait => {
                 let by = holder.map_or_else(|| "another run".to_owned(), |process| format!("process {process}"));
                 run.emit(Event::Note(format!("waiting for {}, which {by} holds", path.display())));
                 while !is_free(&path) {

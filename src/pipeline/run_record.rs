@@ -11,9 +11,8 @@ use super::decide::Action;
 use super::error::Error;
 use super::plan::Plan;
 use super::stage::Stage;
-use crate::atomic;
 use crate::estimate::Status;
-use crate::regular;
+use crate::{atomic, disk, regular};
 
 /// How a run went: of what, where, when, how long, and with what result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -101,7 +100,7 @@ impl RunRecord {
         {
             old.remove(last);
         }
-        old.iter().try_for_each(|path| fs::remove_file(path).map_err(Error::io(path)))?;
+        old.iter().try_for_each(|path| disk::remove_file(path).map_err(Error::io(path)))?;
         Ok(path)
     }
 

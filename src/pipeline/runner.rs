@@ -1,6 +1,7 @@
 //! Runs the stages in order and skips those whose products are up to date.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -10,12 +11,13 @@ use super::audit::AuditEntry;
 use super::check::computable::uncomputable;
 use super::decide::{Action, Decision, decide, ingredients, product_path};
 use super::error::Error;
-use super::executor::{Context, Executor};
+use super::executor::{Context, Done, Executor};
 use super::fingerprint::Ingredients;
-use super::lock::{DatasetWriting, Lock, dataset_reading, sweep};
+use super::lock::{DatasetWriting, Lock, clear_leftovers, dataset_reading, sweep};
 use super::plan::{Plan, RUN_RECORDS};
 use super::record::Record;
 use super::stage::Stage;
+use crate::atomic;
 use crate::engine::Compute;
 use crate::estimate::Status;
 use crate::progress::{Event, Run};
@@ -201,6 +203,7 @@ pub(crate) fn run_stages(
     let swept = ["", "stages", "models", RUN_RECORDS].map(|inside| plan.workspace.join(inside));
     sweep(&plan.versions_directory(), run);
     swept.iter().for_each(|directory| sweep(directory, run));
+    check_places(plan, options)?;
     let mut dataset_lock = None;
     let mut records = BTreeMap::new();
     let of_model: Vec<Stage> =
@@ -247,6 +250,18 @@ pub(crate) fn run_stages(
     Ok(())
 }
 
+/// Checks that the products of all stages can be written, before the first of them computes. A dataset that is there already may be in a place
+/// that cannot be written to; where it must be made, its own locks tell.
+///
+/// # Errors
+/// If a place cannot be written to.
+fn check_places(plan: &Plan, options: &Options) -> Result<(), Error> {
+    let stages =
+        plan.stages().into_iter().filter(|stage| !stage.makes_dataset() && options.skips(plan, *stage).is_none());
+    let paths: BTreeSet<PathBuf> = stages.map(|stage| product_path(plan, stage)).collect();
+    paths.iter().try_for_each(|path| atomic::probe(path).map_err(Error::io(path)))
+}
+
 fn carry_out(
     plan: &Plan,
     stage: Stage,
@@ -258,6 +273,9 @@ fn carry_out(
     run.emit(Event::Stage(stage.name()));
     warn_of_stale_inputs(plan, stage, options, executor, run);
     let forced = options.force.contains(&stage);
+    if stage.makes_dataset() {
+        clear_leftovers(&plan.dataset_directory, run)?;
+    }
     let ingredients = ingredients(plan, stage, executor, &[])?;
     let mut decision = decide(plan, stage, &ingredients, forced, executor)?;
     let mut writing = None;
@@ -266,6 +284,9 @@ fn carry_out(
         // Another run may have finished the dataset while this one waited for the lock.
         decision = decide(plan, stage, &ingredients, forced, executor)?;
     }
+    // By an earlier run, which died before it wrote the record.
+    let made_before = decision.action == Action::Adopt
+        && executor.product(plan, stage)?.is_some_and(|product| Attempt::made(plan, stage, &product));
     let done = match decision.action {
         Action::Run => {
             run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
@@ -278,12 +299,14 @@ fn carry_out(
         }
         _ => {
             run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
-            (decision.action == Action::Adopt).then(Default::default)
+            let device = if made_before { "cpu".to_owned() } else { String::new() };
+            (decision.action == Action::Adopt).then(|| (Done { device, ..Done::default() }, 0.0))
         }
     };
     if let Some((done, seconds)) = done {
         let product = executor.product(plan, stage)?.filter(|product| product.damage.is_none());
         let product = product.ok_or_else(|| Error::NoProduct { stage, path: product_path(plan, stage) })?;
+        let made_here = decision.action == Action::Run || made_before;
         let record = Record {
             fingerprint: ingredients.fingerprint(),
             ingredients,
@@ -294,11 +317,11 @@ fn carry_out(
             threads: options.threads,
             product: product.path.display().to_string(),
             sha256: product.sha256,
-            made_here: decision.action == Action::Run,
+            made_here,
             statuses: done.statuses,
         };
         record.write(&plan.record_path(stage))?;
-        if record.made_here {
+        if decision.action == Action::Run {
             run.emit(Event::Note(format!("{stage}: made {} in {seconds:.1} s", record.product)));
         }
     }

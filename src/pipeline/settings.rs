@@ -119,6 +119,12 @@ pub struct RunSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32", range(min = 1, max = 36_500))]
     pub data_days: Option<u32>,
+    /// Most memory that training may take, in MiB. A training that takes more by a lower bound, from the counts of its dataset and the sizes of its
+    /// model and its Gauss-Newton steps, is refused before it starts. If absent, what the machine has, or what the control group of the process
+    /// grants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u32", range(min = 1))]
+    pub memory_mib: Option<u32>,
     /// Most seconds that such a command may take; it is ended then.
     #[schemars(range(min = 1, max = 86_400))]
     pub command_seconds: u64,
@@ -136,6 +142,7 @@ impl Default for RunSettings {
             on_success: Vec::new(),
             on_failure: Vec::new(),
             data_days: None,
+            memory_mib: None,
             command_seconds: 60,
             metrics: None,
         }

@@ -10,6 +10,7 @@ use super::check::archive::error_of_import;
 use super::error::Error;
 use super::executor::{Context, Done, Executor, Product};
 use super::gate::promote_or_reject;
+use super::memory::require_for_training;
 use super::plan::{Plan, Source};
 use super::products::{directory_with_manifest, map_product, model_product, sealed_directory, whole_tree};
 use super::stage::Stage;
@@ -97,6 +98,7 @@ fn make_dataset(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
 fn train(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let settings = section(Stage::Train, plan.train.as_ref())?;
     let dataset = Dataset::open(&plan.dataset_directory)?;
+    require_for_training(plan, train::least_memory(settings, dataset.manifest()))?;
     let model = train::run(settings, plan.seed, context.compute, &dataset, &plan.model_directory(), context.run)?;
     let training = model.manifest.training;
     Ok(Done { device: training.device, engine: training.engine, ..Done::default() })

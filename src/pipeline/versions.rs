@@ -10,7 +10,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -20,10 +19,10 @@ use super::clock::{now, seconds};
 use super::error::Error;
 use super::plan::{CURRENT, Plan};
 use super::trained_on::{self, TRAINED_ON};
-use crate::atomic::{Directory, TEMPORARY_PREFIX};
+use crate::atomic::{self, Directory, TEMPORARY_PREFIX};
 use crate::checkpoint::{Manifest, verify};
 use crate::dataset::Dataset;
-use crate::regular;
+use crate::{disk, regular};
 
 /// Digits of the manifest's digest in a name.
 const DIGITS: usize = 8;
@@ -97,9 +96,7 @@ impl Version {
 
     /// Removes it: first by a rename, so that no part of a version stays under its name.
     pub(crate) fn remove(&self) -> Result<(), Error> {
-        let aside = self.directory.with_file_name(format!("{TEMPORARY_PREFIX}removed-{}", self.name));
-        let removed = fs::rename(&self.directory, &aside).and_then(|()| fs::remove_dir_all(&aside));
-        removed.map_err(Error::io(&self.directory))
+        atomic::remove_directory(&self.directory).map_err(Error::io(&self.directory))
     }
 
     /// Checks that it is as it was written.
@@ -169,12 +166,12 @@ fn link(model: &Path, digests: Option<BTreeSet<String>>, to: &Path) -> Result<()
     for entry in fs::read_dir(model).map_err(Error::io(model))? {
         let path = entry.map_err(Error::io(model))?.path();
         let other = place.path().join(path.file_name().unwrap_or_default());
-        fs::hard_link(&path, &other).or_else(|_| fs::copy(&path, &other).map(drop)).map_err(Error::io(&path))?;
+        disk::hard_link(&path, &other).or_else(|_| disk::copy(&path, &other)).map_err(Error::io(&path))?;
     }
     if let Some(digests) = digests {
         let lines: String = digests.into_iter().map(|digest| digest + "\n").collect();
         let path = place.path().join(TRAINED_ON);
-        fs::write(&path, lines).map_err(Error::io(&path))?;
+        disk::write(&path, lines).map_err(Error::io(&path))?;
     }
     place.publish().map_err(Error::io(to))
 }
@@ -201,9 +198,9 @@ pub(crate) fn point(plan: &Plan, version: &Version, cause: Cause) -> Result<Audi
     let from = current(&store);
     let alias = store.join(CURRENT);
     let temporary = store.join(format!("{TEMPORARY_PREFIX}{CURRENT}"));
-    let _ = fs::remove_file(&temporary); // of a process that died
-    let moved = symlink(&version.name, &temporary).and_then(|()| fs::rename(&temporary, &alias));
-    moved.and_then(|()| fs::File::open(&store)?.sync_all()).map_err(Error::io(&alias))?;
+    let _ = disk::remove_file(&temporary); // of a process that died
+    let moved = disk::symlink(&version.name, &temporary).and_then(|()| disk::rename(&temporary, &alias));
+    moved.and_then(|()| disk::sync(&store)).map_err(Error::io(&alias))?;
     let Cause { act, why, forced, gate } = cause;
     let (time, to, process) = (now(), version.name.clone(), std::process::id());
     let entry = AuditEntry { time, act, from, to, why, forced, process, gate };

@@ -1,12 +1,11 @@
 //! Writes a report as a directory.
 
-use std::fs;
 use std::path::Path;
 
 use super::error::Error;
 use super::input::{Input, Summary};
 use super::{comparison, equations, figures, page, png};
-use crate::atomic;
+use crate::{atomic, disk};
 
 /// Writes a report as the directory `directory`, which appears complete or not at all and replaces an older one.
 ///
@@ -43,7 +42,7 @@ pub fn write(input: &Input, directory: &Path) -> Result<Vec<String>, Error> {
 
     let place = atomic::Directory::create(directory).map_err(io)?;
     for (name, bytes) in &files {
-        fs::write(place.path().join(name), bytes).map_err(io)?;
+        disk::write(&place.path().join(name), bytes).map_err(io)?;
     }
     place.publish().map_err(io)?;
     Ok(undrawn)

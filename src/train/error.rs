@@ -16,6 +16,17 @@ pub enum Error {
     /// The model or a checkpoint cannot be read or written.
     #[error(transparent)]
     Checkpoint(#[from] checkpoint::Error),
+    /// A training has checkpoints, and none can be read.
+    #[error(
+        "{directory}: found {count} checkpoints and none that is as it was written; expected one to go on from; restore one, or remove \
+         the directory, and training starts again"
+    )]
+    NoSoundCheckpoint {
+        /// The checkpoints of the training.
+        directory: PathBuf,
+        /// How many they are.
+        count: usize,
+    },
     /// The device or the engine cannot compute the model.
     #[error(transparent)]
     Compute(#[from] ComputeError),

@@ -140,8 +140,13 @@ impl Fit<'_> {
     fn resume(&self, run: &Run) -> Result<TrainingState, Error> {
         let size = self.rule.shared_size() + self.initial_contexts.len();
         let (state, broken) = self.store.load(size)?;
-        for error in broken {
+        for error in &broken {
             run.emit(Event::Warn(format!("a checkpoint is not used: {error}")));
+        }
+        if state.is_none() && !broken.is_empty() {
+            // Hours of work may be worth mending, and are no longer once training has started again.
+            let directory = self.store.directory().to_owned();
+            return Err(Error::NoSoundCheckpoint { directory, count: broken.len() });
         }
         Ok(state.unwrap_or_else(|| {
             let weights = self.model.initial_weights(&mut Stream::new(self.seed, "initial-weights", &[]));

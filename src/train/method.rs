@@ -76,6 +76,16 @@ impl Sizes {
         Sizes { residuals, weights, shared, values, environments, columns, evaluations, jacobian }
     }
 
+    /// `n`.
+    pub(crate) fn residuals(&self) -> usize {
+        self.residuals
+    }
+
+    /// `m`.
+    pub(crate) fn values(&self) -> usize {
+        self.values
+    }
+
     /// The methods, and GFLOP of a step by each.
     pub fn operations(&self, settings: &GaussNewton) -> [(Method, f64); 3] {
         let [n, p, s, m, e, w, v] =

@@ -11,6 +11,7 @@ mod settings;
 mod checkpoints;
 mod data;
 mod method;
+mod memory;
 mod parts;
 mod curriculum;
 mod descent;
@@ -45,6 +46,8 @@ pub use error::Error;
 pub use linear_model::LinearModel;
 #[doc(hidden)]
 pub use local_model::{LocalModel, Step};
+#[doc(hidden)]
+pub use memory::{LeastMemory, least_memory};
 #[doc(hidden)]
 pub use method::{Rollouts, Sizes};
 #[doc(hidden)]

@@ -19,6 +19,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 
+use super::bodies;
 use super::common::{manifest, ragged, restate, shared_grid, write};
 use super::mutation::{Random, damage};
 
@@ -32,6 +33,8 @@ pub fn reader(kind: &str) -> Reader {
         "hdf5" => imported(hdf5_files()),
         "stored-parquet" => stored("data/train-00000-of-00001.parquet", Store::Parquet),
         "stored-hdf5" => stored("hdf5/train.h5", Store::Hdf5),
+        "manifests" => own(&["dataset", "model", "map"]),
+        "checkpoints" => own(&["state", "arrays", "weights"]),
         other => panic!("no kind {other:?}"),
     }
 }
@@ -319,6 +322,34 @@ fn hdf5_files() -> Vec<(Settings, Vec<u8>)> {
         seeds.push((own, fs::read(directory.join("hdf5/train.h5")).unwrap()));
     }
     seeds
+}
+
+/// Reads one of the files of these names in [`bodies`], damaged; words are what JSON has.
+fn own(names: &'static [&'static str]) -> Reader {
+    let words = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        "null",
+        "true",
+        "-1",
+        "1e999",
+        "18446744073709551616",
+        "0",
+        "\"\"",
+        "\"/\"",
+        "..",
+        "\\u0000",
+    ];
+    let sound: Vec<(&str, Vec<u8>)> = names.iter().map(|name| (*name, bodies::sound(name))).collect();
+    Box::new(move |random| {
+        let (name, bytes) = random.one_of(&sound);
+        let mut bytes = bytes.clone();
+        damage(&mut bytes, &words, random);
+        bodies::read(name, &bytes);
+    })
 }
 
 /// Reads a dataset one file of which was damaged, and the digests set to what they are then.

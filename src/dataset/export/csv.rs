@@ -1,7 +1,6 @@
 //! CSV: one row per sample (and grid point). Numbers are the shortest that read back as the same double; unknown parameters and missing
 //! cells are empty.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
@@ -10,6 +9,7 @@ use crate::dataset::error::Error;
 use crate::dataset::layout::{ENVIRONMENT, TIME, TRAJECTORY};
 use crate::dataset::manifest::Manifest;
 use crate::dataset::reader::Dataset;
+use crate::disk::{self, NewFile};
 use crate::schema::{Split, Trajectory};
 
 /// `csv`.
@@ -18,12 +18,12 @@ pub(crate) const FORMAT: ExportFormat = ExportFormat { name: "csv", extension: "
 struct CsvFile<'a> {
     path: PathBuf,
     manifest: &'a Manifest,
-    writer: csv::Writer<BufWriter<File>>,
+    writer: csv::Writer<BufWriter<NewFile>>,
 }
 
 fn create<'a>(path: PathBuf, dataset: &'a Dataset, _: Split) -> Result<Box<dyn SplitWriter + 'a>, Error> {
     let manifest = dataset.manifest();
-    let file = File::create(&path).map_err(Error::io(&path))?;
+    let file = disk::create(&path).map_err(Error::io(&path))?;
     let mut writer = csv::Writer::from_writer(BufWriter::new(file));
     writer.write_record(header(manifest)).map_err(|error| Error::io(&path)(error.into()))?;
     Ok(Box::new(CsvFile { path, manifest, writer }))

@@ -30,6 +30,7 @@ use super::schema::schema;
 use super::write::{LEVEL, properties};
 use crate::dataset::error::Error;
 use crate::dataset::manifest::Manifest;
+use crate::disk::{self, NewFile};
 use crate::schema::{Split, Trajectory};
 
 /// Samples of a page.
@@ -42,7 +43,7 @@ pub(crate) fn write_long(
     split: Split,
     row: &Trajectory,
 ) -> std::result::Result<(), Error> {
-    let file = File::create_new(path).map_err(Error::io(path))?;
+    let file = disk::create(path).map_err(Error::io(path))?;
     let pages = tempfile::tempfile_in(path.parent().unwrap_or(path)).map_err(Error::io(path))?;
     let write = || {
         let schema = schema(manifest, row.missing() > 0);
@@ -78,7 +79,7 @@ pub(crate) fn write_long(
 
 /// Writes the next column, of one value or, if the level at which it is `there` is zero, of none.
 fn single<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, BufWriter<File>>,
+    group: &mut SerializedRowGroupWriter<'_, BufWriter<NewFile>>,
     value: &[T::T],
     there: Option<i16>,
 ) -> Result<()> {

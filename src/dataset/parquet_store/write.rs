@@ -1,6 +1,5 @@
 //! Writes a split as a Parquet file, a row group at a time.
 
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use super::schema::{FORMAT_KEY, SPLIT_KEY, element, nested, schema};
 use crate::dataset::error::Error;
 use crate::dataset::layout::TIME;
 use crate::dataset::manifest::Manifest;
+use crate::disk;
 use crate::schema::{FormatVersion, Split, Trajectory};
 
 /// Compression level of Zstandard.
@@ -31,7 +31,7 @@ const ROW_GROUP_VALUES: usize = 1 << 20;
 pub(crate) fn write(path: &Path, manifest: &Manifest, split: Split, rows: &[Trajectory]) -> Result<(), Error> {
     let missing = rows.iter().any(|row| row.missing() > 0);
     let schema = Arc::new(schema(manifest, missing));
-    let file = File::create_new(path).map_err(Error::io(path))?;
+    let file = disk::create(path).map_err(Error::io(path))?;
     let write = || {
         let properties = properties(&schema, split)?;
         let mut writer = ArrowWriter::try_new(BufWriter::new(file), schema.clone(), Some(properties))?;

@@ -1,7 +1,6 @@
 //! Fitted trajectories beside the observed ones: one Parquet row per sample.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use parquet::errors::ParquetError;
 
 use super::parquet::{create, unwritten};
 use crate::checkpoint::ChannelScale;
+use crate::disk::NewFile;
 use crate::estimate::error::Error;
 use crate::schema::{Quantity, Trajectory};
 
@@ -97,7 +97,7 @@ impl FittedSamples {
 /// A writer of the file of one split.
 pub(crate) struct FittedWriter {
     pub path: PathBuf,
-    pub writer: ArrowWriter<File>,
+    pub writer: ArrowWriter<NewFile>,
     schema: Arc<Schema>,
 }
 

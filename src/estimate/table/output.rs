@@ -1,7 +1,6 @@
 //! The estimates on disk: one Parquet row per environment, and a manifest.
 
 use std::fs;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,6 +24,7 @@ use super::starts::StartsWriter;
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
 use crate::digest::{sha256, sha256_of_file};
+use crate::disk::{self, NewFile};
 use crate::estimate::error::Error;
 use crate::estimate::settings::Settings;
 use crate::schema::{FormatVersion, Quantity, Split};
@@ -127,7 +127,7 @@ pub(crate) struct SplitWriter {
     split: Split,
     path: PathBuf,
     schema: Arc<Schema>,
-    writer: ArrowWriter<File>,
+    writer: ArrowWriter<NewFile>,
 }
 
 impl Output {
@@ -237,7 +237,7 @@ impl Output {
         self.close_file(&starts.path, starts.writer)
     }
 
-    fn close_file(&mut self, path: &Path, writer: ArrowWriter<File>) -> Result<(), Error> {
+    fn close_file(&mut self, path: &Path, writer: ArrowWriter<NewFile>) -> Result<(), Error> {
         writer.close().map_err(unwritten(path))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         self.manifest.files.push(listed(self.directory.path(), &name)?);
@@ -264,7 +264,7 @@ pub(crate) fn publish(directory: atomic::Directory, target: &Path, manifest: Man
     let mut bytes = serde_json::to_vec_pretty(&manifest).expect("plain data always serialise");
     bytes.push(b'\n');
     let path = directory.path().join(MANIFEST_FILE);
-    fs::write(&path, &bytes).map_err(|source| io_error(&path, source))?;
+    disk::write(&path, &bytes).map_err(|source| io_error(&path, source))?;
     seal::write(directory.path(), MANIFEST_FILE, &bytes).map_err(|source| io_error(target, source))?;
     directory.publish().map_err(|source| io_error(target, source))?;
     Ok(Outcome { manifest, content_hash: sha256(&bytes) })

@@ -1,6 +1,5 @@
 //! Creates Parquet files, and turns what goes wrong with them into errors.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use crate::atomic;
+use crate::disk::{self, NewFile};
 use crate::estimate::error::Error;
 use crate::regular;
 
@@ -20,8 +20,8 @@ use crate::regular;
 const ROW_GROUP: usize = 8192;
 
 /// A writer of a new file at `path`.
-pub(crate) fn create(path: &Path, schema: Arc<Schema>) -> Result<ArrowWriter<File>, Error> {
-    let file = File::create(path).map_err(|source| io_error(path, source))?;
+pub(crate) fn create(path: &Path, schema: Arc<Schema>) -> Result<ArrowWriter<NewFile>, Error> {
+    let file = disk::create(path).map_err(|source| io_error(path, source))?;
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(ROW_GROUP))

@@ -1,7 +1,6 @@
 //! Initial values that were fitted to trajectories: one Parquet row per trajectory and state, beside the table of estimates.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use parquet::errors::ParquetError;
 
 use super::parquet::{create, unwritten};
 use super::row::ParameterEstimate;
+use crate::disk::NewFile;
 use crate::estimate::error::Error;
 
 /// The initial value of one state of one trajectory.
@@ -25,7 +25,7 @@ pub(crate) struct FittedStart {
 /// A writer of the file of one split.
 pub(crate) struct StartsWriter {
     pub path: PathBuf,
-    pub writer: ArrowWriter<File>,
+    pub writer: ArrowWriter<NewFile>,
     schema: Arc<Schema>,
 }
 
