@@ -29,6 +29,7 @@ pub mod regular;
 pub mod atomic;
 pub mod digest;
 pub mod seal;
+pub mod blocks;
 pub mod random;
 pub mod problems;
 pub mod units;

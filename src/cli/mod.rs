@@ -5,6 +5,8 @@ pub(crate) mod status_arguments;
 pub(crate) mod model_arguments;
 pub(crate) mod dataset_arguments;
 pub(crate) mod log_arguments;
+pub(crate) mod choices;
+pub(crate) mod shard_arguments;
 pub(crate) mod arguments;
 pub(crate) mod kinds;
 pub(crate) mod rotation;
@@ -14,8 +16,10 @@ pub(crate) mod show;
 pub(crate) mod check;
 pub(crate) mod signals;
 pub(crate) mod terminal;
+pub(crate) mod slurm;
 pub(crate) mod run;
 pub(crate) mod status;
+pub(crate) mod shard;
 pub(crate) mod model;
 pub(crate) mod dataset;
 pub(crate) mod import;
@@ -59,6 +63,7 @@ pub fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Run(command) => run::run(&command, arguments.quiet),
         Command::Status(command) => status::status(&command),
+        Command::Shard(command) => shard::shard(&command, arguments.quiet),
         Command::Model(command) => model::model(&command),
         Command::Import(command) => import::import(&command),
         Command::Predict(command) => predict::predict(&command, arguments.quiet),

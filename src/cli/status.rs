@@ -8,7 +8,10 @@ use super::output::{complain, error_as_json, print, print_json, table};
 use super::status_arguments::Status as Arguments;
 use super::terminal::duration;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
-use crate::pipeline::{Built, Error, Locations, Options, Plan, Progress, StageStatus, State, Status, status as stand};
+use crate::pipeline::{
+    Built, Error, Locations, Options, Plan, Progress, StageShards, StageStatus, State, Status, as_ranges,
+    status as stand,
+};
 
 pub(crate) fn status(command: &Arguments) -> Result<u8, Error> {
     if command.workspace.is_some() && command.pipelines.len() > 1 {
@@ -50,6 +53,9 @@ fn of(file: &Path, command: &Arguments) -> Result<Status, Error> {
 fn as_json(file: &Path, status: &Status, command: &Arguments) -> Value {
     let mut value = serde_json::to_value(status).unwrap_or(Value::Null);
     value["file"] = json!(file);
+    for (place, shards) in status.shards.iter().enumerate() {
+        value["shards"][place]["repair"] = json!(repair(shards));
+    }
     value["next"] = json!(next(file, status, command));
     value
 }
@@ -63,6 +69,7 @@ fn text(file: &Path, status: &Status, command: &Arguments) -> String {
     let mut rows = vec![["stage", "state", "age", "took", "size", "what of it"].map(str::to_owned).to_vec()];
     rows.extend(status.stages.iter().map(row));
     text.push_str(&table(&rows));
+    text.extend(status.shards.iter().map(of_shards));
     if status.environments > 0 {
         let (all, failed) = (status.environments, status.environments_failed);
         text.push_str(&format!("environments: {all} estimated, {failed} failed\n"));
@@ -100,6 +107,38 @@ fn share(progress: &Progress) -> String {
     match progress.total {
         Some(total) => format!("{}/{total} {}", progress.done, progress.unit),
         None => format!("{} {}", progress.done, progress.unit),
+    }
+}
+
+/// How the shards of a stage stand, and the command that makes those that nobody is at.
+fn of_shards(it: &StageShards) -> String {
+    let mut parts = vec![format!("{} of {} done", it.done.len(), it.total)];
+    for (what, shards) in [("running", &it.running), ("waiting", &it.waiting), ("missing", &it.missing)] {
+        if !shards.is_empty() {
+            parts.push(format!("{} {what} ({})", shards.len(), as_ranges(shards)));
+        }
+    }
+    parts.extend(
+        it.failed
+            .iter()
+            .map(|(index, why)| format!("{index} failed with exit code {}: {}", why.exit_code, why.message)),
+    );
+    parts.extend(it.unknown.iter().map(|why| format!("what runs is not known: {why}")));
+    format!(
+        "shards of {}: {}\n{}",
+        it.stage,
+        parts.join("; "),
+        repair(it).map_or_else(String::new, |it| format!("repair: {it}\n"))
+    )
+}
+
+/// The command that makes the shards that nobody is at, or puts them together.
+fn repair(it: &StageShards) -> Option<String> {
+    let plan = quoted(&it.plan.display().to_string());
+    match (it.failed.is_empty() && it.missing.is_empty(), it.done.len() == it.total) {
+        (_, true) => Some(format!("paramill shard merge {plan}")),
+        (false, _) => Some(format!("paramill shard run {plan} missing")),
+        (true, false) => None,
     }
 }
 

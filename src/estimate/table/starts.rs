@@ -12,7 +12,10 @@ use parquet::errors::ParquetError;
 
 use super::parquet::{create, unwritten};
 use super::row::ParameterEstimate;
+use crate::blocks::exact_fields;
 use crate::estimate::error::Error;
+
+exact_fields!(FittedStart: trajectory, state, estimate);
 
 /// The initial value of one state of one trajectory.
 pub(crate) struct FittedStart {
