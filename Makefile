@@ -2,6 +2,7 @@
 # make build        the program, target/release/paramill
 # make build-light  the same without libtorch, which models of fields and GPUs need
 # make test         everything that must hold: formatting, clippy, unit, integration, property and interop tests, without libtorch too
+# make test-slurm   shards on Slurm itself: installs it (Debian, as root), three nodes on this machine, with nodes lost and jobs killed
 # make bench        how fast it is, beside its peers      make lint     formatting and clippy alone
 # make schemas      the JSON Schemas in schemas/ and the reference pages in docs/reference/ anew from the program
 #
@@ -9,7 +10,7 @@
 # environment for the tests.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-light demo build build-light test test-light lint bench schemas clean
+.PHONY: help setup setup-light demo build build-light test test-light test-slurm lint bench schemas clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -91,6 +92,9 @@ test: lint .tools/venv/ready test-light
 # What is built otherwise without libtorch, and what must not need it.
 test-light: setup-light
 	cargo test --release --locked --no-fail-fast $(LIGHT) $(QUICK) --lib --test engine --test train --test estimate --test physics --test cli
+
+test-slurm: build
+	tests/slurm/run.sh target/release/paramill
 
 # What the peers of the bench run on. Nothing can be shared with .tools/torch: the wheel of PyTorch does not load without
 # all of its CUDA libraries, which libtorch on the CPU does without.

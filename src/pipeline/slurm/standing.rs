@@ -18,6 +18,8 @@ pub struct StageShards {
     pub stage: Stage,
     /// Their plan.
     pub plan: PathBuf,
+    /// Whether jobs of Slurm make them.
+    pub by_slurm: bool,
     /// Number of shards.
     pub total: usize,
     /// Those that are done.
@@ -41,7 +43,8 @@ pub fn shards_of(plan: &Plan, stage: Stage) -> Option<StageShards> {
     shards.check(plan).ok()?;
     let standing = standing_of(&shards, plan);
     let mut unknown = None;
-    let (running, waiting) = match Submitted::read(plan) {
+    let submitted = Submitted::read(plan);
+    let (running, waiting) = match &submitted {
         Some(submitted) => match client::queue() {
             Ok(queue) => submitted.tasks(plan, stage, &queue),
             Err(error) => {
@@ -56,6 +59,7 @@ pub fn shards_of(plan: &Plan, stage: Stage) -> Option<StageShards> {
     Some(StageShards {
         stage,
         plan: path,
+        by_slurm: submitted.is_some(),
         total: standing.total,
         failed: standing.failed.iter().filter(|(index, _)| is_idle(index)).cloned().collect(),
         missing: standing.missing.iter().copied().filter(is_idle).collect(),
