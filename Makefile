@@ -3,6 +3,7 @@
 # make build-light  the same without libtorch, which models of fields and GPUs need
 # make test         everything that must hold: formatting, clippy, unit, integration, property and interop tests, without libtorch too
 # make test-faults  a fault at every single operation on the disk, of which make test takes a sample
+# make test-slurm   shards on Slurm itself: installs it (Debian, as root), three nodes on this machine, with nodes lost and jobs killed
 # make bench        how fast it is, beside its peers      make lint     formatting and clippy alone
 # make schemas      the JSON Schemas in schemas/ and the reference pages in docs/reference/ anew from the program
 #
@@ -10,7 +11,7 @@
 # environment for the tests.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-light demo build build-light test test-light test-faults lint bench schemas clean
+.PHONY: help setup setup-light demo build build-light test test-light test-faults test-slurm lint bench schemas clean
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -112,6 +113,9 @@ test-light: setup-light
 # Some 330 operations, each met by a kill, by an error and by a disk that stays full: a quarter of an hour on two cores.
 test-faults: setup-light
 	PARAMILL_FAULTS=all cargo test --release --locked $(LIGHT) $(FAULTS) $(QUICK) --test faults
+
+test-slurm: build
+	tests/slurm/run.sh target/release/paramill
 
 # What the peers of the bench run on. Nothing can be shared with .tools/torch: the wheel of PyTorch does not load without
 # all of its CUDA libraries, which libtorch on the CPU does without.

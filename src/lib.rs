@@ -30,6 +30,7 @@ mod disk;
 pub mod atomic;
 pub mod digest;
 pub mod seal;
+pub mod blocks;
 pub mod random;
 pub mod problems;
 pub mod units;

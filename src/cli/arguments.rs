@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use super::argument_values::{device, engine, finite, positive};
 use super::check_arguments::Check;
+use super::choices::{device, engine, finite, place, positive};
 use super::dataset_arguments::DatasetCommand;
 use super::estimate_arguments::Estimate;
 use super::log_arguments::LogArguments;
 use super::model_arguments::ModelCommand;
+use super::shard_arguments::ShardCommand;
 use super::status_arguments::Status;
 use crate::engine::{DeviceChoice, EngineChoice, HAS_TORCH};
-use crate::pipeline::Stage;
+use crate::pipeline::{Place, Stage};
 
 const VERSION: &str = match HAS_TORCH {
     true => concat!(env!("CARGO_PKG_VERSION"), " (with libtorch)"),
@@ -28,9 +29,10 @@ Exit codes:
   3        bad data: a dataset, an archive or a model is not what it should be
   4        finished, but some environments failed; each has a status in the estimates
   5        training diverged, or all environments failed
-  6        another run holds the lock
+  6        another run holds the lock, or is in Slurm's queue
   7        kept for a new model that is not good enough to replace the old one
   8        something would run, says `run --dry-run`; nothing was done
+  75       a shard was stopped by SIGTERM; what was finished is kept, and it is to be run again
   129      interrupted by SIGHUP (the terminal was closed); what was finished is kept
   130, 143 interrupted by SIGINT (Ctrl-C) or SIGTERM; what was finished is kept
 
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Estimate(Estimate),
     Status(Status),
     #[command(subcommand)]
+    Shard(ShardCommand),
+    #[command(subcommand)]
     Model(ModelCommand),
     Import(Import),
     Predict(Predict),
@@ -75,6 +79,7 @@ impl Command {
             Command::Run(command) => command.json,
             Command::Estimate(command) => command.json,
             Command::Status(command) => command.json,
+            Command::Shard(command) => command.wants_json(),
             Command::Model(command) => command.wants_json(),
             Command::Predict(command) => command.json,
             Command::Check(command) => command.json,
@@ -105,6 +110,7 @@ Examples:
   paramill run pipelines/lv-demo.toml --set train.steps=2000 --workspace runs/short
   paramill run pipelines/lv-demo.toml --stage estimate --force estimate
   paramill run pipelines/lv-demo.toml --dry-run
+  paramill run pipelines/lv-demo.toml --executor slurm --dry-run
   paramill run pipelines/lv-demo.toml --quiet --wait --log-format json --log-file logs/lv-demo.log";
 
 /// Run a pipeline: the stages in order, leaving out those that are up to date
@@ -122,7 +128,7 @@ pub(crate) struct Run {
     /// Do this stage even if it is up to date
     #[arg(long, value_name = "NAME")]
     pub force: Vec<Stage>,
-    /// Say what would run and why, and do nothing; exit with 8 if something would
+    /// Say what would run and why, or print the scripts for Slurm, and do nothing; exit with 8 if something would run
     #[arg(long)]
     pub dry_run: bool,
     /// Where everything but the dataset goes [default: runs/PIPELINE]
@@ -134,9 +140,12 @@ pub(crate) struct Run {
     /// What computes rollouts: auto, native (perceptrons and libraries of products, on the CPU) or torch
     #[arg(long, default_value = "auto", value_parser = engine)]
     pub engine: EngineChoice,
-    /// Threads to compute with [default: all cores]
+    /// Threads to compute with [default: all cores, or those of the Slurm job]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Where the stages are made: local, by this process, or slurm, by jobs that it submits [default: the pipeline's `executor`]
+    #[arg(long, value_name = "PLACE", value_parser = place)]
+    pub executor: Option<Place>,
     /// Wait for a run that holds a lock, as long as it takes, instead of ending with 6
     #[arg(long, conflicts_with = "dry_run")]
     pub wait: bool,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::argument_values::{device, engine, not_negative};
+use super::choices::{device, engine, not_negative};
 use super::log_arguments::LogArguments;
 use crate::archive::Selector;
 use crate::engine::{DeviceChoice, EngineChoice};

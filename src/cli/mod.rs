@@ -1,12 +1,13 @@
 //! The command line: parses arguments, calls the library, prints the result, and maps errors to exit codes.
 
-pub(crate) mod argument_values;
 pub(crate) mod check_arguments;
 pub(crate) mod status_arguments;
 pub(crate) mod model_arguments;
 pub(crate) mod dataset_arguments;
 pub(crate) mod log_arguments;
+pub(crate) mod choices;
 pub(crate) mod estimate_arguments;
+pub(crate) mod shard_arguments;
 pub(crate) mod arguments;
 pub(crate) mod kinds;
 pub(crate) mod rotation;
@@ -16,9 +17,11 @@ pub(crate) mod show;
 pub(crate) mod check;
 pub(crate) mod signals;
 pub(crate) mod terminal;
+pub(crate) mod slurm;
 pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod estimate;
+pub(crate) mod shard;
 pub(crate) mod model;
 pub(crate) mod dataset;
 pub(crate) mod import;
@@ -63,6 +66,7 @@ pub fn main() -> ExitCode {
         Command::Run(command) => run::run(&command, arguments.quiet),
         Command::Estimate(command) => estimate::estimate(&command, arguments.quiet),
         Command::Status(command) => status::status(&command),
+        Command::Shard(command) => shard::shard(&command, arguments.quiet),
         Command::Model(command) => model::model(&command),
         Command::Import(command) => import::import(&command),
         Command::Predict(command) => predict::predict(&command, arguments.quiet),

@@ -9,16 +9,15 @@ use super::arguments::Run;
 use super::log;
 use super::output::{number, print, print_json, table};
 use super::signals;
+use super::slurm;
+use super::slurm::WOULD_RUN;
 use super::terminal::{Style, Terminal, duration};
 use crate::engine::Compute;
 use crate::estimate::Status;
-use crate::pipeline::{Action, Built, Decision, Error, Locations, Options, Plan, Stage, preview, run_recorded};
+use crate::pipeline::{Action, Built, Decision, Error, Locations, Options, Place, Plan, Stage, preview, run_recorded};
 use crate::progress;
 use crate::regular;
 use crate::report::Summary;
-
-/// Exit code of a dry run that found something to do.
-pub(crate) const WOULD_RUN: u8 = 8;
 
 pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     log::begin(&command.log)?;
@@ -31,6 +30,9 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
         compute: Compute { device: command.device, engine: command.engine },
         threads: rayon::current_num_threads(),
     };
+    if command.executor.unwrap_or(plan.executor) == Place::Slurm {
+        return slurm::submit(command, &plan, &options);
+    }
     if command.dry_run {
         let decisions = preview(&plan, &options, &Built)?;
         let exit_code = if decisions.iter().any(|decision| decision.action == Action::Run) { WOULD_RUN } else { 0 };
@@ -77,9 +79,17 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     Ok(outcome.exit_code())
 }
 
+/// Starts the threads: so many, or as many as the process may use.
 pub(crate) fn start_threads(threads: Option<u16>) -> Result<(), Error> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.map_or(0, usize::from));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.or_else(allocated).map_or(0, usize::from));
     pool.build_global().map_err(|error| Error::Usage(format!("cannot start the threads ({error}); lower --threads")))
+}
+
+/// The processors that Slurm gave to the job of this process. Where Slurm does not confine its jobs, they see all of the machine's.
+fn allocated() -> Option<u16> {
+    let number = |name: &str| std::env::var(name).ok()?.parse().ok().filter(|&count| (1..=1024).contains(&count));
+    std::env::var_os("SLURM_JOB_ID")?;
+    number("SLURM_CPUS_PER_TASK").or_else(|| number("SLURM_CPUS_ON_NODE"))
 }
 
 fn show_decisions(plan: &Plan, decisions: &[Decision], as_json: bool, exit_code: u8) {

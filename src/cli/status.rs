@@ -8,7 +8,10 @@ use super::output::{complain, error_as_json, print, print_json, table};
 use super::status_arguments::Status as Arguments;
 use super::terminal::duration;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
-use crate::pipeline::{Built, Error, Locations, Options, Plan, Progress, StageStatus, State, Status, status as stand};
+use crate::pipeline::{
+    Built, Error, Locations, Options, Plan, Progress, StageShards, StageStatus, State, Status, as_ranges,
+    status as stand,
+};
 
 pub(crate) fn status(command: &Arguments) -> Result<u8, Error> {
     if command.workspace.is_some() && command.pipelines.len() > 1 {
@@ -50,6 +53,9 @@ fn of(file: &Path, command: &Arguments) -> Result<Status, Error> {
 fn as_json(file: &Path, status: &Status, command: &Arguments) -> Value {
     let mut value = serde_json::to_value(status).unwrap_or(Value::Null);
     value["file"] = json!(file);
+    for (place, shards) in status.shards.iter().enumerate() {
+        value["shards"][place]["repair"] = json!(repair(file, shards, command));
+    }
     value["next"] = json!(next(file, status, command));
     value
 }
@@ -63,6 +69,7 @@ fn text(file: &Path, status: &Status, command: &Arguments) -> String {
     let mut rows = vec![["stage", "state", "age", "took", "size", "what of it"].map(str::to_owned).to_vec()];
     rows.extend(status.stages.iter().map(row));
     text.push_str(&table(&rows));
+    text.extend(status.shards.iter().map(|shards| of_shards(shards, &repair(file, shards, command))));
     if status.environments > 0 {
         let (all, failed) = (status.environments, status.environments_failed);
         text.push_str(&format!("environments: {all} estimated, {failed} failed\n"));
@@ -103,22 +110,58 @@ fn share(progress: &Progress) -> String {
     }
 }
 
+/// How the shards of a stage stand, and the command that makes those that nobody is at.
+fn of_shards(it: &StageShards, repair: &Option<String>) -> String {
+    let mut parts = vec![format!("{} of {} done", it.done.len(), it.total)];
+    for (what, shards) in [("running", &it.running), ("waiting", &it.waiting), ("missing", &it.missing)] {
+        if !shards.is_empty() {
+            parts.push(format!("{} {what} ({})", shards.len(), as_ranges(shards)));
+        }
+    }
+    parts.extend(
+        it.failed
+            .iter()
+            .map(|(index, why)| format!("{index} failed with exit code {}: {}", why.exit_code, why.message)),
+    );
+    parts.extend(it.unknown.iter().map(|why| format!("what runs is not known: {why}")));
+    format!(
+        "shards of {}: {}\n{}",
+        it.stage,
+        parts.join("; "),
+        repair.as_ref().map_or_else(String::new, |it| format!("repair: {it}\n"))
+    )
+}
+
+/// The command that makes the shards that nobody is at, or puts them together; `None` while Slurm is at all of them.
+fn repair(file: &Path, it: &StageShards, command: &Arguments) -> Option<String> {
+    let plan = quoted(&it.plan.display().to_string());
+    let (is_idle, is_done) = (!it.failed.is_empty() || !it.missing.is_empty(), it.done.len() == it.total);
+    match (it.by_slurm, is_done) {
+        (true, _) if is_idle || is_done => Some(format!("{} --executor slurm", of_run(file, command))),
+        (false, true) => Some(format!("paramill shard merge {plan}")),
+        (false, false) if is_idle => Some(format!("paramill shard run {plan} missing")),
+        _ => None,
+    }
+}
+
+/// The command that runs the pipeline.
+fn of_run(file: &Path, command: &Arguments) -> String {
+    let mut words = vec!["paramill".to_owned(), "run".to_owned(), file.display().to_string()];
+    words.extend(command.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
+    if let Some(workspace) = &command.workspace {
+        words.extend(["--workspace".to_owned(), workspace.display().to_string()]);
+    }
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
 /// The command that goes on, repairs, or shows what failed; `None` if there is nothing to do, a run is at it, or a stage is blocked.
 fn next(file: &Path, status: &Status, command: &Arguments) -> Option<String> {
-    let of_run = || {
-        let mut words = vec!["paramill".to_owned(), "run".to_owned(), file.display().to_string()];
-        words.extend(command.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
-        if let Some(workspace) = &command.workspace {
-            words.extend(["--workspace".to_owned(), workspace.display().to_string()]);
-        }
-        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-    };
     let any = |is: fn(State) -> bool| status.stages.iter().any(|stage| is(stage.state));
     // What a blocked stage needs is a choice of the user's, which its reasons name.
     if status.running || any(|state| state == State::Blocked) {
         None
     } else if any(State::is_to_do) {
-        Some(of_run())
+        Some(of_run(file, command))
     } else if status.environments_failed > 0 {
         Some(format!("paramill show {}", quoted(&status.workspace.join("estimates").display().to_string())))
     } else {

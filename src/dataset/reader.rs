@@ -129,6 +129,55 @@ impl Dataset {
         self.batches(split, Store::Parquet, READ_AHEAD)
     }
 
+    /// Streams these rows of a split in stored order. Only files that hold some of them are read and checked.
+    ///
+    /// # Errors
+    /// As [`Dataset::batches`].
+    pub(crate) fn stream_rows(&self, split: Split, rows: Range<usize>) -> Result<Batches<'_>, Error> {
+        let count = self.manifest.splits.get(&split).map_or(0, |summary| summary.trajectories);
+        if rows == (0..count) {
+            return self.stream(split);
+        }
+        let mut first = 0;
+        let mut wanted = Vec::new();
+        for relative in self.manifest.data_files(split, Store::Parquet) {
+            let stored = parquet_store::rows(&self.directory.join(&relative))?;
+            let inside = rows.start.clamp(first, first + stored) - first..rows.end.clamp(first, first + stored) - first;
+            first += stored;
+            if !inside.is_empty() {
+                wanted.push((relative, inside));
+            }
+        }
+        if first != count || rows.end > count {
+            let found = format!("rows {} to {} asked for of {first} in split `{split}`", rows.start, rows.end);
+            return Err(Error::invalid(&self.directory, found, format!("rows below {count} as the manifest states")));
+        }
+        let open = move |relative: &str, inside: Range<usize>| -> Result<Batches<'_>, Error> {
+            let path = self.sound_file(relative)?;
+            let mut at = 0;
+            Ok(Box::new(parquet_store::stream(&path, &self.manifest, split, READ_AHEAD)?.map_while(move |batch| {
+                let first = at;
+                (first < inside.end).then(|| {
+                    let mut batch = batch?;
+                    at += batch.len();
+                    batch.truncate(inside.end - first);
+                    batch.drain(..inside.start.saturating_sub(first).min(batch.len()));
+                    Ok(batch)
+                })
+            })))
+        };
+        let raw = wanted.into_iter().flat_map(move |(relative, inside)| {
+            open(&relative, inside).unwrap_or_else(|error| Box::new(std::iter::once(Err(error))) as Batches<'_>)
+        });
+        let mut last = None;
+        Ok(Box::new(raw.map(move |batch| {
+            let batch = batch?;
+            self.check_order(split, Store::Parquet, &mut last, &batch)?;
+            self.check_trajectories(split, Store::Parquet, &batch)?;
+            Ok(batch)
+        })))
+    }
+
     /// Streams a split in stored order, `batch` trajectories at a time; nothing if the dataset has no such split.
     ///
     /// # Errors

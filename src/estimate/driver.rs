@@ -1,5 +1,8 @@
 //! The loop over splits and blocks of environments, for every method, and the checks before it.
 
+use std::collections::BTreeMap;
+
+use super::blockwise::for_each_estimated;
 use super::error::Error;
 use super::measurement::{Noise, NoiseSettings};
 use super::settings::{InitialState, Intervals, Method, Settings};
@@ -8,32 +11,43 @@ use super::stream::Observed;
 use super::table::estimated::Estimated;
 use super::table::evaluation::{Evaluation, Tally};
 use super::table::output::{Outcome, Output};
-use super::table::row::Row;
+use super::table::row::{Row, Status};
+use crate::blocks::{Rows, Store};
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::problems::{Problem, Problems};
 use crate::progress::{Event, Run};
 use crate::schema::{Input, Quantity, Split};
 
-/// Estimates the splits that `settings` name with `estimate`, a block of environments at a time, and finishes `output`.
+/// The splits that are estimated, in order.
 ///
 /// # Errors
-/// If the dataset has none of the splits, is unreadable, or the output cannot be written; on an interrupt; and those of `estimate`.
-pub(crate) fn estimate_splits(
-    settings: &Settings,
-    dataset: &Dataset,
-    mut output: Output,
-    mut evaluation: Evaluation,
-    run: &Run,
-    estimate: impl Fn(Split, Vec<Observed>) -> Result<Vec<Estimated>, Error>,
-) -> Result<Outcome, Error> {
+/// If the dataset has none of them.
+pub(crate) fn splits_of(settings: &Settings, dataset: &Dataset) -> Result<Vec<Split>, Error> {
     let splits: Vec<Split> =
         settings.splits.iter().copied().filter(|split| dataset.manifest().splits.contains_key(split)).collect();
     if splits.is_empty() {
         let names: Vec<&str> = settings.splits.iter().map(|split| split.name()).collect();
         return Err(Error::NoSplit { dataset: dataset.directory().to_owned(), expected: names.join(", ") });
     }
-    for &split in &splits {
+    Ok(splits)
+}
+
+/// Estimates the splits that `settings` name with `estimate`, a block of environments at a time, behind the finished blocks in `store`, and finishes
+/// `output`. Also returns the number of environments with samples before the start of the equations.
+///
+/// # Errors
+/// If the dataset has none of the splits, is unreadable, or the output cannot be written; on an interrupt; and those of `estimate`.
+pub(crate) fn estimate_splits(
+    settings: &Settings,
+    (dataset, store): (&Dataset, Option<&Store>),
+    mut output: Output,
+    mut evaluation: Evaluation,
+    run: &Run,
+    estimate: &dyn Fn(Split, Vec<Observed>) -> Result<Vec<Estimated>, Error>,
+) -> Result<(Outcome, usize), Error> {
+    let mut early = 0;
+    for split in splits_of(settings, dataset)? {
         let total = dataset.manifest().splits.get(&split).map(|summary| summary.environments as u64);
         run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
         let mut writer = output.split(split)?;
@@ -41,23 +55,19 @@ pub(crate) fn estimate_splits(
         let mut starts = output.starts(split)?;
         let mut tally = Tally::default();
         let mut done = 0;
-        stream::for_each_block(dataset, split, |block| {
-            let not_interrupted =
-                || run.interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }));
-            not_interrupted()?;
-            let estimated = estimate(split, block)?;
-            // Rows of an interrupted block may be incomplete.
-            not_interrupted()?;
+        let rows = Rows::new(split, stream::all_rows(dataset, split));
+        for_each_estimated(dataset, &rows, store, run, estimate, |estimated| {
             if let Some(fitted) = &mut fitted {
                 estimated.iter().try_for_each(|it| fitted.write(&it.samples))?;
             }
             if let Some(starts) = &mut starts {
                 estimated.iter().try_for_each(|it| starts.write(&it.row.environment, &it.starts))?;
             }
+            early += estimated.iter().filter(|it| it.early).count();
             let rows: Vec<Row> = estimated.into_iter().map(|it| it.row).collect();
             rows.iter().for_each(|row| tally.add(row));
-            writer.write(&rows)?;
             done += rows.len() as u64;
+            writer.write(rows)?;
             run.emit(Event::Advance { done, note: String::new() });
             Ok(())
         })?;
@@ -71,7 +81,33 @@ pub(crate) fn estimate_splits(
         evaluation.add(split, &tally);
         run.emit(Event::End);
     }
-    output.finish(evaluation)
+    Ok((output.finish(evaluation)?, early))
+}
+
+/// Estimates these rows with `estimate` and keeps them in `store`, behind what it holds of them; the number of environments of each status.
+///
+/// # Errors
+/// If the dataset is unreadable, or a block cannot be written; on an interrupt; and those of `estimate`.
+pub(crate) fn estimate_rows(
+    dataset: &Dataset,
+    rows: &[Rows],
+    store: &Store,
+    run: &Run,
+    estimate: &dyn Fn(Split, Vec<Observed>) -> Result<Vec<Estimated>, Error>,
+) -> Result<BTreeMap<Status, usize>, Error> {
+    let mut statuses = BTreeMap::new();
+    for rows in rows {
+        run.emit(Event::Begin { what: format!("estimate {}", rows.split), total: None, unit: "environments" });
+        let mut done = 0;
+        for_each_estimated(dataset, rows, Some(store), run, estimate, |estimated| {
+            done += estimated.len() as u64;
+            estimated.iter().for_each(|it| *statuses.entry(it.row.status).or_default() += 1);
+            run.emit(Event::Advance { done, note: String::new() });
+            Ok(())
+        })?;
+        run.emit(Event::End);
+    }
+    Ok(statuses)
 }
 
 /// Whether channels, inputs and parameters of the dataset are those that the model was trained on.

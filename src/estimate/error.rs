@@ -132,7 +132,7 @@ pub enum Error {
     #[error("{}", .0.iter().map(|problem| format!("estimate.{problem}")).collect::<Vec<_>>().join("\n"))]
     Settings(Vec<Problem>),
     /// A signal asked to stop.
-    #[error("interrupted; the same command makes the estimates from the beginning")]
+    #[error("interrupted; finished blocks are kept, and the same command goes on behind them")]
     Interrupted {
         /// Number of the signal, such as 2 for SIGINT.
         signal: i32,

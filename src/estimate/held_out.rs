@@ -45,7 +45,7 @@ pub fn held_out(
         Estimator::new(settings, compute, Some(dataset), model, run)?.judged_by(Split::Train, Split::Test)?;
     let mut all = Vec::new();
     run.emit(Event::Begin { what: "judge the model".to_owned(), total: None, unit: "environments" });
-    stream::for_each_block(dataset, Split::Train, |mut block| {
+    stream::for_each_block(dataset, Split::Train, stream::all_rows(dataset, Split::Train), |mut block| {
         block.retain(|environment| estimator.has_held_out(&environment.id));
         let estimated = estimator.block(Split::Train, block)?;
         // Rows of an interrupted block may be incomplete.

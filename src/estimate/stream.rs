@@ -1,5 +1,6 @@
 //! Reads the environments of a split in blocks of bounded size, on a thread of its own while others compute.
 
+use std::ops::Range;
 use std::sync::mpsc::sync_channel;
 
 use super::error::Error;
@@ -7,7 +8,7 @@ use crate::dataset::{Dataset, IndexEntry};
 use crate::schema::{Split, Trajectory};
 
 /// Environments in a block at most.
-const BLOCK: usize = 1024;
+pub(crate) const BLOCK: usize = 1024;
 /// Values after which a block ends before that (16 MiB).
 const BLOCK_VALUES: usize = 1 << 21;
 
@@ -19,19 +20,25 @@ pub(crate) struct Observed {
     pub trajectories: Vec<Trajectory>,
 }
 
-/// Calls `work` with each block in stored order. With more than one thread the next block is read meanwhile.
+/// The rows of a split, all of them.
+pub(crate) fn all_rows(dataset: &Dataset, split: Split) -> Range<usize> {
+    0..dataset.manifest().splits.get(&split).map_or(0, |summary| summary.trajectories)
+}
+
+/// Calls `work` with each block of these rows in stored order. With more than one thread the next block is read meanwhile.
 ///
 /// # Errors
 /// The first error of reading or of `work`.
 pub(crate) fn for_each_block(
     dataset: &Dataset,
     split: Split,
+    rows: Range<usize>,
     mut work: impl FnMut(Vec<Observed>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     if rayon::current_num_threads() == 1 {
         // `--threads 1` means one thread.
         let mut done = Ok(());
-        read(dataset, split, |block| {
+        read(dataset, split, rows, |block| {
             done = block.and_then(&mut work);
             done.is_ok()
         });
@@ -40,7 +47,7 @@ pub(crate) fn for_each_block(
     std::thread::scope(|scope| {
         // The channel holds nothing: one block is worked on while one is being read.
         let (sender, receiver) = sync_channel(0);
-        scope.spawn(move || read(dataset, split, |block| sender.send(block).is_ok()));
+        scope.spawn(move || read(dataset, split, rows, |block| sender.send(block).is_ok()));
         for block in receiver {
             work(block?)?;
         }
@@ -49,8 +56,13 @@ pub(crate) fn for_each_block(
 }
 
 /// Sends the blocks of a split, up to the first error, until `send` returns false.
-fn read(dataset: &Dataset, split: Split, mut send: impl FnMut(Result<Vec<Observed>, Error>) -> bool) {
-    let batches = match dataset.stream(split) {
+fn read(
+    dataset: &Dataset,
+    split: Split,
+    rows: Range<usize>,
+    mut send: impl FnMut(Result<Vec<Observed>, Error>) -> bool,
+) {
+    let batches = match dataset.stream_rows(split, rows) {
         Ok(batches) => batches,
         Err(error) => {
             send(Err(error.into()));

@@ -19,5 +19,5 @@ pub(crate) mod run;
 
 pub use error::Error;
 pub use observation::{Observation, PerChannel};
-pub use run::{regenerate, run, simulate, trajectories};
+pub use run::{environments, regenerate, resume, run, run_rows, simulate, trajectories};
 pub use settings::{Environments, Settings, Solver, SplitSettings};

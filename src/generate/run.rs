@@ -6,6 +6,8 @@ use std::path::Path;
 use super::error::Error;
 use super::settings::Settings;
 use super::simulation::Simulation;
+use crate::blocks::{Rows, Store};
+use crate::dataset;
 use crate::dataset::{Manifest, Provenance, Resumed, Writer};
 use crate::progress::{Event, Run};
 use crate::schema::{Split, Trajectory};
@@ -16,6 +18,20 @@ use crate::schema::{Split, Trajectory};
 /// # Errors
 /// As [`simulate`], and errors of writing. `directory` is then unchanged.
 pub fn run(settings: &Settings, seed: u64, directory: &Path, run: &Run) -> Result<Manifest, Error> {
+    resume(settings, seed, directory, None, run)
+}
+
+/// The same, but trajectories that finished blocks in `store` hold are taken from there. The dataset is the same byte for byte.
+///
+/// # Errors
+/// As [`run`].
+pub fn resume(
+    settings: &Settings,
+    seed: u64,
+    directory: &Path,
+    store: Option<&Store>,
+    run: &Run,
+) -> Result<Manifest, Error> {
     let simulation = Simulation::new(settings, seed)?;
     let (mut writer, kept) = Writer::resume(directory, simulation.manifest(), &simulation.counts())?;
     let Resumed { trajectories, discarded } = kept;
@@ -29,7 +45,11 @@ pub fn run(settings: &Settings, seed: u64, directory: &Path, run: &Run) -> Resul
     if count > 0 {
         run.emit(Event::Note(format!("{}: {count} trajectories are kept from an unfinished run", settings.dataset)));
     }
-    match simulation.run(run, &trajectories, &mut |split, trajectory| Ok(writer.write(split, trajectory)?)) {
+    let rows = simulation.rows_after(&trajectories);
+    let done = simulation.run(run, (&rows, count), store, &mut |rows, block| {
+        block.iter().try_for_each(|trajectory| Ok(writer.write(rows.split, trajectory)?))
+    });
+    match done {
         Ok(()) => Ok(writer.publish(run)?),
         Err(Error::Interrupted { signal, .. }) => Err(Error::Interrupted { signal, kept: writer.keep() }),
         Err(error) => {
@@ -37,6 +57,35 @@ pub fn run(settings: &Settings, seed: u64, directory: &Path, run: &Run) -> Resul
             Err(error)
         }
     }
+}
+
+/// Simulates some rows alone and keeps them in `store`, behind what it holds of them, for [`resume`] to put together.
+///
+/// # Errors
+/// As [`simulate`], and if a block cannot be written.
+pub fn run_rows(settings: &Settings, seed: u64, rows: &[Rows], store: &Store, run: &Run) -> Result<(), Error> {
+    let mut kept = 0;
+    let done = Simulation::new(settings, seed)?.run(run, (rows, 0), Some(store), &mut |rows, block| {
+        // One from a finished block is there already.
+        if !store.path(rows).exists() {
+            let written = store.write(rows, &block);
+            written.map_err(|source| dataset::Error::Io { path: store.path(rows), source })?;
+        }
+        kept += block.len();
+        Ok(())
+    });
+    done.map_err(|error| match error {
+        Error::Interrupted { signal, .. } => Error::Interrupted { signal, kept },
+        error => error,
+    })
+}
+
+/// Environments of each split that `settings` ask for, and trajectories of each of them.
+///
+/// # Errors
+/// [`Error::Invalid`] with everything that [`Settings::validate`] finds.
+pub fn environments(settings: &Settings, seed: u64) -> Result<Vec<(Split, usize, usize)>, Error> {
+    Ok(Simulation::new(settings, seed)?.environments())
 }
 
 /// Number of trajectories that `settings` ask for, over all splits.
@@ -75,5 +124,7 @@ pub fn simulate(
     run: &Run,
     sink: &mut (dyn FnMut(Split, &Trajectory) -> Result<(), Error> + Send),
 ) -> Result<(), Error> {
-    Simulation::new(settings, seed)?.run(run, &BTreeMap::new(), sink)
+    let simulation = Simulation::new(settings, seed)?;
+    let rows = simulation.rows_after(&BTreeMap::new());
+    simulation.run(run, (&rows, 0), None, &mut |rows, block| block.iter().try_for_each(|it| sink(rows.split, it)))
 }

@@ -13,6 +13,7 @@ use super::error::Error;
 use super::observation::Key;
 use super::samples::sample_times;
 use super::settings::Settings;
+use crate::blocks::{Part, Rows, Store};
 use crate::dataset::{Manifest, Provenance};
 use crate::progress::{Event, Interrupt, Run};
 use crate::random::Stream;
@@ -25,8 +26,8 @@ use crate::systems::{Dynamics, Preset, Simulator, Stepper, System};
 const BLOCK: usize = 512;
 const BLOCK_VALUES: usize = 1 << 20;
 
-/// Takes the trajectories, in order.
-pub(crate) type Sink<'a> = dyn FnMut(Split, &Trajectory) -> Result<(), Error> + Send + 'a;
+/// Takes the trajectories of these rows, in order.
+pub(crate) type Sink<'a> = dyn FnMut(&Rows, Vec<Trajectory>) -> Result<(), Error> + Send + 'a;
 
 /// The simulation of a dataset: settings, system and environments.
 pub(crate) struct Simulation {
@@ -72,23 +73,45 @@ impl Simulation {
         self.settings.splits[&split].trajectories
     }
 
-    /// Simulates all trajectories but the first `kept` ones of each split and hands them to `sink`.
-    pub(crate) fn run(&self, run: &Run, kept: &BTreeMap<Split, usize>, sink: &mut Sink) -> Result<(), Error> {
+    /// All rows but the first `kept` ones of each split.
+    pub(crate) fn rows_after(&self, kept: &BTreeMap<Split, usize>) -> Vec<Rows> {
+        let counts = self.counts().into_iter();
+        counts.map(|(split, count)| Rows::new(split, kept.get(&split).copied().unwrap_or(0)..count)).collect()
+    }
+
+    /// Environments of each split, and trajectories of each of them.
+    pub(crate) fn environments(&self) -> Vec<(Split, usize, usize)> {
+        let of_split = |(&split, list): (&Split, &Vec<Environment>)| (split, list.len(), self.per_environment(split));
+        self.environments.iter().map(of_split).collect()
+    }
+
+    /// Hands the trajectories of `rows` to `sink`: those of the finished blocks in `store` as they are, and all others simulated. As many as
+    /// `kept` were made before.
+    pub(crate) fn run(
+        &self,
+        run: &Run,
+        (rows, kept): (&[Rows], usize),
+        store: Option<&Store>,
+        sink: &mut Sink,
+    ) -> Result<(), Error> {
         let what = format!("simulate {}", self.settings.dataset);
-        let total = self.counts().values().sum::<usize>() as u64;
-        run.emit(Event::Begin { what, total: Some(total), unit: "trajectories" });
-        let mut write = |split: Split, block: Vec<Trajectory>| block.iter().try_for_each(|row| sink(split, row));
+        let total = kept + rows.iter().map(|rows| rows.count).sum::<usize>();
+        run.emit(Event::Begin { what, total: Some(total as u64), unit: "trajectories" });
+        if kept > 0 {
+            run.emit(Event::Advance { done: kept as u64, note: "kept".to_owned() });
+        }
         let work = if rayon::current_num_threads() == 1 {
             // With one thread, simulation and writing take turns.
-            self.simulate(run, kept, &mut |split, block| write(split, block).map(|()| true))?
+            self.simulate(run, (rows, kept), store, &mut |rows, block| sink(rows, block).map(|()| true))?
         } else {
             thread::scope(|scope| {
                 // The channel has no buffer, so at most two blocks are in memory: one being written, one being simulated.
-                let (blocks, incoming) = mpsc::sync_channel::<(Split, Vec<Trajectory>)>(0);
+                let (blocks, incoming) = mpsc::sync_channel::<(Rows, Vec<Trajectory>)>(0);
                 let writing =
-                    scope.spawn(move || incoming.into_iter().try_for_each(|(split, block)| write(split, block)));
-                let simulated =
-                    self.simulate(run, kept, &mut move |split, block| Ok(blocks.send((split, block)).is_ok()));
+                    scope.spawn(move || incoming.into_iter().try_for_each(|(rows, block)| sink(&rows, block)));
+                let simulated = self.simulate(run, (rows, kept), store, &mut move |rows, block| {
+                    Ok(blocks.send((rows.clone(), block)).is_ok())
+                });
                 // An error of writing concerns earlier trajectories than one of simulation, so it is reported first.
                 writing.join().unwrap_or_else(|panic| resume_unwind(panic))?;
                 simulated
@@ -97,10 +120,10 @@ impl Simulation {
         run.emit(Event::Note(format!(
             "{}: {} trajectories took {} steps, {} rejected steps and {} evaluations of the field",
             self.method(),
-            total - kept.values().sum::<usize>() as u64,
-            work.accepted,
-            work.rejected,
-            work.evaluations
+            work.trajectories,
+            work.steps.accepted,
+            work.steps.rejected,
+            work.steps.evaluations
         )));
         run.emit(Event::End);
         Ok(())
@@ -110,45 +133,69 @@ impl Simulation {
     fn simulate(
         &self,
         run: &Run,
-        kept: &BTreeMap<Split, usize>,
-        send: &mut dyn FnMut(Split, Vec<Trajectory>) -> Result<bool, Error>,
-    ) -> Result<Work, Error> {
-        let mut done = kept.values().sum::<usize>();
-        if done > 0 {
-            run.emit(Event::Advance { done: done as u64, note: "kept".to_owned() });
-        }
-        let mut work = Work::default();
+        (rows, kept): (&[Rows], usize),
+        store: Option<&Store>,
+        send: &mut dyn FnMut(&Rows, Vec<Trajectory>) -> Result<bool, Error>,
+    ) -> Result<Simulated, Error> {
+        let mut done = kept;
+        let mut work = Simulated::default();
         let length = (BLOCK_VALUES / (self.size * self.times.len())).clamp(1, BLOCK).max(rayon::current_num_threads());
-        for (split, count) in self.counts() {
-            let (list, per_environment) = (&self.environments[&split], self.per_environment(split));
-            for first in (kept.get(&split).copied().unwrap_or(0)..count).step_by(length) {
-                let simulated: Vec<Result<(Trajectory, Work), Error>> = (first..count.min(first + length))
-                    .into_par_iter()
-                    .map_init(
-                        || self.integrator(),
-                        |integrator, job| {
-                            if let Some(signal) = run.interrupt.requested() {
-                                return Err(Error::Interrupted { signal, kept: 0 });
-                            }
-                            let (environment, index) = (&list[job / per_environment], job % per_environment);
-                            self.trajectory(integrator, split, environment, index, run.interrupt)
-                        },
-                    )
-                    .collect();
-                let mut block = Vec::with_capacity(simulated.len());
-                for result in simulated {
-                    let (trajectory, cost) = result?;
-                    block.push(trajectory);
-                    work += cost;
+        let whole = |rows: &Rows| vec![Part { rows: rows.clone(), is_finished: false }];
+        let parts = rows.iter().flat_map(|rows| store.map_or_else(|| whole(rows), |store| store.parts(rows)));
+        for Part { rows, is_finished } in parts {
+            if let Some(store) = store.filter(|_| is_finished) {
+                if let Some(block) = store.read(&rows) {
+                    done += rows.count;
+                    if !send(&rows, block)? {
+                        return Ok(work);
+                    }
+                    run.emit(Event::Advance { done: done as u64, note: "from a finished block".to_owned() });
+                    continue;
                 }
+                let path = store.path(&rows);
+                let what = format!("{}: not as it was written; what it held is simulated again", path.display());
+                run.emit(Event::Warn(what));
+                store.discard(&rows);
+            }
+            for first in rows.range().step_by(length) {
+                let of_block = Rows::new(rows.split, first..rows.range().end.min(first + length));
+                let block = self.block(run, &of_block, &mut work)?;
                 done += block.len();
-                if !send(split, block)? {
+                if !send(&of_block, block)? {
                     return Ok(work);
                 }
-                run.emit(Event::Advance { done: done as u64, note: split.to_string() });
+                run.emit(Event::Advance { done: done as u64, note: rows.split.to_string() });
             }
         }
         Ok(work)
+    }
+
+    /// Simulates these rows on all threads.
+    fn block(&self, run: &Run, rows: &Rows, work: &mut Simulated) -> Result<Vec<Trajectory>, Error> {
+        let split = rows.split;
+        let (list, per_environment) = (&self.environments[&split], self.per_environment(split));
+        let simulated: Vec<Result<(Trajectory, Work), Error>> = rows
+            .range()
+            .into_par_iter()
+            .map_init(
+                || self.integrator(),
+                |integrator, job| {
+                    if let Some(signal) = run.interrupt.requested() {
+                        return Err(Error::Interrupted { signal, kept: 0 });
+                    }
+                    let (environment, index) = (&list[job / per_environment], job % per_environment);
+                    self.trajectory(integrator, split, environment, index, run.interrupt)
+                },
+            )
+            .collect();
+        let mut block = Vec::with_capacity(simulated.len());
+        for result in simulated {
+            let (trajectory, cost) = result?;
+            block.push(trajectory);
+            work.steps += cost;
+            work.trajectories += 1;
+        }
+        Ok(block)
     }
 
     /// Name of the integration method in reports.
@@ -273,6 +320,13 @@ impl Simulation {
             files: Vec::new(),
         }
     }
+}
+
+/// What was simulated, and at what cost.
+#[derive(Default)]
+struct Simulated {
+    trajectories: usize,
+    steps: Work,
 }
 
 /// A thread's integrator.

@@ -77,6 +77,28 @@ pub enum Error {
     /// A training would take more memory than it may.
     #[error("stage `train` takes {found}; expected at most {most}; {remedy}, or raise run.memory_mib")]
     Memory { found: String, most: String, remedy: &'static str },
+    /// A plan of shards is of other settings or inputs.
+    #[error(
+        "the stage `{stage}` would now be made from something else than the plan says ({}); expected the same; write the plan anew",
+        changes.join("; ")
+    )]
+    StalePlan { stage: Stage, changes: Vec<String> },
+    /// Shards of a plan are not done.
+    #[error(
+        "{} of {total} shards are not there ({}); expected all; make them with `paramill shard run {} missing`",
+        missing.len(),
+        as_ranges(missing),
+        plan.display()
+    )]
+    MissingShards { plan: PathBuf, missing: Vec<usize>, total: usize },
+    /// A command of Slurm did not do what it should.
+    #[error(
+        "`{program}` {found}; expected Slurm to answer; see whether `sinfo` does, or run without `--executor slurm`"
+    )]
+    Slurm { program: &'static str, found: String },
+    /// Jobs of the same pipeline are still in Slurm's queue.
+    #[error("jobs of this pipeline are in Slurm's queue already; wait for them, or cancel them with `scancel {jobs}`")]
+    Submitted { jobs: String },
     /// The command line is wrong.
     #[error("{0}")]
     Usage(String),
@@ -140,7 +162,7 @@ impl Error {
             return 1;
         }
         match self {
-            Error::Io { .. } | Error::NoProduct { .. } => 1,
+            Error::Io { .. } | Error::NoProduct { .. } | Error::Slurm { .. } => 1,
             Error::Problems(_)
             | Error::NoSuchStage { .. }
             | Error::MissingInput { .. }
@@ -148,6 +170,8 @@ impl Error {
             | Error::DatasetDiffers { .. }
             | Error::Unrecognised { .. }
             | Error::Memory { .. }
+            | Error::StalePlan { .. }
+            | Error::MissingShards { .. }
             | Error::Usage(_) => 2,
             Error::Compute(_) => 2,
             Error::Dataset(dataset::Error::Io { .. }) | Error::Report(_) => 1,
@@ -183,7 +207,7 @@ impl Error {
                 | estimate::Error::TooFewForMap { .. } => 2,
                 _ => 3,
             },
-            Error::Locked { .. } => 6,
+            Error::Locked { .. } | Error::Submitted { .. } => 6,
             Error::Rejected { .. } => 7,
             Error::Interrupted { signal, .. } => u8::try_from(128 + signal).unwrap_or(130),
         }
@@ -203,6 +227,10 @@ impl Error {
             Error::NoProduct { .. } => "no_product",
             Error::Unrecognised { .. } => "unrecognised",
             Error::Rejected { .. } => "rejected",
+            Error::Slurm { .. } => "slurm",
+            Error::Submitted { .. } => "submitted",
+            Error::StalePlan { .. } => "stale_plan",
+            Error::MissingShards { .. } => "missing_shards",
             Error::MissingArchive { .. } => "missing_archive",
             Error::Memory { .. } => "memory",
             Error::Usage(_) => "usage",
@@ -275,6 +303,16 @@ fn listing(problems: &[Problem]) -> String {
 
 fn names(stages: &[Stage]) -> String {
     stages.iter().map(|stage| stage.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// Ascending numbers, consecutive ones as a range: `0,3-5`.
+pub(crate) fn as_ranges(numbers: &[usize]) -> String {
+    let range = |run: &[usize]| match run {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    };
+    numbers.chunk_by(|a, b| a + 1 == *b).map(range).collect::<Vec<_>>().join(",")
 }
 
 fn pid(holder: Option<u32>) -> String {

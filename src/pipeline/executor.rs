@@ -43,6 +43,8 @@ pub struct Context<'a> {
     pub compute: Compute,
     /// Number of threads.
     pub threads: usize,
+    /// Fingerprint of what the stage's product is made from.
+    pub fingerprint: &'a str,
     /// The records of the stages before it.
     pub records: &'a BTreeMap<Stage, Record>,
     /// Takes progress and requests to stop.

@@ -10,12 +10,16 @@
 //!   stages/train.json                    how the stage ran, and from what
 //!   stages/train.unfinished.json         how far it has come, or why it stopped
 //!   records/TIME-PROCESS.json            how a run went
+//!   blocks/STAGE-KEY/                    what is finished of a stage that is not
+//!   shards/STAGE.json                    how a stage is divided among machines
+//!   slurm/                               scripts, logs and jobs where Slurm makes the stages
 //!   models/PIPELINE.versions/            versions of the model, where they are kept
 //!   models/PIPELINE/ estimates/ report/  the products
 //! ```
 
 pub(crate) mod stage;
 pub(crate) mod error;
+pub(crate) mod slurm_settings;
 pub(crate) mod settings;
 pub(crate) mod name;
 pub(crate) mod lines;
@@ -24,6 +28,7 @@ pub(crate) mod plan;
 pub(crate) mod check;
 pub(crate) mod load;
 pub(crate) mod fingerprint;
+pub(crate) mod finished;
 pub(crate) mod record;
 pub(crate) mod clock;
 pub(crate) mod attempt;
@@ -41,12 +46,14 @@ pub(crate) mod metrics;
 pub(crate) mod notice;
 pub(crate) mod data_age;
 pub(crate) mod recorded;
-pub(crate) mod status;
 pub(crate) mod surroundings;
 pub(crate) mod assemble;
 pub(crate) mod products;
 pub(crate) mod memory;
 pub(crate) mod stages;
+pub(crate) mod shards;
+pub(crate) mod slurm;
+pub(crate) mod status;
 pub(crate) mod directories;
 pub(crate) mod schemas;
 
@@ -58,6 +65,7 @@ pub use clock::now;
 pub use decide::{Action, Decision, changes_since};
 pub use directories::{check_directory, check_manifest, read_manifest};
 pub use error::Error;
+pub(crate) use error::as_ranges;
 pub use executor::{Context, Done, Executor, Product};
 pub use fingerprint::Ingredients;
 pub use load::Mapping;
@@ -71,6 +79,9 @@ pub use run_record::{RunError, RunRecord, RunStage};
 pub use runner::{Options, Outcome, StageOutcome, preview, run};
 pub use schemas::{Published, published};
 pub use settings::{PromoteSettings, ReportSettings, RunSettings, Settings};
+pub use shards::{Division, ShardPlan, ShardState, Shards, merge_shards, plan_shards, run_shard, standing_of};
+pub use slurm::{Job, StageShards, Submission, Submitted, prepare, shards_of, submit};
+pub use slurm_settings::{JobSettings, Place, SlurmSettings};
 pub use stage::Stage;
 pub use stages::Built;
 pub use status::{StageStatus, State, Status, status};

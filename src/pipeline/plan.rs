@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::document::Document;
 use super::settings::{PromoteSettings, ReportSettings, RunSettings, Settings};
+use super::slurm_settings::{Place, SlurmSettings};
 use super::stage::Stage;
 use crate::estimate::Method;
 use crate::{estimate, generate, import, train};
@@ -63,6 +64,10 @@ pub struct Plan {
     pub promote: Option<PromoteSettings>,
     /// What is told of a run, and to whom.
     pub run: RunSettings,
+    /// Where the stages are made.
+    pub executor: Place,
+    /// What its jobs ask of Slurm.
+    pub slurm: Option<SlurmSettings>,
     /// The dataset's name.
     pub dataset: String,
     /// Directory of the dataset.
@@ -107,6 +112,8 @@ impl Plan {
             report: settings.report.clone(),
             promote: settings.promote.clone(),
             run: settings.run.clone().unwrap_or_default(),
+            executor: settings.executor,
+            slurm: settings.slurm.clone(),
             dataset_directory: locations.datasets.join(&dataset),
             dataset,
             workspace,
@@ -158,13 +165,13 @@ impl Plan {
         in_toml(&self.effective)
     }
 
-    /// The same without `[promote]` and `[run]`, which no product depends on.
+    /// The same without `[promote]`, `[run]`, `executor` and `[slurm]`, which no product depends on.
     pub fn toml_of_products(&self) -> String {
         in_toml(&self.of_products())
     }
 
     fn of_products(&self) -> Settings {
-        Settings { promote: None, run: None, ..self.effective.clone() }
+        Settings { promote: None, run: None, executor: Place::Local, slurm: None, ..self.effective.clone() }
     }
 
     /// The effective pipeline as JSON, every default filled in.

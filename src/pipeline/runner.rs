@@ -13,6 +13,7 @@ use super::decide::{Action, Decision, decide, ingredients, product_path};
 use super::error::Error;
 use super::executor::{Context, Done, Executor};
 use super::fingerprint::Ingredients;
+use super::finished;
 use super::lock::{DatasetWriting, Lock, clear_leftovers, dataset_reading, sweep};
 use super::plan::{Plan, RUN_RECORDS};
 use super::record::Record;
@@ -293,7 +294,8 @@ fn carry_out(
             let begun = Instant::now();
             let followed = Followed::begin(plan, stage, run.observer)?;
             let run = &Run { observer: &followed, interrupt: run.interrupt };
-            let context = Context { compute: options.compute, threads: options.threads, records, run };
+            let fingerprint = &ingredients.fingerprint();
+            let context = Context { compute: options.compute, threads: options.threads, fingerprint, records, run };
             let done = executor.execute(plan, stage, &context).inspect_err(|error| followed.stop(error))?;
             Some((done, begun.elapsed().as_secs_f64()))
         }
@@ -326,6 +328,7 @@ fn carry_out(
         }
     }
     Attempt::forget(plan, stage);
+    finished::forget(plan, stage);
     drop(writing);
     Ok(decision)
 }

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::slurm_settings::{Place, SlurmSettings};
 use crate::problems::{Problem, Problems};
 use crate::{estimate, generate, import, report, train};
 
 /// A pipeline: where the data come from, how a model is trained on them, and what is read off it.
 ///
-/// Each section but `[promote]` and `[run]` is one stage. A pipeline has exactly one of `[generate]` and `[import]`; the others may be left out
+/// Each section but `[promote]`, `[run]` and `[slurm]` is one stage. A pipeline has exactly one of `[generate]` and `[import]`; the others may be left out
 /// from the end (`[report]`, then `[estimate]`, and so on).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,6 +23,9 @@ pub struct Settings {
     /// Seed of every random draw: initial states, weights, batches.
     #[serde(default)]
     pub seed: u64,
+    /// Where the stages are made: `local`, by the process itself, or `slurm`, by jobs that it submits. Nothing that a stage makes depends on it.
+    #[serde(default, skip_serializing_if = "Place::is_local")]
+    pub executor: Place,
     /// Simulates the dataset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "generate::Settings")]
@@ -54,6 +58,10 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "RunSettings")]
     pub run: Option<RunSettings>,
+    /// What the jobs ask of Slurm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "SlurmSettings")]
+    pub slurm: Option<SlurmSettings>,
 }
 
 /// `[report]` of a pipeline.

@@ -9,6 +9,7 @@ use super::audit::AuditEntry;
 use super::check::archive::error_of_import;
 use super::error::Error;
 use super::executor::{Context, Done, Executor, Product};
+use super::finished;
 use super::gate::promote_or_reject;
 use super::memory::require_for_training;
 use super::plan::{Plan, Source};
@@ -86,7 +87,10 @@ impl Executor for Built {
 
 fn make_dataset(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     match &plan.source {
-        Source::Generate(settings) => generate::run(settings, plan.seed, &plan.dataset_directory, context.run)?,
+        Source::Generate(settings) => {
+            let store = finished::store(plan, Stage::Generate, &finished::key(context.fingerprint, ""));
+            generate::resume(settings, plan.seed, &plan.dataset_directory, Some(&store), context.run)?
+        }
         Source::Import(settings) => {
             let done = import::run(settings, Path::new(""), &plan.dataset_directory, context.run);
             done.map_err(|error| error_of_import(&plan.document, error))?
@@ -111,22 +115,22 @@ fn map(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let mut model = StoredModel::read_without_map(&plan.model_directory())?;
     model.map = estimate::learned::map::run(settings, &estimate, context.compute, &dataset, &model, context.run)?;
     model.write(&plan.model_directory())?;
-    engine_of(&model, context)
+    engine_of(&model, context.compute)
 }
 
 fn estimate(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let settings = section(Stage::Estimate, plan.estimate.as_ref())?;
     let dataset = Dataset::open(&plan.dataset_directory)?;
     let directory = plan.estimates_directory();
-    let (made, done) = match model_of_estimates(plan)? {
-        Some(model) => (
-            estimate::run(settings, context.compute, &dataset, &model, &directory, context.run)?,
-            engine_of(&model, context)?,
-        ),
-        None => (
-            estimate::physics::run(settings, &dataset, &directory, context.run)?,
-            Done { device: "cpu".to_owned(), ..Done::default() },
-        ),
+    let model = model_of_estimates(plan)?;
+    let done = engine_of_estimates(model.as_ref(), context.compute)?;
+    let store = finished::store(plan, Stage::Estimate, &finished::key(context.fingerprint, &computed_by(&done)));
+    let made = match model {
+        Some(model) => {
+            let inputs = (&dataset, &model);
+            estimate::resume(settings, context.compute, inputs, &directory, Some(&store), context.run)?
+        }
+        None => estimate::physics::resume(settings, &dataset, &directory, Some(&store), context.run)?,
     };
     Ok(Done { statuses: made.manifest.evaluation.statuses, ..done })
 }
@@ -141,17 +145,31 @@ fn report(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
 }
 
 /// The model of the estimates; `None` if they are made by known equations.
-fn model_of_estimates(plan: &Plan) -> Result<Option<StoredModel>, Error> {
+pub(super) fn model_of_estimates(plan: &Plan) -> Result<Option<StoredModel>, Error> {
     Ok(if plan.estimates_by_model() { Some(StoredModel::read(&plan.model_in_use())?) } else { None })
 }
 
+/// The device and the engine that estimates are made by.
+pub(super) fn engine_of_estimates(model: Option<&StoredModel>, compute: Compute) -> Result<Done, Error> {
+    match model {
+        Some(model) => engine_of(model, compute),
+        None => Ok(Done { device: "cpu".to_owned(), ..Done::default() }),
+    }
+}
+
+/// What decides the last bits of estimates beside their ingredients; which of several alike devices does not.
+pub(super) fn computed_by(done: &Done) -> String {
+    let kind = done.device.split(':').next().unwrap_or_default();
+    format!("{} on {kind}", done.engine)
+}
+
 /// The device and the engine that fit contexts and maps.
-fn engine_of(model: &StoredModel, context: &Context<'_>) -> Result<Done, Error> {
-    let (engine, device) = model.engine(context.compute).map_err(Error::Compute)?;
+fn engine_of(model: &StoredModel, compute: Compute) -> Result<Done, Error> {
+    let (engine, device) = model.engine(compute).map_err(Error::Compute)?;
     Ok(Done { device: device.to_string(), engine: engine.name().to_owned(), ..Done::default() })
 }
 
-fn section<T>(stage: Stage, settings: Option<&T>) -> Result<&T, Error> {
+pub(super) fn section<T>(stage: Stage, settings: Option<&T>) -> Result<&T, Error> {
     settings.ok_or(Error::NoSuchStage { stage, has: Vec::new() })
 }
 

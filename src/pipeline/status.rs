@@ -12,11 +12,13 @@ use super::clock::{now, seconds};
 use super::decide::{Action, Decision};
 use super::error::Error;
 use super::executor::Executor;
+use super::finished;
 use super::lock::{Holder, dataset_lock, holder};
 use super::plan::{Plan, Source};
 use super::record::Record;
 use super::run_record::RunRecord;
 use super::runner::{Options, foresee};
+use super::slurm::{StageShards, shards_of};
 use super::stage::Stage;
 use crate::checkpoint::{MAP_FILE, newest_step, trainings};
 use crate::{atomic, dataset, estimate, generate};
@@ -107,6 +109,8 @@ pub struct Status {
     pub last_run_age_seconds: Option<f64>,
     /// The stages, in order.
     pub stages: Vec<StageStatus>,
+    /// The shards of stages that are divided and not up to date.
+    pub shards: Vec<StageShards>,
     /// Environments of each status in the estimates.
     pub statuses: BTreeMap<estimate::Status, usize>,
     /// Estimated environments.
@@ -176,6 +180,7 @@ pub fn status(plan: &Plan, options: &Options, executor: &dyn Executor) -> Result
             .as_ref()
             .and_then(|run| Some((seconds(&now())? - seconds(&run.ended)?).max(0.0))),
         last_run,
+        shards: stages.iter().filter_map(|it| shards_of(plan, it.stage).filter(|_| it.state.is_to_do())).collect(),
         stages,
         environments: statuses.values().sum(),
         environments_failed: failed.map(|(_, count)| count).sum(),
@@ -209,6 +214,9 @@ fn kept(plan: &Plan, stage: Stage) -> Option<Progress> {
         (Stage::Generate, Source::Generate(settings)) => {
             let done = dataset::unfinished_trajectories(&plan.dataset_directory)?;
             ("finished shards", done, generate::trajectories(settings, plan.seed).ok(), "trajectories")
+        }
+        (Stage::Estimate, _) if finished::trajectories(plan, stage) > 0 => {
+            ("finished blocks", finished::trajectories(plan, stage) as u64, None, "trajectories")
         }
         (Stage::Train, _) => {
             let most = plan.train.as_ref().map(|train| train.steps + train.gauss_newton.steps);

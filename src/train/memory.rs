@@ -68,7 +68,7 @@ pub fn least_memory(settings: &Settings, manifest: &Manifest) -> LeastMemory {
         residuals: intervals * state.size() - (train.missing / of_each * fitted).min(intervals * state.size()),
         evaluations: intervals * state.size() / state.channels.max(1) * of_interval,
         of_row: train.longest.saturating_sub(1) * of_interval * state.size() / state.channels.max(1),
-        slopes: settings.model.library(&state, inputs).map(|library| library.channels * library.moving_features()),
+        of_tangent: settings.model.library(&state, inputs).map(|library| library.tangent_operations()),
     };
     let sizes = Sizes::new(rule.as_ref(), model.layout(), settings.contexts, rollouts);
     let order = match sizes.method(newton) {

@@ -24,5 +24,5 @@ pub(crate) mod read;
 
 pub(crate) use long::write_long;
 pub(crate) use panics::catch_panic;
-pub(crate) use read::stream;
+pub(crate) use read::{rows, stream};
 pub(crate) use write::write;

@@ -33,6 +33,19 @@ pub(crate) fn stream(
     Ok(catch_panics(batches, damaged))
 }
 
+/// Number of trajectories in the file at `path`, as its footer says.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(crate) fn rows(path: &Path) -> Result<usize, Error> {
+    let footer = || {
+        let file = File::open(path).map_err(Error::io(path))?;
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()).map_err(Error::parquet(path))?;
+        Ok(usize::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or_default())
+    };
+    catch_panic(footer).map_err(|found| Error::invalid(path, found, "a Parquet file as it was written"))?
+}
+
 fn open(
     path: &Path,
     manifest: &Manifest,

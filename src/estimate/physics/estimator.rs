@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 
@@ -16,9 +14,10 @@ use super::fit::{fit as fit_experiment, trajectories as fitted_trajectories};
 use super::model::Model;
 use super::result::{Fit, FreeStart, Names};
 use super::series::Series;
+use crate::blocks::{Rows, Store};
 use crate::dataset::{Dataset, Manifest};
 use crate::estimate::bounds::Bounds;
-use crate::estimate::driver::{check_bounds, check_settings, estimate_splits};
+use crate::estimate::driver::{check_bounds, check_settings, estimate_rows, estimate_splits};
 use crate::estimate::error::Error;
 use crate::estimate::hull::Hull;
 use crate::estimate::in_memory::by_environment;
@@ -45,22 +44,53 @@ const VISIBLE: f64 = 1e-3;
 /// # Errors
 /// See [`Error`]. An environment that cannot be fitted is no error: its row has a status.
 pub fn run(settings: &Settings, dataset: &Dataset, directory: &Path, run: &Run) -> Result<Outcome, Error> {
+    resume(settings, dataset, directory, None, run)
+}
+
+/// The same, behind the finished blocks in `store`, which takes further ones: whoever is stopped or killed, the next one goes on from there. The
+/// table is the same byte for byte.
+///
+/// # Errors
+/// As [`run`], and if a block cannot be written.
+pub fn resume(
+    settings: &Settings,
+    dataset: &Dataset,
+    directory: &Path,
+    store: Option<&Store>,
+    run: &Run,
+) -> Result<Outcome, Error> {
     check_bounds(settings)?;
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
     check_settings(settings, dataset, &estimator.equations.quantities)?;
     let output = Output::create(directory, dataset, None, &estimator.equations.quantities, settings)?;
     let output = output.with_start(estimator.equations.start(estimator.initial_state));
     let output = output.with_states(estimator.equations.hidden(), estimator.equations.free(estimator.initial_state));
-    let block = |split, block: Vec<Observed>| estimator.block(split, block);
     let output = output.with_noise(estimator.noise_terms())?;
-    let outcome = estimate_splits(settings, dataset, output, Evaluation::default(), run, block)?;
-    let early = estimator.early.into_inner();
+    let block = |split, block| estimator.block(split, block);
+    let (outcome, early) = estimate_splits(settings, (dataset, store), output, Evaluation::default(), run, &block)?;
     if early > 0 {
         let what =
             "time stands in the equations, and samples lie before t = 0; `reason` of each says what became of them";
         run.emit(Event::Warn(format!("estimate.physics.system: {what} (environments: {early})")));
     }
     Ok(outcome)
+}
+
+/// Estimates some rows alone and keeps them in `store`, for [`resume`] to put together; the number of environments of each status.
+///
+/// # Errors
+/// As [`resume`].
+pub fn run_rows(
+    settings: &Settings,
+    dataset: &Dataset,
+    rows: &[Rows],
+    store: &Store,
+    run: &Run,
+) -> Result<BTreeMap<Status, usize>, Error> {
+    check_bounds(settings)?;
+    let estimator = Estimator::new(settings, dataset, run.interrupt)?;
+    check_settings(settings, dataset, &estimator.equations.quantities)?;
+    estimate_rows(dataset, rows, store, run, &|split, block| estimator.block(split, block))
 }
 
 /// Estimates the parameters of environments in memory by the equations of `system`, with default settings: one row an environment, in the order
@@ -209,8 +239,6 @@ pub(crate) struct Estimator<'a> {
     /// Rows of the held-out trajectories of each environment in the adapt split.
     held_out: BTreeMap<String, Vec<usize>>,
     initial_state: InitialState,
-    /// Number of environments with samples before the time at which the system starts.
-    early: AtomicUsize,
     interrupt: &'a Interrupt,
 }
 
@@ -244,7 +272,6 @@ impl<'a> Estimator<'a> {
             hull,
             held_out: BTreeMap::new(),
             initial_state,
-            early: AtomicUsize::new(0),
             interrupt,
         }
     }
@@ -271,7 +298,7 @@ impl<'a> Estimator<'a> {
         let Observed { id, parameters, trajectories } = observed;
         let trajectories = self.usable(trajectories);
         let (experiment, fit) = self.fit(&parameters, &trajectories);
-        self.early.fetch_add(usize::from(experiment.early_samples().is_some()), Relaxed);
+        let early = experiment.early_samples().is_some();
         let test_mse = match self.held_out.get(&id) {
             Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &experiment.model, &fit.values)?,
             _ => None,
@@ -293,7 +320,7 @@ impl<'a> Estimator<'a> {
         let starts = self.starts(&experiment, &fit, &trajectories);
         let mut row = self.row(id, &truth, &experiment, fit, test_mse);
         row.set_bounds(bounds.into_iter().flatten().map(Some).collect());
-        Ok(Estimated { row, samples, starts })
+        Ok(Estimated { row, samples, starts, early })
     }
 
     /// The fitted values `[samples, H]` of what nobody measures, of each trajectory.

@@ -36,7 +36,7 @@ pub(crate) mod estimator;
 pub(crate) mod surroundings;
 
 pub(crate) use cramer_rao_of_model::{LearnedFit, ModelBounds};
-pub use estimator::{Drawn, drawn, fit, fit_with, portrait, run};
+pub use estimator::{Drawn, drawn, fit, fit_with, portrait, resume, run, run_rows};
 pub(crate) use likelihood::measured::{Known, problems as problems_of_measurement};
 pub use result::Profile;
 pub use surroundings::{Surroundings, surroundings};

@@ -10,10 +10,13 @@ use parquet::arrow::ArrowWriter;
 use parquet::errors::ParquetError;
 
 use super::parquet::{create, unwritten};
+use crate::blocks::exact_fields;
 use crate::checkpoint::ChannelScale;
 use crate::disk::NewFile;
 use crate::estimate::error::Error;
 use crate::schema::{Quantity, Trajectory};
+
+exact_fields!(FittedSamples: environment, trajectories, times, observed, fitted, hidden);
 
 /// The samples of one environment, in the dataset's units.
 #[derive(Default)]

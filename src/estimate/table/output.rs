@@ -128,7 +128,12 @@ pub(crate) struct SplitWriter {
     path: PathBuf,
     schema: Arc<Schema>,
     writer: ArrowWriter<NewFile>,
+    /// Rows that wait: the bytes must not depend on how many come at a time.
+    waiting: Vec<Row>,
 }
+
+/// Rows that are handed to Parquet at a time.
+const BATCH: usize = 1024;
 
 impl Output {
     /// An output for estimates of `parameters` of the environments of `dataset`, by `model` if it is not by known equations.
@@ -206,7 +211,8 @@ impl Output {
     /// A writer of the rows of a split.
     pub(crate) fn split(&self, split: Split) -> Result<SplitWriter, Error> {
         let path = self.directory.path().join(format!("{split}.parquet"));
-        Ok(SplitWriter { split, writer: create(&path, self.schema.clone())?, path, schema: self.schema.clone() })
+        let (writer, schema) = (create(&path, self.schema.clone())?, self.schema.clone());
+        Ok(SplitWriter { split, writer, path, schema, waiting: Vec::new() })
     }
 
     /// A writer of the fitted trajectories of a split.
@@ -222,7 +228,9 @@ impl Output {
     }
 
     /// Completes the file of a split.
-    pub(crate) fn close(&mut self, writer: SplitWriter) -> Result<(), Error> {
+    pub(crate) fn close(&mut self, mut writer: SplitWriter) -> Result<(), Error> {
+        let last = std::mem::take(&mut writer.waiting);
+        writer.write_batch(&last)?;
         self.manifest.splits.push(writer.split);
         self.close_file(&writer.path, writer.writer)
     }
@@ -272,7 +280,17 @@ pub(crate) fn publish(directory: atomic::Directory, target: &Path, manifest: Man
 
 impl SplitWriter {
     /// Writes rows; values that are not finite are null.
-    pub(crate) fn write(&mut self, rows: &[Row]) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, rows: Vec<Row>) -> Result<(), Error> {
+        self.waiting.extend(rows);
+        while self.waiting.len() >= BATCH {
+            let later = self.waiting.split_off(BATCH);
+            let batch = std::mem::replace(&mut self.waiting, later);
+            self.write_batch(&batch)?;
+        }
+        Ok(())
+    }
+
+    fn write_batch(&mut self, rows: &[Row]) -> Result<(), Error> {
         let number = |value: &dyn Fn(&Row) -> Option<f64>| -> ArrayRef {
             Arc::new(Float64Array::from_iter(rows.iter().map(|row| value(row).filter(|value| value.is_finite()))))
         };

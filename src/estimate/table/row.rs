@@ -6,6 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::errors::Mean;
+use crate::blocks::{Exact, exact_fields};
+
+exact_fields!(ParameterEstimate: value, standard_error, lower, upper, crlb, truth);
+exact_fields!(LogLikelihood: minus_two_log, aic, bic);
+exact_fields!(Minima: starts, at_best, second);
+exact_fields!(
+    Row: environment, status, reason, context, parameters, correlations, noise, noise_terms, likelihood, autocorrelation,
+    trajectory_rmse, trajectory_mape, test_mse, points, degrees_of_freedom, minima, iterations, in_hull
+);
 
 /// How the estimation of one environment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +80,17 @@ impl Status {
             self,
             Status::Ok | Status::AtBound | Status::OutsideTrainingRange | Status::Ambiguous | Status::Misfit
         )
+    }
+}
+
+impl Exact for Status {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.name().to_owned().write(bytes);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let name = String::read(bytes)?;
+        Status::ALL.into_iter().find(|it| it.name() == name)
     }
 }
 

@@ -11,8 +11,11 @@ use parquet::errors::ParquetError;
 
 use super::parquet::{create, unwritten};
 use super::row::ParameterEstimate;
+use crate::blocks::exact_fields;
 use crate::disk::NewFile;
 use crate::estimate::error::Error;
+
+exact_fields!(FittedStart: trajectory, state, estimate);
 
 /// The initial value of one state of one trajectory.
 pub(crate) struct FittedStart {

@@ -10,6 +10,7 @@ use crate::import;
 use crate::pipeline::document::{Document, segments};
 use crate::pipeline::name::{NAME_RULE, is_name};
 use crate::pipeline::settings::{RunSettings, Settings};
+use crate::pipeline::slurm_settings::SlurmSettings;
 use crate::problems::{Problem, Problems, did_you_mean, one_of};
 use crate::report::Summary;
 
@@ -47,6 +48,7 @@ pub(crate) fn impossible_values(document: &Document, settings: &Settings) -> Vec
         }
     }
     problems.extend(settings.run.iter().flat_map(RunSettings::validate).map(|problem| problem.within("run")));
+    problems.extend(settings.slurm.iter().flat_map(SlurmSettings::validate).map(|problem| problem.within("slurm")));
     problems.extend(disagreements(settings, &|key| document.is_given(&segments(key))));
     let figures = figures();
     for (position, published) in settings.report.iter().flat_map(|report| report.published.iter().enumerate()) {

@@ -1,0 +1,81 @@
+//! `paramill run --executor slurm`.
+
+use serde_json::{Value, json};
+
+use super::arguments::Run;
+use super::output::{complain, print, print_json, table};
+use crate::pipeline::submit as hand_in;
+use crate::pipeline::{Error, Job, Options, Plan, Submission, prepare};
+
+/// Exit code of a dry run that found something to do.
+pub(crate) const WOULD_RUN: u8 = 8;
+
+/// Submits the jobs of a run, or prints their scripts.
+pub(crate) fn submit(command: &Run, plan: &Plan, options: &Options) -> Result<u8, Error> {
+    let workspace = command.workspace.as_ref();
+    let arguments = (command.pipeline.as_path(), command.set.as_slice(), workspace);
+    let submission = prepare(plan, arguments, options, command.dry_run)?;
+    submission.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
+    if submission.jobs.is_empty() || command.dry_run {
+        let exit_code = if submission.jobs.is_empty() { 0 } else { WOULD_RUN };
+        match command.json {
+            true => print_json(&json!({
+                "pipeline": plan.name,
+                "workspace": plan.workspace,
+                "stages": submission.decisions,
+                "jobs": shown(plan, &submission),
+                "warnings": submission.notes,
+                "exit_code": exit_code,
+            })),
+            false if submission.jobs.is_empty() => print("nothing to submit: every stage is up to date\n"),
+            false => print(&scripts(plan, &submission)),
+        }
+        return Ok(exit_code);
+    }
+    let submitted = hand_in(plan, &submission)?;
+    if command.json {
+        print_json(&json!({
+            "pipeline": plan.name,
+            "workspace": plan.workspace,
+            "stages": submission.decisions,
+            "jobs": submitted.jobs,
+            "warnings": submission.notes,
+            "exit_code": 0,
+        }));
+    } else {
+        let mut rows = vec![["job", "what", "tasks"].map(str::to_owned).to_vec()];
+        rows.extend(submitted.jobs.iter().map(|job| {
+            let tasks = job.tasks.map_or_else(|| "-".to_owned(), |tasks| tasks.to_string());
+            vec![job.id.to_string(), job.name.clone(), tasks]
+        }));
+        print(&table(&rows));
+    }
+    Ok(0)
+}
+
+/// Each job with the arguments of `sbatch`, in which the name of the job before stands for its id.
+fn with_arguments<'a>(plan: &Plan, submission: &'a Submission) -> Vec<(&'a Job, &'a str, Vec<String>)> {
+    let at_once = plan.slurm.as_ref().and_then(|settings| settings.at_once);
+    let mut before: Option<String> = None;
+    let mut all = Vec::new();
+    for (job, script) in &submission.jobs {
+        all.push((job, script.as_str(), Submission::arguments(job, before.as_deref(), at_once)));
+        before = Some(format!("<{}>", job.name));
+    }
+    all
+}
+
+fn shown(plan: &Plan, submission: &Submission) -> Vec<Value> {
+    let all = with_arguments(plan, submission).into_iter();
+    let job = |(job, script, arguments): (&Job, &str, Vec<String>)| json!({ "name": job.name, "arguments": arguments, "script": script });
+    all.map(job).collect()
+}
+
+fn scripts(plan: &Plan, submission: &Submission) -> String {
+    let all = with_arguments(plan, submission).into_iter();
+    let job = |(job, script, arguments): (&Job, &str, Vec<String>)| {
+        let arguments: String = arguments.iter().map(|argument| format!(" {argument}")).collect();
+        format!("# sbatch{arguments} {}.sh\n{script}", job.name)
+    };
+    all.map(job).collect::<Vec<_>>().join("\n")
+}
