@@ -107,6 +107,11 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
             let file = directory.join(format!("{split}.parquet"));
             let _ = writeln!(text, "and {} more in {}", count - MOST_ESTIMATES, file.display());
         }
+        if !manifest.of_trajectories.is_empty() {
+            let names: Vec<&str> = manifest.of_trajectories.iter().map(|it| it.name.as_str()).collect();
+            let file = directory.join(format!("trajectories_{split}.parquet"));
+            let _ = writeln!(text, "of each trajectory {}: in {}", names.join(", "), file.display());
+        }
         text.push('\n');
     }
     text.pop();

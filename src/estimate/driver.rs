@@ -38,7 +38,7 @@ pub(crate) fn estimate_splits(
         run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
         let mut writer = output.split(split)?;
         let mut fitted = if settings.fitted { Some(output.fitted(split)?) } else { None };
-        let mut starts = output.starts(split)?;
+        let (mut starts, mut own) = (output.starts(split)?, output.own(split)?);
         let mut tally = Tally::default();
         let mut done = 0;
         stream::for_each_block(dataset, split, |block| {
@@ -54,6 +54,9 @@ pub(crate) fn estimate_splits(
             if let Some(starts) = &mut starts {
                 estimated.iter().try_for_each(|it| starts.write(&it.row.environment, &it.starts))?;
             }
+            if let Some(own) = &mut own {
+                estimated.iter().try_for_each(|it| own.write(&it.row.environment, &it.own))?;
+            }
             let rows: Vec<Row> = estimated.into_iter().map(|it| it.row).collect();
             rows.iter().for_each(|row| tally.add(row));
             writer.write(&rows)?;
@@ -65,8 +68,8 @@ pub(crate) fn estimate_splits(
         if let Some(fitted) = fitted {
             output.close_fitted(fitted)?;
         }
-        if let Some(starts) = starts {
-            output.close_starts(starts)?;
+        for of_trajectories in [starts, own].into_iter().flatten() {
+            output.close_of_trajectories(of_trajectories)?;
         }
         evaluation.add(split, &tally);
         run.emit(Event::End);

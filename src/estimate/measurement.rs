@@ -179,6 +179,25 @@ pub struct Prior {
     pub log: bool,
 }
 
+impl Prior {
+    /// How far a value is from the mean, in standard deviations, and the derivative of that where the value moves by `slope`.
+    pub(crate) fn residual(&self, value: f64, slope: f64) -> (f64, f64) {
+        let (at, slope) = if self.log { (value.ln(), slope / value) } else { (value, slope) };
+        ((at - self.mean) / self.std_dev, slope / self.std_dev)
+    }
+}
+
+/// What has one value of a parameter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Each trajectory has its own: an occasion.
+    Trajectory,
+    /// Each environment has its own, which its trajectories share.
+    #[default]
+    Environment,
+}
+
 /// The scale in which a parameter is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

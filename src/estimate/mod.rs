@@ -39,7 +39,7 @@ pub use learned::map;
 pub use learned::portrait::portrait;
 pub use learned::state_range::states_extrapolate;
 pub use learned::support::Support;
-pub use measurement::{ChannelNoise, Limit, LimitInput, Noise, NoiseSettings, Prior, Scale};
+pub use measurement::{ChannelNoise, Limit, LimitInput, Noise, NoiseSettings, Prior, Scale, Scope};
 pub use run::run;
 pub use settings::{InitialState, Intervals, Loss, MapChoice, MapSettings, Method, PhysicsSettings, Settings};
 pub(crate) use table::columns::repeated_column;

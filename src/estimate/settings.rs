@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::Bounds;
-use super::measurement::{Limit, Noise, NoiseSettings, Prior, Scale};
+use super::measurement::{Limit, Noise, NoiseSettings, Prior, Scale, Scope};
 use crate::schema::Split;
 use crate::systems::SystemSettings;
 
@@ -208,6 +208,10 @@ pub struct PhysicsSettings {
     /// The scale in which parameters are searched for, by name. If absent, by the logarithm where the lower bound is above zero.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub scales: BTreeMap<String, Scale>,
+    /// What has one value of a parameter, by name: a `trajectory`, or an `environment`, the default. Values of trajectories stand in
+    /// `trajectories_SPLIT.parquet`, not in the table of environments.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub scopes: BTreeMap<String, Scope>,
     /// How many starts are tried at least: known parameters of training environments, then parameters spread evenly over the orders of magnitude
     /// inside the bounds, those with the smallest error first. If absent, one where parameters are known, else eight, or fewer where two agree
     /// and each takes much work. More follow where no minimum explains the data, up to three fifths of `max_evaluations`.
@@ -234,6 +238,7 @@ impl Default for PhysicsSettings {
             fixed: BTreeMap::new(),
             priors: BTreeMap::new(),
             scales: BTreeMap::new(),
+            scopes: BTreeMap::new(),
             starts: None,
             rtol: 1e-8,
             max_steps: 10_000,

@@ -14,10 +14,9 @@ use super::equations::Equations;
 use super::experiment::{Experiment, Rollout};
 use super::fit::{fit as fit_experiment, trajectories as fitted_trajectories};
 use super::model::Model;
-use super::result::{Fit, FreeStart, Names};
+use super::result::{Fit, FittedOwn, FreeStart, Names};
 use super::series::Series;
 use crate::dataset::{Dataset, Manifest};
-use crate::estimate::bounds::Bounds;
 use crate::estimate::driver::{check_bounds, check_settings, estimate_splits};
 use crate::estimate::error::Error;
 use crate::estimate::hull::Hull;
@@ -29,10 +28,9 @@ use crate::estimate::table::errors::{FitErrors, SquaredError};
 use crate::estimate::table::estimated::Estimated;
 use crate::estimate::table::evaluation::Evaluation;
 use crate::estimate::table::fitted::FittedSamples;
-use crate::estimate::table::interval::{LEVEL, quantile};
+use crate::estimate::table::of_trajectory::OfTrajectory;
 use crate::estimate::table::output::{Outcome, Output};
-use crate::estimate::table::row::{Minima, ParameterEstimate, Row, Status};
-use crate::estimate::table::starts::FittedStart;
+use crate::estimate::table::row::{Minima, Row, Status};
 use crate::progress::{Event, Interrupt, Run};
 use crate::schema::{Between, Input, Quantity, Split, Trajectory};
 use crate::systems::System;
@@ -47,10 +45,11 @@ const VISIBLE: f64 = 1e-3;
 pub fn run(settings: &Settings, dataset: &Dataset, directory: &Path, run: &Run) -> Result<Outcome, Error> {
     check_bounds(settings)?;
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
-    check_settings(settings, dataset, &estimator.equations.quantities)?;
+    check_settings(settings, dataset, &estimator.equations.all_quantities())?;
     let output = Output::create(directory, dataset, None, &estimator.equations.quantities, settings)?;
     let output = output.with_start(estimator.equations.start(estimator.initial_state));
     let output = output.with_states(estimator.equations.hidden(), estimator.equations.free(estimator.initial_state));
+    let output = output.with_own(estimator.equations.own_quantities.clone());
     let block = |split, block: Vec<Observed>| estimator.block(split, block);
     let output = output.with_noise(estimator.noise_terms())?;
     let outcome = estimate_splits(settings, dataset, output, Evaluation::default(), run, block)?;
@@ -286,14 +285,16 @@ impl<'a> Estimator<'a> {
             false => FittedSamples::default(),
         };
         let truth = self.equations.known_parameters(&parameters);
-        let bounds = self.equations.simulated_noise(split).and_then(|noise| {
+        let has_own = !self.equations.own_names.is_empty();
+        let bounds = self.equations.simulated_noise(split).filter(|_| !has_own).and_then(|noise| {
             let known: Vec<f64> = truth.iter().copied().collect::<Option<_>>()?;
             cramer_rao::standard_errors(&experiment, &known, &fit.initial, &noise, &self.physics, self.interrupt)
         });
         let starts = self.starts(&experiment, &fit, &trajectories);
+        let own = self.own(&experiment, &fit, &trajectories);
         let mut row = self.row(id, &truth, &experiment, fit, test_mse);
         row.set_bounds(bounds.into_iter().flatten().map(Some).collect());
-        Ok(Estimated { row, samples, starts })
+        Ok(Estimated { row, samples, starts, own })
     }
 
     /// The fitted values `[samples, H]` of what nobody measures, of each trajectory.
@@ -308,26 +309,26 @@ impl<'a> Estimator<'a> {
     }
 
     /// The initial values that were fitted between bounds, with their intervals.
-    fn starts(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<FittedStart> {
-        let half_width = quantile(LEVEL, fit.degrees_of_freedom);
-        let is_failure = fit.status.is_failure();
+    fn starts(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<OfTrajectory> {
         let start = |it: &FreeStart| {
             let (range, _) = experiment.model.free(it.state)?;
-            let bounds = Bounds { min: Some(range.lower), max: Some(range.upper) };
-            let standard_error = if is_failure { f64::NAN } else { it.variance.sqrt() };
-            let half = half_width * standard_error;
-            let estimate = ParameterEstimate {
-                value: it.value,
-                standard_error,
-                lower: bounds.cut(it.value - half),
-                upper: bounds.cut(it.value + half),
-                crlb: None,
-                truth: None,
-            };
-            let trajectory = trajectories[it.trajectory].trajectory.clone();
-            Some(FittedStart { trajectory, state: self.equations.state_names[it.state].clone(), estimate })
+            Some(OfTrajectory {
+                trajectory: trajectories[it.trajectory].trajectory.clone(),
+                name: self.equations.state_names[it.state].clone(),
+                estimate: fit.interval((it.value, it.variance), range),
+            })
         };
         fit.starts.iter().filter_map(start).collect()
+    }
+
+    /// The parameters of trajectories, with their intervals.
+    fn own(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<OfTrajectory> {
+        let own = |FittedOwn { at, variance }: &FittedOwn| OfTrajectory {
+            trajectory: trajectories[at.trajectory].trajectory.clone(),
+            name: self.equations.own_names[at.parameter].clone(),
+            estimate: fit.interval((at.value, *variance), experiment.model.own[at.parameter].coordinate),
+        };
+        fit.own.iter().map(own).collect()
     }
 
     /// Fitted states of each trajectory at all samples, with the channels in the order of the dataset.
@@ -361,8 +362,15 @@ impl<'a> Estimator<'a> {
             let fit = Fit::none(&experiment, (Status::NoData, reason), 0);
             return (experiment, fit);
         }
-        let Equations { starts, channel_names, state_names, .. } = &self.equations;
-        let names = Names { parameters: &self.equations.names, channels: channel_names, states: state_names };
+        let Equations { starts, channel_names, state_names, own_names, .. } = &self.equations;
+        let of_trajectories: Vec<String> = trajectories.iter().map(|it| it.trajectory.clone()).collect();
+        let names = Names {
+            parameters: &self.equations.names,
+            channels: channel_names,
+            states: state_names,
+            own: own_names,
+            trajectories: &of_trajectories,
+        };
         let fit = match experiment.overflowing_channel() {
             None => {
                 let measured = self.equations.measured.as_ref();
@@ -472,8 +480,7 @@ impl<'a> Estimator<'a> {
         let Some(dataset) = self.dataset else { return Ok(None) };
         for mut trajectory in dataset.read_rows(Split::AdaptTest, rows)? {
             let is_field = self.manifest.grid.is_some();
-            let initial_state = match trajectory.start().filter(|_| model.observables.is_none() && model.rest.is_none())
-            {
+            let initial_state = match trajectory.start().filter(|_| model.is_observed_whole()) {
                 Some(start) => {
                     trajectory.start_at(start);
                     InitialState::Observed

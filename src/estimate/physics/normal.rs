@@ -71,6 +71,14 @@ impl Step {
         (self.parameters.norm_squared() + of_initial).sqrt()
     }
 
+    /// A share of the step.
+    pub(crate) fn scaled(self, share: f64) -> Step {
+        Step {
+            parameters: self.parameters * share,
+            initial: self.initial.into_iter().map(|own: DVector<f64>| own * share).collect(),
+        }
+    }
+
     pub(crate) fn is_finite(&self) -> bool {
         self.length().is_finite()
     }
@@ -207,6 +215,18 @@ impl Normal {
         let by_parameters =
             if carried.is_empty() { 0.0 } else { self.information()?.cholesky()?.solve(&carried).dot(&carried) };
         Some(column[index] + by_parameters)
+    }
+
+    /// Whether the unknown `index` of a trajectory's own, of this variance in units of `s^2`, is determined to working precision.
+    pub(crate) fn is_own_determined(&self, trajectory: usize, index: usize, variance: f64) -> bool {
+        variance * self.trajectories[trajectory].matrix[(index, index)] * SINGULAR < 1.0
+    }
+
+    /// Adds to the square of a trajectory's own unknown `index` and to its gradient.
+    pub(crate) fn add_own(&mut self, trajectory: usize, index: usize, (square, gradient): (f64, f64)) {
+        let block = &mut self.trajectories[trajectory];
+        block.matrix[(index, index)] += square;
+        block.gradient[index] += gradient;
     }
 
     /// Which parameters the information does not determine to working precision: those with a part in an eigenvector of the scaled

@@ -9,7 +9,7 @@
 //! promises no more than rounding and errors of integration.
 //! Source: G. Seber, C. Wild, Nonlinear Regression (1989), sections 2.2.1 and 14.4.
 
-use super::descent::{CUT, CUTS, PROMISING, bounded, scaled};
+use super::descent::{CUT, CUTS, LONGEST, PROMISING};
 use super::experiment::{Rollout, Unknowns};
 use super::fitter::{End, Fitter, Iterate, Maximum};
 use super::likelihood::criteria::{criteria, of_constant_noise};
@@ -161,7 +161,7 @@ impl<'a> Fitter<'a> {
                     let end = "no step raises the likelihood any more, though this is no maximum";
                     return (point, if promised > hidden { stopped(end) } else { None });
                 }
-                (candidate, step) = self.after(objective, &point, &scaled(whole, CUT.powi(cuts)));
+                (candidate, step) = self.after(objective, &point, &whole.scaled(CUT.powi(cuts)));
                 cuts += 1;
             }
             let predicted = point.normal.predicted_reduction(&step);
@@ -216,7 +216,7 @@ impl<'a> Fitter<'a> {
         let of_noise: Vec<f64> =
             step.parameters.iter().skip(d).map(|by| by.clamp(-LONGEST_OF_NOISE, LONGEST_OF_NOISE)).collect();
         step.parameters.as_mut_slice()[d..].fill(0.0);
-        let mut step = bounded(step, active);
+        let mut step = self.experiment.bounded(step, active, LONGEST);
         step.parameters.as_mut_slice()[d..].copy_from_slice(&of_noise);
         step
     }

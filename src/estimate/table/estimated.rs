@@ -1,8 +1,8 @@
 //! All that the estimation of one environment gives.
 
 use super::fitted::FittedSamples;
+use super::of_trajectory::OfTrajectory;
 use super::row::Row;
-use super::starts::FittedStart;
 
 /// The row of one environment, and what is written beside it.
 pub(crate) struct Estimated {
@@ -10,5 +10,7 @@ pub(crate) struct Estimated {
     /// Fitted trajectories, where they are asked for.
     pub samples: FittedSamples,
     /// Initial values that were fitted between bounds.
-    pub starts: Vec<FittedStart>,
+    pub starts: Vec<OfTrajectory>,
+    /// Parameters of trajectories.
+    pub own: Vec<OfTrajectory>,
 }

@@ -7,7 +7,7 @@ pub(crate) mod environment_fit;
 pub(crate) mod evaluation;
 pub(crate) mod parquet;
 pub(crate) mod fitted;
-pub(crate) mod starts;
+pub(crate) mod of_trajectory;
 pub(crate) mod estimated;
 pub(crate) mod columns;
 pub(crate) mod output;

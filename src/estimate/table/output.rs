@@ -19,9 +19,9 @@ use super::columns::{
 };
 use super::evaluation::Evaluation;
 use super::fitted::FittedWriter;
+use super::of_trajectory::OfTrajectoriesWriter;
 use super::parquet::{create, io_error, unwritten};
 use super::row::{LogLikelihood, Minima, ParameterEstimate, Row, Status};
-use super::starts::StartsWriter;
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
 use crate::digest::{sha256, sha256_of_file};
@@ -62,6 +62,9 @@ pub struct Manifest {
     /// States of known equations whose initial values were fitted between bounds to each trajectory: `starts_SPLIT.parquet` has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<Quantity>,
+    /// Parameters of which each trajectory has a value of its own: `trajectories_SPLIT.parquet` has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub of_trajectories: Vec<Quantity>,
     /// The parameters of the noise of channels by its kind, each a column `noise_CHANNEL_NAME`; absent where no kind is named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise_terms: Vec<Quantity>,
@@ -164,6 +167,7 @@ impl Output {
             start: None,
             hidden: Vec::new(),
             starts: Vec::new(),
+            of_trajectories: Vec::new(),
             noise_terms: Vec::new(),
             evaluation: Evaluation::default(),
             splits: Vec::new(),
@@ -186,6 +190,12 @@ impl Output {
     /// States what is hidden, and whose initial values are fitted between bounds.
     pub(crate) fn with_states(mut self, hidden: Vec<Quantity>, starts: Vec<Quantity>) -> Self {
         (self.manifest.hidden, self.manifest.starts) = (hidden, starts);
+        self
+    }
+
+    /// States which parameters each trajectory has a value of its own of.
+    pub(crate) fn with_own(mut self, parameters: Vec<Quantity>) -> Self {
+        self.manifest.of_trajectories = parameters;
         self
     }
 
@@ -216,9 +226,18 @@ impl Output {
     }
 
     /// A writer of the fitted initial values of a split, where there are any.
-    pub(crate) fn starts(&self, split: Split) -> Result<Option<StartsWriter>, Error> {
-        let path = self.directory.path().join(format!("starts_{split}.parquet"));
-        if self.manifest.starts.is_empty() { Ok(None) } else { StartsWriter::create(path).map(Some) }
+    pub(crate) fn starts(&self, split: Split) -> Result<Option<OfTrajectoriesWriter>, Error> {
+        self.of_trajectories(&self.manifest.starts, format!("starts_{split}.parquet"), "state")
+    }
+
+    /// A writer of the parameters of trajectories of a split, where there are any.
+    pub(crate) fn own(&self, split: Split) -> Result<Option<OfTrajectoriesWriter>, Error> {
+        self.of_trajectories(&self.manifest.of_trajectories, format!("trajectories_{split}.parquet"), "parameter")
+    }
+
+    fn of_trajectories(&self, all: &[Quantity], name: String, of: &str) -> Result<Option<OfTrajectoriesWriter>, Error> {
+        let path = self.directory.path().join(name);
+        if all.is_empty() { Ok(None) } else { OfTrajectoriesWriter::create(path, of).map(Some) }
     }
 
     /// Completes the file of a split.
@@ -232,8 +251,8 @@ impl Output {
         self.close_file(&fitted.path, fitted.writer)
     }
 
-    /// Completes the file of fitted initial values of a split.
-    pub(crate) fn close_starts(&mut self, starts: StartsWriter) -> Result<(), Error> {
+    /// Completes the file of fitted initial values, or of parameters of trajectories, of a split.
+    pub(crate) fn close_of_trajectories(&mut self, starts: OfTrajectoriesWriter) -> Result<(), Error> {
         self.close_file(&starts.path, starts.writer)
     }
 

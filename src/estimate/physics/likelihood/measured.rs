@@ -13,6 +13,8 @@ pub(crate) struct Measured {
     pub channels: Vec<MeasuredChannel>,
     /// The prior of each estimated parameter `[d]`, where it has one. A population's would stand here as well.
     pub priors: Vec<Option<Prior>>,
+    /// The same of each parameter of trajectories `[o]`.
+    pub own_priors: Vec<Option<Prior>>,
     /// Names of the inputs of the dataset whose values each sample has beside it `[M]`.
     pub beside: Vec<String>,
 }
@@ -36,13 +38,13 @@ pub(crate) enum LimitOf {
 }
 
 impl Measured {
-    /// The measurement of `channels [C]` and the priors of `parameters [d]`; none where nothing is said of either, or residuals count by Huber's
+    /// The measurement of `channels [C]` and the priors of `parameters [d]`, and of those of trajectories, `own [o]`; none where nothing is said of either, or residuals count by Huber's
     /// loss, which is no likelihood.
     pub(crate) fn new(
         estimate: &Settings,
         physics: &PhysicsSettings,
         channels: &[String],
-        parameters: &[String],
+        (parameters, own): (&[String], &[String]),
     ) -> Option<Self> {
         if !estimate.has_likelihood(physics) {
             return None;
@@ -69,6 +71,7 @@ impl Measured {
         Some(Measured {
             channels: channels.iter().map(of_channel).collect(),
             priors: parameters.iter().map(|name| physics.priors.get(name).copied()).collect(),
+            own_priors: own.iter().map(|name| physics.priors.get(name).copied()).collect(),
             beside,
         })
     }

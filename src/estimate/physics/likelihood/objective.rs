@@ -56,6 +56,7 @@ pub(crate) struct Objective<'a> {
     pub(super) noise: Vec<Noise>,
     pub(super) cells: Vec<Cell>,
     priors: &'a [Option<Prior>],
+    own_priors: &'a [Option<Prior>],
     /// Bounds of `phi [q]`.
     bounds: Vec<(f64, f64)>,
 }
@@ -111,7 +112,7 @@ impl<'a> Objective<'a> {
             };
             noise.push(Noise { law, parameters });
         }
-        Ok(Objective { experiment, noise, cells, priors: &measured.priors, bounds })
+        Ok(Objective { experiment, noise, cells, priors: &measured.priors, own_priors: &measured.own_priors, bounds })
     }
 
     /// The number `q` of parameters of the noise that are estimated.
@@ -310,11 +311,16 @@ impl<'a> Objective<'a> {
         let values = self.experiment.parameters(&unknowns.coordinates);
         for (index, (prior, (value, slope))) in self.priors.iter().zip(values).enumerate() {
             let Some(prior) = prior else { continue };
-            let (at, slope) = if prior.log { (value.ln(), slope / value) } else { (value, slope) };
-            let (residual, slope) = ((at - prior.mean) / prior.std_dev, slope / prior.std_dev);
+            let (residual, slope) = prior.residual(value, slope);
             normal.squares += residual * residual;
             normal.gradient[index] += residual * slope;
             normal.matrix[(index, index)] += slope * slope;
+        }
+        for own in self.experiment.own_parameters(unknowns) {
+            let Some(prior) = self.own_priors[own.parameter] else { continue };
+            let (residual, slope) = prior.residual(own.value, own.slope);
+            normal.squares += residual * residual;
+            normal.add_own(own.trajectory, own.place, (slope * slope, residual * slope));
         }
         normal.complete();
         normal
