@@ -125,6 +125,14 @@ pub(crate) fn problems_of_learned(estimate: &Settings) -> Vec<Problem> {
             "take one of these, or estimate by `method = \"physics\"`",
         );
     }
+    if estimate.physics.as_ref().is_some_and(|physics| !physics.scopes.is_empty()) {
+        problems.add(
+            "physics.scopes",
+            "scopes of parameters, and a trained model",
+            "scopes by known equations alone",
+            "leave them out, or estimate by `method = \"physics\"`",
+        );
+    }
     if !estimate.limits.is_empty() {
         problems.add(
             "limits",

@@ -141,6 +141,45 @@ impl ChannelNoise {
     }
 }
 
+impl ChannelNoise {
+    /// Both parameters in the order of their use, where they are given: a constant size, scale or deviation; a share or degrees of freedom.
+    pub(crate) fn given(&self) -> [Option<f64>; 2] {
+        match *self {
+            ChannelNoise::Constant { absolute } => [absolute, None],
+            ChannelNoise::Proportional { relative } => [None, relative],
+            ChannelNoise::Combined { absolute, relative } => [absolute, relative],
+            ChannelNoise::LogNormal { std_dev } => [std_dev, None],
+            ChannelNoise::Student { scale, degrees_of_freedom } => [scale, degrees_of_freedom],
+            ChannelNoise::Known { value, .. } => [value, None],
+        }
+    }
+
+    /// The place among these of each of [`ChannelNoise::terms`].
+    pub(crate) fn places(&self) -> &'static [usize] {
+        match self {
+            ChannelNoise::Proportional { .. } => &[1],
+            ChannelNoise::Combined { .. } | ChannelNoise::Student { .. } => &[0, 1],
+            ChannelNoise::Constant { .. } | ChannelNoise::LogNormal { .. } => &[0],
+            ChannelNoise::Known { .. } => &[],
+        }
+    }
+
+    /// With the parameter at one of these places given.
+    pub(crate) fn with(&self, place: usize, given: f64) -> ChannelNoise {
+        let mut noise = self.clone();
+        let parameter = match (&mut noise, place) {
+            (ChannelNoise::Constant { absolute } | ChannelNoise::Combined { absolute, .. }, 0) => absolute,
+            (ChannelNoise::Proportional { relative } | ChannelNoise::Combined { relative, .. }, 1) => relative,
+            (ChannelNoise::LogNormal { std_dev }, 0) => std_dev,
+            (ChannelNoise::Student { scale, .. }, 0) => scale,
+            (ChannelNoise::Student { degrees_of_freedom, .. }, 1) => degrees_of_freedom,
+            _ => return noise,
+        };
+        *parameter = Some(given);
+        noise
+    }
+}
+
 impl Default for ChannelNoise {
     fn default() -> Self {
         ChannelNoise::Constant { absolute: None }
@@ -196,6 +235,8 @@ pub enum Scope {
     /// Each environment has its own, which its trajectories share.
     #[default]
     Environment,
+    /// All environments of a split share one, which is fitted together with what each has of its own.
+    All,
 }
 
 /// The scale in which a parameter is searched for.

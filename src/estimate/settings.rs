@@ -208,8 +208,9 @@ pub struct PhysicsSettings {
     /// The scale in which parameters are searched for, by name. If absent, by the logarithm where the lower bound is above zero.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub scales: BTreeMap<String, Scale>,
-    /// What has one value of a parameter, by name: a `trajectory`, or an `environment`, the default. Values of trajectories stand in
-    /// `trajectories_SPLIT.parquet`, not in the table of environments.
+    /// What has one value of a parameter, by name: a `trajectory`, an `environment`, the default, or `all` environments of a split, whose
+    /// common value is fitted together with what each has of its own. Values of trajectories stand in `trajectories_SPLIT.parquet`, not in the
+    /// table of environments. `noise_CHANNEL_TERM`, as the table names the parameters of the noise, may be of `all` too.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub scopes: BTreeMap<String, Scope>,
     /// How many starts are tried at least: known parameters of training environments, then parameters spread evenly over the orders of magnitude

@@ -137,9 +137,7 @@ impl Fitter<'_> {
                 return (iterate, stopped(&halt.to_string()));
             }
             let mut active = self.experiment.active_bounds(&iterate.unknowns, &iterate.normal);
-            if let Some(held) = self.held {
-                active[held] = true;
-            }
+            active.iter_mut().zip(&self.held).for_each(|(active, held)| *active |= held);
             let damped =
                 iterate.normal.step(damping.value, &active).map(|step| self.experiment.bounded(step, &active, LONGEST));
             let Some(damped) = damped else {

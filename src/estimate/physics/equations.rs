@@ -35,6 +35,8 @@ pub(crate) struct Equations {
     beside_indices: Vec<usize>,
     /// Names of the estimated parameters `[d]` but for those of trajectories.
     pub names: Vec<String>,
+    /// Places among these of the parameters that all environments share.
+    pub shared: Vec<usize>,
     /// Names of the parameters of trajectories `[o]`.
     pub own_names: Vec<String>,
     /// These with their units.
@@ -205,6 +207,7 @@ impl Equations {
                 start,
             },
             measured: None,
+            shared: (0..estimated.len()).filter(|&k| estimated[k].scope == Scope::All).collect(),
             beside_indices: Vec::new(),
             bounds: estimated.iter().map(|it| Bounds { min: Some(it.lower), max: Some(it.upper) }).collect(),
             names,
@@ -249,6 +252,12 @@ impl Equations {
         let values = self.covariates.iter().filter_map(|it| known(it.1));
         model.parameters[first..].iter_mut().zip(values).for_each(|(place, value)| *place = value);
         Ok(Cow::Owned(model))
+    }
+
+    /// Whether environments share something that is estimated.
+    pub(crate) fn shares(&self) -> bool {
+        let of_noise = self.measured.as_ref().is_some_and(|measured| !measured.shared_terms().is_empty());
+        of_noise || !self.shared.is_empty()
     }
 
     /// All estimated parameters, those of trajectories last.

@@ -73,6 +73,8 @@ impl PhysicsSettings {
                     "remove one of the two",
                 ),
                 false if estimated.contains(&name.as_str()) => {}
+                // Of the noise, which is checked with the channels.
+                false if name.starts_with("noise_") => {}
                 false => problems.unknown(key, name, "parameter that is estimated", &estimated),
             }
         }

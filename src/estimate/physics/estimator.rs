@@ -12,17 +12,19 @@ use super::budget::Budget;
 use super::cramer_rao;
 use super::equations::Equations;
 use super::experiment::{Experiment, Rollout};
-use super::fit::{fit as fit_experiment, trajectories as fitted_trajectories};
+use super::fit::trajectories as fitted_trajectories;
+use super::fitting::Fitting;
 use super::model::Model;
-use super::result::{Fit, FittedOwn, FreeStart, Names};
+use super::result::{Fit, FittedOwn, FreeStart};
 use super::series::Series;
+use super::shared::together::{SharedFit, together};
 use crate::dataset::{Dataset, Manifest};
 use crate::estimate::driver::{check_bounds, check_settings, estimate_splits};
 use crate::estimate::error::Error;
 use crate::estimate::hull::Hull;
 use crate::estimate::in_memory::by_environment;
 use crate::estimate::settings::{InitialState, Loss, PhysicsSettings, Settings};
-use crate::estimate::stream::{Observed, environments};
+use crate::estimate::stream::{Observed, environments, for_each_block};
 use crate::estimate::table::environment_fit::EnvironmentFit;
 use crate::estimate::table::errors::{FitErrors, SquaredError};
 use crate::estimate::table::estimated::Estimated;
@@ -30,7 +32,7 @@ use crate::estimate::table::evaluation::Evaluation;
 use crate::estimate::table::fitted::FittedSamples;
 use crate::estimate::table::of_trajectory::OfTrajectory;
 use crate::estimate::table::output::{Outcome, Output};
-use crate::estimate::table::row::{Minima, Row, Status};
+use crate::estimate::table::row::{Minima, Row};
 use crate::progress::{Event, Interrupt, Run};
 use crate::schema::{Between, Input, Quantity, Split, Trajectory};
 use crate::systems::System;
@@ -50,7 +52,8 @@ pub fn run(settings: &Settings, dataset: &Dataset, directory: &Path, run: &Run) 
     let output = output.with_start(estimator.equations.start(estimator.initial_state));
     let output = output.with_states(estimator.equations.hidden(), estimator.equations.free(estimator.initial_state));
     let output = output.with_own(estimator.equations.own_quantities.clone());
-    let block = |split, block: Vec<Observed>| estimator.block(split, block);
+    let shared = estimator.shared_of_splits(dataset, &settings.splits, run)?;
+    let block = |split, block: Vec<Observed>| estimator.block(split, block, shared.get(&split));
     let output = output.with_noise(estimator.noise_terms())?;
     let outcome = estimate_splits(settings, dataset, output, Evaluation::default(), run, block)?;
     let early = estimator.early.into_inner();
@@ -130,7 +133,11 @@ pub fn fit_with(
     let equations = Equations::in_memory(&physics, settings, system, &manifest)?;
     let interrupt = Interrupt::new();
     let estimator = Estimator::with_equations(settings, physics, equations, &manifest, &interrupt);
-    Ok(estimator.block(Split::Adapt, environments)?.into_iter().map(|it| it.row).collect())
+    let shared = match estimator.equations.shares() {
+        true => estimator.shared(Split::Adapt, environments.clone())?,
+        false => None,
+    };
+    Ok(estimator.block(Split::Adapt, environments, shared.as_ref())?.into_iter().map(|it| it.row).collect())
 }
 
 /// A trajectory beside what was fitted to it, at all its samples.
@@ -262,14 +269,17 @@ impl<'a> Estimator<'a> {
     }
 
     /// The rows of a block of environments, and their fitted samples.
-    fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<Estimated>, Error> {
-        block.into_par_iter().map(|observed| self.environment(split, observed)).collect()
+    fn block(&self, split: Split, block: Vec<Observed>, shared: Option<&SharedFit>) -> Result<Vec<Estimated>, Error> {
+        block.into_par_iter().map(|observed| self.environment(split, observed, shared)).collect()
     }
 
-    fn environment(&self, split: Split, observed: Observed) -> Result<Estimated, Error> {
+    fn environment(&self, split: Split, observed: Observed, shared: Option<&SharedFit>) -> Result<Estimated, Error> {
+        let observed = Observed { trajectories: self.usable(observed.trajectories), ..observed };
+        let (experiment, fit) = match shared {
+            Some(shared) => shared.fit(&self.fitting(), &observed),
+            None => self.fit(&observed.parameters, &observed.trajectories),
+        };
         let Observed { id, parameters, trajectories } = observed;
-        let trajectories = self.usable(trajectories);
-        let (experiment, fit) = self.fit(&parameters, &trajectories);
         self.early.fetch_add(usize::from(experiment.early_samples().is_some()), Relaxed);
         let test_mse = match self.held_out.get(&id) {
             Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &experiment.model, &fit.values)?,
@@ -285,14 +295,18 @@ impl<'a> Estimator<'a> {
             false => FittedSamples::default(),
         };
         let truth = self.equations.known_parameters(&parameters);
-        let has_own = !self.equations.own_names.is_empty();
-        let bounds = self.equations.simulated_noise(split).filter(|_| !has_own).and_then(|noise| {
+        // The bounds of one environment alone.
+        let is_alone = self.equations.own_names.is_empty() && shared.is_none();
+        let bounds = self.equations.simulated_noise(split).filter(|_| is_alone).and_then(|noise| {
             let known: Vec<f64> = truth.iter().copied().collect::<Option<_>>()?;
             cramer_rao::standard_errors(&experiment, &known, &fit.initial, &noise, &self.physics, self.interrupt)
         });
         let starts = self.starts(&experiment, &fit, &trajectories);
         let own = self.own(&experiment, &fit, &trajectories);
         let mut row = self.row(id, &truth, &experiment, fit, test_mse);
+        if let Some(shared) = shared.filter(|_| !row.status.is_failure()) {
+            shared.set_intervals(&mut row);
+        }
         row.set_bounds(bounds.into_iter().flatten().map(Some).collect());
         Ok(Estimated { row, samples, starts, own })
     }
@@ -346,45 +360,54 @@ impl<'a> Estimator<'a> {
         }
     }
 
+    /// How its environments are fitted.
+    fn fitting(&self) -> Fitting<'_> {
+        let Estimator { equations, settings, physics, initial_state, interrupt, .. } = self;
+        Fitting { equations, settings, physics, initial_state: *initial_state, interrupt }
+    }
+
+    /// What all environments share, fitted together; none where nothing is shared.
+    ///
+    /// # Errors
+    /// [`Error::NothingShared`] where no environment can take part, and an interrupt.
+    fn shared(&self, split: Split, environments: Vec<Observed>) -> Result<Option<SharedFit>, Error> {
+        let usable = |it: Observed| Observed { trajectories: self.usable(it.trajectories), ..it };
+        let environments: Vec<Observed> = environments.into_iter().map(usable).collect();
+        let shared = together(&self.fitting(), &environments).transpose();
+        match (self.interrupt.requested(), shared) {
+            (Some(signal), _) => Err(Error::Interrupted { signal }),
+            (None, shared) => shared.map_err(|reason| Error::NothingShared { split, reason }),
+        }
+    }
+
+    /// The same of the environments of `splits` of the dataset.
+    fn shared_of_splits(
+        &self,
+        dataset: &Dataset,
+        splits: &[Split],
+        run: &Run,
+    ) -> Result<BTreeMap<Split, SharedFit>, Error> {
+        let mut shared = BTreeMap::new();
+        if !self.equations.shares() {
+            return Ok(shared);
+        }
+        for &split in splits.iter().filter(|split| dataset.manifest().splits.contains_key(split)) {
+            let what = format!("fit what all environments of {split} share");
+            run.emit(Event::Begin { what, total: None, unit: "fits" });
+            let mut environments = Vec::new();
+            for_each_block(dataset, split, |block| {
+                environments.extend(block);
+                Ok(())
+            })?;
+            shared.extend(self.shared(split, environments)?.map(|it| (split, it)));
+            run.emit(Event::End);
+        }
+        Ok(shared)
+    }
+
     /// Fits trajectories of an environment with these `parameters [d_p]` of the dataset, as a problem and its result.
     pub(crate) fn fit(&self, parameters: &[Option<f64>], trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
-        let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
-        let (model, unknown) = match self.equations.model(parameters) {
-            Ok(model) => (model, None),
-            Err(unknown) => (Cow::Borrowed(&self.equations.model), Some(unknown)),
-        };
-        let mut experiment = Experiment::new(model, series, self.initial_state, self.settings.loss);
-        if let Some(measured) = &self.equations.measured {
-            experiment.limits = measured.limits(&experiment);
-        }
-        if let Some(unknown) = unknown {
-            let reason = format!("the equations need what is not known of this environment: {unknown}");
-            let fit = Fit::none(&experiment, (Status::NoData, reason), 0);
-            return (experiment, fit);
-        }
-        let Equations { starts, channel_names, state_names, own_names, .. } = &self.equations;
-        let of_trajectories: Vec<String> = trajectories.iter().map(|it| it.trajectory.clone()).collect();
-        let names = Names {
-            parameters: &self.equations.names,
-            channels: channel_names,
-            states: state_names,
-            own: own_names,
-            trajectories: &of_trajectories,
-        };
-        let fit = match experiment.overflowing_channel() {
-            None => {
-                let measured = self.equations.measured.as_ref();
-                fit_experiment(&experiment, names, starts, self.settings, &self.physics, measured, self.interrupt)
-            }
-            Some((channel, size)) => {
-                let name = &channel_names[channel];
-                let reason = format!(
-                    "`{name}` has values of about {size:.0e}, whose sum of squares is not finite; correct them, or give them in another unit"
-                );
-                Fit::none(&experiment, (Status::Diverged, reason), 0)
-            }
-        };
-        (experiment, fit)
+        self.fitting().fit(parameters, trajectories)
     }
 
     /// Trajectories under the parameters of their row, if these explain them as well as the row says.

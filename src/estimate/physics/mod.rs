@@ -34,6 +34,8 @@ pub(crate) mod scoring;
 pub(crate) mod result;
 pub(crate) mod profile;
 pub(crate) mod fit;
+pub(crate) mod fitting;
+pub(crate) mod shared;
 pub(crate) mod estimator;
 pub(crate) mod surroundings;
 

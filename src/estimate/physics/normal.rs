@@ -192,6 +192,29 @@ impl Normal {
         Some(matrix)
     }
 
+    /// The gradient `[d]` for the parameters with the unknowns of trajectories at their minimum, `a - sum_j B_j D_j^-1 b_j`.
+    pub(crate) fn reduced_gradient(&self) -> Option<DVector<f64>> {
+        let mut gradient = self.gradient.clone();
+        for (block, factor) in self.trajectories.iter().zip(self.factors(0.0)?) {
+            gradient -= &block.cross * factor.solve(&block.gradient);
+        }
+        Some(gradient)
+    }
+
+    /// A step of the parameters by `by [d]`, with those of each trajectory to their minimum there.
+    pub(crate) fn followed(&self, by: DVector<f64>) -> Option<Step> {
+        let pairs = self.trajectories.iter().zip(self.factors(0.0)?);
+        let initial =
+            pairs.map(|(block, factor)| -factor.solve(&(&block.gradient + block.cross.tr_mul(&by)))).collect();
+        Some(Step { parameters: by, initial }).filter(Step::is_finite)
+    }
+
+    /// How the unknowns `[u, s]` of each trajectory follow where the parameters move along `directions [d, s]`.
+    pub(crate) fn own_following(&self, directions: &DMatrix<f64>) -> Option<Vec<DMatrix<f64>>> {
+        let pairs = self.trajectories.iter().zip(self.factors(0.0)?);
+        Some(pairs.map(|(block, factor)| -factor.solve(&block.cross.tr_mul(directions))).collect())
+    }
+
     /// `B_j D_j^-1 [d, u]` of each trajectory; none where a block is singular.
     pub(crate) fn projections(&self) -> Option<Vec<DMatrix<f64>>> {
         let pairs = self.trajectories.iter().zip(self.factors(0.0)?);

@@ -60,8 +60,11 @@ pub(crate) struct Fit {
 pub(crate) struct FreeStart {
     /// Index of the trajectory.
     pub trajectory: usize,
-    /// Index of the state.
+    /// Index of the state, and its place among the unknowns of the trajectory.
     pub state: usize,
+    pub place: usize,
+    /// How far one unit of the unknown moves it.
+    pub slope: f64,
     pub value: f64,
     /// Its variance; NaN where it is not determined.
     pub variance: f64,
@@ -117,6 +120,12 @@ impl Fit {
 }
 
 impl Fit {
+    /// Takes a status, with a reason after those that it has.
+    pub(crate) fn turn(&mut self, status: Status, reason: String) {
+        self.status = status;
+        self.reason = if self.reason.is_empty() { reason } else { format!("{}; {reason}", self.reason) };
+    }
+
     /// The interval of a value of this variance between the bounds of its `coordinate`.
     pub(crate) fn interval(&self, (value, variance): (f64, f64), coordinate: Coordinate) -> ParameterEstimate {
         let bounds = Bounds { min: Some(coordinate.lower), max: Some(coordinate.upper) };
@@ -234,7 +243,14 @@ impl Fitter<'_> {
         let with_variance = |(trajectory, index, state, value, slope): (usize, usize, usize, f64, f64)| {
             let of_unit = normal.own_variance(trajectory, index).unwrap_or(f64::NAN);
             let wider = self.own_factor(iterate, (trajectory, index), serial);
-            FreeStart { trajectory, state, value, variance: variance * of_unit * slope * slope * wider }
+            FreeStart {
+                trajectory,
+                state,
+                place: index,
+                slope,
+                value,
+                variance: variance * of_unit * slope * slope * wider,
+            }
         };
         free.into_iter().map(with_variance).collect()
     }

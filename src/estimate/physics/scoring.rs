@@ -25,12 +25,12 @@ use crate::least_squares::damping::Damping;
 const LONGEST_OF_NOISE: f64 = 2.0;
 
 /// Unknowns of the likelihood, with the trajectories and normal equations there.
-struct Point {
-    unknowns: Unknowns,
+pub(crate) struct Point {
+    pub unknowns: Unknowns,
     /// `phi [q]`.
-    noise: Vec<f64>,
+    pub noise: Vec<f64>,
     rollout: Rollout,
-    normal: Normal,
+    pub normal: Normal,
 }
 
 impl<'a> Fitter<'a> {
@@ -120,7 +120,7 @@ impl<'a> Fitter<'a> {
     }
 
     /// Scores from `start` to the maximum; with status and reason if it is none.
-    fn score(&mut self, fine: &mut Pass, objective: &Objective, start: Point) -> (Point, Option<End>) {
+    pub(crate) fn score(&mut self, fine: &mut Pass, objective: &Objective, start: Point) -> (Point, Option<End>) {
         let mut point = start;
         let mut damping = Damping::default();
         let mut cuts = 0;
@@ -196,7 +196,7 @@ impl<'a> Fitter<'a> {
     ///
     /// # Errors
     /// Why there is no likelihood there.
-    fn evaluate_at(
+    pub(crate) fn evaluate_at(
         &mut self,
         pass: &mut Pass,
         objective: &Objective,
@@ -222,13 +222,11 @@ impl<'a> Fitter<'a> {
     }
 
     /// Which of the parameters `[d]` and of `phi [q]` lie at an active bound.
-    fn active(&self, objective: &Objective, point: &Point) -> Vec<bool> {
+    pub(crate) fn active(&self, objective: &Objective, point: &Point) -> Vec<bool> {
         let of_noise = &point.normal.gradient.as_slice()[point.unknowns.coordinates.len()..];
         let of_noise = objective.active(&point.noise, of_noise);
         let mut active = self.experiment.active_bounds(&point.unknowns, &point.normal);
-        if let Some(held) = self.held {
-            active[held] = true;
-        }
+        active.iter_mut().zip(&self.held).for_each(|(active, held)| *active |= held);
         active.into_iter().chain(of_noise).collect()
     }
 
