@@ -5,6 +5,7 @@ use super::measurement::{Noise, NoiseSettings};
 use super::settings::{InitialState, Intervals, Method, Settings};
 use super::stream;
 use super::stream::Observed;
+use super::table::compared::{Compared, ModelTally};
 use super::table::estimated::Estimated;
 use super::table::evaluation::{Evaluation, Tally};
 use super::table::output::{Outcome, Output};
@@ -33,12 +34,14 @@ pub(crate) fn estimate_splits(
         let names: Vec<&str> = settings.splits.iter().map(|split| split.name()).collect();
         return Err(Error::NoSplit { dataset: dataset.directory().to_owned(), expected: names.join(", ") });
     }
+    let mut models = ModelTally::default();
     for &split in &splits {
         let total = dataset.manifest().splits.get(&split).map(|summary| summary.environments as u64);
         run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
         let mut writer = output.split(split)?;
         let mut fitted = if settings.fitted { Some(output.fitted(split)?) } else { None };
         let (mut starts, mut own) = (output.starts(split)?, output.own(split)?);
+        let mut compared = output.compared(split)?;
         let mut tally = Tally::default();
         let mut done = 0;
         stream::for_each_block(dataset, split, |block| {
@@ -57,6 +60,11 @@ pub(crate) fn estimate_splits(
             if let Some(own) = &mut own {
                 estimated.iter().try_for_each(|it| own.write(&it.row.environment, &it.own))?;
             }
+            if let Some(compared) = &mut compared {
+                let all: Vec<&Compared> = estimated.iter().flat_map(|it| &it.compared).collect();
+                compared.write(&all)?;
+                all.iter().for_each(|it| models.add(it));
+            }
             let rows: Vec<Row> = estimated.into_iter().map(|it| it.row).collect();
             rows.iter().for_each(|row| tally.add(row));
             writer.write(&rows)?;
@@ -68,12 +76,16 @@ pub(crate) fn estimate_splits(
         if let Some(fitted) = fitted {
             output.close_fitted(fitted)?;
         }
+        if let Some(compared) = compared {
+            output.close_compared(compared)?;
+        }
         for of_trajectories in [starts, own].into_iter().flatten() {
             output.close_of_trajectories(of_trajectories)?;
         }
         evaluation.add(split, &tally);
         run.emit(Event::End);
     }
+    evaluation.models = models.figures();
     output.finish(evaluation)
 }
 

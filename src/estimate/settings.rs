@@ -198,6 +198,13 @@ pub struct PhysicsSettings {
     /// absent, the system that the dataset was simulated with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<SystemSettings>,
+    /// Systems that are compared, in place of `system`: names, tables of equations, or in a pipeline file paths of `.toml` files with them. Every
+    /// environment is fitted by each of them. The table has the estimates by the one with the least AICc (Akaike's criterion for few samples),
+    /// and a column `model`; `models_SPLIT.parquet` has all, with their criteria and weights. Other settings hold for each system that has
+    /// parameters of these names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 50))]
+    pub systems: Vec<SystemSettings>,
     /// Values of parameters that are known, by name, and not estimated.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<String, f64>,
@@ -236,6 +243,7 @@ impl Default for PhysicsSettings {
     fn default() -> Self {
         PhysicsSettings {
             system: None,
+            systems: Vec::new(),
             fixed: BTreeMap::new(),
             priors: BTreeMap::new(),
             scales: BTreeMap::new(),

@@ -3,7 +3,7 @@
 use super::coordinates::Coordinate;
 use crate::estimate::measurement::{Scale, Scope};
 use crate::estimate::settings::{PhysicsSettings, Settings};
-use crate::problems::{Problem, Problems};
+use crate::problems::Problems;
 use crate::schema::Quantity;
 use crate::systems::System;
 
@@ -29,19 +29,6 @@ impl EstimatedParameter {
 }
 
 impl PhysicsSettings {
-    /// Every problem of the settings that shows without a dataset; keys are relative to `[estimate.physics]`.
-    pub fn validate(&self) -> Vec<Problem> {
-        let Some(of_system) = &self.system else { return Vec::new() };
-        match of_system.find() {
-            Err(problems) => problems,
-            Ok(system) => {
-                let mut problems = Problems::default();
-                self.check_against(&system, &mut problems);
-                problems.into_vec()
-            }
-        }
-    }
-
     /// Fixed parameters and scopes against the parameters of the system.
     pub(crate) fn check_against(&self, system: &System, problems: &mut Problems) {
         let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name.as_str()).collect();

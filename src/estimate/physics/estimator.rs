@@ -44,7 +44,7 @@ const VISIBLE: f64 = 1e-3;
 ///
 /// # Errors
 /// See [`Error`]. An environment that cannot be fitted is no error: its row has a status.
-pub fn run(settings: &Settings, dataset: &Dataset, directory: &Path, run: &Run) -> Result<Outcome, Error> {
+pub(crate) fn run(settings: &Settings, dataset: &Dataset, directory: &Path, run: &Run) -> Result<Outcome, Error> {
     check_bounds(settings)?;
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
     check_settings(settings, dataset, &estimator.equations.all_quantities())?;
@@ -150,26 +150,18 @@ pub struct Drawn {
     pub hidden: Vec<f64>,
 }
 
-/// As [`drawn`], without what is hidden.
-///
-/// # Errors
-/// As [`drawn`].
-pub fn portrait(
-    settings: &Settings,
-    dataset: &Dataset,
-    split: Split,
-    row: &Row,
-    run: &Run,
-) -> Result<(Trajectory, Vec<f64>), Error> {
-    drawn(settings, dataset, split, row, run).map(|it| (it.trajectory, it.states))
-}
-
 /// The first trajectory of an environment that can be drawn, with what was fitted to it. Its initial states are fitted
 /// again under the parameters of its `row`; if that explains the data less well than the row says, the parameters are as well.
 ///
 /// # Errors
 /// If the dataset cannot be read, has no such environment, or it cannot be fitted.
-pub fn drawn(settings: &Settings, dataset: &Dataset, split: Split, row: &Row, run: &Run) -> Result<Drawn, Error> {
+pub(crate) fn drawn(
+    settings: &Settings,
+    dataset: &Dataset,
+    split: Split,
+    row: &Row,
+    run: &Run,
+) -> Result<Drawn, Error> {
     let environment = row.environment.as_str();
     let index = dataset.index(split)?;
     let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
@@ -255,8 +247,17 @@ impl<'a> Estimator<'a> {
         }
     }
 
+    pub(crate) fn equations(&self) -> &Equations {
+        &self.equations
+    }
+
+    /// The states whose initial values are fitted between bounds.
+    pub(crate) fn free_starts(&self) -> Vec<Quantity> {
+        self.equations.free(self.initial_state)
+    }
+
     /// The parameters of the noise of each channel of the dataset, as columns of the table.
-    fn noise_terms(&self) -> Vec<Quantity> {
+    pub(crate) fn noise_terms(&self) -> Vec<Quantity> {
         let Some(measured) = &self.equations.measured else { return Vec::new() };
         let all = self.equations.channel_indices.iter().zip(&measured.channels).flat_map(|(&index, of_channel)| {
             let channel = &self.manifest.channels[index];
@@ -269,7 +270,12 @@ impl<'a> Estimator<'a> {
     }
 
     /// The rows of a block of environments, and their fitted samples.
-    fn block(&self, split: Split, block: Vec<Observed>, shared: Option<&SharedFit>) -> Result<Vec<Estimated>, Error> {
+    pub(crate) fn block(
+        &self,
+        split: Split,
+        block: Vec<Observed>,
+        shared: Option<&SharedFit>,
+    ) -> Result<Vec<Estimated>, Error> {
         block.into_par_iter().map(|observed| self.environment(split, observed, shared)).collect()
     }
 
@@ -308,7 +314,7 @@ impl<'a> Estimator<'a> {
             shared.set_intervals(&mut row);
         }
         row.set_bounds(bounds.into_iter().flatten().map(Some).collect());
-        Ok(Estimated { row, samples, starts, own })
+        Ok(Estimated { row, samples, starts, own, compared: Vec::new() })
     }
 
     /// The fitted values `[samples, H]` of what nobody measures, of each trajectory.
@@ -381,7 +387,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// The same of the environments of `splits` of the dataset.
-    fn shared_of_splits(
+    pub(crate) fn shared_of_splits(
         &self,
         dataset: &Dataset,
         splits: &[Split],

@@ -63,6 +63,7 @@ impl EnvironmentFit<'_> {
             status: self.status,
             reason: self.reason,
             context: self.context,
+            model: None,
             parameters,
             correlations,
             noise: self.errors.by_channel.iter().map(|size| size / free).collect(),

@@ -1,5 +1,6 @@
 //! All that the estimation of one environment gives.
 
+use super::compared::Compared;
 use super::fitted::FittedSamples;
 use super::of_trajectory::OfTrajectory;
 use super::row::Row;
@@ -13,4 +14,6 @@ pub(crate) struct Estimated {
     pub starts: Vec<OfTrajectory>,
     /// Parameters of trajectories.
     pub own: Vec<OfTrajectory>,
+    /// The models that were compared, this one among them; empty where one was fitted.
+    pub compared: Vec<Compared>,
 }

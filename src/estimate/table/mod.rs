@@ -8,6 +8,7 @@ pub(crate) mod evaluation;
 pub(crate) mod parquet;
 pub(crate) mod fitted;
 pub(crate) mod of_trajectory;
+pub(crate) mod compared;
 pub(crate) mod estimated;
 pub(crate) mod columns;
 pub(crate) mod output;

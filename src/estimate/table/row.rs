@@ -132,6 +132,8 @@ pub struct Row {
     pub reason: String,
     /// Fitted context `[d_xi]`; empty by known equations.
     pub context: Vec<f64>,
+    /// The system whose fit this is, where several were compared.
+    pub model: Option<String>,
     /// In the order of the dataset's parameters `[d_p]`.
     pub parameters: Vec<ParameterEstimate>,
     /// Correlations of the estimates of each pair of parameters `j < k`, row by row: `[d_p (d_p - 1) / 2]`.
