@@ -20,6 +20,8 @@ mod minima;
 mod model;
 #[path = "physics/profiles.rs"]
 mod profiles;
+#[path = "physics/scopes.rs"]
+mod scopes;
 #[path = "physics/stiff.rs"]
 mod stiff;
 

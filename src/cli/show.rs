@@ -64,6 +64,7 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
     let mut text = String::new();
     for &split in &manifest.splits {
         let mut header = vec!["environment".to_owned(), "status".to_owned()];
+        header.extend((!manifest.models.is_empty()).then(|| "model".to_owned()));
         header.extend(manifest.parameters.iter().map(|it| format!("{} ({})", it.name, it.unit)));
         let (mut statuses, mut first) = (BTreeMap::<Status, usize>::new(), Vec::new());
         for row in estimate::rows(directory, &manifest, split)? {
@@ -88,6 +89,7 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
                 false => "-".to_owned(),
             };
             let mut cells = vec![row.environment.clone(), row.status.name().to_owned()];
+            cells.extend(row.model.clone());
             cells.extend(row.parameters.iter().map(value));
             cells.extend(
                 row.context.iter().take(contexts).map(|xi| if xi.is_finite() { number(*xi) } else { "-".to_owned() }),
@@ -106,6 +108,18 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
         if count > MOST_ESTIMATES {
             let file = directory.join(format!("{split}.parquet"));
             let _ = writeln!(text, "and {} more in {}", count - MOST_ESTIMATES, file.display());
+        }
+        if !manifest.models.is_empty() {
+            let figures = manifest.evaluation.models.iter();
+            let preferred: Vec<String> = figures.map(|it| format!("{} in {}", it.model, it.preferred)).collect();
+            let file = directory.join(format!("models_{split}.parquet"));
+            let _ =
+                writeln!(text, "preferred over all splits: {}; all models in {}", preferred.join(", "), file.display());
+        }
+        if !manifest.of_trajectories.is_empty() {
+            let names: Vec<&str> = manifest.of_trajectories.iter().map(|it| it.name.as_str()).collect();
+            let file = directory.join(format!("trajectories_{split}.parquet"));
+            let _ = writeln!(text, "of each trajectory {}: in {}", names.join(", "), file.display());
         }
         text.push('\n');
     }

@@ -8,6 +8,7 @@ use super::measurement::{Noise, NoiseSettings};
 use super::settings::{InitialState, Intervals, Method, Settings};
 use super::stream;
 use super::stream::Observed;
+use super::table::compared::{Compared, ModelTally};
 use super::table::estimated::Estimated;
 use super::table::evaluation::{Evaluation, Tally};
 use super::table::output::{Outcome, Output};
@@ -46,13 +47,14 @@ pub(crate) fn estimate_splits(
     run: &Run,
     estimate: &dyn Fn(Split, Vec<Observed>) -> Result<Vec<Estimated>, Error>,
 ) -> Result<(Outcome, usize), Error> {
-    let mut early = 0;
+    let (mut early, mut models) = (0, ModelTally::default());
     for split in splits_of(settings, dataset)? {
         let total = dataset.manifest().splits.get(&split).map(|summary| summary.environments as u64);
         run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
         let mut writer = output.split(split)?;
         let mut fitted = if settings.fitted { Some(output.fitted(split)?) } else { None };
-        let mut starts = output.starts(split)?;
+        let (mut starts, mut own) = (output.starts(split)?, output.own(split)?);
+        let mut compared = output.compared(split)?;
         let mut tally = Tally::default();
         let mut done = 0;
         let rows = Rows::new(split, stream::all_rows(dataset, split));
@@ -64,6 +66,14 @@ pub(crate) fn estimate_splits(
                 estimated.iter().try_for_each(|it| starts.write(&it.row.environment, &it.starts))?;
             }
             early += estimated.iter().filter(|it| it.early).count();
+            if let Some(own) = &mut own {
+                estimated.iter().try_for_each(|it| own.write(&it.row.environment, &it.own))?;
+            }
+            if let Some(compared) = &mut compared {
+                let all: Vec<&Compared> = estimated.iter().flat_map(|it| &it.compared).collect();
+                compared.write(&all)?;
+                all.iter().for_each(|it| models.add(it));
+            }
             let rows: Vec<Row> = estimated.into_iter().map(|it| it.row).collect();
             rows.iter().for_each(|row| tally.add(row));
             done += rows.len() as u64;
@@ -75,12 +85,16 @@ pub(crate) fn estimate_splits(
         if let Some(fitted) = fitted {
             output.close_fitted(fitted)?;
         }
-        if let Some(starts) = starts {
-            output.close_starts(starts)?;
+        if let Some(compared) = compared {
+            output.close_compared(compared)?;
+        }
+        for of_trajectories in [starts, own].into_iter().flatten() {
+            output.close_of_trajectories(of_trajectories)?;
         }
         evaluation.add(split, &tally);
         run.emit(Event::End);
     }
+    evaluation.models = models.figures();
     Ok((output.finish(evaluation)?, early))
 }
 
@@ -156,6 +170,14 @@ pub(crate) fn problems_of_learned(estimate: &Settings) -> Vec<Problem> {
             "a kind of noise for known equations",
             "\"constant\" or \"proportional\" with a trained model",
             "take one of these, or estimate by `method = \"physics\"`",
+        );
+    }
+    if estimate.physics.as_ref().is_some_and(|physics| !physics.scopes.is_empty()) {
+        problems.add(
+            "physics.scopes",
+            "scopes of parameters, and a trained model",
+            "scopes by known equations alone",
+            "leave them out, or estimate by `method = \"physics\"`",
         );
     }
     if !estimate.limits.is_empty() {

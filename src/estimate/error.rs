@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::engine::ComputeError;
 use crate::problems::Problem;
+use crate::schema::Split;
 use crate::{checkpoint, dataset};
 
 /// Why there are no estimates, or no forecast.
@@ -131,6 +132,16 @@ pub enum Error {
     /// What is said of noise, limits or priors disagrees with the dataset, or with itself.
     #[error("{}", .0.iter().map(|problem| format!("estimate.{problem}")).collect::<Vec<_>>().join("\n"))]
     Settings(Vec<Problem>),
+    /// What all environments share cannot be fitted.
+    #[error(
+        "estimate.physics.scopes: found no value that all environments of the split `{split}` can share: {reason}; correct the data or bounds, or leave `scopes` out"
+    )]
+    NothingShared {
+        /// The split.
+        split: Split,
+        /// Why, in words.
+        reason: String,
+    },
     /// A signal asked to stop.
     #[error("interrupted; finished blocks are kept, and the same command goes on behind them")]
     Interrupted {

@@ -141,6 +141,45 @@ impl ChannelNoise {
     }
 }
 
+impl ChannelNoise {
+    /// Both parameters in the order of their use, where they are given: a constant size, scale or deviation; a share or degrees of freedom.
+    pub(crate) fn given(&self) -> [Option<f64>; 2] {
+        match *self {
+            ChannelNoise::Constant { absolute } => [absolute, None],
+            ChannelNoise::Proportional { relative } => [None, relative],
+            ChannelNoise::Combined { absolute, relative } => [absolute, relative],
+            ChannelNoise::LogNormal { std_dev } => [std_dev, None],
+            ChannelNoise::Student { scale, degrees_of_freedom } => [scale, degrees_of_freedom],
+            ChannelNoise::Known { value, .. } => [value, None],
+        }
+    }
+
+    /// The place among these of each of [`ChannelNoise::terms`].
+    pub(crate) fn places(&self) -> &'static [usize] {
+        match self {
+            ChannelNoise::Proportional { .. } => &[1],
+            ChannelNoise::Combined { .. } | ChannelNoise::Student { .. } => &[0, 1],
+            ChannelNoise::Constant { .. } | ChannelNoise::LogNormal { .. } => &[0],
+            ChannelNoise::Known { .. } => &[],
+        }
+    }
+
+    /// With the parameter at one of these places given.
+    pub(crate) fn with(&self, place: usize, given: f64) -> ChannelNoise {
+        let mut noise = self.clone();
+        let parameter = match (&mut noise, place) {
+            (ChannelNoise::Constant { absolute } | ChannelNoise::Combined { absolute, .. }, 0) => absolute,
+            (ChannelNoise::Proportional { relative } | ChannelNoise::Combined { relative, .. }, 1) => relative,
+            (ChannelNoise::LogNormal { std_dev }, 0) => std_dev,
+            (ChannelNoise::Student { scale, .. }, 0) => scale,
+            (ChannelNoise::Student { degrees_of_freedom, .. }, 1) => degrees_of_freedom,
+            _ => return noise,
+        };
+        *parameter = Some(given);
+        noise
+    }
+}
+
 impl Default for ChannelNoise {
     fn default() -> Self {
         ChannelNoise::Constant { absolute: None }
@@ -177,6 +216,27 @@ pub struct Prior {
     /// Whether the logarithm of the parameter is normal, not the parameter.
     #[serde(default)]
     pub log: bool,
+}
+
+impl Prior {
+    /// How far a value is from the mean, in standard deviations, and the derivative of that where the value moves by `slope`.
+    pub(crate) fn residual(&self, value: f64, slope: f64) -> (f64, f64) {
+        let (at, slope) = if self.log { (value.ln(), slope / value) } else { (value, slope) };
+        ((at - self.mean) / self.std_dev, slope / self.std_dev)
+    }
+}
+
+/// What has one value of a parameter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Each trajectory has its own: an occasion.
+    Trajectory,
+    /// Each environment has its own, which its trajectories share.
+    #[default]
+    Environment,
+    /// All environments of a split share one, which is fitted together with what each has of its own.
+    All,
 }
 
 /// The scale in which a parameter is searched for.

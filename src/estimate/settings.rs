@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::Bounds;
-use super::measurement::{Limit, Noise, NoiseSettings, Prior, Scale};
+use super::measurement::{Limit, Noise, NoiseSettings, Prior, Scale, Scope};
 use crate::schema::Split;
 use crate::systems::SystemSettings;
 
@@ -198,6 +198,13 @@ pub struct PhysicsSettings {
     /// absent, the system that the dataset was simulated with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<SystemSettings>,
+    /// Systems that are compared, in place of `system`: names, tables of equations, or in a pipeline file paths of `.toml` files with them. Every
+    /// environment is fitted by each of them. The table has the estimates by the one with the least AICc (Akaike's criterion for few samples),
+    /// and a column `model`; `models_SPLIT.parquet` has all, with their criteria and weights. Other settings hold for each system that has
+    /// parameters of these names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 50))]
+    pub systems: Vec<SystemSettings>,
     /// Values of parameters that are known, by name, and not estimated.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<String, f64>,
@@ -208,6 +215,11 @@ pub struct PhysicsSettings {
     /// The scale in which parameters are searched for, by name. If absent, by the logarithm where the lower bound is above zero.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub scales: BTreeMap<String, Scale>,
+    /// What has one value of a parameter, by name: a `trajectory`, an `environment`, the default, or `all` environments of a split, whose
+    /// common value is fitted together with what each has of its own. Values of trajectories stand in `trajectories_SPLIT.parquet`, not in the
+    /// table of environments. `noise_CHANNEL_TERM`, as the table names the parameters of the noise, may be of `all` too.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub scopes: BTreeMap<String, Scope>,
     /// How many starts are tried at least: known parameters of training environments, then parameters spread evenly over the orders of magnitude
     /// inside the bounds, those with the smallest error first. If absent, one where parameters are known, else eight, or fewer where two agree
     /// and each takes much work. More follow where no minimum explains the data, up to three fifths of `max_evaluations`.
@@ -231,9 +243,11 @@ impl Default for PhysicsSettings {
     fn default() -> Self {
         PhysicsSettings {
             system: None,
+            systems: Vec::new(),
             fixed: BTreeMap::new(),
             priors: BTreeMap::new(),
             scales: BTreeMap::new(),
+            scopes: BTreeMap::new(),
             starts: None,
             rtol: 1e-8,
             max_steps: 10_000,

@@ -13,6 +13,7 @@ pub(crate) const BLOCK: usize = 1024;
 const BLOCK_VALUES: usize = 1 << 21;
 
 /// One environment and all its trajectories in the split.
+#[derive(Clone)]
 pub(crate) struct Observed {
     pub id: String,
     /// True parameters `[d_p]` where they are known.

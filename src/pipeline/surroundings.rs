@@ -25,7 +25,7 @@ pub(crate) fn surroundings(
 ) -> Result<Vec<report::Surroundings>, Error> {
     let mut found = Vec::new();
     for (split, row) in chosen(rows, settings.intervals == Intervals::Profile) {
-        match physics::surroundings(settings, dataset, *split, &row.environment, run) {
+        match physics::surroundings(settings, dataset, *split, row, run) {
             Ok(Surroundings { costs, profiles }) => {
                 found.push(report::Surroundings { title: row.environment.clone(), costs, profiles });
             }

@@ -120,6 +120,9 @@ pub(crate) fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undr
     if let Some(start) = &input.summary.start {
         let _ = writeln!(page, "<p>Not estimated, but given by the equations: {}.</p>", escape(start));
     }
+    if let Some(models) = tables::models(&input.summary) {
+        page.push_str(&models);
+    }
     if let Some(intervals) = tables::intervals(&input.summary) {
         page.push_str(&intervals);
     }

@@ -8,7 +8,7 @@ use super::errors::{parameter_mape, trusted_mape};
 use super::input::{Input, Summary};
 use super::number;
 use super::number::escape;
-use crate::estimate::{Row, Status};
+use crate::estimate::{ModelFigures, Row, Status};
 
 /// Most environments of a run that are all listed.
 const SMALL: usize = 50;
@@ -89,6 +89,21 @@ pub(crate) fn published(input: &Input, lines: &[Comparison]) -> String {
         &headers,
         &rows,
     )
+}
+
+/// The models that were compared; nothing if one was fitted.
+pub(crate) fn models(summary: &Summary) -> Option<String> {
+    let models = &summary.evaluation.models;
+    let row = |it: &ModelFigures| {
+        let delta = it.median_delta.map_or_else(|| "-".to_owned(), number::significant);
+        let [preferred, failed] = [it.preferred, it.failed].map(|count| number::count(count as u64));
+        vec![escape(&it.model), preferred, delta, failed]
+    };
+    let rows: Vec<Vec<String>> = models.iter().map(row).collect();
+    let headers = [text("model"), numeric("preferred"), numeric("median ΔAICc"), numeric("failed")];
+    let caption = "Environments in which each model has the least AICc, and its AICc less the least: 2 is little, 10 decides. Pictures \
+                   and tables show each environment by its preferred model.";
+    (!rows.is_empty()).then(|| table(caption, &headers, &rows))
 }
 
 /// Environments with a status other than `ok`; nothing if there are none.

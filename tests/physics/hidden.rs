@@ -14,11 +14,11 @@ use super::common::manifest;
 use super::model::dataset_of;
 use super::{rows, run};
 
-fn quantities(names: &[&str]) -> Vec<Quantity> {
+pub fn quantities(names: &[&str]) -> Vec<Quantity> {
     names.iter().map(|name| Quantity::new(name, "1", "")).collect()
 }
 
-fn trajectory(environment: &str, id: &str, parameters: &[f64], times: &[f64], states: Vec<f64>) -> Trajectory {
+pub fn trajectory(environment: &str, id: &str, parameters: &[f64], times: &[f64], states: Vec<f64>) -> Trajectory {
     Trajectory {
         environment: environment.to_owned(),
         trajectory: id.to_owned(),
@@ -29,7 +29,7 @@ fn trajectory(environment: &str, id: &str, parameters: &[f64], times: &[f64], st
     }
 }
 
-fn dataset(root: &Path, channels: &[&str], parameters: &[&str], inputs: &[&str], of: Vec<Trajectory>) -> Dataset {
+pub fn dataset(root: &Path, channels: &[&str], parameters: &[&str], inputs: &[&str], of: Vec<Trajectory>) -> Dataset {
     let input = |name: &&str| Input { quantity: Quantity::new(name, "1", ""), between: Between::Hold };
     let mut manifest = Manifest {
         channels: quantities(channels),
@@ -42,13 +42,13 @@ fn dataset(root: &Path, channels: &[&str], parameters: &[&str], inputs: &[&str],
     dataset_of(&root.join("data"), &manifest, vec![(Split::Adapt, of)])
 }
 
-fn settings(of_estimate: &str, system: &str) -> String {
+pub fn settings(of_estimate: &str, system: &str) -> String {
     format!(
         "method = \"physics\"\n{of_estimate}\n[physics.system]\nname = \"it\"\nhorizon = 9.0\ntime_step = 1.0\n{system}"
     )
 }
 
-fn refusal(settings: &str, dataset: &Dataset) -> String {
+pub fn refusal(settings: &str, dataset: &Dataset) -> String {
     let place = tempfile::tempdir().unwrap();
     match run(settings, dataset, &place.path().join("estimates")).map(|_| ()).unwrap_err() {
         error @ Error::Physics(_) => error.to_string(),
@@ -57,21 +57,21 @@ fn refusal(settings: &str, dataset: &Dataset) -> String {
 }
 
 /// The numbers and texts of a Parquet file in `directory`.
-struct Columns(arrow_array::RecordBatch);
+pub struct Columns(arrow_array::RecordBatch);
 
 impl Columns {
-    fn read(directory: &Path, file: &str) -> Self {
+    pub fn read(directory: &Path, file: &str) -> Self {
         let file = std::fs::File::open(directory.join(file)).unwrap();
         let mut reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
         Columns(reader.next().unwrap().unwrap())
     }
 
-    fn numbers(&self, name: &str) -> Vec<f64> {
+    pub fn numbers(&self, name: &str) -> Vec<f64> {
         let column: &Float64Array = self.0.column_by_name(name).unwrap().as_any().downcast_ref().unwrap();
         (0..column.len()).map(|row| if column.is_valid(row) { column.value(row) } else { f64::NAN }).collect()
     }
 
-    fn texts(&self, name: &str) -> Vec<String> {
+    pub fn texts(&self, name: &str) -> Vec<String> {
         let column: &StringArray = self.0.column_by_name(name).unwrap().as_any().downcast_ref().unwrap();
         column.iter().map(|it| it.unwrap().to_owned()).collect()
     }

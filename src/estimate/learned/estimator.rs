@@ -156,7 +156,14 @@ impl<'a> Estimator<'a> {
                     let fitted = physics::LearnedFit { split, truth, values, noise, trajectories, initial };
                     row.set_bounds(least_errors.bounds(&fitted));
                 }
-                Ok(Estimated { row, samples: fit, starts: Vec::new(), early: false })
+                Ok(Estimated {
+                    row,
+                    samples: fit,
+                    starts: Vec::new(),
+                    own: Vec::new(),
+                    compared: Vec::new(),
+                    early: false,
+                })
             })
             .collect()
     }

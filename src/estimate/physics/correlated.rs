@@ -108,6 +108,26 @@ impl Fitter<'_> {
         factor().filter(|factor| factor.is_finite()).unwrap_or(1.0)
     }
 
+    /// What correlated residuals add to the variance `[s, s]` of the score along `directions [d, s]`, beyond that of independent ones; none where
+    /// they add nothing.
+    pub(crate) fn widening(
+        &self,
+        iterate: &Iterate,
+        directions: &DMatrix<f64>,
+        serial: &SerialCorrelation,
+    ) -> Option<DMatrix<f64>> {
+        let channels = self.experiment.model.channels;
+        if (0..channels).all(|channel| serial.counted(channel) == 0.0) {
+            return None;
+        }
+        let scores: Vec<Scored> =
+            self.scores(iterate)?.into_iter().map(|(place, score)| (place, directions.tr_mul(&score))).collect();
+        let mut independent = DMatrix::zeros(directions.ncols(), directions.ncols());
+        scores.iter().for_each(|(_, score)| independent += score * score.transpose());
+        let all = self.sum_of_products(scores.into_iter(), directions.ncols(), serial);
+        Some(all * serial.variance_factor() - independent)
+    }
+
     /// The score `h_i [d]` of each weighted residual, with its trajectory and channel; none where a block is singular.
     fn scores(&self, iterate: &Iterate) -> Option<Vec<Scored>> {
         let experiment = self.experiment;

@@ -1,7 +1,5 @@
 //! Levenberg-Marquardt descents to a minimum of the weighted squared error.
 
-use nalgebra::DVector;
-
 use super::experiment::{Rollout, Unknowns};
 use super::fitter::{End, Fitter, Iterate};
 use super::normal::{Normal, Step};
@@ -10,7 +8,7 @@ use crate::estimate::table::row::Status;
 use crate::least_squares::damping::Damping;
 
 /// The longest step of a parameter in its coordinate: a factor of `e`.
-const LONGEST: f64 = 1.0;
+pub(crate) const LONGEST: f64 = 1.0;
 /// A step that would reduce the error by less than this share of the noise is the last one: it moves the estimate by a thousandth of its
 /// standard error.
 pub(crate) const PROMISING: f64 = 1e-6;
@@ -139,10 +137,9 @@ impl Fitter<'_> {
                 return (iterate, stopped(&halt.to_string()));
             }
             let mut active = self.experiment.active_bounds(&iterate.unknowns, &iterate.normal);
-            if let Some(held) = self.held {
-                active[held] = true;
-            }
-            let damped = iterate.normal.step(damping.value, &active).map(|step| bounded(step, &active));
+            active.iter_mut().zip(&self.held).for_each(|(active, held)| *active |= held);
+            let damped =
+                iterate.normal.step(damping.value, &active).map(|step| self.experiment.bounded(step, &active, LONGEST));
             let Some(damped) = damped else {
                 damping.reject();
                 if damping.is_exhausted() {
@@ -208,11 +205,11 @@ impl Fitter<'_> {
     ) -> Option<(Unknowns, Step)> {
         let whole = iterate.normal.step(0.0, active)?;
         let length = whole.length();
-        let bounded = bounded(whole, active);
+        let bounded = self.experiment.bounded(whole, active, LONGEST);
         let (_, step) = self.experiment.after_step(&iterate.unknowns, &bounded);
         let is_last = convergence.is_met(iterate.normal.predicted_reduction(&step), length)
             || iterate.normal.undetermined(active).contains(&true);
-        (!is_last).then(|| self.experiment.after_step(&iterate.unknowns, &scaled(bounded, share)))
+        (!is_last).then(|| self.experiment.after_step(&iterate.unknowns, &bounded.scaled(share)))
     }
 
     fn normal_at(&self, unknowns: &Unknowns, rollout: &Rollout) -> Normal {
@@ -225,20 +222,5 @@ impl Fitter<'_> {
         let error = |cell: usize, weight: f64| weight * rtol * self.experiment.scales[model.channel(cell)];
         let cells = self.experiment.cells.iter();
         cells.map(|&(trajectory, cell)| error(cell, self.weights[trajectory][cell]).powi(2)).sum()
-    }
-}
-
-/// The step, shortened so that no parameter moves by more than [`LONGEST`].
-pub(crate) fn bounded(step: Step, active: &[bool]) -> Step {
-    let of_free = step.parameters.iter().zip(active).filter(|(_, active)| !**active);
-    let longest = of_free.fold(0.0, |longest: f64, (by, _)| longest.max(by.abs()));
-    scaled(step, if longest > LONGEST { LONGEST / longest } else { 1.0 })
-}
-
-/// A share of the step.
-pub(crate) fn scaled(step: Step, share: f64) -> Step {
-    Step {
-        parameters: step.parameters * share,
-        initial: step.initial.into_iter().map(|own: DVector<f64>| own * share).collect(),
     }
 }

@@ -256,6 +256,7 @@ mod tests {
             parameters: parameters.to_vec(),
             estimated: Vec::new(),
             coordinates: Vec::new(),
+            own: Vec::new(),
             initial: system.initial.clone(),
             starts: system.starts.clone(),
             rest: None,

@@ -4,18 +4,18 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::agreement::Quantities;
-use super::coordinates::Coordinate;
 use super::cramer_rao::NoiseLevel;
 use super::dosing;
+use super::estimated::{EstimatedParameter, estimated};
 use super::likelihood::measured::{Known, Measured, problems as problems_of_measurement};
-use super::model::{Derivatives, Model};
+use super::model::{Derivatives, Model, OwnParameter};
 use super::observables::{Observable, Observables};
 use super::rest::Rest;
 use super::series::Series;
 use crate::dataset::{Dataset, Manifest};
 use crate::estimate::bounds::Bounds;
 use crate::estimate::error::Error;
-use crate::estimate::measurement::Scale;
+use crate::estimate::measurement::Scope;
 use crate::estimate::settings::{InitialState, PhysicsSettings, Settings};
 use crate::generate;
 use crate::generate::Observation;
@@ -33,8 +33,14 @@ pub(crate) struct Equations {
     pub measured: Option<Measured>,
     /// The index in the dataset of each input whose values samples have beside them `[M]`.
     beside_indices: Vec<usize>,
-    /// Names of the estimated parameters `[d]`.
+    /// Names of the estimated parameters `[d]` but for those of trajectories.
     pub names: Vec<String>,
+    /// Places among these of the parameters that all environments share.
+    pub shared: Vec<usize>,
+    /// Names of the parameters of trajectories `[o]`.
+    pub own_names: Vec<String>,
+    /// These with their units.
+    pub own_quantities: Vec<Quantity>,
     /// The estimated parameters `[d]` with their units.
     pub quantities: Vec<Quantity>,
     /// Bounds of the estimated parameters `[d]`.
@@ -63,42 +69,6 @@ pub(crate) struct Equations {
     covariates: Vec<(String, usize)>,
 }
 
-impl PhysicsSettings {
-    /// Every problem of the settings that shows without a dataset; keys are relative to `[estimate.physics]`.
-    pub fn validate(&self) -> Vec<Problem> {
-        let Some(of_system) = &self.system else { return Vec::new() };
-        match of_system.find() {
-            Err(problems) => problems,
-            Ok(system) => {
-                let mut problems = Problems::default();
-                self.check_against(&system, &mut problems);
-                problems.into_vec()
-            }
-        }
-    }
-
-    /// Fixed parameters against those of the system.
-    fn check_against(&self, system: &System, problems: &mut Problems) {
-        let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-        for (name, value) in &self.fixed {
-            let key = format!("fixed.{name}");
-            match system.parameters.iter().find(|parameter| parameter.name == *name) {
-                None => problems.unknown(key, name, "parameter of the system", &known),
-                Some(parameter) => problems.require(
-                    (parameter.lower..=parameter.upper).contains(value),
-                    key,
-                    value,
-                    &format!("a number from {} to {}", parameter.lower, parameter.upper),
-                    "choose a value inside the bounds of the parameter",
-                ),
-            }
-        }
-        if known.iter().all(|name| self.fixed.contains_key(*name)) {
-            problems.add("fixed", "every parameter", "one at least that is left to estimate", "remove one");
-        }
-    }
-}
-
 impl Equations {
     /// The equations that `settings` name, or else those that `dataset` was simulated with.
     ///
@@ -125,11 +95,10 @@ impl Equations {
         let preset = own.and_then(|own| own.find_preset(&system)).or(system.presets.first());
         settings.check_against(&system, &mut problems);
         problems.extend(Quantities::from(manifest).disagreements(&system, of_system));
-        let estimated = estimated(&system, settings, &manifest.parameters);
-        let bounds = bounds(&system, &estimated, estimate, &mut problems);
+        let estimated = estimated(&system, settings, estimate, &manifest.parameters, &mut problems);
         problems.extend(dosing::problems(&system, manifest));
         let grid = preset.and_then(|preset| preset.grid());
-        let of_measurement = check_measurement(&system, estimate, settings, (&estimated, &bounds), manifest);
+        let of_measurement = check_measurement(estimate, settings, &estimated, manifest);
         if problems.is_empty() && !of_measurement.is_empty() {
             return Err(Error::Settings(of_measurement));
         }
@@ -146,8 +115,7 @@ impl Equations {
         };
         let step = own.and_then(|own| own.inner_step);
         let start = (system.uses_time || own.is_some()).then_some(0.0);
-        let mut equations =
-            Equations::of_system(&system, preset, (step, start), (settings, estimated, bounds), manifest);
+        let mut equations = Equations::of_system(&system, preset, (step, start), (settings, estimated), manifest);
         equations.measure(estimate, settings, manifest);
         equations.observation = simulated.and_then(|simulated| simulated.observation);
         let training = dataset.index(Split::Train)?;
@@ -171,9 +139,8 @@ impl Equations {
         let mut problems = Problems::default();
         settings.check_against(system, &mut problems);
         problems.extend(dosing::problems(system, manifest));
-        let estimated = estimated(system, settings, &manifest.parameters);
-        let bounds = bounds(system, &estimated, estimate, &mut problems);
-        let of_measurement = check_measurement(system, estimate, settings, (&estimated, &bounds), manifest);
+        let estimated = estimated(system, settings, estimate, &manifest.parameters, &mut problems);
+        let of_measurement = check_measurement(estimate, settings, &estimated, manifest);
         if problems.is_empty() && !of_measurement.is_empty() {
             return Err(Error::Settings(of_measurement));
         }
@@ -181,7 +148,7 @@ impl Equations {
             (Some(preset), true) => {
                 let start = system.uses_time.then_some(0.0);
                 let mut equations =
-                    Equations::of_system(system, preset, (None, start), (settings, estimated, bounds), manifest);
+                    Equations::of_system(system, preset, (None, start), (settings, estimated), manifest);
                 equations.measure(estimate, settings, manifest);
                 Ok(equations)
             }
@@ -190,12 +157,12 @@ impl Equations {
     }
 
     /// The equations without known parameters to start from: those of `preset`, integrated with `step` where its steps are fixed, and from the
-    /// time `start` if given; with the places of the `estimated` parameters and their bounds.
+    /// time `start` if given; with the `estimated` parameters.
     fn of_system(
         system: &System,
         preset: &Preset,
         (step, start): (Option<f64>, Option<f64>),
-        (settings, estimated, bounds): (&PhysicsSettings, Vec<usize>, Vec<(f64, f64)>),
+        (settings, estimated): (&PhysicsSettings, Vec<EstimatedParameter>),
         manifest: &Manifest,
     ) -> Self {
         let step = step.or(match &preset.dynamics {
@@ -210,27 +177,19 @@ impl Equations {
         let of_input = |name: &str| manifest.inputs.iter().position(|it| it.quantity.name == name);
         let of_parameter = |name: &str| manifest.parameters.iter().position(|it| it.name == name);
         let input_indices: Vec<usize> = system.inputs.iter().filter_map(|input| of_input(&input.name)).collect();
-        let names: Vec<String> = estimated.iter().map(|&it| system.parameters[it].name.clone()).collect();
+        let (own, estimated): (Vec<EstimatedParameter>, Vec<_>) =
+            estimated.into_iter().partition(|it| it.scope == Scope::Trajectory);
+        let names: Vec<String> = estimated.iter().map(|it| it.quantity.name.clone()).collect();
         let parameter_indices: Vec<Option<usize>> = names.iter().map(|name| of_parameter(name)).collect();
-        let of_system = system.parameter_quantities();
-        let quantities = estimated.iter().zip(&parameter_indices).map(|(&it, index)| match index {
-            Some(index) => manifest.parameters[*index].clone(),
-            None => of_system[it].clone(),
-        });
         let covariates = system.covariates.iter().filter_map(|it| Some((it.name.clone(), of_parameter(&it.name)?)));
         let parameters = system.parameters.iter().map(|it| settings.fixed.get(&it.name).copied().unwrap_or(0.0));
-        let coordinates = bounds.iter().zip(&names).map(|(it, name)| {
-            let coordinate = Coordinate::new(it.0, it.1);
-            match settings.scales.get(name) {
-                Some(Scale::Linear) => coordinate.linear(),
-                _ => coordinate,
-            }
-        });
         let channel_name = |it: &(Observable, usize)| manifest.channels[it.1].name.clone();
         let states = system.channel_quantities();
         let rest = system.preequilibration.clone();
         Equations {
-            quantities: quantities.collect(),
+            quantities: estimated.iter().map(|it| it.quantity.clone()).collect(),
+            own_quantities: own.iter().map(|it| it.quantity.clone()).collect(),
+            own_names: own.iter().map(|it| it.quantity.name.clone()).collect(),
             model: Model {
                 derivatives,
                 channels: observed.len(),
@@ -238,8 +197,9 @@ impl Equations {
                 points: manifest.state_shape().points(),
                 between: input_indices.iter().map(|&index| manifest.inputs[index].between).collect(),
                 parameters: parameters.chain(system.covariates.iter().map(|_| f64::NAN)).collect(),
-                estimated,
-                coordinates: coordinates.collect(),
+                estimated: estimated.iter().map(|it| it.index).collect(),
+                coordinates: estimated.iter().map(EstimatedParameter::coordinate).collect(),
+                own: own.iter().map(|it| OwnParameter { index: it.index, coordinate: it.coordinate() }).collect(),
                 initial: system.initial.clone(),
                 starts: system.starts.clone(),
                 rest: rest.map(|inputs| Rest { inputs, horizon: system.horizon }),
@@ -247,8 +207,9 @@ impl Equations {
                 start,
             },
             measured: None,
+            shared: (0..estimated.len()).filter(|&k| estimated[k].scope == Scope::All).collect(),
             beside_indices: Vec::new(),
-            bounds: bounds.iter().map(|it| Bounds { min: Some(it.0), max: Some(it.1) }).collect(),
+            bounds: estimated.iter().map(|it| Bounds { min: Some(it.lower), max: Some(it.upper) }).collect(),
             names,
             channel_indices: observed.iter().map(|it| it.1).collect(),
             input_indices,
@@ -266,7 +227,7 @@ impl Equations {
 
     /// Takes what the settings say of noise, limits and priors.
     fn measure(&mut self, estimate: &Settings, settings: &PhysicsSettings, manifest: &Manifest) {
-        self.measured = Measured::new(estimate, settings, &self.channel_names, &self.names);
+        self.measured = Measured::new(estimate, settings, &self.channel_names, (&self.names, &self.own_names));
         let of_input = |name: &String| manifest.inputs.iter().position(|it| it.quantity.name == *name);
         let beside = self.measured.iter().flat_map(|measured| &measured.beside);
         self.beside_indices = beside.filter_map(of_input).collect();
@@ -291,6 +252,17 @@ impl Equations {
         let values = self.covariates.iter().filter_map(|it| known(it.1));
         model.parameters[first..].iter_mut().zip(values).for_each(|(place, value)| *place = value);
         Ok(Cow::Owned(model))
+    }
+
+    /// Whether environments share something that is estimated.
+    pub(crate) fn shares(&self) -> bool {
+        let of_noise = self.measured.as_ref().is_some_and(|measured| !measured.shared_terms().is_empty());
+        of_noise || !self.shared.is_empty()
+    }
+
+    /// All estimated parameters, those of trajectories last.
+    pub(crate) fn all_quantities(&self) -> Vec<Quantity> {
+        [self.quantities.as_slice(), &self.own_quantities].concat()
     }
 
     /// The initial values that the equations give, in words; none where they give none, or trajectories start as they were observed.
@@ -406,14 +378,12 @@ fn observables(system: &System, observed: &[(Observable, usize)]) -> Option<Obse
 
 /// Every problem of what the settings say of noise, limits, priors and scales.
 fn check_measurement(
-    system: &System,
     estimate: &Settings,
     settings: &PhysicsSettings,
-    (estimated, bounds): (&[usize], &[(f64, f64)]),
+    estimated: &[EstimatedParameter],
     manifest: &Manifest,
 ) -> Vec<Problem> {
-    let parameters =
-        estimated.iter().zip(bounds).map(|(&it, (lower, _))| (system.parameters[it].name.as_str(), *lower));
+    let parameters = estimated.iter().map(|it| (it.quantity.name.as_str(), it.lower));
     let known = Known {
         channels: manifest.channels.iter().map(|it| it.name.as_str()).collect(),
         inputs: manifest.inputs.iter().map(|it| it.quantity.name.as_str()).collect(),
@@ -429,39 +399,6 @@ fn on_grid(name: &str, grid: Option<&Grid>) -> String {
         Some(grid) => format!("`{name}` on {}", grid.axes.iter().map(axis).collect::<Vec<_>>().join(" by ")),
         None => format!("`{name}` without a grid"),
     }
-}
-
-/// The indices in `system` of the estimated parameters: those of the dataset in its order, then the others.
-fn estimated(system: &System, settings: &PhysicsSettings, of_dataset: &[Quantity]) -> Vec<usize> {
-    let mut estimated: Vec<usize> =
-        (0..system.parameters.len()).filter(|&it| !settings.fixed.contains_key(&system.parameters[it].name)).collect();
-    let order = |it: usize| of_dataset.iter().position(|quantity| quantity.name == system.parameters[it].name);
-    estimated.sort_by_key(|&it| order(it).unwrap_or(usize::MAX));
-    estimated
-}
-
-/// Lower and upper bound of each estimated parameter: those of the system, narrowed by those of the settings.
-fn bounds(system: &System, estimated: &[usize], estimate: &Settings, problems: &mut Problems) -> Vec<(f64, f64)> {
-    let of_parameter = |&it: &usize| {
-        let parameter = &system.parameters[it];
-        let narrower = estimate.bounds.get(&parameter.name).copied().unwrap_or_default();
-        let lower = narrower.min.map_or(parameter.lower, |min| min.max(parameter.lower));
-        let upper = narrower.max.map_or(parameter.upper, |max| max.min(parameter.upper));
-        if lower < upper {
-            return (lower, upper);
-        }
-        problems.add(
-            "system",
-            format!(
-                "`{}` from {} to {}, and estimate.bounds.{0} that leave nothing",
-                parameter.name, parameter.lower, parameter.upper
-            ),
-            "bounds that overlap",
-            "widen one of them, or name the parameter in `fixed`",
-        );
-        (parameter.lower, parameter.upper)
-    };
-    estimated.iter().map(of_parameter).collect()
 }
 
 /// The different parameters `[n][d]`, sorted.

@@ -10,28 +10,28 @@ use super::budget::Budget;
 use super::cramer_rao;
 use super::equations::Equations;
 use super::experiment::{Experiment, Rollout};
-use super::fit::{fit as fit_experiment, trajectories as fitted_trajectories};
+use super::fit::trajectories as fitted_trajectories;
+use super::fitting::Fitting;
 use super::model::Model;
-use super::result::{Fit, FreeStart, Names};
+use super::result::{Fit, FittedOwn, FreeStart};
 use super::series::Series;
+use super::shared::together::{SharedFit, together};
 use crate::blocks::{Rows, Store};
 use crate::dataset::{Dataset, Manifest};
-use crate::estimate::bounds::Bounds;
 use crate::estimate::driver::{check_bounds, check_settings, estimate_rows, estimate_splits};
 use crate::estimate::error::Error;
 use crate::estimate::hull::Hull;
 use crate::estimate::in_memory::by_environment;
 use crate::estimate::settings::{InitialState, Loss, PhysicsSettings, Settings};
-use crate::estimate::stream::{Observed, environments};
+use crate::estimate::stream::{Observed, all_rows, environments, for_each_block};
 use crate::estimate::table::environment_fit::EnvironmentFit;
 use crate::estimate::table::errors::{FitErrors, SquaredError};
 use crate::estimate::table::estimated::Estimated;
 use crate::estimate::table::evaluation::Evaluation;
 use crate::estimate::table::fitted::FittedSamples;
-use crate::estimate::table::interval::{LEVEL, quantile};
+use crate::estimate::table::of_trajectory::OfTrajectory;
 use crate::estimate::table::output::{Outcome, Output};
-use crate::estimate::table::row::{Minima, ParameterEstimate, Row, Status};
-use crate::estimate::table::starts::FittedStart;
+use crate::estimate::table::row::{Minima, Row, Status};
 use crate::progress::{Event, Interrupt, Run};
 use crate::schema::{Between, Input, Quantity, Split, Trajectory};
 use crate::systems::System;
@@ -43,16 +43,7 @@ const VISIBLE: f64 = 1e-3;
 ///
 /// # Errors
 /// See [`Error`]. An environment that cannot be fitted is no error: its row has a status.
-pub fn run(settings: &Settings, dataset: &Dataset, directory: &Path, run: &Run) -> Result<Outcome, Error> {
-    resume(settings, dataset, directory, None, run)
-}
-
-/// The same, behind the finished blocks in `store`, which takes further ones: whoever is stopped or killed, the next one goes on from there. The
-/// table is the same byte for byte.
-///
-/// # Errors
-/// As [`run`], and if a block cannot be written.
-pub fn resume(
+pub(crate) fn resume(
     settings: &Settings,
     dataset: &Dataset,
     directory: &Path,
@@ -61,12 +52,14 @@ pub fn resume(
 ) -> Result<Outcome, Error> {
     check_bounds(settings)?;
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
-    check_settings(settings, dataset, &estimator.equations.quantities)?;
+    check_settings(settings, dataset, &estimator.equations.all_quantities())?;
     let output = Output::create(directory, dataset, None, &estimator.equations.quantities, settings)?;
     let output = output.with_start(estimator.equations.start(estimator.initial_state));
     let output = output.with_states(estimator.equations.hidden(), estimator.equations.free(estimator.initial_state));
+    let output = output.with_own(estimator.equations.own_quantities.clone());
+    let shared = estimator.shared_of_splits(dataset, &settings.splits, run)?;
     let output = output.with_noise(estimator.noise_terms())?;
-    let block = |split, block| estimator.block(split, block);
+    let block = |split, block: Vec<Observed>| estimator.block(split, block, shared.get(&split));
     let (outcome, early) = estimate_splits(settings, (dataset, store), output, Evaluation::default(), run, &block)?;
     if early > 0 {
         let what =
@@ -80,7 +73,7 @@ pub fn resume(
 ///
 /// # Errors
 /// As [`resume`].
-pub fn run_rows(
+pub(crate) fn run_rows(
     settings: &Settings,
     dataset: &Dataset,
     rows: &[Rows],
@@ -89,8 +82,9 @@ pub fn run_rows(
 ) -> Result<BTreeMap<Status, usize>, Error> {
     check_bounds(settings)?;
     let estimator = Estimator::new(settings, dataset, run.interrupt)?;
-    check_settings(settings, dataset, &estimator.equations.quantities)?;
-    estimate_rows(dataset, rows, store, run, &|split, block| estimator.block(split, block))
+    check_settings(settings, dataset, &estimator.equations.all_quantities())?;
+    let shared = estimator.shared_of_splits(dataset, &settings.splits, run)?;
+    estimate_rows(dataset, rows, store, run, &|split, block| estimator.block(split, block, shared.get(&split)))
 }
 
 /// Estimates the parameters of environments in memory by the equations of `system`, with default settings: one row an environment, in the order
@@ -161,7 +155,11 @@ pub fn fit_with(
     let equations = Equations::in_memory(&physics, settings, system, &manifest)?;
     let interrupt = Interrupt::new();
     let estimator = Estimator::with_equations(settings, physics, equations, &manifest, &interrupt);
-    Ok(estimator.block(Split::Adapt, environments)?.into_iter().map(|it| it.row).collect())
+    let shared = match estimator.equations.shares() {
+        true => estimator.shared(Split::Adapt, environments.clone())?,
+        false => None,
+    };
+    Ok(estimator.block(Split::Adapt, environments, shared.as_ref())?.into_iter().map(|it| it.row).collect())
 }
 
 /// A trajectory beside what was fitted to it, at all its samples.
@@ -174,26 +172,18 @@ pub struct Drawn {
     pub hidden: Vec<f64>,
 }
 
-/// As [`drawn`], without what is hidden.
-///
-/// # Errors
-/// As [`drawn`].
-pub fn portrait(
-    settings: &Settings,
-    dataset: &Dataset,
-    split: Split,
-    row: &Row,
-    run: &Run,
-) -> Result<(Trajectory, Vec<f64>), Error> {
-    drawn(settings, dataset, split, row, run).map(|it| (it.trajectory, it.states))
-}
-
 /// The first trajectory of an environment that can be drawn, with what was fitted to it. Its initial states are fitted
 /// again under the parameters of its `row`; if that explains the data less well than the row says, the parameters are as well.
 ///
 /// # Errors
 /// If the dataset cannot be read, has no such environment, or it cannot be fitted.
-pub fn drawn(settings: &Settings, dataset: &Dataset, split: Split, row: &Row, run: &Run) -> Result<Drawn, Error> {
+pub(crate) fn drawn(
+    settings: &Settings,
+    dataset: &Dataset,
+    split: Split,
+    row: &Row,
+    run: &Run,
+) -> Result<Drawn, Error> {
     let environment = row.environment.as_str();
     let index = dataset.index(split)?;
     let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
@@ -276,8 +266,17 @@ impl<'a> Estimator<'a> {
         }
     }
 
+    pub(crate) fn equations(&self) -> &Equations {
+        &self.equations
+    }
+
+    /// The states whose initial values are fitted between bounds.
+    pub(crate) fn free_starts(&self) -> Vec<Quantity> {
+        self.equations.free(self.initial_state)
+    }
+
     /// The parameters of the noise of each channel of the dataset, as columns of the table.
-    fn noise_terms(&self) -> Vec<Quantity> {
+    pub(crate) fn noise_terms(&self) -> Vec<Quantity> {
         let Some(measured) = &self.equations.measured else { return Vec::new() };
         let all = self.equations.channel_indices.iter().zip(&measured.channels).flat_map(|(&index, of_channel)| {
             let channel = &self.manifest.channels[index];
@@ -290,14 +289,22 @@ impl<'a> Estimator<'a> {
     }
 
     /// The rows of a block of environments, and their fitted samples.
-    fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<Estimated>, Error> {
-        block.into_par_iter().map(|observed| self.environment(split, observed)).collect()
+    pub(crate) fn block(
+        &self,
+        split: Split,
+        block: Vec<Observed>,
+        shared: Option<&SharedFit>,
+    ) -> Result<Vec<Estimated>, Error> {
+        block.into_par_iter().map(|observed| self.environment(split, observed, shared)).collect()
     }
 
-    fn environment(&self, split: Split, observed: Observed) -> Result<Estimated, Error> {
+    fn environment(&self, split: Split, observed: Observed, shared: Option<&SharedFit>) -> Result<Estimated, Error> {
+        let observed = Observed { trajectories: self.usable(observed.trajectories), ..observed };
+        let (experiment, fit) = match shared {
+            Some(shared) => shared.fit(&self.fitting(), &observed),
+            None => self.fit(&observed.parameters, &observed.trajectories),
+        };
         let Observed { id, parameters, trajectories } = observed;
-        let trajectories = self.usable(trajectories);
-        let (experiment, fit) = self.fit(&parameters, &trajectories);
         let early = experiment.early_samples().is_some();
         let test_mse = match self.held_out.get(&id) {
             Some(held_out) if split == Split::Adapt => self.held_out_error(held_out, &experiment.model, &fit.values)?,
@@ -313,14 +320,20 @@ impl<'a> Estimator<'a> {
             false => FittedSamples::default(),
         };
         let truth = self.equations.known_parameters(&parameters);
-        let bounds = self.equations.simulated_noise(split).and_then(|noise| {
+        // The bounds of one environment alone.
+        let is_alone = self.equations.own_names.is_empty() && shared.is_none();
+        let bounds = self.equations.simulated_noise(split).filter(|_| is_alone).and_then(|noise| {
             let known: Vec<f64> = truth.iter().copied().collect::<Option<_>>()?;
             cramer_rao::standard_errors(&experiment, &known, &fit.initial, &noise, &self.physics, self.interrupt)
         });
         let starts = self.starts(&experiment, &fit, &trajectories);
+        let own = self.own(&experiment, &fit, &trajectories);
         let mut row = self.row(id, &truth, &experiment, fit, test_mse);
+        if let Some(shared) = shared.filter(|_| !row.status.is_failure()) {
+            shared.set_intervals(&mut row);
+        }
         row.set_bounds(bounds.into_iter().flatten().map(Some).collect());
-        Ok(Estimated { row, samples, starts, early })
+        Ok(Estimated { row, samples, starts, own, compared: Vec::new(), early })
     }
 
     /// The fitted values `[samples, H]` of what nobody measures, of each trajectory.
@@ -335,26 +348,26 @@ impl<'a> Estimator<'a> {
     }
 
     /// The initial values that were fitted between bounds, with their intervals.
-    fn starts(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<FittedStart> {
-        let half_width = quantile(LEVEL, fit.degrees_of_freedom);
-        let is_failure = fit.status.is_failure();
+    fn starts(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<OfTrajectory> {
         let start = |it: &FreeStart| {
             let (range, _) = experiment.model.free(it.state)?;
-            let bounds = Bounds { min: Some(range.lower), max: Some(range.upper) };
-            let standard_error = if is_failure { f64::NAN } else { it.variance.sqrt() };
-            let half = half_width * standard_error;
-            let estimate = ParameterEstimate {
-                value: it.value,
-                standard_error,
-                lower: bounds.cut(it.value - half),
-                upper: bounds.cut(it.value + half),
-                crlb: None,
-                truth: None,
-            };
-            let trajectory = trajectories[it.trajectory].trajectory.clone();
-            Some(FittedStart { trajectory, state: self.equations.state_names[it.state].clone(), estimate })
+            Some(OfTrajectory {
+                trajectory: trajectories[it.trajectory].trajectory.clone(),
+                name: self.equations.state_names[it.state].clone(),
+                estimate: fit.interval((it.value, it.variance), range),
+            })
         };
         fit.starts.iter().filter_map(start).collect()
+    }
+
+    /// The parameters of trajectories, with their intervals.
+    fn own(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<OfTrajectory> {
+        let own = |FittedOwn { at, variance }: &FittedOwn| OfTrajectory {
+            trajectory: trajectories[at.trajectory].trajectory.clone(),
+            name: self.equations.own_names[at.parameter].clone(),
+            estimate: fit.interval((at.value, *variance), experiment.model.own[at.parameter].coordinate),
+        };
+        fit.own.iter().map(own).collect()
     }
 
     /// Fitted states of each trajectory at all samples, with the channels in the order of the dataset.
@@ -372,38 +385,54 @@ impl<'a> Estimator<'a> {
         }
     }
 
+    /// How its environments are fitted.
+    fn fitting(&self) -> Fitting<'_> {
+        let Estimator { equations, settings, physics, initial_state, interrupt, .. } = self;
+        Fitting { equations, settings, physics, initial_state: *initial_state, interrupt }
+    }
+
+    /// What all environments share, fitted together; none where nothing is shared.
+    ///
+    /// # Errors
+    /// [`Error::NothingShared`] where no environment can take part, and an interrupt.
+    fn shared(&self, split: Split, environments: Vec<Observed>) -> Result<Option<SharedFit>, Error> {
+        let usable = |it: Observed| Observed { trajectories: self.usable(it.trajectories), ..it };
+        let environments: Vec<Observed> = environments.into_iter().map(usable).collect();
+        let shared = together(&self.fitting(), &environments).transpose();
+        match (self.interrupt.requested(), shared) {
+            (Some(signal), _) => Err(Error::Interrupted { signal }),
+            (None, shared) => shared.map_err(|reason| Error::NothingShared { split, reason }),
+        }
+    }
+
+    /// The same of the environments of `splits` of the dataset.
+    pub(crate) fn shared_of_splits(
+        &self,
+        dataset: &Dataset,
+        splits: &[Split],
+        run: &Run,
+    ) -> Result<BTreeMap<Split, SharedFit>, Error> {
+        let mut shared = BTreeMap::new();
+        if !self.equations.shares() {
+            return Ok(shared);
+        }
+        for &split in splits.iter().filter(|split| dataset.manifest().splits.contains_key(split)) {
+            let what = format!("fit what all environments of {split} share");
+            run.emit(Event::Begin { what, total: None, unit: "fits" });
+            let mut environments = Vec::new();
+            for_each_block(dataset, split, all_rows(dataset, split), |block| {
+                environments.extend(block);
+                Ok(())
+            })?;
+            shared.extend(self.shared(split, environments)?.map(|it| (split, it)));
+            run.emit(Event::End);
+        }
+        Ok(shared)
+    }
+
     /// Fits trajectories of an environment with these `parameters [d_p]` of the dataset, as a problem and its result.
     pub(crate) fn fit(&self, parameters: &[Option<f64>], trajectories: &[Trajectory]) -> (Experiment<'_>, Fit) {
-        let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
-        let (model, unknown) = match self.equations.model(parameters) {
-            Ok(model) => (model, None),
-            Err(unknown) => (Cow::Borrowed(&self.equations.model), Some(unknown)),
-        };
-        let mut experiment = Experiment::new(model, series, self.initial_state, self.settings.loss);
-        if let Some(measured) = &self.equations.measured {
-            experiment.limits = measured.limits(&experiment);
-        }
-        if let Some(unknown) = unknown {
-            let reason = format!("the equations need what is not known of this environment: {unknown}");
-            let fit = Fit::none(&experiment, (Status::NoData, reason), 0);
-            return (experiment, fit);
-        }
-        let Equations { starts, channel_names, state_names, .. } = &self.equations;
-        let names = Names { parameters: &self.equations.names, channels: channel_names, states: state_names };
-        let fit = match experiment.overflowing_channel() {
-            None => {
-                let measured = self.equations.measured.as_ref();
-                fit_experiment(&experiment, names, starts, self.settings, &self.physics, measured, self.interrupt)
-            }
-            Some((channel, size)) => {
-                let name = &channel_names[channel];
-                let reason = format!(
-                    "`{name}` has values of about {size:.0e}, whose sum of squares is not finite; correct them, or give them in another unit"
-                );
-                Fit::none(&experiment, (Status::Diverged, reason), 0)
-            }
-        };
-        (experiment, fit)
+        self.fitting().fit(parameters, trajectories)
     }
 
     /// Trajectories under the parameters of their row, if these explain them as well as the row says.
@@ -499,8 +528,7 @@ impl<'a> Estimator<'a> {
         let Some(dataset) = self.dataset else { return Ok(None) };
         for mut trajectory in dataset.read_rows(Split::AdaptTest, rows)? {
             let is_field = self.manifest.grid.is_some();
-            let initial_state = match trajectory.start().filter(|_| model.observables.is_none() && model.rest.is_none())
-            {
+            let initial_state = match trajectory.start().filter(|_| model.is_observed_whole()) {
                 Some(start) => {
                     trajectory.start_at(start);
                     InitialState::Observed

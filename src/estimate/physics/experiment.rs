@@ -1,7 +1,8 @@
 //! The least-squares problem of one environment: its trajectories, their rollouts and derivatives, residuals and normal equations.
 //!
 //! Unknowns are the coordinates `theta [d]` of the estimated parameters and, for each trajectory, the entries of its initial state that are
-//! not given: in units of the spread of their channel, or in the [coordinate](super::coordinates) of their bounds.
+//! not given, in units of the spread of their channel or in the [coordinate](super::coordinates) of their bounds, then the coordinates `[o]` of
+//! parameters of its own.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use super::budget::{Budget, Halt};
 use super::differences::{Differences, Integrator};
 use super::dosing;
 use super::function::{Along, Function};
-use super::model::{Derivatives, Model};
+use super::model::{Derivatives, Model, OwnParameter};
 use super::normal::{Normal, Step};
 use super::observables::Observable;
 use super::series::Series;
@@ -28,7 +29,7 @@ pub(crate) struct Experiment<'a> {
     pub model: Cow<'a, Model>,
     pub series: Vec<Series>,
     /// The indices of the unknown values of the initial state, for each trajectory.
-    unknown_initial: Vec<Vec<usize>>,
+    pub unknown_initial: Vec<Vec<usize>>,
     /// The indices of the values of the initial state that are expressions, for each trajectory.
     computed_initial: Vec<Vec<usize>>,
     /// Spread of each channel `[C]`.
@@ -48,6 +49,8 @@ pub(crate) struct Unknowns {
     pub coordinates: Vec<f64>,
     /// The initial state `[N]` of each trajectory, known values included; those that are expressions are computed with each rollout.
     pub initial: Vec<Vec<f64>>,
+    /// The coordinates `[o]` of the parameters of its own of each trajectory.
+    pub own: Vec<Vec<f64>>,
 }
 
 /// The trajectories for some unknowns, with their derivatives.
@@ -141,9 +144,9 @@ impl<'a> Experiment<'a> {
     }
 
     /// The trajectories in segments of `samples` samples, each starting at the last sample of the one before, and the equations without
-    /// given initial values, as segments start anywhere.
+    /// given initial values, as segments start anywhere, nor parameters of trajectories.
     pub(crate) fn segments(&self, samples: usize) -> (Model, Vec<Series>) {
-        let model = self.model.starting_anywhere();
+        let model = self.model.starting_anywhere().pooled();
         let segments = self.series.iter().flat_map(|series| series.segments(samples, self.model.doses.is_some()));
         (model, segments.collect())
     }
@@ -178,17 +181,17 @@ impl<'a> Experiment<'a> {
 
     /// Number of unknowns.
     pub(crate) fn unknown_count(&self) -> usize {
-        self.model.coordinates.len() + self.unknown_initial.iter().map(Vec::len).sum::<usize>()
+        self.model.coordinates.len() + self.own_counts().sum::<usize>()
     }
 
     /// Number of unknowns of its own of each trajectory.
     pub(crate) fn own_counts(&self) -> impl Iterator<Item = usize> {
-        self.unknown_initial.iter().map(Vec::len)
+        self.unknown_initial.iter().map(|initial| initial.len() + self.model.own.len())
     }
 
     /// Number of directions along which a trajectory is differentiated.
     pub(crate) fn directions(&self) -> usize {
-        self.model.coordinates.len() + self.unknown_initial.iter().map(Vec::len).max().unwrap_or(0)
+        self.model.coordinates.len() + self.own_counts().max().unwrap_or(0)
     }
 
     /// An integrator for these trajectories.
@@ -223,7 +226,7 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    /// Unknowns to start from: `parameters [d]`, and initial states as given or guessed from the first observed values.
+    /// Unknowns to start from: `parameters [d + o]`, of which those of trajectories may be left out, and initial states as given or guessed from the first observed values.
     pub(crate) fn start(&self, parameters: &[f64]) -> Unknowns {
         let c = self.model.size();
         let coordinates = parameters.iter().zip(&self.model.coordinates);
@@ -259,9 +262,15 @@ impl<'a> Experiment<'a> {
             };
             (0..self.model.state_size()).map(value).collect()
         });
+        let of_own = self.model.own.iter().enumerate().map(|(j, OwnParameter { coordinate, .. })| {
+            let value = parameters.get(self.model.coordinates.len() + j).copied();
+            let value = value.filter(|it| it.is_finite()).unwrap_or_else(|| coordinate.middle());
+            coordinate.theta(value.clamp(coordinate.lower, coordinate.upper))
+        });
         Unknowns {
             coordinates: coordinates.map(|(value, it)| it.theta(value.clamp(it.lower, it.upper))).collect(),
             initial: initial.collect(),
+            own: vec![of_own.collect(); self.series.len()],
         }
     }
 
@@ -288,6 +297,7 @@ impl<'a> Experiment<'a> {
             parameters[index] = value;
             parameter_directions[index * k + direction] = slope;
         }
+        let (shared, shared_directions) = (parameters, parameter_directions);
         let mut rollout = Rollout { states: Vec::new(), sensitivities: Vec::new(), beneath: Vec::new() };
         for (trajectory, series) in self.series.iter().enumerate() {
             let drive = Drive { times: series.times(), inputs: series.inputs(), between: &self.model.between };
@@ -295,6 +305,14 @@ impl<'a> Experiment<'a> {
             let mut state_directions = vec![0.0; n * k];
             for (index, &value) in self.unknown_initial[trajectory].iter().enumerate() {
                 state_directions[value * k + self.model.coordinates.len() + index] = self.unit(value, initial[value]);
+            }
+            let (mut parameters, mut parameter_directions) =
+                (Cow::Borrowed(&shared), Cow::Borrowed(&shared_directions));
+            let first = self.model.coordinates.len() + self.unknown_initial[trajectory].len();
+            for (j, (own, theta)) in self.model.own.iter().zip(&unknowns.own[trajectory]).enumerate() {
+                let (value, slope) = own.coordinate.value(*theta);
+                parameters.to_mut()[own.index] = value;
+                parameter_directions.to_mut()[own.index * k + first + j] = slope;
             }
             let along = |field| Function { field, parameters: &parameters, directions: &parameter_directions, k };
             if let Some(starts) = &self.model.starts {
@@ -331,7 +349,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// How far one unit of its unknown moves a value of the initial state, where that is `at`.
-    fn unit(&self, value: usize, at: f64) -> f64 {
+    pub(crate) fn unit(&self, value: usize, at: f64) -> f64 {
         match self.model.free(value) {
             Some((range, _)) => range.value(range.theta(at)).1,
             None => self.model.cell_of(value).map_or(1.0, |cell| self.scales[self.model.channel(cell)]),
@@ -387,50 +405,6 @@ impl<'a> Experiment<'a> {
         normal
     }
 
-    /// As [`Experiment::normal`], for `rollout` with `unknowns`: initial values at bounds that a step along `-gradient` would cross are held.
-    pub(crate) fn normal_at(&self, unknowns: &Unknowns, rollout: &Rollout, weights: &Weights, limit: f64) -> Normal {
-        let mut normal = self.normal(rollout, weights, limit);
-        self.hold_at_bounds(&mut normal, unknowns);
-        normal
-    }
-
-    /// Holds initial values at bounds that a step along `-gradient` would cross.
-    pub(crate) fn hold_at_bounds(&self, normal: &mut Normal, unknowns: &Unknowns) {
-        for (trajectory, (own, initial)) in self.unknown_initial.iter().zip(&unknowns.initial).enumerate() {
-            for (index, &value) in own.iter().enumerate() {
-                let Some((range, _)) = self.model.free(value) else { continue };
-                let slope = normal.trajectories[trajectory].gradient[index];
-                if initial[value] <= range.lower && slope > 0.0 || initial[value] >= range.upper && slope < 0.0 {
-                    normal.trajectories[trajectory].hold(index);
-                }
-            }
-        }
-    }
-
-    /// The initial values that are fitted between bounds: trajectory, position among its unknowns, index of the state, value, and how far one
-    /// unit of the unknown moves it.
-    pub(crate) fn free_starts(&self, unknowns: &Unknowns) -> Vec<(usize, usize, usize, f64, f64)> {
-        let pairs = self.unknown_initial.iter().zip(&unknowns.initial).enumerate();
-        let all = pairs.flat_map(|(trajectory, (own, initial))| {
-            own.iter().enumerate().map(move |(index, &state)| (trajectory, index, state, initial[state]))
-        });
-        let free = all.filter(|(_, _, state, _)| self.model.free(*state).is_some());
-        free.map(|(trajectory, index, state, at)| (trajectory, index, state, at, self.unit(state, at))).collect()
-    }
-
-    /// The values of the state that are fitted between bounds and lie at one of them, by index, with the bound.
-    pub(crate) fn starts_at_bounds(&self, unknowns: &Unknowns) -> Vec<(usize, f64)> {
-        let pairs = self.unknown_initial.iter().zip(&unknowns.initial);
-        let all = pairs.flat_map(|(own, initial)| own.iter().map(move |&value| (value, initial[value])));
-        let is_at_bound = |&(value, at): &(usize, f64)| {
-            self.model.free(value).is_some_and(|(range, _)| at <= range.lower || at >= range.upper)
-        };
-        let mut found: Vec<(usize, f64)> = all.filter(is_at_bound).collect();
-        found.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        found.dedup();
-        found
-    }
-
     /// Weights by a function of trajectory, cell and channel.
     pub(crate) fn weights(&self, weight: impl Fn(usize, usize, usize) -> f64) -> Weights {
         let mut weights: Weights = self.series.iter().map(|series| vec![0.0; series.observed().len()]).collect();
@@ -438,32 +412,6 @@ impl<'a> Experiment<'a> {
             weights[trajectory][cell] = weight(trajectory, cell, self.model.channel(cell));
         }
         weights
-    }
-
-    /// `unknowns` after a step that is cut at the bounds of the parameters, and the cut step.
-    pub(crate) fn after_step(&self, unknowns: &Unknowns, step: &Step) -> (Unknowns, Step) {
-        let (mut unknowns, mut made) = (unknowns.clone(), step.clone());
-        for (k, (theta, coordinate)) in unknowns.coordinates.iter_mut().zip(&self.model.coordinates).enumerate() {
-            let (low, high) = coordinate.ends();
-            let after = (*theta + step.parameters[k]).clamp(low, high);
-            made.parameters[k] = after - *theta;
-            *theta = after;
-        }
-        let initial = unknowns.initial.iter_mut().zip(&mut made.initial);
-        for ((initial, step), own) in initial.zip(&self.unknown_initial) {
-            for (&value, by) in own.iter().zip(step.iter_mut()) {
-                match self.model.free(value) {
-                    Some((range, _)) => {
-                        let ((low, high), theta) = (range.ends(), range.theta(initial[value]));
-                        let after = (theta + *by).clamp(low, high);
-                        *by = after - theta;
-                        initial[value] = range.value(after).0;
-                    }
-                    None => initial[value] += *by * self.unit(value, initial[value]),
-                }
-            }
-        }
-        (unknowns, made)
     }
 
     /// Moves the states of a rollout by a step, to first order.
@@ -475,16 +423,6 @@ impl<'a> Experiment<'a> {
                 *state += row.iter().zip(steps).map(|(slope, by)| slope * by).sum::<f64>();
             }
         }
-    }
-
-    /// Which parameters `[d]` lie at an active bound: one that a step along `-gradient` would cross.
-    pub(crate) fn active_bounds(&self, unknowns: &Unknowns, normal: &Normal) -> Vec<bool> {
-        let coordinates = unknowns.coordinates.iter().zip(&self.model.coordinates).zip(normal.gradient.iter());
-        let active = coordinates.map(|((theta, coordinate), slope)| {
-            let (low, high) = coordinate.ends();
-            (*theta <= low && *slope > 0.0) || (*theta >= high && *slope < 0.0)
-        });
-        active.collect()
     }
 }
 

@@ -53,8 +53,8 @@ pub(crate) struct Fitter<'a> {
     pub measured: Option<&'a Measured>,
     /// The end of a fit by maximum likelihood; none of one by least squares.
     pub maximum: Option<Maximum<'a>>,
-    /// A parameter that descents leave as it is.
-    pub held: Option<usize>,
+    /// Which parameters `[d]` descents leave as they are; empty where they move all.
+    pub held: Vec<bool>,
     /// The noise of each channel `[C]` by its own samples, infinite where it is unknown; computed when it is first asked for.
     noise: OnceCell<Vec<f64>>,
 }
@@ -79,7 +79,7 @@ impl<'a> Fitter<'a> {
             limit,
             measured: None,
             maximum: None,
-            held: None,
+            held: Vec::new(),
             noise: OnceCell::new(),
         }
     }
@@ -164,7 +164,7 @@ impl Fitter<'_> {
         if self.maximum.is_some() {
             return 1.0;
         }
-        let free = self.experiment.cells.len() - self.experiment.unknown_count();
+        let free = self.experiment.cells.len().saturating_sub(self.experiment.unknown_count());
         if free == 0 {
             return 0.0;
         }

@@ -24,6 +24,8 @@ pub(crate) struct Model {
     pub estimated: Vec<usize>,
     /// The coordinate of each estimated parameter `[d]`.
     pub coordinates: Vec<Coordinate>,
+    /// Parameters of which each trajectory has a value of its own `[o]`.
+    pub own: Vec<OwnParameter>,
     /// What the equations say of the values of the state where the system starts; empty where they say nothing.
     pub initial: Vec<InitialValue>,
     /// Computes those that are expressions.
@@ -78,11 +80,27 @@ impl Model {
         cell % self.size() / self.points
     }
 
+    /// Whether a trajectory is known from its first sample on: its channels are the states, and no parameter is its own.
+    pub(crate) fn is_observed_whole(&self) -> bool {
+        self.observables.is_none() && self.rest.is_none() && self.own.is_empty()
+    }
+
     /// The same equations with the estimated parameters fixed at `values [d]`.
     pub(crate) fn fixed_at(&self, values: &[f64]) -> Model {
         let mut parameters = self.parameters.clone();
         self.estimated.iter().zip(values).for_each(|(&place, value)| parameters[place] = *value);
         Model { parameters, estimated: Vec::new(), coordinates: Vec::new(), ..self.clone() }
+    }
+
+    /// The coordinates of all parameters that a search starts from `[d + o]`: those of the environment, then those of trajectories.
+    pub(crate) fn searched(&self) -> Vec<Coordinate> {
+        self.coordinates.iter().copied().chain(self.own.iter().map(|it| it.coordinate)).collect()
+    }
+
+    /// The same equations with one value for all trajectories of every parameter: `[d + o]` are estimated.
+    pub(crate) fn pooled(&self) -> Model {
+        let estimated = self.estimated.iter().copied().chain(self.own.iter().map(|it| it.index)).collect();
+        Model { estimated, coordinates: self.searched(), own: Vec::new(), ..self.clone() }
     }
 
     /// The same equations without what they say of the start.
@@ -112,6 +130,14 @@ impl Model {
     pub(crate) fn is_expression(&self, index: usize) -> bool {
         matches!(self.initial(index), InitialValue::Expression(_))
     }
+}
+
+/// A parameter of which each trajectory has a value of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnParameter {
+    /// Its index among all parameters of the system.
+    pub index: usize,
+    pub coordinate: Coordinate,
 }
 
 /// How trajectories are differentiated.

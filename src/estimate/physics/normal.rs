@@ -71,6 +71,14 @@ impl Step {
         (self.parameters.norm_squared() + of_initial).sqrt()
     }
 
+    /// A share of the step.
+    pub(crate) fn scaled(self, share: f64) -> Step {
+        Step {
+            parameters: self.parameters * share,
+            initial: self.initial.into_iter().map(|own: DVector<f64>| own * share).collect(),
+        }
+    }
+
     pub(crate) fn is_finite(&self) -> bool {
         self.length().is_finite()
     }
@@ -184,6 +192,29 @@ impl Normal {
         Some(matrix)
     }
 
+    /// The gradient `[d]` for the parameters with the unknowns of trajectories at their minimum, `a - sum_j B_j D_j^-1 b_j`.
+    pub(crate) fn reduced_gradient(&self) -> Option<DVector<f64>> {
+        let mut gradient = self.gradient.clone();
+        for (block, factor) in self.trajectories.iter().zip(self.factors(0.0)?) {
+            gradient -= &block.cross * factor.solve(&block.gradient);
+        }
+        Some(gradient)
+    }
+
+    /// A step of the parameters by `by [d]`, with those of each trajectory to their minimum there.
+    pub(crate) fn followed(&self, by: DVector<f64>) -> Option<Step> {
+        let pairs = self.trajectories.iter().zip(self.factors(0.0)?);
+        let initial =
+            pairs.map(|(block, factor)| -factor.solve(&(&block.gradient + block.cross.tr_mul(&by)))).collect();
+        Some(Step { parameters: by, initial }).filter(Step::is_finite)
+    }
+
+    /// How the unknowns `[u, s]` of each trajectory follow where the parameters move along `directions [d, s]`.
+    pub(crate) fn own_following(&self, directions: &DMatrix<f64>) -> Option<Vec<DMatrix<f64>>> {
+        let pairs = self.trajectories.iter().zip(self.factors(0.0)?);
+        Some(pairs.map(|(block, factor)| -factor.solve(&block.cross.tr_mul(directions))).collect())
+    }
+
     /// `B_j D_j^-1 [d, u]` of each trajectory; none where a block is singular.
     pub(crate) fn projections(&self) -> Option<Vec<DMatrix<f64>>> {
         let pairs = self.trajectories.iter().zip(self.factors(0.0)?);
@@ -207,6 +238,18 @@ impl Normal {
         let by_parameters =
             if carried.is_empty() { 0.0 } else { self.information()?.cholesky()?.solve(&carried).dot(&carried) };
         Some(column[index] + by_parameters)
+    }
+
+    /// Whether the unknown `index` of a trajectory's own, of this variance in units of `s^2`, is determined to working precision.
+    pub(crate) fn is_own_determined(&self, trajectory: usize, index: usize, variance: f64) -> bool {
+        variance * self.trajectories[trajectory].matrix[(index, index)] * SINGULAR < 1.0
+    }
+
+    /// Adds to the square of a trajectory's own unknown `index` and to its gradient.
+    pub(crate) fn add_own(&mut self, trajectory: usize, index: usize, (square, gradient): (f64, f64)) {
+        let block = &mut self.trajectories[trajectory];
+        block.matrix[(index, index)] += square;
+        block.gradient[index] += gradient;
     }
 
     /// Which parameters the information does not determine to working precision: those with a part in an eigenvector of the scaled

@@ -149,7 +149,7 @@ impl Fitter<'_> {
     fn held_at(&mut self, fine: &mut Pass, from: &Iterate, k: usize, theta: f64) -> Result<Iterate, String> {
         let mut unknowns = from.unknowns.clone();
         unknowns.coordinates[k] = theta;
-        self.held = Some(k);
+        self.held = (0..unknowns.coordinates.len()).map(|place| place == k).collect();
         let iterate = match self.maximum.take() {
             Some(maximum) => {
                 let iterate = self.score_from(fine, &maximum, unknowns);
@@ -158,7 +158,7 @@ impl Fitter<'_> {
             }
             None => self.evaluate(fine, unknowns).map(|start| self.descend(fine, start).0),
         };
-        self.held = None;
+        self.held.clear();
         let iterate = iterate?;
         self.budget.ensure_left().map_err(|halt| halt.to_string())?;
         Ok(iterate)

@@ -2,12 +2,15 @@
 
 use nalgebra::DMatrix;
 
+use super::coordinates::Coordinate;
 use super::experiment::Experiment;
 use super::fitter::{End, FAR, Fitter, Iterate};
 use super::search::{Best, Search};
+use super::unknowns::OwnValue;
+use crate::estimate::bounds::Bounds;
 use crate::estimate::serial_correlation::SerialCorrelation;
 use crate::estimate::table::interval::{LEVEL, quantile};
-use crate::estimate::table::row::{LogLikelihood, Status};
+use crate::estimate::table::row::{LogLikelihood, ParameterEstimate, Status};
 
 /// Residuals below this share of the standard deviation of a channel explain more than its mean does.
 const UNEXPLAINED: f64 = 0.7;
@@ -28,6 +31,8 @@ pub(crate) struct Fit {
     pub beneath: Vec<Vec<f64>>,
     /// The initial values that were fitted between bounds; empty where there are none.
     pub starts: Vec<FreeStart>,
+    /// The parameters of trajectories; empty where there are none.
+    pub own: Vec<FittedOwn>,
     /// The likelihood; none where the fit failed, or is none.
     pub likelihood: Option<LogLikelihood>,
     /// The parameters of the noise of each channel `[C]`; empty where no kind is named.
@@ -55,9 +60,20 @@ pub(crate) struct Fit {
 pub(crate) struct FreeStart {
     /// Index of the trajectory.
     pub trajectory: usize,
-    /// Index of the state.
+    /// Index of the state, and its place among the unknowns of the trajectory.
     pub state: usize,
+    pub place: usize,
+    /// How far one unit of the unknown moves it.
+    pub slope: f64,
     pub value: f64,
+    /// Its variance; NaN where it is not determined.
+    pub variance: f64,
+}
+
+/// A parameter of one trajectory.
+pub(crate) struct FittedOwn {
+    /// With the value NaN where the data do not determine it.
+    pub at: OwnValue,
     /// Its variance; NaN where it is not determined.
     pub variance: f64,
 }
@@ -86,6 +102,7 @@ impl Fit {
             states: Vec::new(),
             beneath: Vec::new(),
             starts: Vec::new(),
+            own: Vec::new(),
             likelihood: None,
             noise_terms: Vec::new(),
             degrees_of_freedom: experiment.cells.len() as f64 - experiment.unknown_count() as f64,
@@ -102,6 +119,23 @@ impl Fit {
     }
 }
 
+impl Fit {
+    /// Takes a status, with a reason after those that it has.
+    pub(crate) fn turn(&mut self, status: Status, reason: String) {
+        self.status = status;
+        self.reason = if self.reason.is_empty() { reason } else { format!("{}; {reason}", self.reason) };
+    }
+
+    /// The interval of a value of this variance between the bounds of its `coordinate`.
+    pub(crate) fn interval(&self, (value, variance): (f64, f64), coordinate: Coordinate) -> ParameterEstimate {
+        let bounds = Bounds { min: Some(coordinate.lower), max: Some(coordinate.upper) };
+        let standard_error = if self.status.is_failure() { f64::NAN } else { variance.sqrt() };
+        let half = quantile(LEVEL, self.degrees_of_freedom) * standard_error;
+        let [lower, upper] = [value - half, value + half].map(|end| bounds.cut(end));
+        ParameterEstimate { value, standard_error, lower, upper, crlb: None, truth: None }
+    }
+}
+
 /// Names that reasons use.
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'a> {
@@ -111,6 +145,9 @@ pub(crate) struct Names<'a> {
     pub channels: &'a [String],
     /// `[N]`.
     pub states: &'a [String],
+    /// `[o]`.
+    pub own: &'a [String],
+    pub trajectories: &'a [String],
 }
 
 impl Names<'_> {
@@ -118,6 +155,11 @@ impl Names<'_> {
     fn join(&self, chosen: &[bool]) -> String {
         let named = self.parameters.iter().zip(chosen).filter(|(_, chosen)| **chosen).map(|(name, _)| name.as_str());
         named.collect::<Vec<_>>().join(", ")
+    }
+
+    /// A parameter of a trajectory.
+    fn own(&self, value: &OwnValue) -> String {
+        format!("{} of `{}`", self.own[value.parameter], self.trajectories[value.trajectory])
     }
 
     /// The names of all parameters with `values [d]`.
@@ -147,11 +189,12 @@ impl Fitter<'_> {
         let end = end
             .or_else(|| self.caution(&iterate, (&estimates, &serial), rival.as_ref().map(|it| it.0.as_slice()), names));
         let (status, reason) = end.unwrap_or((Status::Ok, String::new()));
-        let notes = if status.is_failure() { Vec::new() } else { self.notes(&serial, names) };
+        let notes = if status.is_failure() { Vec::new() } else { self.notes(&iterate, &serial, names) };
         let reason = std::iter::once(reason).chain(notes).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("; ");
         let undetermined = estimates.values.iter_mut().zip(&estimates.undetermined).filter(|(_, it)| **it);
         undetermined.for_each(|(value, _)| *value = f64::NAN);
         let starts = self.free_starts(&iterate, &serial);
+        let own = self.own(&iterate, &serial);
         let covariance = self.widened(&iterate, estimates.covariance, &serial);
         let likelihood = self.likelihood(&iterate.rollout).filter(|_| !status.is_failure());
         Fit {
@@ -161,6 +204,7 @@ impl Fitter<'_> {
             states: iterate.rollout.states,
             beneath: iterate.rollout.beneath,
             starts,
+            own,
             likelihood,
             noise_terms: self.noise_terms(),
             degrees_of_freedom: self.degrees_of_freedom() - serial.lost_points(),
@@ -199,9 +243,46 @@ impl Fitter<'_> {
         let with_variance = |(trajectory, index, state, value, slope): (usize, usize, usize, f64, f64)| {
             let of_unit = normal.own_variance(trajectory, index).unwrap_or(f64::NAN);
             let wider = self.own_factor(iterate, (trajectory, index), serial);
-            FreeStart { trajectory, state, value, variance: variance * of_unit * slope * slope * wider }
+            FreeStart {
+                trajectory,
+                state,
+                place: index,
+                slope,
+                value,
+                variance: variance * of_unit * slope * slope * wider,
+            }
         };
         free.into_iter().map(with_variance).collect()
+    }
+
+    fn own(&self, iterate: &Iterate, serial: &SerialCorrelation) -> Vec<FittedOwn> {
+        if self.experiment.model.own.is_empty() {
+            return Vec::new();
+        }
+        let (scale, normal) = (self.variance(&iterate.rollout), self.information(iterate));
+        let fitted = |at: OwnValue| {
+            let of_unit = normal.own_variance(at.trajectory, at.place);
+            let of_unit = of_unit.filter(|variance| normal.is_own_determined(at.trajectory, at.place, *variance));
+            let Some(of_unit) = of_unit else {
+                return FittedOwn { at: OwnValue { value: f64::NAN, ..at }, variance: f64::NAN };
+            };
+            let wider = self.own_factor(iterate, (at.trajectory, at.place), serial);
+            FittedOwn { at, variance: scale * of_unit * at.slope * at.slope * wider }
+        };
+        self.experiment.own_parameters(&iterate.unknowns).into_iter().map(fitted).collect()
+    }
+
+    /// The parameters of trajectories that the data do not determine, or do not narrow down, in words.
+    fn unknown_own(&self, iterate: &Iterate, serial: &SerialCorrelation, names: Names) -> Option<String> {
+        let quantile = quantile(LEVEL, self.degrees_of_freedom() - serial.lost_points());
+        let is_unknown = |it: &FittedOwn| {
+            let (half, coordinate) =
+                (quantile * it.variance.sqrt(), self.experiment.model.own[it.at.parameter].coordinate);
+            half.is_nan() || it.at.value - half <= coordinate.lower && it.at.value + half >= coordinate.upper
+        };
+        let unknown: Vec<String> =
+            self.own(iterate, serial).iter().filter(|it| is_unknown(it)).map(|it| names.own(&it.at)).collect();
+        (!unknown.is_empty()).then(|| format!("the data do not narrow down {}", unknown.join(", ")))
     }
 
     /// Status and reason of a minimum that is not `ok`; `rival [d]` are parameters that explain the data as well.
@@ -291,13 +372,23 @@ impl Fitter<'_> {
             let side = side(self.experiment.model.free(state).is_some_and(|(range, _)| value <= range.lower));
             format!("the start of {} at its {side} bound {value}", names.states[state])
         });
-        parameters.chain(starts).collect::<Vec<_>>().join(", ")
+        let own = self
+            .experiment
+            .own_at_bounds(&iterate.unknowns)
+            .into_iter()
+            .map(|(it, is_lower)| format!("{} at its {} bound {}", names.own(&it), side(is_lower), it.value));
+        parameters.chain(starts).chain(own).collect::<Vec<_>>().join(", ")
     }
 
     /// What the user should know of an estimate though the fit converged.
-    fn notes(&self, serial: &SerialCorrelation, names: Names) -> Vec<String> {
+    fn notes(&self, iterate: &Iterate, serial: &SerialCorrelation, names: Names) -> Vec<String> {
         let correlated = serial.notes(names.channels).into_iter();
-        correlated.chain(self.experiment.early_samples()).chain(self.notes_of_likelihood(names)).collect()
+        let unknown = self.unknown_own(iterate, serial, names);
+        correlated
+            .chain(unknown)
+            .chain(self.experiment.early_samples())
+            .chain(self.notes_of_likelihood(names))
+            .collect()
     }
 
     /// What the user should know of the likelihood.

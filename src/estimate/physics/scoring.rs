@@ -9,7 +9,7 @@
 //! promises no more than rounding and errors of integration.
 //! Source: G. Seber, C. Wild, Nonlinear Regression (1989), sections 2.2.1 and 14.4.
 
-use super::descent::{CUT, CUTS, PROMISING, bounded, scaled};
+use super::descent::{CUT, CUTS, LONGEST, PROMISING};
 use super::experiment::{Rollout, Unknowns};
 use super::fitter::{End, Fitter, Iterate, Maximum};
 use super::likelihood::criteria::{criteria, of_constant_noise};
@@ -25,12 +25,12 @@ use crate::least_squares::damping::Damping;
 const LONGEST_OF_NOISE: f64 = 2.0;
 
 /// Unknowns of the likelihood, with the trajectories and normal equations there.
-struct Point {
-    unknowns: Unknowns,
+pub(crate) struct Point {
+    pub unknowns: Unknowns,
     /// `phi [q]`.
-    noise: Vec<f64>,
+    pub noise: Vec<f64>,
     rollout: Rollout,
-    normal: Normal,
+    pub normal: Normal,
 }
 
 impl<'a> Fitter<'a> {
@@ -120,7 +120,7 @@ impl<'a> Fitter<'a> {
     }
 
     /// Scores from `start` to the maximum; with status and reason if it is none.
-    fn score(&mut self, fine: &mut Pass, objective: &Objective, start: Point) -> (Point, Option<End>) {
+    pub(crate) fn score(&mut self, fine: &mut Pass, objective: &Objective, start: Point) -> (Point, Option<End>) {
         let mut point = start;
         let mut damping = Damping::default();
         let mut cuts = 0;
@@ -161,7 +161,7 @@ impl<'a> Fitter<'a> {
                     let end = "no step raises the likelihood any more, though this is no maximum";
                     return (point, if promised > hidden { stopped(end) } else { None });
                 }
-                (candidate, step) = self.after(objective, &point, &scaled(whole, CUT.powi(cuts)));
+                (candidate, step) = self.after(objective, &point, &whole.scaled(CUT.powi(cuts)));
                 cuts += 1;
             }
             let predicted = point.normal.predicted_reduction(&step);
@@ -196,7 +196,7 @@ impl<'a> Fitter<'a> {
     ///
     /// # Errors
     /// Why there is no likelihood there.
-    fn evaluate_at(
+    pub(crate) fn evaluate_at(
         &mut self,
         pass: &mut Pass,
         objective: &Objective,
@@ -216,19 +216,17 @@ impl<'a> Fitter<'a> {
         let of_noise: Vec<f64> =
             step.parameters.iter().skip(d).map(|by| by.clamp(-LONGEST_OF_NOISE, LONGEST_OF_NOISE)).collect();
         step.parameters.as_mut_slice()[d..].fill(0.0);
-        let mut step = bounded(step, active);
+        let mut step = self.experiment.bounded(step, active, LONGEST);
         step.parameters.as_mut_slice()[d..].copy_from_slice(&of_noise);
         step
     }
 
     /// Which of the parameters `[d]` and of `phi [q]` lie at an active bound.
-    fn active(&self, objective: &Objective, point: &Point) -> Vec<bool> {
+    pub(crate) fn active(&self, objective: &Objective, point: &Point) -> Vec<bool> {
         let of_noise = &point.normal.gradient.as_slice()[point.unknowns.coordinates.len()..];
         let of_noise = objective.active(&point.noise, of_noise);
         let mut active = self.experiment.active_bounds(&point.unknowns, &point.normal);
-        if let Some(held) = self.held {
-            active[held] = true;
-        }
+        active.iter_mut().zip(&self.held).for_each(|(active, held)| *active |= held);
         active.into_iter().chain(of_noise).collect()
     }
 

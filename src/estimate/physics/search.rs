@@ -229,7 +229,7 @@ impl Fitter<'_> {
     fn explore(&mut self, rough: &mut Pass, starts: &[Vec<f64>]) -> Result<(Vec<Iterate>, Vec<f64>), End> {
         const PHASES: usize = 7;
         let asked = self.physics.starts.unwrap_or(0);
-        let coordinates = &self.experiment.model.coordinates;
+        let coordinates = &self.experiment.model.searched();
         let fewest = if starts.is_empty() { FEWEST } else { 0 };
         let first = spread(coordinates, 0..fewest.max(asked.saturating_sub(starts.len())));
         let first = self.by_error(rough, first);
@@ -319,7 +319,7 @@ impl Fitter<'_> {
                         return Err("not even short pieces of the trajectories are explained".to_owned());
                     }
                     let coordinates = minimum.unknowns.coordinates;
-                    parameters = self.experiment.parameters(&coordinates).into_iter().map(|it| it.0).collect();
+                    parameters = segments.parameters(&coordinates).into_iter().map(|it| it.0).collect();
                 }
                 self.grow(rough, self.experiment.start(&parameters), WHOLE)
             }

@@ -195,6 +195,7 @@ mod tests {
             parameters: Vec::new(),
             estimated: Vec::new(),
             coordinates: Vec::new(),
+            own: Vec::new(),
             initial: vec![given.map_or(InitialValue::AsObserved, InitialValue::Number)],
             starts: None,
             rest: None,

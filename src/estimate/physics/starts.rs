@@ -42,7 +42,7 @@ pub(crate) fn spread(coordinates: &[Coordinate], places: std::ops::Range<usize>)
 impl Fitter<'_> {
     /// The best of many spread parameters beyond the first [`FEWEST`].
     pub(crate) fn screened(&mut self, rough: &mut Pass) -> Vec<Vec<f64>> {
-        let all = spread(&self.experiment.model.coordinates, FEWEST..FEWEST + SCREENED);
+        let all = spread(&self.experiment.model.searched(), FEWEST..FEWEST + SCREENED);
         let mut best = self.by_error(rough, all);
         best.truncate(KEPT);
         best

@@ -1,10 +1,12 @@
 //! What lies around the estimate of one environment: where its starts ended, and its profiles.
 
 use super::estimator::Estimator;
+use super::models::of_row;
 use super::result::Profile;
 use crate::dataset::Dataset;
 use crate::estimate::error::Error;
 use crate::estimate::settings::Settings;
+use crate::estimate::table::row::Row;
 use crate::progress::Run;
 use crate::schema::Split;
 
@@ -16,6 +18,23 @@ pub struct Surroundings {
     pub profiles: Vec<Profile>,
 }
 
+/// The settings with the parameters that all environments share as the row has them.
+fn with_shared(settings: &Settings, dataset: &Dataset, row: &Row, run: &Run) -> Result<Settings, Error> {
+    let estimator = Estimator::new(settings, dataset, run.interrupt)?;
+    let equations = estimator.equations();
+    let mut held = settings.clone();
+    let physics = held.physics.get_or_insert_default();
+    for &place in &equations.shared {
+        let name = &equations.names[place];
+        physics.fixed.insert(name.clone(), row.parameters[place].value);
+        physics.scopes.remove(name);
+        physics.priors.remove(name);
+        physics.scales.remove(name);
+        held.bounds.remove(name);
+    }
+    Ok(held)
+}
+
 /// The starts and profiles of an environment, which is fitted again for them.
 ///
 /// # Errors
@@ -24,12 +43,15 @@ pub fn surroundings(
     settings: &Settings,
     dataset: &Dataset,
     split: Split,
-    environment: &str,
+    row: &Row,
     run: &Run,
 ) -> Result<Surroundings, Error> {
+    let environment = row.environment.as_str();
+    let (settings, row) = of_row(settings, dataset, row, run)?;
     let index = dataset.index(split)?;
     let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
-    let estimator = Estimator::new(settings, dataset, run.interrupt)?;
+    let settings = with_shared(&settings, dataset, &row, run)?;
+    let estimator = Estimator::new(&settings, dataset, run.interrupt)?;
     let trajectories = estimator.usable(dataset.read_rows(split, &rows)?);
     let parameters = trajectories.first().map_or(&[][..], |it| &it.parameters);
     let (_, fit) = estimator.fit(parameters, &trajectories);

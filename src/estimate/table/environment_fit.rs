@@ -56,13 +56,14 @@ impl EnvironmentFit<'_> {
             correlations.fill(f64::NAN);
         }
         // Residuals are smaller than the noise, part of which the unknowns fit.
-        let free = (self.degrees_of_freedom / self.effective_points).sqrt();
+        let free = (self.degrees_of_freedom / self.effective_points).sqrt().min(1.0);
         let free = if free.is_finite() { free } else { 1.0 };
         Row {
             environment: self.environment,
             status: self.status,
             reason: self.reason,
             context: self.context,
+            model: None,
             parameters,
             correlations,
             noise: self.errors.by_channel.iter().map(|size| size / free).collect(),

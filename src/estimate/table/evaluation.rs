@@ -28,6 +28,20 @@ pub struct Coverage {
     pub in_hull: Option<f64>,
 }
 
+/// How one of several models that were compared did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelFigures {
+    /// Name of the system.
+    pub model: String,
+    /// Environments in which it has the least AICc.
+    pub preferred: usize,
+    /// Median over environments of its AICc less the least.
+    pub median_delta: Option<f64>,
+    /// Environments in which its fit failed.
+    pub failed: usize,
+}
+
 /// The figures of an estimation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evaluation {
@@ -59,6 +73,9 @@ pub struct Evaluation {
     /// Number of environments of each status that occurs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<Status, usize>,
+    /// The models that were compared, over all splits; empty where one was fitted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelFigures>,
     /// Environments of the parameter split in the hull.
     pub environments_in_hull: Option<usize>,
     /// Environments of the parameter split outside of the hull.

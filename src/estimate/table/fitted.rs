@@ -74,6 +74,13 @@ impl FittedSamples {
         self
     }
 
+    /// Puts what nobody measures to these places among `count` columns; the others have no values.
+    pub(crate) fn place_hidden(&mut self, places: &[usize], count: usize) {
+        let mut placed = vec![vec![f64::NAN; self.times.len()]; count];
+        places.iter().zip(std::mem::take(&mut self.hidden)).for_each(|(&place, values)| placed[place] = values);
+        self.hidden = placed;
+    }
+
     fn new(environment: &str, channels: usize) -> Self {
         let columns = vec![Vec::new(); channels];
         let environment = environment.to_owned();

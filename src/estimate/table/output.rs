@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::BooleanBuilder;
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use arrow_schema::Schema;
+use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
@@ -16,11 +16,12 @@ use serde::{Deserialize, Serialize};
 use super::columns::{
     CRLB, LIKELIHOOD, autocorrelation_name, correlation_names, noise_name, repeated, repeated_column, schema,
 };
+use super::compared::ComparedWriter;
 use super::evaluation::Evaluation;
 use super::fitted::FittedWriter;
+use super::of_trajectory::OfTrajectoriesWriter;
 use super::parquet::{create, io_error, unwritten};
 use super::row::{LogLikelihood, Minima, ParameterEstimate, Row, Status};
-use super::starts::StartsWriter;
 use crate::checkpoint::StoredModel;
 use crate::dataset::{Dataset, FileEntry, Parent, Provenance, listed_problem};
 use crate::digest::{sha256, sha256_of_file};
@@ -30,6 +31,8 @@ use crate::estimate::settings::Settings;
 use crate::schema::{FormatVersion, Quantity, Split};
 use crate::{atomic, regular, seal};
 
+/// The column of the system that a row is of.
+const MODEL: &str = "model";
 const MANIFEST_FILE: &str = "manifest.json";
 /// The remedy for damaged estimates.
 const REMEDY: &str = "make them again by forcing the stage `estimate`";
@@ -62,6 +65,12 @@ pub struct Manifest {
     /// States of known equations whose initial values were fitted between bounds to each trajectory: `starts_SPLIT.parquet` has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<Quantity>,
+    /// Parameters of which each trajectory has a value of its own: `trajectories_SPLIT.parquet` has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub of_trajectories: Vec<Quantity>,
+    /// Names of the systems that were compared: a column `model` says which one a row is of, and `models_SPLIT.parquet` has all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
     /// The parameters of the noise of channels by its kind, each a column `noise_CHANNEL_NAME`; absent where no kind is named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise_terms: Vec<Quantity>,
@@ -169,6 +178,8 @@ impl Output {
             start: None,
             hidden: Vec::new(),
             starts: Vec::new(),
+            of_trajectories: Vec::new(),
+            models: Vec::new(),
             noise_terms: Vec::new(),
             evaluation: Evaluation::default(),
             splits: Vec::new(),
@@ -194,6 +205,12 @@ impl Output {
         self
     }
 
+    /// States which parameters each trajectory has a value of its own of.
+    pub(crate) fn with_own(mut self, parameters: Vec<Quantity>) -> Self {
+        self.manifest.of_trajectories = parameters;
+        self
+    }
+
     /// With columns for the parameters of the noise.
     ///
     /// # Errors
@@ -206,6 +223,35 @@ impl Output {
         }
         (self.schema, self.manifest.noise_terms) = (Arc::new(schema), terms);
         Ok(self)
+    }
+
+    /// With a column for the system that a row is of, and files in which all are compared.
+    ///
+    /// # Errors
+    /// If two columns would have the same name.
+    pub(crate) fn with_models(mut self, names: Vec<String>) -> Result<Self, Error> {
+        let of_model = Arc::new(Field::new(MODEL, DataType::Utf8, true));
+        let fields = self.schema.fields().iter().cloned().chain([of_model]);
+        let schema = Schema::new(fields.collect::<Vec<_>>());
+        if let Some(column) = repeated(&schema) {
+            return Err(Error::RepeatedColumn { column });
+        }
+        (self.schema, self.manifest.models) = (Arc::new(schema), names);
+        Ok(self)
+    }
+
+    /// A writer of the comparison of models in a split, where there is one.
+    pub(crate) fn compared(&self, split: Split) -> Result<Option<ComparedWriter>, Error> {
+        let path = self.directory.path().join(format!("models_{split}.parquet"));
+        match self.manifest.models.is_empty() {
+            true => Ok(None),
+            false => ComparedWriter::create(path, &self.manifest.parameters).map(Some),
+        }
+    }
+
+    /// Completes the file of the comparison of models in a split.
+    pub(crate) fn close_compared(&mut self, compared: ComparedWriter) -> Result<(), Error> {
+        self.close_file(&compared.path, compared.writer)
     }
 
     /// A writer of the rows of a split.
@@ -222,9 +268,18 @@ impl Output {
     }
 
     /// A writer of the fitted initial values of a split, where there are any.
-    pub(crate) fn starts(&self, split: Split) -> Result<Option<StartsWriter>, Error> {
-        let path = self.directory.path().join(format!("starts_{split}.parquet"));
-        if self.manifest.starts.is_empty() { Ok(None) } else { StartsWriter::create(path).map(Some) }
+    pub(crate) fn starts(&self, split: Split) -> Result<Option<OfTrajectoriesWriter>, Error> {
+        self.of_trajectories(&self.manifest.starts, format!("starts_{split}.parquet"), "state")
+    }
+
+    /// A writer of the parameters of trajectories of a split, where there are any.
+    pub(crate) fn own(&self, split: Split) -> Result<Option<OfTrajectoriesWriter>, Error> {
+        self.of_trajectories(&self.manifest.of_trajectories, format!("trajectories_{split}.parquet"), "parameter")
+    }
+
+    fn of_trajectories(&self, all: &[Quantity], name: String, of: &str) -> Result<Option<OfTrajectoriesWriter>, Error> {
+        let path = self.directory.path().join(name);
+        if all.is_empty() { Ok(None) } else { OfTrajectoriesWriter::create(path, of).map(Some) }
     }
 
     /// Completes the file of a split.
@@ -240,8 +295,8 @@ impl Output {
         self.close_file(&fitted.path, fitted.writer)
     }
 
-    /// Completes the file of fitted initial values of a split.
-    pub(crate) fn close_starts(&mut self, starts: StartsWriter) -> Result<(), Error> {
+    /// Completes the file of fitted initial values, or of parameters of trajectories, of a split.
+    pub(crate) fn close_of_trajectories(&mut self, starts: OfTrajectoriesWriter) -> Result<(), Error> {
         self.close_file(&starts.path, starts.writer)
     }
 
@@ -342,6 +397,9 @@ impl SplitWriter {
         let mut in_hull = BooleanBuilder::new();
         rows.iter().for_each(|row| in_hull.append_option(row.in_hull));
         columns.push(Arc::new(in_hull.finish()));
+        if self.schema.index_of(MODEL).is_ok() {
+            columns.push(Arc::new(StringArray::from_iter(rows.iter().map(|row| row.model.as_deref()))));
+        }
         let batch = RecordBatch::try_new(self.schema.clone(), columns);
         let written = batch.map_err(ParquetError::from).and_then(|batch| self.writer.write(&batch));
         written.map_err(unwritten(&self.path))
@@ -435,12 +493,14 @@ fn read_batch(batch: &RecordBatch, manifest: &Manifest, rows: &mut Vec<Row>) -> 
         (count("points")?, number("degrees_of_freedom")?, count("iterations")?);
     let minima = count("starts").zip(count("starts_at_best")).zip(number("second_minimum"));
     let in_hull = column::<BooleanArray>(batch, "in_hull")?;
+    let model = text(MODEL).filter(|_| !manifest.models.is_empty());
     for i in 0..batch.num_rows() {
         let or_nan = |array: &Float64Array| value(array, i).unwrap_or(f64::NAN);
         rows.push(Row {
             environment: environment.value(i).to_owned(),
             status: Status::ALL.into_iter().find(|it| it.name() == status.value(i))?,
             reason: reason.value(i).to_owned(),
+            model: model.filter(|it| it.is_valid(i)).map(|it| it.value(i).to_owned()),
             context: contexts.iter().map(|array| or_nan(array)).collect(),
             parameters: parameters
                 .iter()

@@ -12,7 +12,7 @@ exact_fields!(ParameterEstimate: value, standard_error, lower, upper, crlb, trut
 exact_fields!(LogLikelihood: minus_two_log, aic, bic);
 exact_fields!(Minima: starts, at_best, second);
 exact_fields!(
-    Row: environment, status, reason, context, parameters, correlations, noise, noise_terms, likelihood, autocorrelation,
+    Row: environment, model, status, reason, context, parameters, correlations, noise, noise_terms, likelihood, autocorrelation,
     trajectory_rmse, trajectory_mape, test_mse, points, degrees_of_freedom, minima, iterations, in_hull
 );
 
@@ -152,6 +152,8 @@ pub struct Row {
     pub reason: String,
     /// Fitted context `[d_xi]`; empty by known equations.
     pub context: Vec<f64>,
+    /// The system whose fit this is, where several were compared.
+    pub model: Option<String>,
     /// In the order of the dataset's parameters `[d_p]`.
     pub parameters: Vec<ParameterEstimate>,
     /// Correlations of the estimates of each pair of parameters `j < k`, row by row: `[d_p (d_p - 1) / 2]`.

@@ -42,7 +42,7 @@ pub(crate) fn impossible_values(document: &Document, settings: &Settings) -> Vec
     if let Some(estimate) = settings.estimate.as_ref().filter(by_equations) {
         let physics = estimate.physics.clone().unwrap_or_default();
         problems.extend(physics.validate().into_iter().map(|problem| problem.within("estimate.physics")));
-        if physics.system.is_none() && settings.import.is_some() {
+        if physics.system.is_none() && physics.systems.is_empty() && settings.import.is_some() {
             let remedy = "add `system = \"...\"` to [estimate.physics]";
             problems.add("estimate.physics.system", "nothing", "the equations of the imported data", remedy);
         }

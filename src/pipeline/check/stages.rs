@@ -194,7 +194,28 @@ impl Foreseen {
                     self.suits_system(&system, named, problems);
                 }
             }
-            Method::Physics => self.suits_equations(estimate, settings, problems),
+            // What is wrong with the systems themselves is said elsewhere.
+            Method::Physics => match estimate.candidates() {
+                Ok(candidates) if candidates.is_empty() => self.suits_equations(estimate, settings, problems),
+                Ok(candidates) => {
+                    for (index, candidate) in candidates.iter().enumerate() {
+                        let mut of_this = Problems::default();
+                        self.suits_equations(&candidate.settings, settings, &mut of_this);
+                        let place = format!("estimate.physics.systems.{index}");
+                        problems.extend(of_this.into_vec().into_iter().map(|problem| {
+                            match problem
+                                .key
+                                .strip_prefix("estimate.physics.system")
+                                .map(|rest| format!("{place}{rest}"))
+                            {
+                                Some(key) => problem.setting(key),
+                                None => problem,
+                            }
+                        }));
+                    }
+                }
+                Err(_) => {}
+            },
         }
     }
 

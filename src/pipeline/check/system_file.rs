@@ -10,7 +10,7 @@ use crate::problems::{Kind, Problem};
 use crate::regular;
 use crate::systems::Equations;
 
-/// The keys at which a pipeline names a system.
+/// The keys at which a pipeline names a system, beside those of a list.
 const KEYS: [&[&str]; 2] = [&["generate", "system"], &["estimate", "physics", "system"]];
 
 /// Replaces every path of a system file in the pipeline at `pipeline` by the equations in that file. Returns the values in them that no setting
@@ -20,8 +20,11 @@ const KEYS: [&[&str]; 2] = [&["generate", "system"], &["estimate", "physics", "s
 /// A file cannot be read or is not TOML.
 pub(crate) fn embed(document: &mut Document, pipeline: &Path) -> Result<Vec<Problem>, Vec<Problem>> {
     let mut problems = Vec::new();
-    for key in KEYS {
-        let key: Vec<String> = key.iter().map(|part| (*part).to_owned()).collect();
+    let listed = document.root().pointer("/estimate/physics/systems").and_then(Value::as_array).map_or(0, Vec::len);
+    let listed =
+        (0..listed).map(|index| ["estimate", "physics", "systems", &index.to_string()].map(str::to_owned).to_vec());
+    let keys = KEYS.iter().map(|key| key.iter().map(|part| (*part).to_owned()).collect::<Vec<String>>());
+    for key in keys.chain(listed) {
         let named = document.root().pointer(&format!("/{}", key.join("/"))).and_then(Value::as_str);
         let Some(name) = named.filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "toml"))
         else {

@@ -1,18 +1,22 @@
 //! How the channels of a dataset were measured: the settings, by channels and parameters of the equations.
 
-use crate::estimate::measurement::{ChannelNoise, Limit, Noise, NoiseSettings, Prior, Scale};
+use crate::estimate::measurement::{ChannelNoise, Limit, Noise, NoiseSettings, Prior, Scale, Scope};
 use crate::estimate::physics::experiment::Experiment;
 use crate::estimate::physics::series::Series;
-use crate::estimate::settings::{Loss, PhysicsSettings, Settings};
+use crate::estimate::settings::{Intervals, Loss, PhysicsSettings, Settings};
 use crate::problems::{Problem, Problems};
 
 /// What is known of the measurement of each channel, and of the parameters before it.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
+    /// Names of the channels `[C]`.
+    pub names: Vec<String>,
     /// `[C]`.
     pub channels: Vec<MeasuredChannel>,
     /// The prior of each estimated parameter `[d]`, where it has one. A population's would stand here as well.
     pub priors: Vec<Option<Prior>>,
+    /// The same of each parameter of trajectories `[o]`.
+    pub own_priors: Vec<Option<Prior>>,
     /// Names of the inputs of the dataset whose values each sample has beside it `[M]`.
     pub beside: Vec<String>,
 }
@@ -21,6 +25,8 @@ pub(crate) struct Measured {
 #[derive(Clone, Debug)]
 pub(crate) struct MeasuredChannel {
     pub noise: ChannelNoise,
+    /// Which of the parameters of its noise all environments share.
+    pub is_shared: [bool; 2],
     /// The place `[M]` of the standard deviations of its samples, where these are known one by one.
     pub std_devs: Option<usize>,
     pub limit: Option<LimitOf>,
@@ -36,13 +42,13 @@ pub(crate) enum LimitOf {
 }
 
 impl Measured {
-    /// The measurement of `channels [C]` and the priors of `parameters [d]`; none where nothing is said of either, or residuals count by Huber's
+    /// The measurement of `channels [C]` and the priors of `parameters [d]`, and of those of trajectories, `own [o]`; none where nothing is said of either, or residuals count by Huber's
     /// loss, which is no likelihood.
     pub(crate) fn new(
         estimate: &Settings,
         physics: &PhysicsSettings,
         channels: &[String],
-        parameters: &[String],
+        (parameters, own): (&[String], &[String]),
     ) -> Option<Self> {
         if !estimate.has_likelihood(physics) {
             return None;
@@ -64,17 +70,66 @@ impl Measured {
                 Limit::Number(value) => LimitOf::Number(*value),
                 Limit::Input(it) => LimitOf::Beside(place(&it.input)),
             });
-            MeasuredChannel { noise, std_devs, limit }
+            let mut is_shared = [false; 2];
+            for ((term, _), place) in noise.terms().iter().zip(noise.places()) {
+                is_shared[*place] = physics.scope(&format!("noise_{channel}_{term}")) == Scope::All;
+            }
+            MeasuredChannel { noise, is_shared, std_devs, limit }
         };
         Some(Measured {
+            names: channels.to_vec(),
             channels: channels.iter().map(of_channel).collect(),
             priors: parameters.iter().map(|name| physics.priors.get(name).copied()).collect(),
+            own_priors: own.iter().map(|name| physics.priors.get(name).copied()).collect(),
             beside,
         })
     }
 }
 
+/// A parameter of the noise that all environments share.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedTerm {
+    /// The column of the table.
+    pub name: String,
+    pub channel: usize,
+    /// Its place among the terms of the channel, and among its parameters.
+    pub term: usize,
+    place: usize,
+    /// Whether it has the unit of the channel.
+    pub has_unit: bool,
+    /// What it may begin at, in the spread of the channel where it has its unit.
+    pub usual: f64,
+}
+
 impl Measured {
+    /// The parameters of the noise that all environments share.
+    pub(crate) fn shared_terms(&self) -> Vec<SharedTerm> {
+        let all = self.channels.iter().zip(&self.names).enumerate().flat_map(|(channel, (measured, of_channel))| {
+            let terms = measured.noise.terms().iter().zip(measured.noise.places()).enumerate();
+            let shared = terms
+                .filter(|(_, (_, place))| measured.is_shared[**place] && measured.noise.given()[**place].is_none());
+            shared.map(move |(term, ((name, _), &place))| SharedTerm {
+                name: format!("noise_{of_channel}_{name}"),
+                channel,
+                term,
+                place,
+                has_unit: matches!(*name, "absolute" | "scale"),
+                usual: if *name == "degrees_of_freedom" { 5.0 } else { 0.1 },
+            })
+        });
+        all.collect()
+    }
+
+    /// With these values of them.
+    pub(crate) fn with_known(&self, values: &[f64]) -> Measured {
+        let mut known = self.clone();
+        for (term, value) in self.shared_terms().iter().zip(values) {
+            let of_channel = &mut known.channels[term.channel];
+            of_channel.noise = of_channel.noise.with(term.place, *value);
+        }
+        known
+    }
+
     /// The limit of each cell `[T, C]` of each trajectory, minus infinity where it has none; empty where no channel has any.
     pub(crate) fn limits(&self, experiment: &Experiment) -> Vec<Vec<f64>> {
         if self.channels.iter().all(|it| it.limit.is_none()) {
@@ -163,6 +218,7 @@ pub(crate) fn problems(estimate: &Settings, physics: &PhysicsSettings, known: &K
     }
     let is_weighting =
         matches!(estimate.noise, None | Some(NoiseSettings::Every(Noise::Constant | Noise::Proportional)));
+    of_scopes(estimate, physics, known, &mut problems);
     if estimate.loss == Loss::Huber && !(is_weighting && estimate.limits.is_empty() && physics.priors.is_empty()) {
         problems.add(
             "loss",
@@ -172,6 +228,46 @@ pub(crate) fn problems(estimate: &Settings, physics: &PhysicsSettings, known: &K
         );
     }
     problems.into_vec()
+}
+
+/// Scopes of the parameters of the noise, and what cannot be said beside shared ones.
+fn of_scopes(estimate: &Settings, physics: &PhysicsSettings, known: &Known, problems: &mut Problems) {
+    let estimated = known.channels.iter().flat_map(|channel| {
+        let noise = estimate.noise.as_ref().map(|noise| noise.of(channel)).unwrap_or_default();
+        let terms = noise.terms().iter().zip(noise.places());
+        let free = terms.filter(|(_, place)| noise.given()[**place].is_none());
+        free.map(|((term, _), _)| format!("noise_{channel}_{term}")).collect::<Vec<_>>()
+    });
+    let estimated: Vec<String> = if estimate.has_likelihood(physics) { estimated.collect() } else { Vec::new() };
+    let is_parameter = |name: &str| known.parameters.iter().any(|it| it.0 == name);
+    for (name, scope) in physics.scopes.iter().filter(|(name, _)| name.starts_with("noise_") && !is_parameter(name)) {
+        let key = format!("physics.scopes.{name}");
+        let names: Vec<&str> = estimated.iter().map(String::as_str).collect();
+        match (estimated.contains(name), names.is_empty()) {
+            (true, _) => problems.require(
+                *scope != Scope::Trajectory,
+                key,
+                "\"trajectory\"",
+                "\"environment\" or \"all\" for the noise",
+                "take one of these",
+            ),
+            (false, true) => problems.add(
+                key,
+                format!("`{name}`, and no noise that is estimated"),
+                "a kind of noise with parameters to estimate",
+                "name one, such as `noise = \"constant\"` in [estimate]",
+            ),
+            (false, false) => problems.unknown(key, name, "parameter of the noise that is estimated", &names),
+        }
+    }
+    let is_shared = physics.scopes.values().any(|scope| *scope == Scope::All);
+    problems.require(
+        !(is_shared && estimate.intervals == Intervals::Profile),
+        "intervals",
+        "\"profile\", and parameters that all environments share",
+        "\"wald\" with these: a profile would fit all environments again for each of its points",
+        "leave `intervals` out",
+    );
 }
 
 fn of_noise(key: &str, noise: &ChannelNoise, known: &Known, problems: &mut Problems) {

@@ -56,8 +56,15 @@ pub(crate) struct Objective<'a> {
     pub(super) noise: Vec<Noise>,
     pub(super) cells: Vec<Cell>,
     priors: &'a [Option<Prior>],
+    own_priors: &'a [Option<Prior>],
     /// Bounds of `phi [q]`.
     bounds: Vec<(f64, f64)>,
+    /// The index and the logarithm of the unit of each parameter that all environments share.
+    pub shared: Vec<(usize, f64)>,
+    /// Which of `phi [q]` are held.
+    held: Vec<bool>,
+    /// The share of the variance that the unknowns of all environments leave to residuals, where they share noise.
+    pub free_share: Option<f64>,
 }
 
 impl<'a> Objective<'a> {
@@ -77,13 +84,18 @@ impl<'a> Objective<'a> {
         cells.iter().for_each(|it| counts[it.channel] += share);
         let is_common = counts.iter().any(|free| *free > 0.0 && *free < FEW);
         let mut kinds: Vec<(std::mem::Discriminant<ChannelNoise>, usize, usize)> = Vec::new();
-        let (mut noise, mut bounds) = (Vec::new(), Vec::new());
+        let (mut noise, mut bounds, mut shared) = (Vec::new(), Vec::new(), Vec::new());
         for (channel, measured) in measured.channels.iter().enumerate() {
             let (law, scale) = (law(&measured.noise, experiment.scales[channel]), experiment.scales[channel]);
             let kind = std::mem::discriminant(&measured.noise);
             let mut parameter = |which: usize, given: Option<f64>, unit: f64, (low, high): (f64, f64)| {
                 if let Some(value) = given {
                     return Parameter::Known(value);
+                }
+                if measured.is_shared[which] {
+                    bounds.push((low.ln(), high.ln()));
+                    shared.push((bounds.len() - 1, unit.ln()));
+                    return Parameter::Estimated { index: bounds.len() - 1, unit };
                 }
                 let of_others = kinds.iter().find(|it| is_common && (it.0, it.1) == (kind, which)).map(|it| it.2);
                 let index = of_others.unwrap_or_else(|| {
@@ -111,7 +123,27 @@ impl<'a> Objective<'a> {
             };
             noise.push(Noise { law, parameters });
         }
-        Ok(Objective { experiment, noise, cells, priors: &measured.priors, bounds })
+        Ok(Objective {
+            experiment,
+            noise,
+            cells,
+            priors: &measured.priors,
+            own_priors: &measured.own_priors,
+            held: vec![false; bounds.len()],
+            bounds,
+            shared,
+            free_share: None,
+        })
+    }
+
+    /// Holds the parameters that all environments share at these logarithms `[s]`, and sets them in `phi [q]`.
+    pub(crate) fn hold_shared(&mut self, logs: &[f64], phi: &mut [f64]) {
+        for (&(index, unit), log) in self.shared.iter().zip(logs) {
+            (self.held[index], self.bounds[index]) = (true, (f64::NEG_INFINITY, f64::INFINITY));
+            if let Some(phi) = phi.get_mut(index) {
+                *phi = log - unit;
+            }
+        }
     }
 
     /// The number `q` of parameters of the noise that are estimated.
@@ -124,10 +156,13 @@ impl<'a> Objective<'a> {
         phi.zip(&self.bounds).map(|(phi, (low, high))| phi.clamp(*low, *high)).collect()
     }
 
-    /// Which of `phi [q]` lie at a bound that a step along `-gradient [q]` would cross.
+    /// Which of `phi [q]` are held, or lie at a bound that a step along `-gradient [q]` would cross.
     pub(crate) fn active(&self, phi: &[f64], gradient: &[f64]) -> Vec<bool> {
-        let all = phi.iter().zip(gradient).zip(&self.bounds);
-        all.map(|((phi, slope), (low, high))| *phi <= *low && *slope > 0.0 || *phi >= *high && *slope < 0.0).collect()
+        let all = phi.iter().zip(gradient).zip(&self.bounds).zip(&self.held);
+        let is_active = |(((phi, slope), (low, high)), held): (((&f64, &f64), &(f64, f64)), &bool)| {
+            *held || *phi <= *low && *slope > 0.0 || *phi >= *high && *slope < 0.0
+        };
+        all.map(is_active).collect()
     }
 
     /// Which of `phi [q]` lie between their bounds.
@@ -237,7 +272,7 @@ impl<'a> Objective<'a> {
 
     /// The share of the variance that is left to residuals by the unknowns.
     fn free_share(&self) -> f64 {
-        (1.0 - self.experiment.unknown_count() as f64 / self.above() as f64).max(0.0)
+        self.free_share.unwrap_or((1.0 - self.experiment.unknown_count() as f64 / self.above() as f64).max(0.0))
     }
 
     pub(super) fn density(&self, cell: &Cell, rollout: &Rollout, phi: &[f64], information: Information) -> Density {
@@ -310,11 +345,16 @@ impl<'a> Objective<'a> {
         let values = self.experiment.parameters(&unknowns.coordinates);
         for (index, (prior, (value, slope))) in self.priors.iter().zip(values).enumerate() {
             let Some(prior) = prior else { continue };
-            let (at, slope) = if prior.log { (value.ln(), slope / value) } else { (value, slope) };
-            let (residual, slope) = ((at - prior.mean) / prior.std_dev, slope / prior.std_dev);
+            let (residual, slope) = prior.residual(value, slope);
             normal.squares += residual * residual;
             normal.gradient[index] += residual * slope;
             normal.matrix[(index, index)] += slope * slope;
+        }
+        for own in self.experiment.own_parameters(unknowns) {
+            let Some(prior) = self.own_priors[own.parameter] else { continue };
+            let (residual, slope) = prior.residual(own.value, own.slope);
+            normal.squares += residual * residual;
+            normal.add_own(own.trajectory, own.place, (slope * slope, residual * slope));
         }
         normal.complete();
         normal

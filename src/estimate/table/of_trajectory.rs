@@ -1,4 +1,4 @@
-//! Initial values that were fitted to trajectories: one Parquet row per trajectory and state, beside the table of estimates.
+//! What was fitted to each trajectory by itself: one Parquet row per trajectory and state, or parameter, beside the table of estimates.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,50 +15,51 @@ use crate::blocks::exact_fields;
 use crate::disk::NewFile;
 use crate::estimate::error::Error;
 
-exact_fields!(FittedStart: trajectory, state, estimate);
+exact_fields!(OfTrajectory: trajectory, name, estimate);
 
-/// The initial value of one state of one trajectory.
-pub(crate) struct FittedStart {
+/// The initial value of a state, or a parameter, of one trajectory.
+pub(crate) struct OfTrajectory {
     pub trajectory: String,
-    pub state: String,
-    /// In the unit of the state.
+    /// Of the state or parameter.
+    pub name: String,
+    /// In the unit of that.
     pub estimate: ParameterEstimate,
 }
 
 /// A writer of the file of one split.
-pub(crate) struct StartsWriter {
+pub(crate) struct OfTrajectoriesWriter {
     pub path: PathBuf,
     pub writer: ArrowWriter<NewFile>,
     schema: Arc<Schema>,
 }
 
-impl StartsWriter {
-    /// An empty file. Values of different states have different units, which stand beside the states in the manifest.
-    pub(crate) fn create(path: PathBuf) -> Result<Self, Error> {
+impl OfTrajectoriesWriter {
+    /// An empty file with the names in the column `of`. Their units stand beside them in the manifest.
+    pub(crate) fn create(path: PathBuf, of: &str) -> Result<Self, Error> {
         let text = |name: &str| Field::new(name, DataType::Utf8, false);
         let number = |name: &str| {
             let metadata = HashMap::from([("unit".to_owned(), String::new())]);
             Field::new(name, DataType::Float64, true).with_metadata(metadata)
         };
-        let texts = ["environment", "trajectory", "state"].map(text);
+        let texts = ["environment", "trajectory", of].map(text);
         let numbers = ["value", "standard_error", "lower", "upper"].map(number);
         let schema = Arc::new(Schema::new(texts.into_iter().chain(numbers).collect::<Vec<_>>()));
-        Ok(StartsWriter { writer: create(&path, schema.clone())?, path, schema })
+        Ok(OfTrajectoriesWriter { writer: create(&path, schema.clone())?, path, schema })
     }
 
-    /// Writes the initial values of one environment; values that are not finite are null.
-    pub(crate) fn write(&mut self, environment: &str, starts: &[FittedStart]) -> Result<(), Error> {
-        let text = |value: &dyn Fn(&FittedStart) -> String| -> ArrayRef {
-            Arc::new(StringArray::from_iter_values(starts.iter().map(value)))
+    /// Writes what was fitted to the trajectories of one environment; values that are not finite are null.
+    pub(crate) fn write(&mut self, environment: &str, all: &[OfTrajectory]) -> Result<(), Error> {
+        let text = |value: &dyn Fn(&OfTrajectory) -> String| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(all.iter().map(value)))
         };
         let number = |value: fn(&ParameterEstimate) -> f64| -> ArrayRef {
-            let values = starts.iter().map(|start| Some(value(&start.estimate)).filter(|value| value.is_finite()));
+            let values = all.iter().map(|it| Some(value(&it.estimate)).filter(|value| value.is_finite()));
             Arc::new(Float64Array::from_iter(values))
         };
         let columns = vec![
             text(&|_| environment.to_owned()),
-            text(&|start| start.trajectory.clone()),
-            text(&|start| start.state.clone()),
+            text(&|it| it.trajectory.clone()),
+            text(&|it| it.name.clone()),
             number(|it| it.value),
             number(|it| it.standard_error),
             number(|it| it.lower),

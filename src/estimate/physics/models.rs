@@ -1,0 +1,299 @@
+//! Several systems compared on one dataset: every environment fitted by each, and which the data prefer.
+//!
+//! ```text
+//! AICc = AIC + 2 k (k + 1) / (n - k - 1),     w_m = exp(-D_m / 2) / sum_m' exp(-D_m' / 2),     D_m = AICc_m - min AICc
+//! ```
+//!
+//! `k` unknowns, `n` observed values. Source: K. P. Burnham, D. R. Anderson, Model Selection and Multimodel Inference (2002), sections 2.4 and 2.9.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::candidates::Candidate;
+use super::equations::Equations;
+use super::estimator::{Drawn, Estimator, drawn as drawn_one, resume as resume_one, run_rows as run_rows_of_one};
+use super::shared::together::SharedFit;
+use crate::blocks::{Rows, Store};
+use crate::dataset::Dataset;
+use crate::estimate::driver::{check_bounds, check_settings, estimate_rows, estimate_splits};
+use crate::estimate::error::Error;
+use crate::estimate::settings::Settings;
+use crate::estimate::stream::Observed;
+use crate::estimate::table::compared::{Compared, preferred};
+use crate::estimate::table::estimated::Estimated;
+use crate::estimate::table::evaluation::Evaluation;
+use crate::estimate::table::output::{Outcome, Output};
+use crate::estimate::table::row::{ParameterEstimate, Row, Status};
+use crate::problems::Problems;
+use crate::progress::Run;
+use crate::schema::{Quantity, Split, Trajectory};
+
+/// Estimates the parameters of every environment of the splits in `settings`, by one system or by each of several, and writes the table to
+/// `directory`.
+///
+/// # Errors
+/// See [`Error`]. An environment that cannot be fitted is no error: its row has a status.
+pub fn run(settings: &Settings, dataset: &Dataset, directory: &Path, run: &Run) -> Result<Outcome, Error> {
+    resume(settings, dataset, directory, None, run)
+}
+
+/// The same, behind the finished blocks in `store`, which takes further ones: whoever is stopped or killed, the next one goes on from there. The
+/// table is the same byte for byte.
+///
+/// # Errors
+/// As [`run`], and if a block cannot be written.
+pub fn resume(
+    settings: &Settings,
+    dataset: &Dataset,
+    directory: &Path,
+    store: Option<&Store>,
+    run: &Run,
+) -> Result<Outcome, Error> {
+    let candidates = settings.candidates().map_err(Error::Physics)?;
+    if candidates.is_empty() {
+        return resume_one(settings, dataset, directory, store, run);
+    }
+    check_bounds(settings)?;
+    let several = Several::new(settings, &candidates, dataset, run)?;
+    let models = &several.models;
+    let output = Output::create(directory, dataset, None, &models.parameters, settings)?;
+    let output = output.with_states(models.hidden.clone(), models.starts.clone()).with_own(models.own.clone());
+    let output = output.with_noise(models.noise_terms.clone())?.with_models(models.names.clone())?;
+    let block = |split, block: Vec<Observed>| several.block(split, &block);
+    estimate_splits(settings, (dataset, store), output, Evaluation::default(), run, &block).map(|(outcome, _)| outcome)
+}
+
+/// Estimates some rows alone and keeps them in `store`, for [`resume`] to put together; the number of environments of each status.
+///
+/// # Errors
+/// As [`resume`].
+pub fn run_rows(
+    settings: &Settings,
+    dataset: &Dataset,
+    rows: &[Rows],
+    store: &Store,
+    run: &Run,
+) -> Result<BTreeMap<Status, usize>, Error> {
+    let candidates = settings.candidates().map_err(Error::Physics)?;
+    if candidates.is_empty() {
+        return run_rows_of_one(settings, dataset, rows, store, run);
+    }
+    check_bounds(settings)?;
+    let several = Several::new(settings, &candidates, dataset, run)?;
+    estimate_rows(dataset, rows, store, run, &|split, block| several.block(split, &block))
+}
+
+/// The estimators of several systems.
+struct Several<'a> {
+    estimators: Vec<Estimator<'a>>,
+    models: Models,
+    /// By system and split: what all environments share.
+    shared: Vec<BTreeMap<Split, SharedFit>>,
+}
+
+impl<'a> Several<'a> {
+    fn new(
+        settings: &Settings,
+        candidates: &'a [Candidate],
+        dataset: &'a Dataset,
+        run: &Run<'a>,
+    ) -> Result<Self, Error> {
+        let estimators = candidates.iter().map(|it| Estimator::new(&it.settings, dataset, run.interrupt));
+        let estimators = estimators.collect::<Result<Vec<Estimator>, Error>>()?;
+        let models = Models::new(candidates.iter().map(|it| it.name.clone()).collect(), &estimators)?;
+        check_settings(settings, dataset, &[models.parameters.as_slice(), &models.own].concat())?;
+        let of_splits = estimators.iter().zip(candidates);
+        let of_splits = of_splits.map(|(it, candidate)| it.shared_of_splits(dataset, &candidate.settings.splits, run));
+        let shared = of_splits.collect::<Result<_, Error>>()?;
+        Ok(Several { estimators, models, shared })
+    }
+
+    /// The estimates of a block of environments by the system that the data of each prefer.
+    fn block(&self, split: Split, block: &[Observed]) -> Result<Vec<Estimated>, Error> {
+        let mut by_model = Vec::new();
+        for (estimator, shared) in self.estimators.iter().zip(&self.shared) {
+            by_model.push(estimator.block(split, block.to_vec(), shared.get(&split))?.into_iter());
+        }
+        let environments = block.iter().map(|_| {
+            let of_environment: Vec<Estimated> = by_model.iter_mut().filter_map(Iterator::next).collect();
+            self.models.compared(of_environment)
+        });
+        Ok(environments.collect())
+    }
+}
+
+/// The settings and the row of the system that a row is by; both as they are where one system is fitted.
+///
+/// # Errors
+/// If the equations do not suit the dataset.
+pub(crate) fn of_row(settings: &Settings, dataset: &Dataset, row: &Row, run: &Run) -> Result<(Settings, Row), Error> {
+    let candidates = settings.candidates().map_err(Error::Physics)?;
+    let Some(model) = candidates.iter().position(|it| Some(&it.name) == row.model.as_ref()) else {
+        return Ok((settings.clone(), row.clone()));
+    };
+    let estimators = candidates.iter().map(|it| Estimator::new(&it.settings, dataset, run.interrupt));
+    let estimators = estimators.collect::<Result<Vec<Estimator>, Error>>()?;
+    let models = Models::new(candidates.iter().map(|it| it.name.clone()).collect(), &estimators)?;
+    let parameters = models.places[model].iter().map(|&place| row.parameters[place]).collect();
+    Ok((candidates[model].settings.clone(), Row { parameters, ..row.clone() }))
+}
+
+/// As [`drawn`], without what is hidden.
+///
+/// # Errors
+/// As [`drawn`].
+pub fn portrait(
+    settings: &Settings,
+    dataset: &Dataset,
+    split: Split,
+    row: &Row,
+    run: &Run,
+) -> Result<(Trajectory, Vec<f64>), Error> {
+    drawn(settings, dataset, split, row, run).map(|it| (it.trajectory, it.states))
+}
+
+/// The first trajectory of an environment that can be drawn, with what was fitted to it by the system of its row; see
+/// [`drawn`](super::estimator::drawn). Its initial states are fitted again under the parameters of its `row`; if that explains the data less
+/// well than the row says, the parameters are as well. States that nobody measures are in the order of the table's manifest.
+///
+/// # Errors
+/// If the dataset cannot be read, has no such environment, or it cannot be fitted.
+pub fn drawn(settings: &Settings, dataset: &Dataset, split: Split, row: &Row, run: &Run) -> Result<Drawn, Error> {
+    let (of_model, of_row) = of_row(settings, dataset, row, run)?;
+    let mut drawn = drawn_one(&of_model, dataset, split, &of_row, run)?;
+    let candidates = settings.candidates().map_err(Error::Physics)?;
+    if let Some(model) = candidates.iter().position(|it| Some(&it.name) == row.model.as_ref()) {
+        let estimators = candidates.iter().map(|it| Estimator::new(&it.settings, dataset, run.interrupt));
+        let estimators = estimators.collect::<Result<Vec<Estimator>, Error>>()?;
+        let models = Models::new(candidates.iter().map(|it| it.name.clone()).collect(), &estimators)?;
+        let places = &models.hidden_places[model];
+        let samples = drawn.trajectory.len();
+        let mut hidden = vec![f64::NAN; samples * models.hidden.len()];
+        for sample in 0..samples {
+            for (from, &to) in places.iter().enumerate() {
+                hidden[sample * models.hidden.len() + to] = drawn.hidden[sample * places.len() + from];
+            }
+        }
+        drawn.hidden = hidden;
+    }
+    Ok(drawn)
+}
+
+/// Quantities of several systems in one table, and the place of each system's own among them.
+struct Models {
+    names: Vec<String>,
+    parameters: Vec<Quantity>,
+    /// By system.
+    places: Vec<Vec<usize>>,
+    own: Vec<Quantity>,
+    hidden: Vec<Quantity>,
+    hidden_places: Vec<Vec<usize>>,
+    starts: Vec<Quantity>,
+    noise_terms: Vec<Quantity>,
+    noise_places: Vec<Vec<usize>>,
+}
+
+impl Models {
+    /// # Errors
+    /// [`Error::Physics`] if a quantity has more than one unit, or systems explain different channels.
+    fn new(names: Vec<String>, estimators: &[Estimator]) -> Result<Self, Error> {
+        let mut problems = Problems::default();
+        let equations: Vec<&Equations> = estimators.iter().map(Estimator::equations).collect();
+        let channels = |equations: &Equations| {
+            let mut channels = equations.channel_names.clone();
+            channels.sort();
+            channels
+        };
+        if let Some(other) = equations.iter().position(|it| channels(it) != channels(equations[0])) {
+            let of = |index: usize| format!("`{}` with {}", names[index], channels(equations[index]).join(", "));
+            problems.add(
+                "systems",
+                format!("{}, and {}", of(0), of(other)),
+                "systems that are compared with the same channels: likelihoods of different data say nothing of each other",
+                "give each an output or state for every channel, or leave channels out of the dataset",
+            );
+        }
+        let mut union = |what: &str, lists: Vec<Vec<Quantity>>| {
+            let mut all: Vec<Quantity> = Vec::new();
+            let mut places = Vec::new();
+            for (list, name) in lists.into_iter().zip(&names) {
+                let place = |it: Quantity| match all.iter().position(|known| known.name == it.name) {
+                    Some(place) => {
+                        problems.require(
+                            all[place].unit == it.unit,
+                            "systems",
+                            format!(
+                                "the {what} `{}` in `{}` and, in `{name}`, in `{}`",
+                                it.name, all[place].unit, it.unit
+                            ),
+                            "one unit",
+                            "rename one of the two, or correct its unit",
+                        );
+                        place
+                    }
+                    None => {
+                        all.push(it);
+                        all.len() - 1
+                    }
+                };
+                places.push(list.into_iter().map(place).collect::<Vec<usize>>());
+            }
+            (all, places)
+        };
+        let of_each =
+            |list: &dyn Fn(&Equations) -> Vec<Quantity>| equations.iter().map(|it| list(it)).collect::<Vec<_>>();
+        let (parameters, places) = union("parameter", of_each(&|it| it.quantities.clone()));
+        let (own, _) = union("parameter", of_each(&|it| it.own_quantities.clone()));
+        let (hidden, hidden_places) = union("state", of_each(&|it| it.hidden()));
+        let (starts, _) = union("state", estimators.iter().map(Estimator::free_starts).collect());
+        let (noise_terms, noise_places) = union("noise", estimators.iter().map(Estimator::noise_terms).collect());
+        if !problems.is_empty() {
+            return Err(Error::Physics(problems.into_vec()));
+        }
+        Ok(Models { names, parameters, places, own, hidden, hidden_places, starts, noise_terms, noise_places })
+    }
+
+    /// The estimates of one environment by each system: those of the one that is preferred, with the comparison.
+    fn compared(&self, mut of_environment: Vec<Estimated>) -> Estimated {
+        let rows: Vec<&Row> = of_environment.iter().map(|it| &it.row).collect();
+        let (preferred, weighed, note) = preferred(&rows);
+        let compared = rows.iter().zip(&weighed).enumerate().map(|(model, (row, weighed))| {
+            let mut parameters = vec![None; self.parameters.len()];
+            self.places[model].iter().zip(&row.parameters).for_each(|(&place, it)| parameters[place] = Some(*it));
+            Compared::new(self.names[model].clone(), row, parameters, *weighed)
+        });
+        let compared = compared.collect();
+        let mut best = of_environment.swap_remove(preferred);
+        best.compared = compared;
+        let row = &mut best.row;
+        row.model = Some(self.names[preferred].clone());
+        let none = ParameterEstimate {
+            value: f64::NAN,
+            standard_error: f64::NAN,
+            lower: f64::NAN,
+            upper: f64::NAN,
+            crlb: None,
+            truth: None,
+        };
+        let (places, u) = (&self.places[preferred], self.parameters.len());
+        let mut parameters = vec![none; u];
+        places.iter().zip(&row.parameters).for_each(|(&place, it)| parameters[place] = *it);
+        let pair = |j: usize, k: usize, u: usize| j * u - j * (j + 1) / 2 + k - j - 1;
+        let mut correlations = vec![f64::NAN; u * u.saturating_sub(1) / 2];
+        for j in 0..places.len() {
+            for k in j + 1..places.len() {
+                let (a, b) = (places[j].min(places[k]), places[j].max(places[k]));
+                correlations[pair(a, b, u)] = row.correlations[pair(j, k, places.len())];
+            }
+        }
+        let mut noise_terms = vec![f64::NAN; self.noise_terms.len()];
+        let of_noise = self.noise_places[preferred].iter().zip(&row.noise_terms);
+        of_noise.for_each(|(&place, value)| noise_terms[place] = *value);
+        (row.parameters, row.correlations, row.noise_terms) = (parameters, correlations, noise_terms);
+        if let Some(note) = note {
+            row.reason = if row.reason.is_empty() { note } else { format!("{}; {note}", row.reason) };
+        }
+        best.samples.place_hidden(&self.hidden_places[preferred], self.hidden.len());
+        best
+    }
+}

@@ -1,0 +1,125 @@
+//! The fit of one environment beside what all share: values, covariance and status of both.
+
+use nalgebra::DMatrix;
+
+use super::beginning::fit_given;
+use super::together::SharedFit;
+use crate::estimate::physics::coordinates::Coordinate;
+use crate::estimate::physics::experiment::Experiment;
+use crate::estimate::physics::fitting::Fitting;
+use crate::estimate::physics::result::Fit;
+use crate::estimate::stream::Observed;
+use crate::estimate::table::interval::{LEVEL, quantile};
+use crate::estimate::table::row::{Row, Status};
+
+impl SharedFit {
+    /// The problem of an environment, and its fit with what all share.
+    pub(crate) fn fit<'a>(&self, fitting: &Fitting<'a>, environment: &Observed) -> (Experiment<'a>, Fit) {
+        let own = self.environments.get(&environment.id).map(|it| it.own.clone());
+        let (_, fit) = fit_given(fitting, &self.batch, &self.z, environment, own);
+        let (experiment, _) = fitting.experiment(&environment.parameters, &environment.trajectories);
+        let fit = self.complete(&environment.id, &experiment.model.coordinates, fit);
+        (experiment, fit)
+    }
+
+    /// Adds what all share to the `fit` of an environment with it held; `coordinates [d]` are those of all parameters.
+    fn complete(&self, id: &str, coordinates: &[Coordinate], mut fit: Fit) -> Fit {
+        let (d, batch) = (coordinates.len(), &self.batch);
+        let mut values = vec![f64::NAN; d];
+        batch.own.iter().zip(&fit.values).for_each(|(&place, value)| values[place] = *value);
+        let shared = batch.values(&self.z);
+        batch.places.iter().zip(&shared).for_each(|(&place, it)| values[place] = it.0);
+        let undetermined: Vec<&str> = self.names_where(|k| !self.covariance[(k, k)].is_finite());
+        let at_bound: Vec<&str> = self.names_where(|k| self.active[k]);
+        let covariance = self.covariance_of(id, (coordinates, &values), &fit);
+        self.widen_trajectories(id, &mut fit);
+        (fit.values, fit.covariance) = (values, covariance);
+        if fit.degrees_of_freedom.is_infinite() && batch.noise > 0 {
+            fit.degrees_of_freedom = self.degrees_of_freedom;
+        }
+        let share = batch.size() as f64 / self.environments.len().max(1) as f64;
+        if let Some(likelihood) = &mut fit.likelihood {
+            likelihood.aic += 2.0 * share;
+            likelihood.bic += share * (fit.points as f64).ln();
+        }
+        if !fit.status.is_failure() {
+            if !undetermined.is_empty() {
+                let reason = format!("the data of all environments do not determine {}", undetermined.join(", "));
+                fit.turn(Status::Unidentifiable, reason);
+            } else if !at_bound.is_empty() {
+                let reason = format!("{}, which all environments share, at a bound", at_bound.join(", "));
+                let status = if fit.status == Status::Ok { Status::AtBound } else { fit.status };
+                fit.turn(status, reason);
+            }
+        }
+        if let Some(why) = self.left_out.get(id) {
+            let what = batch.in_words();
+            fit.turn(fit.status, format!("it took no part in the fit of what all environments share ({what}): {why}"));
+        }
+        fit
+    }
+
+    fn names_where(&self, is_meant: impl Fn(usize) -> bool) -> Vec<&str> {
+        let names = self.batch.names.iter().enumerate();
+        names.filter(|(k, _)| is_meant(*k)).map(|(_, name)| name.as_str()).collect()
+    }
+
+    /// The covariance `[d, d]` of all parameters, from that of its own with the shared ones held.
+    fn covariance_of(&self, id: &str, (coordinates, values): (&[Coordinate], &[f64]), fit: &Fit) -> DMatrix<f64> {
+        let (d, batch) = (coordinates.len(), &self.batch);
+        let mut covariance = DMatrix::zeros(d, d);
+        // Noise that all share is less well known than where it is given.
+        let wider = if batch.noise > 0 { 1.0 / self.free_share } else { 1.0 };
+        for (i, &row) in batch.own.iter().enumerate() {
+            for (j, &column) in batch.own.iter().enumerate() {
+                covariance[(row, column)] = wider * fit.covariance[(i, j)];
+            }
+        }
+        let follow = match self.environments.get(id) {
+            Some(it) => it.follow.clone(),
+            // Nothing says how its own parameters would follow.
+            None => {
+                batch.own.iter().for_each(|&place| covariance[(place, place)] = f64::NAN);
+                let mut follow = DMatrix::zeros(d, batch.size());
+                batch.places.iter().enumerate().for_each(|(k, &place)| follow[(place, k)] = 1.0);
+                follow
+            }
+        };
+        let slopes: Vec<f64> = coordinates.iter().zip(values).map(|(it, value)| it.value(it.theta(*value)).1).collect();
+        let of_shared = &follow * &self.covariance * follow.transpose();
+        DMatrix::from_fn(d, d, |i, j| covariance[(i, j)] + slopes[i] * slopes[j] * of_shared[(i, j)])
+    }
+
+    /// Adds the uncertainty of what all share to the variances of what trajectories have of their own.
+    fn widen_trajectories(&self, id: &str, fit: &mut Fit) {
+        let wider = if self.batch.noise > 0 { 1.0 / self.free_share } else { 1.0 };
+        let Some(of_environment) = self.environments.get(id) else {
+            fit.own.iter_mut().for_each(|it| it.variance = f64::NAN);
+            fit.starts.iter_mut().for_each(|it| it.variance = f64::NAN);
+            return;
+        };
+        let of_shared = |trajectory: usize, place: usize, slope: f64| {
+            of_environment.of_trajectories.get(trajectory).map_or(f64::NAN, |follow| {
+                let row = follow.row(place);
+                slope * slope * (row * &self.covariance * row.transpose())[(0, 0)]
+            })
+        };
+        for it in &mut fit.own {
+            it.variance = wider * it.variance + of_shared(it.at.trajectory, it.at.place, it.at.slope);
+        }
+        for it in &mut fit.starts {
+            it.variance = wider * it.variance + of_shared(it.trajectory, it.place, it.slope);
+        }
+    }
+
+    /// Sets the intervals of the shared parameters of a row: they have the degrees of freedom of all environments.
+    pub(crate) fn set_intervals(&self, row: &mut Row) {
+        let half_width = quantile(LEVEL, self.degrees_of_freedom);
+        for (&place, coordinate) in self.batch.places.iter().zip(&self.batch.coordinates) {
+            let parameter = &mut row.parameters[place];
+            let half = half_width * parameter.standard_error;
+            parameter.lower = (parameter.value - half).max(coordinate.lower);
+            parameter.upper = (parameter.value + half).min(coordinate.upper);
+        }
+    }
+}

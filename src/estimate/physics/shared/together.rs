@@ -1,0 +1,117 @@
+//! Fits what all environments share.
+
+use std::collections::BTreeMap;
+
+use nalgebra::DMatrix;
+
+use super::batch::Batch;
+use super::beginning::{Alone, alone, beginning, members};
+use super::descent::Joint;
+use super::errors::Errors;
+use super::member::{At, Member};
+use crate::estimate::physics::fitting::Fitting;
+use crate::estimate::stream::Observed;
+
+/// Times that environments which failed are tried again at better values.
+const AGAIN: usize = 2;
+
+/// What all environments of a batch share, fitted together.
+pub(crate) struct SharedFit {
+    pub batch: Batch,
+    /// `z [s]`.
+    pub z: Vec<f64>,
+    /// `[s, s]`; NaN where it is not determined.
+    pub covariance: DMatrix<f64>,
+    pub degrees_of_freedom: f64,
+    /// The share of the variance that the unknowns of all leave to residuals.
+    pub free_share: f64,
+    /// Which shared parameters lie at an active bound.
+    pub active: Vec<bool>,
+    /// The environments that took part, and where they are.
+    pub environments: BTreeMap<String, OfEnvironment>,
+    /// Why the others did not.
+    pub left_out: BTreeMap<String, String>,
+}
+
+/// The end of one environment.
+pub(crate) struct OfEnvironment {
+    /// Its own parameters.
+    pub own: Vec<f64>,
+    /// How the parameters `[d, s]` follow `z`.
+    pub follow: DMatrix<f64>,
+    /// How the unknowns `[u, s]` of each trajectory do.
+    pub of_trajectories: Vec<DMatrix<f64>>,
+}
+
+/// Fits what all `environments` share; none where nothing is shared.
+///
+/// # Errors
+/// Why there is no joint fit: no environment can take part, or an interrupt.
+pub(crate) fn together(fitting: &Fitting, environments: &[Observed]) -> Option<Result<SharedFit, String>> {
+    Batch::new(fitting.equations).map(|batch| joint_fit(fitting, batch, environments))
+}
+
+fn joint_fit(fitting: &Fitting, batch: Batch, environments: &[Observed]) -> Result<SharedFit, String> {
+    let alone = alone(fitting, environments);
+    let mut left_out: BTreeMap<String, String> = BTreeMap::new();
+    let mut waiting: Vec<(&Observed, &Alone)> = Vec::new();
+    for (environment, alone) in environments.iter().zip(&alone) {
+        match alone.refusal() {
+            Some(reason) => drop(left_out.insert(environment.id.clone(), reason)),
+            None => waiting.push((environment, alone)),
+        }
+    }
+    let interrupted = || fitting.interrupt.requested().map_or(Ok(()), |_| Err("interrupted".to_owned()));
+    interrupted()?;
+    if waiting.is_empty() {
+        let (id, why) = left_out.pop_first().unwrap_or_default();
+        return Err(format!("no environment can take part; `{id}`: {why}"));
+    }
+    let z = beginning(fitting, &batch, environments, &alone);
+    let mut joint = Joint { fitting, batch: &batch, members: Vec::new(), at: Vec::new(), z, left_out: Vec::new() };
+    for _ in 0..=AGAIN {
+        interrupted()?;
+        let before = joint.members.len();
+        let mut still = Vec::new();
+        let tried = members(fitting, &batch, &joint.z, &waiting);
+        for (pair, tried) in waiting.into_iter().zip(tried) {
+            match tried {
+                Ok((member, at, _)) => {
+                    joint.members.push(member);
+                    joint.at.push(at);
+                }
+                Err(reason) => {
+                    left_out.insert(pair.0.id.clone(), reason);
+                    still.push(pair);
+                }
+            }
+        }
+        if joint.members.is_empty() {
+            let (id, why) = left_out.pop_first().unwrap_or_default();
+            return Err(format!("no environment can take part; `{id}`: {why}"));
+        }
+        if joint.members.len() > before {
+            joint.in_order();
+            joint.fit()?;
+        }
+        waiting = still;
+        if waiting.is_empty() || joint.members.len() == before {
+            break;
+        }
+    }
+    left_out.extend(std::mem::take(&mut joint.left_out));
+    let Errors { covariance, degrees_of_freedom, free_share, follow, of_trajectories } = joint.errors()?;
+    interrupted()?;
+    let active = joint.active_bounds();
+    let Joint { members, at, z, .. } = joint;
+    let follow = follow.into_iter().zip(of_trajectories);
+    let ends = members.into_iter().zip(at).zip(follow).map(|((member, at), follow): ((Member, At), (_, _))| {
+        let (follow, of_trajectories) = follow;
+        let values = member.experiment.parameters(&at.unknowns.coordinates);
+        let own = batch.own.iter().map(|&place| values[place].0).collect();
+        (member.id, OfEnvironment { own, follow, of_trajectories })
+    });
+    let environments: BTreeMap<String, OfEnvironment> = ends.collect();
+    left_out.retain(|id, _| !environments.contains_key(id));
+    Ok(SharedFit { z, covariance, degrees_of_freedom, free_share, active, environments, left_out, batch })
+}

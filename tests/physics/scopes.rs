@@ -1,0 +1,232 @@
+//! Parameters of trajectories, environments and all: against the same problems written otherwise, and against known truth.
+
+use paramill::estimate::{Row, Status, read_rows};
+use paramill::random::Stream;
+use paramill::schema::{Split, Trajectory};
+
+use super::hidden::{Columns, dataset, refusal, settings, trajectory};
+use super::model::with_threads;
+use super::run;
+
+/// Two trajectories that decay at one rate from values of their own; an input says which is which.
+fn decays(noise: f64) -> Vec<Trajectory> {
+    let mut stream = Stream::new(5, "scopes", &[]);
+    let times: Vec<f64> = (0..12).map(|t| 0.5 * f64::from(t)).collect();
+    let of = |id: &str, start: f64, which: f64, stream: &mut Stream| {
+        let states = times.iter().map(|t| start * (-0.4 * t).exp() + noise * stream.normal()).collect();
+        Trajectory { inputs: vec![which; 12], ..trajectory("e", id, &[0.4], &times, states) }
+    };
+    vec![of("first", 3.0, 0.0, &mut stream), of("second", 5.0, 1.0, &mut stream)]
+}
+
+const OF_TRAJECTORIES: &str = r#"
+    inputs = [{ name = "u" }]
+    states = [{ name = "x", derivative = "-k * x + 0 * u", start = "a" }]
+    parameters = [{ name = "k", lower = 0.01, upper = 5.0 }, { name = "a", lower = 0.1, upper = 50.0 }]
+"#;
+const WRITTEN_OUT: &str = r#"
+    inputs = [{ name = "u" }]
+    states = [{ name = "x", derivative = "-k * x + 0 * u", start = "first * (1 - u) + second * u" }]
+    parameters = [
+        { name = "k", lower = 0.01, upper = 5.0 },
+        { name = "first", lower = 0.1, upper = 50.0 },
+        { name = "second", lower = 0.1, upper = 50.0 },
+    ]
+"#;
+
+fn close(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-5 * expected.abs(), "{found}, not {expected}");
+}
+
+#[test]
+fn trajectories_have_values_of_their_own() {
+    let place = tempfile::tempdir().unwrap();
+    let data = dataset(place.path(), &["x"], &["k"], &["u"], decays(0.05));
+    for of_noise in ["", "noise = \"constant\"", "noise = \"proportional\""] {
+        let fitted = |scopes: &str, system: &str, name: &str| {
+            let directory = place.path().join(name);
+            let text = format!("{of_noise}\n{scopes}");
+            let outcome = run(&settings(&text, system), &data, &directory).unwrap();
+            let row: Row = read_rows(&directory, &outcome.manifest, Split::Adapt).unwrap().swap_remove(0);
+            assert_eq!(row.status, Status::Ok, "{}", row.reason);
+            (row, directory)
+        };
+        let (row, directory) = fitted("physics.scopes = { a = \"trajectory\" }", OF_TRAJECTORIES, "own");
+        let (other, _) = fitted("", WRITTEN_OUT, "out");
+        assert_eq!((row.parameters.len(), row.degrees_of_freedom), (1, other.degrees_of_freedom));
+        close(row.parameters[0].value, other.parameters[0].value);
+        close(row.parameters[0].standard_error, other.parameters[0].standard_error);
+        let table = Columns::read(&directory, "trajectories_adapt.parquet");
+        assert_eq!(table.texts("trajectory"), ["first", "second"]);
+        assert_eq!(table.texts("parameter"), ["a", "a"]);
+        for (k, expected) in other.parameters[1..].iter().enumerate() {
+            close(table.numbers("value")[k], expected.value);
+            close(table.numbers("standard_error")[k], expected.standard_error);
+            close(table.numbers("upper")[k], expected.upper);
+        }
+        let (aic, expected) = (row.likelihood.unwrap().aic, other.likelihood.unwrap().aic);
+        close(aic, expected);
+    }
+}
+
+#[test]
+fn priors_and_bounds_hold_for_each_trajectory() {
+    let place = tempfile::tempdir().unwrap();
+    let data = dataset(place.path(), &["x"], &["k"], &["u"], decays(0.05));
+    let fitted = |text: &str, system: &str| {
+        let directory = place.path().join("estimates");
+        let outcome = run(&settings(text, system), &data, &directory).unwrap();
+        (read_rows(&directory, &outcome.manifest, Split::Adapt).unwrap().swap_remove(0), directory)
+    };
+    let of = |names: &[&str]| {
+        let each = names.iter().map(|name| format!("physics.priors.{name} = {{ mean = 3.5, std_dev = 0.02 }}\n"));
+        each.collect::<String>()
+    };
+    let (_, directory) = fitted(&format!("{}physics.scopes = {{ a = \"trajectory\" }}", of(&["a"])), OF_TRAJECTORIES);
+    let found = Columns::read(&directory, "trajectories_adapt.parquet").numbers("value");
+    let (expected, _) = fitted(&of(&["first", "second"]), WRITTEN_OUT);
+    close(found[0], expected.parameters[1].value);
+    close(found[1], expected.parameters[2].value);
+    let (row, _) = fitted("bounds.a.max = 4.0\nphysics.scopes = { a = \"trajectory\" }", OF_TRAJECTORIES);
+    assert_eq!(row.status, Status::AtBound);
+    assert!(row.reason.starts_with("a of `second` at its upper bound 4"), "{}", row.reason);
+}
+
+#[test]
+fn scopes_that_cannot_be_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let data = dataset(place.path(), &["x"], &["k"], &["u"], decays(0.05));
+    for (scopes, expected) in [
+        ("{ b = \"trajectory\" }", "scopes.b"),
+        ("{ a = \"trajectory\", k = \"trajectory\" }", "the trajectories of an environment share"),
+        ("{ a = \"trajectory\" }\nphysics.fixed = { a = 3.0 }", "which is fixed"),
+    ] {
+        let said = refusal(&settings(&format!("physics.scopes = {scopes}"), OF_TRAJECTORIES), &data);
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+/// Decays at one rate from values of their own, sampled at these times, with constant noise.
+fn cultures(count: u32, times: &[f64], noise: impl Fn(u32) -> f64) -> Vec<Trajectory> {
+    let mut stream = Stream::new(6, "scopes", &[]);
+    let of = |index: u32, stream: &mut Stream| {
+        let start = 2.0 + f64::from(index * 7 % 11);
+        let states = times.iter().map(|t| start * (-0.4 * t).exp() + noise(index) * stream.normal()).collect();
+        trajectory(&format!("e{index:04}"), "0", &[0.4], times, states)
+    };
+    (0..count).map(|index| of(index, &mut stream)).collect()
+}
+
+const CULTURES: &str = r#"
+    states = [{ name = "x", derivative = "-k * x", start = "a" }]
+    parameters = [{ name = "k", lower = 0.01, upper = 5.0 }, { name = "a", lower = 0.1, upper = 50.0 }]
+"#;
+
+fn estimates(text: &str, of: Vec<Trajectory>) -> (Vec<Row>, Columns) {
+    let place = tempfile::tempdir().unwrap();
+    let data = dataset(place.path(), &["x"], &["k"], &[], of);
+    let directory = place.path().join("estimates");
+    let outcome = run(&settings(text, CULTURES), &data, &directory).unwrap();
+    let rows = read_rows(&directory, &outcome.manifest, Split::Adapt).unwrap();
+    let file = if text.contains("trajectory") { "trajectories_adapt.parquet" } else { "adapt.parquet" };
+    (rows, Columns::read(&directory, file))
+}
+
+/// Environments that share a parameter are one environment whose trajectories do, whatever the noise and priors.
+#[test]
+fn what_all_share_is_fitted_as_if_all_were_one() {
+    let times: Vec<f64> = (0..7).map(|t| 0.6 * f64::from(t)).collect();
+    let one = |it: Trajectory| Trajectory { environment: "one".to_owned(), trajectory: it.environment.clone(), ..it };
+    for (of_noise, terms) in [
+        ("constant", vec!["absolute"]),
+        ("combined", vec!["absolute", "relative"]),
+        ("student", vec!["scale", "degrees_of_freedom"]),
+    ] {
+        for prior in ["", "physics.priors.k = { mean = -1.0, std_dev = 0.01, log = true }\n"] {
+            let text = format!("noise = \"{of_noise}\"\nserial_correlation = false\n{prior}");
+            let scopes: Vec<String> = terms.iter().map(|term| format!("noise_x_{term} = \"all\"")).collect();
+            let scopes = scopes.join(", ");
+            let data = cultures(9, &times, |_| 0.1);
+            let (rows, _) = estimates(&format!("{text}physics.scopes = {{ k = \"all\", {scopes} }}"), data.clone());
+            let own = format!("{text}physics.scopes = {{ a = \"trajectory\" }}");
+            let (expected, of_trajectories) = estimates(&own, data.into_iter().map(one).collect());
+            let expected = &expected[0];
+            let mut aic = 0.0;
+            for (k, row) in rows.iter().enumerate() {
+                assert_eq!(row.status, Status::Ok, "{}", row.reason);
+                close(row.parameters[0].value, expected.parameters[0].value);
+                close(row.parameters[0].standard_error, expected.parameters[0].standard_error);
+                close(row.parameters[0].upper, expected.parameters[0].upper);
+                close(row.parameters[1].value, of_trajectories.numbers("value")[k]);
+                close(row.parameters[1].standard_error, of_trajectories.numbers("standard_error")[k]);
+                close(row.noise_terms[0], expected.noise_terms[0]);
+                aic += row.likelihood.unwrap().aic;
+            }
+            close(aic, expected.likelihood.unwrap().aic);
+        }
+    }
+}
+
+/// Two samples say nothing of two parameters, and of one with the other shared next to nothing: forty such environments say what all share.
+#[test]
+fn few_samples_of_many_environments_are_enough() {
+    let data = cultures(40, &[0.5, 1.5, 3.0], |_| 0.05);
+    let (rows, _) = estimates("physics.scopes = { k = \"all\" }", data);
+    let k = rows[0].parameters[0];
+    assert!((k.value - 0.4).abs() < 3.0 * k.standard_error && k.standard_error < 0.01, "{k:?}");
+    let starts = rows.iter().enumerate().map(|(e, row)| row.parameters[1].value - (2.0 + (e * 7 % 11) as f64));
+    assert!((starts.map(|error| error * error).sum::<f64>() / 40.0).sqrt() < 0.1);
+}
+
+/// By least squares an environment counts by its own noise; those that fail or misfit do not count.
+#[test]
+fn environments_without_a_fit_do_not_spoil_what_others_share() {
+    let times: Vec<f64> = (0..20).map(|t| 0.3 * f64::from(t)).collect();
+    let good = cultures(12, &times, |index| if index % 2 == 0 { 0.02 } else { 0.5 });
+    let text = "physics.scopes = { k = \"all\" }";
+    let (alone, _) = estimates(text, good.clone());
+    let k = alone[0].parameters[0];
+    assert!((k.value - 0.4).abs() < 3.0 * k.standard_error, "{k:?}");
+    let (independent, _) = estimates("", good.clone());
+    let information: f64 = independent.iter().map(|row| row.parameters[0].standard_error.powi(-2)).sum();
+    assert!((k.standard_error * information.sqrt() - 1.0).abs() < 0.05, "{k:?} {information}");
+    let mut with_bad = good;
+    let silent = Trajectory { states: vec![f64::NAN; 20], ..trajectory("silent", "0", &[0.4], &times, Vec::new()) };
+    let swing = times.iter().map(|t| 5.0 + 3.0 * (4.0 * t).sin()).collect();
+    with_bad.extend([silent, trajectory("swing", "0", &[0.4], &times, swing)]);
+    let (rows, _) = estimates(text, with_bad);
+    assert_eq!(rows[0].parameters[0], k);
+    let of = |id: &str| rows.iter().find(|row| row.environment == id).unwrap();
+    assert_eq!(
+        (of("silent").status, of("swing").status.is_failure() || of("swing").status == Status::Misfit),
+        (Status::NoData, true)
+    );
+    for id in ["silent", "swing"] {
+        assert!(
+            of(id).reason.contains("took no part in the fit of what all environments share (k)"),
+            "{}",
+            of(id).reason
+        );
+    }
+}
+
+#[test]
+fn shared_fits_do_not_depend_on_threads_and_know_bounds() {
+    let times: Vec<f64> = (0..9).map(|t| 0.4 * f64::from(t)).collect();
+    let fitted = |text: &str| estimates(text, cultures(30, &times, |_| 0.1)).0;
+    let [one, three] = [1, 3].map(|threads| with_threads(threads, || fitted("physics.scopes = { k = \"all\" }")));
+    assert_eq!(one, three);
+    let rows = fitted("bounds.k.max = 0.35\nphysics.scopes = { k = \"all\" }");
+    assert!(rows.iter().all(|row| row.parameters[0].value == 0.35), "{:?}", rows[0].parameters[0]);
+    assert!(rows.iter().all(|row| row.status == Status::AtBound || row.status == Status::Misfit), "{}", rows[0].reason);
+    let place = tempfile::tempdir().unwrap();
+    let data = dataset(place.path(), &["x"], &["k"], &[], cultures(3, &times, |_| 0.1));
+    for (text, expected) in [
+        ("physics.scopes = { k = \"all\" }\nintervals = \"profile\"", "estimate.intervals"),
+        ("physics.scopes = { noise_x_absolute = \"all\" }", "no noise that is estimated"),
+        ("noise = \"constant\"\nphysics.scopes = { noise_x_relative = \"all\" }", "noise_x_absolute"),
+    ] {
+        let said = super::run(&settings(text, CULTURES), &data, &place.path().join("e")).map(|_| ()).unwrap_err();
+        assert!(said.to_string().contains(expected), "{said}");
+    }
+}
