@@ -11,7 +11,6 @@ use super::surroundings::surroundings;
 use crate::checkpoint::{Sampling, StoredModel};
 use crate::dataset::Dataset;
 use crate::estimate;
-use crate::estimate::physics::Drawn;
 use crate::estimate::{InitialState, ParameterEstimate, Row};
 use crate::models;
 use crate::report::{Input, LossPoint, Portrait, Summary, Term, TrainingEnvironment};
@@ -207,12 +206,11 @@ fn portraits(
         let portrait = match model {
             Some(model) => {
                 let place = (split, row.environment.as_str());
-                let portrait = estimate::portrait(&settings, context.compute, dataset, model, place, &row.context);
-                portrait.map(|(trajectory, states)| Drawn { trajectory, states, hidden: Vec::new() })
+                estimate::portrait(&settings, context.compute, dataset, model, place, &row.context)
             }
-            None => estimate::physics::drawn(&settings, dataset, split, row, context.run),
+            None => estimate::physics::portrait(&settings, dataset, split, row, context.run),
         };
-        let Drawn { trajectory: truth, states: prediction, hidden } = match portrait {
+        let (truth, prediction) = match portrait {
             Ok(portrait) => portrait,
             Err(error @ estimate::Error::Interrupted { .. }) => return Err(error.into()),
             Err(error) => {
@@ -233,7 +231,7 @@ fn portraits(
             (known, false) => known,
         };
         let Trajectory { times, states: truth, inputs, .. } = truth;
-        portraits.push(Portrait { title, times, truth, prediction, inputs, hidden });
+        portraits.push(Portrait { title, times, truth, prediction, inputs, hidden: Vec::new() });
     }
     Ok(portraits)
 }

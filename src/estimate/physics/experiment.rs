@@ -28,17 +28,17 @@ pub(crate) struct Experiment<'a> {
     pub model: Cow<'a, Model>,
     pub series: Vec<Series>,
     /// The indices of the unknown values of the initial state, for each trajectory.
-    unknown_initial: Vec<Vec<usize>>,
+    pub(super) unknown_initial: Vec<Vec<usize>>,
     /// The indices of the values of the initial state that are expressions, for each trajectory.
-    computed_initial: Vec<Vec<usize>>,
+    pub(super) computed_initial: Vec<Vec<usize>>,
     /// Spread of each channel `[C]`.
     pub scales: Vec<f64>,
     /// The values `(trajectory, cell)` that enter the fit, cells of `[T, C]`.
     pub cells: Vec<(usize, usize)>,
     /// The limit of quantification of each cell `[T, C]` of each trajectory; empty where there are none.
     pub limits: Vec<Vec<f64>>,
-    initial_state: InitialState,
-    loss: Loss,
+    pub(super) initial_state: InitialState,
+    pub(super) loss: Loss,
 }
 
 /// The unknowns of a fit.
@@ -331,7 +331,7 @@ impl<'a> Experiment<'a> {
     }
 
     /// How far one unit of its unknown moves a value of the initial state, where that is `at`.
-    fn unit(&self, value: usize, at: f64) -> f64 {
+    pub(super) fn unit(&self, value: usize, at: f64) -> f64 {
         match self.model.free(value) {
             Some((range, _)) => range.value(range.theta(at)).1,
             None => self.model.cell_of(value).map_or(1.0, |cell| self.scales[self.model.channel(cell)]),
