@@ -106,7 +106,8 @@ impl Equations<'_> {
         let time = command.from.unwrap_or(0.0);
         let (Some(every), Some(until)) = (command.every, command.until) else {
             return Err(Error::Usage(
-                "--parameters: also needs --until and --every, as a system with given parameters has no samples".to_owned(),
+                "--parameters: also needs --until and --every, as a system with given parameters has no samples"
+                    .to_owned(),
             ));
         };
         let (times, inputs) = self.inputs(steps(command, time, every, until)?, f64::NEG_INFINITY)?;
@@ -130,7 +131,8 @@ impl Equations<'_> {
             }
         }
         let near = known.iter().rev().map(|id| (strsim::normalized_levenshtein(id, environment), id));
-        let near = near.max_by(|a, b| a.0.total_cmp(&b.0)).map_or_else(String::new, |(_, id)| format!(", such as {id}"));
+        let near =
+            near.max_by(|a, b| a.0.total_cmp(&b.0)).map_or_else(String::new, |(_, id)| format!(", such as {id}"));
         Err(estimate::Error::Unpredictable {
             found: format!("no environment {environment} in {}", directory.display()),
             expected: format!("one of the estimated environments{near}"),

@@ -75,11 +75,14 @@ impl KnownInputs {
     /// As [`KnownInputs::at`].
     pub fn at_with(&self, times: &[f64], sums: &[bool]) -> Result<Vec<f64>, TooShort> {
         let pairs = || self.0.iter().zip(sums);
-        let given = |known: &KnownInput, time: f64| if time < known.signal.span().0 { 0.0 } else { known.signal.at(time) };
+        let given =
+            |known: &KnownInput, time: f64| if time < known.signal.span().0 { 0.0 } else { known.signal.at(time) };
         let others = KnownInputs(pairs().filter(|(_, is_sum)| !**is_sum).map(|(known, _)| known.clone()).collect());
         let mut of_others = others.at(times)?.into_iter();
         let row = |time: f64| -> Vec<f64> {
-            pairs().map(|(known, is_sum)| if *is_sum { given(known, time) } else { of_others.next().unwrap_or(f64::NAN) }).collect()
+            pairs()
+                .map(|(known, is_sum)| if *is_sum { given(known, time) } else { of_others.next().unwrap_or(f64::NAN) })
+                .collect()
         };
         Ok(times.iter().copied().flat_map(row).collect())
     }

@@ -11,6 +11,7 @@
 pub(crate) mod observation;
 pub(crate) mod samples;
 pub(crate) mod settings;
+pub(crate) mod recorded;
 pub(crate) mod environments;
 pub(crate) mod error;
 pub(crate) mod validate;

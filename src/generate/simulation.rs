@@ -11,6 +11,7 @@ use super::environments;
 use super::environments::Environment;
 use super::error::Error;
 use super::observation::Key;
+use super::recorded::Recorded;
 use super::samples::sample_times;
 use super::settings::Settings;
 use crate::dataset::{Manifest, Provenance};
@@ -36,6 +37,7 @@ pub(crate) struct Simulation {
     preset: Preset,
     environments: BTreeMap<Split, Vec<Environment>>,
     times: Vec<f64>,
+    recorded: Recorded,
     /// Number of values of a state.
     size: usize,
     seed: u64,
@@ -58,8 +60,9 @@ impl Simulation {
         let settings = settings.resolved(&system);
         let horizon = settings.horizon.unwrap_or(system.horizon);
         let times = sample_times(horizon, settings.time_step.unwrap_or(system.time_step));
-        let size = system.state_shape(&preset).size();
-        Ok(Simulation { settings, system, preset, environments, times, size, seed })
+        let (size, recorded) =
+            (system.state_shape(&preset).size(), Recorded::new(&system, settings.channels.as_deref()));
+        Ok(Simulation { settings, system, preset, environments, times, recorded, size, seed })
     }
 
     /// Number of trajectories of each split.
@@ -154,7 +157,7 @@ impl Simulation {
     /// Name of the integration method in reports.
     fn method(&self) -> &'static str {
         match &self.preset.dynamics {
-            Dynamics::Field(_) => self.settings.solver.unwrap_or_default().tableau().name,
+            Dynamics::Field(_) => self.settings.solver.unwrap_or_default().name(),
             Dynamics::Stepper(stepper) => stepper.name,
         }
     }
@@ -205,8 +208,9 @@ impl Simulation {
                 source: Box::new(source),
             },
         })?;
+        states = self.recorded.of_states(&environment.parameters, &times, states);
         if let Some(observation) = observation {
-            let names: Vec<&str> = self.system.channels.iter().map(|channel| channel.name.as_str()).collect();
+            let names: Vec<&str> = self.recorded.quantities.iter().map(|channel| channel.name.as_str()).collect();
             (times, states) = observation.record(key, &names, &times, &states, time_step);
         }
         let trajectory = Trajectory {
@@ -226,10 +230,10 @@ impl Simulation {
         dropped.into_iter().all(|dropped| dropped != channel)
     }
 
-    /// States `[T, C]` (`[T, C, n_1, .., n_k]` on a grid) without the dropped channels.
+    /// Channels `[T, C]` (`[T, C, n_1, .., n_k]` on a grid) without the dropped channels.
     fn recorded_channels(&self, states: Vec<f64>) -> Vec<f64> {
         let points = self.size / self.system.channels.len();
-        let of_channels = self.system.channels.iter().map(|it| self.is_recorded(&it.name));
+        let of_channels = self.recorded.quantities.iter().map(|it| self.is_recorded(&it.name));
         let is_recorded: Vec<bool> = of_channels.flat_map(|it| std::iter::repeat_n(it, points)).collect();
         if is_recorded.iter().all(|&is_recorded| is_recorded) {
             return states;
@@ -245,7 +249,7 @@ impl Simulation {
             Dynamics::Field(_) => self.settings.tolerance().rtol,
             Dynamics::Stepper(stepper) => stepper.error_at(self.settings.inner_step.unwrap_or(stepper.step)),
         };
-        let mut channels = self.system.channel_quantities();
+        let mut channels = self.recorded.quantities.clone();
         channels.retain(|channel| self.is_recorded(&channel.name));
         Manifest {
             format: FormatVersion::DATASET,

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::environments::{partner, select};
+use super::recorded::Recorded;
 use super::samples::sample_count;
-use super::settings::{Environments, Settings, SplitSettings};
+use super::settings::{Environments, Settings, Solver, SplitSettings};
 use crate::problems::{Problem, Problems};
 use crate::schema::Split;
 use crate::solve::Tolerance;
@@ -56,7 +57,9 @@ impl Settings {
         }
         self.check_times(&system, &mut problems);
         if let Some(observation) = &self.observation {
-            observation.add_problems(&system, &mut problems);
+            let recorded = Recorded::new(&system, self.channels.as_deref()).quantities;
+            let names: Vec<&str> = recorded.iter().map(|it| it.name.as_str()).collect();
+            observation.add_problems(&names, &mut problems);
         }
         let preset = self.find_preset(&system);
         if let (None, Some(name)) = (preset, &self.preset) {
@@ -66,6 +69,14 @@ impl Settings {
         // For an unknown preset the first stands in: most presets of a system have the same kind of dynamics.
         if let Some(likely) = preset.or(system.presets.first()) {
             self.check_integration(&system, &likely.dynamics, &mut problems);
+            self.check_channels(&system, !likely.space.is_empty(), &mut problems);
+            problems.require(
+                self.solver != Some(Solver::Rodas5p) || likely.tangent.is_some(),
+                "solver",
+                format!("`rodas5p` for `{}`, whose derivatives are not known", system.name),
+                "an explicit method",
+                "leave it out",
+            );
         }
         for (&split, settings) in &self.splits {
             self.check_split(&system, preset, split, settings, &mut problems);

@@ -43,6 +43,8 @@ pub(crate) mod data_age;
 pub(crate) mod recorded;
 pub(crate) mod status;
 pub(crate) mod surroundings;
+pub(crate) mod fits;
+pub(crate) mod predictive_check;
 pub(crate) mod assemble;
 pub(crate) mod products;
 pub(crate) mod stages;

@@ -80,7 +80,10 @@ fn an_environment_of_the_estimates_is_forecast() {
         let ends = ["measured_lower", "lower", "value", "upper", "measured_upper"].map(|key| number(tea, key, t));
         assert!(ends.windows(2).all(|pair| pair[0] < pair[1]), "{ends:?}");
     }
-    assert_eq!((&ahead["hidden"]["wall"]["kind"], &ahead["hidden"]["sum"]["kind"]), (&"state".into(), &"output".into()));
+    assert_eq!(
+        (&ahead["hidden"]["wall"]["kind"], &ahead["hidden"]["sum"]["kind"]),
+        (&"state".into(), &"output".into())
+    );
     let sum = number(tea, "value", 1) + number(&ahead["hidden"]["wall"], "value", 1);
     approx::assert_relative_eq!(number(&ahead["hidden"]["sum"], "value", 1), sum, max_relative = 1e-9);
 
@@ -99,7 +102,20 @@ fn an_environment_of_the_estimates_is_forecast() {
 
     let given = forecast(
         &root,
-        &["--parameters", "k=0.5", "--initial", "tea=10", "--inputs", "off.csv", "--from", "10", "--until", "11", "--every", "1"],
+        &[
+            "--parameters",
+            "k=0.5",
+            "--initial",
+            "tea=10",
+            "--inputs",
+            "off.csv",
+            "--from",
+            "10",
+            "--until",
+            "11",
+            "--every",
+            "1",
+        ],
     );
     approx::assert_relative_eq!(
         number(&given["channels"]["tea"], "value", 1),
@@ -110,7 +126,10 @@ fn an_environment_of_the_estimates_is_forecast() {
 
     for (arguments, part) in [
         (&["--environment", "c"][..], "found no environment c in"),
-        (&["--environment", "b", "--until", "12"], "found no values of the inputs heater over the time of the forecast"),
+        (
+            &["--environment", "b", "--until", "12"],
+            "found no values of the inputs heater over the time of the forecast",
+        ),
         (&["--environment", "b", "--trajectory", "2"], "expected one of the trajectories that were fitted: 1"),
         (&["--environment", "b", "--start", "observed"], "found states that nobody measures"),
         (&["--environment", "b", "--initial", "milk=3"], "--inputs FILE"),

@@ -235,13 +235,7 @@ fn given_state(
 }
 
 /// The forecast that goes on with a fitted trajectory, or repeats it from its start.
-fn along_fit(
-    resumed: &Resumed,
-    row: &Row,
-    trajectory: usize,
-    wanted: &Wanted,
-    quantile: f64,
-) -> Result<Curve, Error> {
+fn along_fit(resumed: &Resumed, row: &Row, trajectory: usize, wanted: &Wanted, quantile: f64) -> Result<Curve, Error> {
     let (experiment, estimator) = (&resumed.experiment, resumed.estimator);
     let between = &experiment.model.between;
     let u = between.len();
@@ -345,9 +339,9 @@ fn prediction(
         let column = |values: &[f64]| -> Vec<f64> { values.iter().skip(place).step_by(q).copied().collect() };
         let (values, halves) = (column(&curve.values), column(&curve.half_widths));
         let pairs = || values.iter().zip(&halves);
-        let measured = scatter.and_then(|all| all.get(place)).map(|scatter| {
-            pairs().map(|(value, half)| scatter.around(*value, *half, quantile)).collect()
-        });
+        let measured = scatter
+            .and_then(|all| all.get(place))
+            .map(|scatter| pairs().map(|(value, half)| scatter.around(*value, *half, quantile)).collect());
         let band = pairs().map(|(value, half)| (value - half, value + half)).collect();
         Predicted { quantity, kind, band, measured, values }
     };

@@ -1,8 +1,11 @@
 //! All trajectories of an environment beside what was fitted to them, for drawings.
 
+use std::collections::BTreeMap;
+
 use super::curve::Curve;
 use super::estimator::Estimator;
 use super::resumed::Resumed;
+use super::scatter::Scatter;
 use super::series::Rise;
 use crate::dataset::Dataset;
 use crate::estimate::error::Error;
@@ -23,6 +26,8 @@ pub struct Drawn {
     pub trajectories: Vec<DrawnTrajectory>,
     /// What the equations compute and nobody measures `[H]`: hidden states, then outputs that are no channel.
     pub hidden: Vec<Quantity>,
+    /// The noise of each channel `[C]`; none of channels that the equations do not have.
+    pub(crate) scatter: Vec<Option<Scatter>>,
 }
 
 /// A trajectory beside what was fitted to it.
@@ -36,6 +41,10 @@ pub struct DrawnTrajectory {
     pub residuals: Vec<f64>,
     /// Which values `[T, C]` lie below their limit of quantification.
     pub below: Vec<bool>,
+    /// The limit of quantification of each value `[T, C]`, minus infinity where it has none; NaN where nothing entered the fit.
+    pub(crate) limits: Vec<f64>,
+    /// The standard deviation of each value `[T, C]` that has its own.
+    pub(crate) beside: Vec<f64>,
     /// The fit between the samples; none of fields.
     pub fine: Option<Fine>,
     /// Times at which amounts were given at once or states reset, with the index of the input, and how much it rises by.
@@ -52,32 +61,54 @@ pub struct Fine {
     pub half_widths: Vec<f64>,
 }
 
-/// All trajectories of an environment, with what was fitted to them. Their initial states are fitted again under the parameters of the `row`, by the
-/// same likelihood and the noise that the row has; if that explains the data less well than the row says, the parameters are as well.
-///
-/// # Errors
-/// If the dataset cannot be read, has no such environment, or it cannot be fitted.
-pub fn drawn(settings: &Settings, dataset: &Dataset, split: Split, row: &Row, run: &Run) -> Result<Drawn, Error> {
-    let environment = row.environment.as_str();
-    let index = dataset.index(split)?;
-    let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
-    let estimator = Estimator::new(settings, dataset, run.interrupt)?;
-    let trajectories = estimator.usable(dataset.read_rows(split, &rows)?);
-    let drawn = of_environment(&estimator, row, trajectories);
-    if let Some(signal) = run.interrupt.requested() {
-        return Err(Error::Interrupted { signal });
+/// Draws environments of a dataset by their rows.
+pub struct Drawings<'a> {
+    estimator: Estimator<'a>,
+    dataset: &'a Dataset,
+    /// The rows of the dataset of each environment of a split.
+    places: BTreeMap<(Split, String), Vec<usize>>,
+}
+
+impl<'a> Drawings<'a> {
+    /// Of environments of these splits.
+    ///
+    /// # Errors
+    /// If settings, system and dataset disagree, or the dataset cannot be read.
+    pub fn new(settings: &'a Settings, dataset: &'a Dataset, splits: &[Split], run: &Run<'a>) -> Result<Self, Error> {
+        let mut places: BTreeMap<(Split, String), Vec<usize>> = BTreeMap::new();
+        for &split in splits {
+            for (place, entry) in dataset.index(split)?.into_iter().enumerate() {
+                places.entry((split, entry.environment)).or_default().push(place);
+            }
+        }
+        Ok(Drawings { estimator: Estimator::new(settings, dataset, run.interrupt)?, dataset, places })
     }
-    drawn.filter(|it| it.trajectories.iter().any(DrawnTrajectory::is_visible)).ok_or_else(|| Error::Invalid {
-        path: dataset.directory().to_owned(),
-        found: format!("no environment `{environment}` in its {split} split that can be fitted and drawn"),
-        expected: "the dataset that the estimates were made from".to_owned(),
-    })
+
+    /// All trajectories of an environment, with what was fitted to them. Their initial states are fitted again under the parameters of the `row`, by
+    /// the same likelihood and the noise that the row has; if that explains the data less well than the row says, the parameters are as well.
+    ///
+    /// # Errors
+    /// If the dataset cannot be read, has no such environment, or it cannot be fitted.
+    pub fn of(&self, split: Split, row: &Row) -> Result<Drawn, Error> {
+        let place = (split, row.environment.clone());
+        let rows = self.places.get(&place).map_or(&[][..], Vec::as_slice);
+        let trajectories = self.estimator.usable(self.dataset.read_rows(split, rows)?);
+        let drawn = of_environment(&self.estimator, row, trajectories);
+        if let Some(signal) = self.estimator.interrupt.requested() {
+            return Err(Error::Interrupted { signal });
+        }
+        drawn.filter(|it| it.trajectories.iter().any(DrawnTrajectory::is_visible)).ok_or_else(|| Error::Invalid {
+            path: self.dataset.directory().to_owned(),
+            found: format!("no environment `{}` in its {split} split that can be fitted and drawn", row.environment),
+            expected: "the dataset that the estimates were made from".to_owned(),
+        })
+    }
 }
 
 /// The first trajectory of an environment that can be drawn, and its fitted channels at its samples.
 ///
 /// # Errors
-/// As [`drawn`].
+/// As [`Drawings::of`].
 pub fn portrait(
     settings: &Settings,
     dataset: &Dataset,
@@ -85,7 +116,7 @@ pub fn portrait(
     row: &Row,
     run: &Run,
 ) -> Result<(Trajectory, Vec<f64>), Error> {
-    let drawn = drawn(settings, dataset, split, row, run)?;
+    let drawn = Drawings::new(settings, dataset, &[split], run)?.of(split, row)?;
     let first = drawn.trajectories.into_iter().find(DrawnTrajectory::is_visible);
     Ok(first.map(|it| (it.trajectory, it.states)).expect("some trajectory can be drawn"))
 }
@@ -103,19 +134,28 @@ fn of_environment(estimator: &Estimator, row: &Row, trajectories: Vec<Trajectory
     let fine = if resumed.experiment.model.points == 1 { fine(&resumed, row) } else { None };
     let mut fine = fine.into_iter().flatten();
     let states = estimator.in_dataset_order(&resumed.experiment, &resumed.states);
-    let (residuals, below) = residuals(&resumed);
-    let events = resumed.experiment.series.iter().map(|series| events(&resumed, &series.rises()));
-    let all = trajectories.into_iter().zip(states).zip(residuals.into_iter().zip(below)).zip(events);
-    let drawn = all.map(|(((trajectory, states), (residuals, below)), events)| DrawnTrajectory {
-        trajectory,
-        states,
-        residuals,
-        below,
-        fine: fine.next(),
-        events,
-    });
+    let Residuals { scores, below, limits, beside } = residuals(&resumed);
+    let events: Vec<_> = resumed.experiment.series.iter().map(|series| events(&resumed, &series.rises())).collect();
+    let channels = estimator.equations.channel_indices.iter().zip(resumed.scatter());
+    let mut scatter = vec![None; trajectories.first()?.channels()];
+    channels.for_each(|(&index, it)| scatter[index] = Some(it));
+    let mut drawn: Vec<DrawnTrajectory> = Vec::new();
+    let (mut states, mut scores) = (states.into_iter(), scores.into_iter());
+    let (mut below, mut limits, mut beside) = (below.into_iter(), limits.into_iter(), beside.into_iter());
+    for (trajectory, events) in trajectories.into_iter().zip(events) {
+        drawn.push(DrawnTrajectory {
+            trajectory,
+            states: states.next()?,
+            residuals: scores.next()?,
+            below: below.next()?.into_iter().map(|it| it == 1.0).collect(),
+            limits: limits.next()?,
+            beside: beside.next()?,
+            fine: fine.next(),
+            events,
+        });
+    }
     let hidden = estimator.equations.everything.hidden.iter().map(|(_, it)| it.clone()).collect();
-    Some(Drawn { trajectories: drawn.collect(), hidden })
+    Some(Drawn { trajectories: drawn, hidden, scatter })
 }
 
 /// Amounts and resets among the rises of inputs.
@@ -143,9 +183,9 @@ fn fine(resumed: &Resumed, row: &Row) -> Option<Vec<Fine>> {
     });
     let unknown = || resumed.unknowns.initial.iter().zip(experiment.own_counts()).map(|(_, own)| own);
     let d = resumed.unknowns.coordinates.len();
-    let covariances = resumed.covariances(row).unwrap_or_else(|| {
-        unknown().map(|own| nalgebra::DMatrix::from_element(d + own, d + own, f64::NAN)).collect()
-    });
+    let covariances = resumed
+        .covariances(row)
+        .unwrap_or_else(|| unknown().map(|own| nalgebra::DMatrix::from_element(d + own, d + own, f64::NAN)).collect());
     let everything = &estimator.equations.everything;
     let quantile = quantile(LEVEL, row.degrees_of_freedom);
     let how = (&estimator.physics, estimator.interrupt);
@@ -170,24 +210,32 @@ fn fine(resumed: &Resumed, row: &Row) -> Option<Vec<Fine>> {
     Some(curves.ok()?.into_iter().map(fine).collect())
 }
 
-/// The standardised residuals of each trajectory at all its samples, and which values lie below their limits, in the order of the dataset.
-fn residuals(resumed: &Resumed) -> (Vec<Vec<f64>>, Vec<Vec<bool>>) {
+/// Values `[T, C]` of each trajectory at all its samples, in the order of the dataset; NaN where nothing entered the fit.
+struct Residuals {
+    scores: Vec<Vec<f64>>,
+    /// 1 below a limit, else 0.
+    below: Vec<Vec<f64>>,
+    limits: Vec<Vec<f64>>,
+    beside: Vec<Vec<f64>>,
+}
+
+fn residuals(resumed: &Resumed) -> Residuals {
     let (experiment, scatter) = (&resumed.experiment, resumed.scatter());
     let size = experiment.model.size();
-    let empty = || experiment.series.iter().map(|series| vec![f64::NAN; series.observed().len()]).collect::<Vec<_>>();
-    let (mut residuals, mut below) = (empty(), empty());
+    let empty: Vec<Vec<f64>> = experiment.series.iter().map(|series| vec![f64::NAN; series.observed().len()]).collect();
+    let mut all = [empty.clone(), empty.clone(), empty.clone(), empty];
     for &(trajectory, cell) in &experiment.cells {
         let channel = experiment.model.channel(cell);
         let (observed, z) = (experiment.series[trajectory].observed()[cell], resumed.states[trajectory][cell]);
         let beside = resumed.beside(trajectory, cell / size, channel);
         let limit = experiment.limits.get(trajectory).map_or(f64::NEG_INFINITY, |limits| limits[cell]);
-        residuals[trajectory][cell] = match observed <= limit {
+        let score = match observed <= limit {
             true => scatter[channel].below(limit, z, beside),
             false => scatter[channel].standardised(observed, z, beside),
         };
-        below[trajectory][cell] = f64::from(observed <= limit);
+        let values = [score, f64::from(observed <= limit), limit, beside];
+        all.iter_mut().zip(values).for_each(|(all, value)| all[trajectory][cell] = value);
     }
-    let ordered = |all: &[Vec<f64>]| resumed.estimator.in_dataset_order(experiment, all);
-    let below = ordered(&below).into_iter().map(|all| all.into_iter().map(|it| it == 1.0).collect());
-    (ordered(&residuals), below.collect())
+    let [scores, below, limits, beside] = all.map(|all| resumed.estimator.in_dataset_order(experiment, &all));
+    Residuals { scores, below, limits, beside }
 }

@@ -237,7 +237,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// The fitted values `[samples, H]` of what nobody measures, of each trajectory.
-    pub(super) fn hidden(&self, experiment: &Experiment, beneath: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    fn hidden(&self, experiment: &Experiment, beneath: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let hidden = self.equations.hidden_states();
         let states = self.equations.state_names.len();
         let of_trajectory = |(series, beneath): (&Series, &Vec<f64>)| {

@@ -104,7 +104,8 @@ pub(crate) fn trajectories<'a>(
         iterate = fitter.maximise(&mut fine, best, Search::default(), objective).ok()?.0.iterate;
     }
     let serial = fitter.serial_correlation(&iterate.rollout);
-    let factors = |(trajectory, own)| (0..own).map(|index| fitter.own_factor(&iterate, (trajectory, index), &serial)).collect();
+    let factors =
+        |(trajectory, own)| (0..own).map(|index| fitter.own_factor(&iterate, (trajectory, index), &serial)).collect();
     let widening = experiment.own_counts().enumerate().map(factors).collect();
     Some(Settled { unknowns: iterate.unknowns, rollout: iterate.rollout, widening })
 }

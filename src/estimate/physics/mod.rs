@@ -41,9 +41,9 @@ pub(crate) mod drawn;
 pub(crate) mod continued;
 pub(crate) mod surroundings;
 
-pub(crate) use cramer_rao_of_model::{LearnedFit, ModelBounds};
 pub use continued::{Forecaster, From, Predicted, Prediction, Wanted};
-pub use drawn::{Drawn, DrawnTrajectory, Fine, drawn, portrait};
+pub(crate) use cramer_rao_of_model::{LearnedFit, ModelBounds};
+pub use drawn::{Drawings, Drawn, DrawnTrajectory, Fine, portrait};
 pub use estimator::{fit, fit_with, run};
 pub use everything::Kind;
 pub(crate) use likelihood::measured::{Known, problems as problems_of_measurement};

@@ -36,8 +36,6 @@ pub(crate) struct Resumed<'a> {
     pub unknowns: Unknowns,
     /// The fitted channels `[T, C]` of each trajectory, in the order of the equations.
     pub states: Vec<Vec<f64>>,
-    /// The states `[T, N]` of each trajectory, where channels are not just these; else empty.
-    pub beneath: Vec<Vec<f64>>,
     /// With noise of known size.
     measured: Measured,
     widening: Vec<Vec<f64>>,
@@ -80,8 +78,8 @@ impl<'a> Resumed<'a> {
         };
         if let Some(settled) = settled.filter(|it| is_explained(&it.rollout.states)) {
             let unknowns = Unknowns { coordinates: theta(&values), initial: settled.unknowns.initial };
-            let (states, beneath) = (settled.rollout.states, settled.rollout.beneath);
-            return Some(Resumed { estimator, unknowns, states, beneath, measured, widening: settled.widening, experiment });
+            let (states, widening) = (settled.rollout.states, settled.widening);
+            return Some(Resumed { estimator, unknowns, states, measured, widening, experiment });
         }
         let (_, fit) = estimator.fit(known, trajectories);
         if fit.initial.is_empty() || fit.values.iter().any(|value| !value.is_finite()) {
@@ -89,7 +87,7 @@ impl<'a> Resumed<'a> {
         }
         let unknowns = Unknowns { coordinates: theta(&fit.values), initial: fit.initial };
         let widening = experiment.own_counts().map(|own| vec![1.0; own]).collect();
-        Some(Resumed { estimator, unknowns, states: fit.states, beneath: fit.beneath, measured, widening, experiment })
+        Some(Resumed { estimator, unknowns, states: fit.states, measured, widening, experiment })
     }
 
     /// The noise of each channel `[C]`.

@@ -20,10 +20,19 @@ const LEAST: f64 = 1e-15;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Scatter {
     /// Constant part, proportional part, and the least size of a prediction for it.
-    Gaussian { absolute: f64, relative: f64, least: f64 },
+    Gaussian {
+        absolute: f64,
+        relative: f64,
+        least: f64,
+    },
     /// Standard deviation of the logarithm.
-    LogNormal { std_dev: f64 },
-    Student { scale: f64, degrees_of_freedom: f64 },
+    LogNormal {
+        std_dev: f64,
+    },
+    Student {
+        scale: f64,
+        degrees_of_freedom: f64,
+    },
     /// Each sample has its own standard deviation.
     Beside,
 }

@@ -155,7 +155,8 @@ impl Series {
     pub(crate) fn refined(&self, times: &[f64], between: &[Between]) -> Self {
         let (u, m) = (self.input_count(), self.beside.len().checked_div(self.times.len()).unwrap_or(0));
         let empty = || Vec::with_capacity(self.times.len() + times.len());
-        let mut fine = Series { times: empty(), observed: Vec::new(), inputs: Vec::new(), beside: Vec::new(), ..self.clone() };
+        let mut fine =
+            Series { times: empty(), observed: Vec::new(), inputs: Vec::new(), beside: Vec::new(), ..self.clone() };
         let mut later = times.iter().copied().peekable();
         for (t, now) in self.times.iter().copied().enumerate() {
             fine.times.push(now);

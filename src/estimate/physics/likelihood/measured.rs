@@ -92,7 +92,11 @@ impl Measured {
             let own: Vec<f64> = terms.by_ref().take(it.noise.terms().len()).collect();
             MeasuredChannel { noise: it.noise.at(&own), ..it.clone() }
         };
-        Measured { channels: self.channels.iter().map(of_channel).collect(), priors: Vec::new(), beside: self.beside.clone() }
+        Measured {
+            channels: self.channels.iter().map(of_channel).collect(),
+            priors: Vec::new(),
+            beside: self.beside.clone(),
+        }
     }
 
     /// Whether something of the noise is estimated.
