@@ -263,6 +263,8 @@ fn grid() -> Input {
         training,
         estimates,
         portraits,
+        fits: Vec::new(),
+        checks: Vec::new(),
         surroundings: vec![surroundings()],
         initial_states_fitted: false,
         losses,

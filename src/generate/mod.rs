@@ -10,7 +10,9 @@
 
 pub(crate) mod observation;
 pub(crate) mod samples;
+pub(crate) mod amounts;
 pub(crate) mod settings;
+pub(crate) mod dosing;
 pub(crate) mod recorded;
 pub(crate) mod environments;
 pub(crate) mod error;
@@ -18,6 +20,7 @@ pub(crate) mod validate;
 pub(crate) mod simulation;
 pub(crate) mod run;
 
+pub use amounts::Amounts;
 pub use error::Error;
 pub use observation::{Observation, PerChannel};
 pub use run::{regenerate, run, simulate, trajectories};

@@ -48,15 +48,15 @@ impl Recorded {
         Recorded { quantities, columns, outputs: system.outputs.channels.len(), field: system.outputs.field.clone() }
     }
 
-    /// The channels `[T, C]` at `times [T]`, from `states [T, N]` and `parameters [d_p]`.
-    pub(crate) fn of_states(&self, parameters: &[f64], times: &[f64], states: Vec<f64>) -> Vec<f64> {
+    /// The channels `[T, C]` at `times [T]`, from `states [T, N]` and the parameters at a time, as a field reads them.
+    pub(crate) fn of_states(&self, parameters: &dyn Fn(f64) -> Vec<f64>, times: &[f64], states: Vec<f64>) -> Vec<f64> {
         let Some(columns) = &self.columns else { return states };
         let n = states.len() / times.len().max(1);
-        let parameters: Vec<Dual> = parameters.iter().map(|&value| Dual::from(value)).collect();
         let mut outputs = vec![Dual::default(); self.outputs];
         let mut channels = Vec::with_capacity(times.len() * columns.len());
         for (time, state) in times.iter().zip(states.chunks_exact(n)) {
             if let Some(field) = &self.field {
+                let parameters: Vec<Dual> = parameters(*time).into_iter().map(Dual::from).collect();
                 let state: Vec<Dual> = state.iter().map(|&value| Dual::from(value)).collect();
                 field.first(&parameters, Dual::from(*time), &state, &mut outputs);
             }

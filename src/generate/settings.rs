@@ -6,6 +6,7 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::amounts::Amounts;
 use super::observation::Observation;
 use super::samples::sample_count;
 use crate::problems::Problem;
@@ -64,6 +65,9 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Vec<String>", extend("minItems" = 1, "uniqueItems" = true))]
     pub channels: Option<Vec<String>>,
+    /// Amounts that are given to every trajectory, by inputs that are `doses` of the system.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doses: Vec<Amounts>,
     /// What sensors make of the trajectories; where absent, the dataset holds the truth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Observation")]
@@ -77,7 +81,8 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SplitSettings {
-    /// A named set of the system, a list of parameter tables, or a grid: a range for each parameter.
+    /// A named set of the system, a list of parameter tables, or a grid: a range for each parameter. A system with covariates needs a list or a grid,
+    /// which have values of these too.
     pub environments: Environments,
     /// Trajectories of each environment.
     #[schemars(range(min = 1, max = 100_000))]

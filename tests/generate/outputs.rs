@@ -103,3 +103,67 @@ fn the_method_for_stiff_systems_can_be_named() {
     let said: Vec<String> = without.validate().iter().map(ToString::to_string).collect();
     assert!(said.iter().any(|it| it.contains("whose derivatives are not known")), "{said:?}");
 }
+
+/// Doses of 10 every four hours, three of them, into the mouth of a body whose volume follows its weight.
+const DOSED: &str = r#"
+    dataset = "dosed"
+    channels = ["concentration"]
+    doses = [{ input = "oral", time = 0.5, amount = 10.0, interval = 4.0, count = 3 }]
+    [system]
+    name = "body"
+    horizon = 12.0
+    time_step = 1.0
+    inputs = [{ name = "oral" }]
+    states = [
+        { name = "depot", derivative = "-ka * depot", start = 0.0 },
+        { name = "central", derivative = "ka * depot - ke * central", start = 0.0 },
+    ]
+    outputs = [{ name = "concentration", expression = "central / (0.1 * weight)" }]
+    doses = [{ input = "oral", state = "depot", bioavailability = "f", lag = "0.25" }]
+    covariates = [{ name = "weight", unit = "kg" }]
+    parameters = [
+        { name = "ka", lower = 0.1, upper = 9.0 },
+        { name = "ke", lower = 0.01, upper = 1.0 },
+        { name = "f", lower = 0.1, upper = 1.0 },
+    ]
+    [splits.adapt]
+    environments = [{ ka = 1.2, ke = 0.2, f = 0.5, weight = 70.0 }, { ka = 1.2, ke = 0.2, f = 0.5, weight = 35.0 }]
+    trajectories = 1
+"#;
+
+#[test]
+fn doses_and_covariates_are_simulated() {
+    let trajectories = trajectories(&settings(DOSED));
+    let given = [0.5, 4.5, 8.5];
+    for (trajectory, weight) in trajectories.iter().zip([70.0, 35.0]) {
+        assert_eq!(trajectory.parameters[3], Some(weight));
+        // A sample without a measurement wherever something is given.
+        assert_eq!(trajectory.times[..3], [0.0, 0.5, 1.0]);
+        assert_eq!((trajectory.times.len(), trajectory.missing()), (15, 3));
+        for (t, (time, value)) in trajectory.times.iter().zip(&trajectory.states).enumerate() {
+            let sum: f64 = given.iter().filter(|at| *at <= time).map(|_| 10.0).sum();
+            assert_eq!(trajectory.inputs[t], sum);
+            let after = |at: &f64| {
+                let t = time - at - 0.25;
+                if t > 0.0 { 5.0 * 1.2 * ((-0.2 * t).exp() - (-1.2 * t).exp()) / (0.1 * weight) } else { 0.0 }
+            };
+            let expected: f64 = given.iter().map(after).sum();
+            assert!(value.is_nan() || (value - expected).abs() < 1e-7, "{value} and {expected} at {time}");
+        }
+    }
+    for (from, to, part) in [
+        ("count = 3", "count = 0", "doses.0.count"),
+        (", interval = 4.0", "", "doses.0.interval"),
+        ("{ input = \"oral\", time", "{ input = \"orl\", time", "found `orl`"),
+        (", weight = 35.0", "", "no `weight`"),
+        (
+            "    doses = [{ input = \"oral\", state = \"depot\", bioavailability = \"f\", lag = \"0.25\" }]\n",
+            "",
+            "the inputs oral",
+        ),
+    ] {
+        assert!(DOSED.contains(from), "{from}");
+        let said: Vec<String> = settings(&DOSED.replace(from, to)).validate().iter().map(ToString::to_string).collect();
+        assert!(said.iter().any(|it| it.contains(part)), "{part}: {said:?}");
+    }
+}
