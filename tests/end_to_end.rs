@@ -17,6 +17,8 @@ mod equations;
 mod forecast;
 #[path = "end_to_end/invariance.rs"]
 mod invariance;
+#[path = "end_to_end/predicted.rs"]
+mod predicted;
 #[path = "end_to_end/processors.rs"]
 mod processors;
 #[path = "end_to_end/sealed.rs"]

@@ -13,6 +13,8 @@ use paramill::schema::{Split, Trajectory};
 mod equations;
 #[path = "generate/observation.rs"]
 mod observation;
+#[path = "generate/outputs.rs"]
+mod outputs;
 #[path = "generate/resume.rs"]
 mod resume;
 
@@ -202,7 +204,7 @@ fn solvers_agree_within_the_tolerance() {
         )
     };
     let fine = run(Solver::Dop853, 1e-13);
-    for solver in [Solver::Dopri5, Solver::Tsit5, Solver::Dop853] {
+    for solver in [Solver::Dopri5, Solver::Tsit5, Solver::Dop853, Solver::Rodas5p] {
         let coarse = run(solver, 1e-9);
         for (a, b) in fine.values().flatten().zip(coarse.values().flatten()) {
             for (a, b) in a.states.iter().zip(&b.states) {

@@ -10,6 +10,8 @@ mod doses;
 mod driven;
 #[path = "physics/fields.rs"]
 mod fields;
+#[path = "physics/forecasts.rs"]
+mod forecasts;
 #[path = "physics/hidden.rs"]
 mod hidden;
 #[path = "physics/likelihood.rs"]

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use paramill::estimate::{Coverage, Evaluation, ParameterEstimate, Row, Status};
 use paramill::physics::Profile;
 use paramill::report::{
-    FIGURES, Input, LossPoint, Portrait, Published, Summary, Surroundings, Term, TrainingEnvironment, write,
+    CheckBin, Event, FIGURES, Fit, FittedEnvironment, Input, LossPoint, Portrait, PredictiveCheck, Published, Summary,
+    Surroundings, Term, TrainingEnvironment, write,
 };
 use paramill::schema::{self, Between, Grid, GridAxis, Quantity};
 use resvg::usvg::roxmltree::Document;
@@ -79,6 +80,8 @@ fn empty() -> Input {
         system: None,
         estimates: Vec::new(),
         portraits: Vec::new(),
+        fits: Vec::new(),
+        checks: Vec::new(),
         surroundings: Vec::new(),
         initial_states_fitted: false,
         losses: Vec::new(),
@@ -178,7 +181,7 @@ fn grid() -> Input {
                 truth,
                 prediction,
                 inputs: Vec::new(),
-                hidden: Vec::new(),
+                ..Portrait::default()
             }
         })
         .to_vec();
@@ -260,6 +263,8 @@ fn grid() -> Input {
         training,
         estimates,
         portraits,
+        fits: Vec::new(),
+        checks: Vec::new(),
         surroundings: vec![surroundings()],
         initial_states_fitted: false,
         losses,
@@ -308,7 +313,7 @@ fn balls() -> Input {
                 prediction: times.iter().map(|t| fall(*t, drag * 1.06)).collect(),
                 times,
                 inputs: Vec::new(),
-                hidden: Vec::new(),
+                ..Portrait::default()
             }
         })
         .collect();
@@ -378,7 +383,7 @@ fn oscillator() -> Input {
                 prediction: states(0.06),
                 times: times.clone(),
                 inputs: Vec::new(),
-                hidden: Vec::new(),
+                ..Portrait::default()
             }
         })
         .collect();
@@ -406,7 +411,7 @@ fn waves() -> Input {
         truth: wave(0.0),
         prediction,
         inputs: Vec::new(),
-        hidden: Vec::new(),
+        ..Portrait::default()
     };
     let mut broken = wave(0.0);
     broken[5 * 96..].fill(f64::NAN);
@@ -415,6 +420,68 @@ fn waves() -> Input {
         channels: vec![Quantity::new("u", "1", "inhibitor"), Quantity::new("v", "1", "activator")],
         grid: Some(Grid { axes: vec![axis("x", 12), axis("y", 8)] }),
         portraits: vec![portrait("F = 1", wave(0.2)), portrait("F = 2", broken), portrait("F = 3", vec![1.0])],
+        ..empty()
+    }
+}
+
+/// Doses at 0 and 12 hours, of which a concentration is measured and an amount is hidden; some values lie below their limit, and one environment has
+/// two trajectories.
+fn patients() -> Input {
+    let mut noise = Noise(8);
+    let after = |t: f64, of: &dyn Fn(f64) -> f64| {
+        [0.0, 12.0].iter().map(|dose| if t > *dose { of(t - dose) } else { 0.0 }).sum::<f64>()
+    };
+    let concentration = |t: f64| after(t, &|t| 12.0 * ((-0.15 * t).exp() - (-0.9 * t).exp()));
+    let depot = |t: f64| after(t, &|t| 100.0 * (-0.9 * t).exp());
+    let mut portrait = |title: &str| {
+        let times: Vec<f64> = (0..13).map(|t| 2.0 * f64::from(t)).collect();
+        let fine: Vec<f64> = (0..=400).map(|t| 0.06 * f64::from(t)).collect();
+        let residuals: Vec<f64> = times.iter().map(|t| if *t == 0.0 { f64::NAN } else { noise.normal() }).collect();
+        let prediction: Vec<f64> = times.iter().map(|t| concentration(*t)).collect();
+        let truth = prediction.iter().zip(&residuals).map(|(z, r)| if r.is_nan() { f64::NAN } else { z + 0.4 * r });
+        Portrait {
+            title: title.to_owned(),
+            truth: truth.collect(),
+            below: prediction.iter().map(|z| *z < 2.5).collect(),
+            prediction,
+            inputs: times.iter().map(|t| if *t < 12.0 { 100.0 } else { 200.0 }).collect(),
+            fit: Some(Fit {
+                values: fine.iter().flat_map(|t| [concentration(*t), depot(*t)]).collect(),
+                half_widths: fine.iter().flat_map(|t| [0.1 * concentration(*t) + 0.05, f64::NAN]).collect(),
+                times: fine,
+            }),
+            residuals,
+            events: [0.0, 12.0].map(|time| Event { time, input: 0, amount: 100.0 }).to_vec(),
+            times,
+        }
+    };
+    let fits: Vec<FittedEnvironment> = (0..3)
+        .map(|id| FittedEnvironment {
+            environment: format!("subject <{id}>"),
+            status: "ok".to_owned(),
+            trajectories: (0..=usize::from(id == 1)).map(|visit| portrait(&format!("visit {visit}"))).collect(),
+        })
+        .collect();
+    let bin = |time: f64| {
+        let z = concentration(time);
+        let around = |middle: f64| [middle - 0.3, middle, middle + 0.3];
+        let observed = [z - 0.7, z + 0.1, z + 0.6];
+        CheckBin { time, count: 40, observed, simulated: [z - 0.66, z, z + 0.66].map(around) }
+    };
+    Input {
+        title: "Two doses".to_owned(),
+        time_unit: "h".to_owned(),
+        channels: vec![Quantity::new("concentration", "mg L-1", "")],
+        inputs: vec![schema::Input { quantity: Quantity::new("dose", "mg", ""), between: Between::Hold }],
+        hidden: vec![Quantity::new("depot", "mg", "")],
+        portraits: fits.iter().map(|it| it.trajectories[0].clone()).collect(),
+        fits,
+        checks: vec![PredictiveCheck {
+            channel: 0,
+            replicates: 200,
+            bins: (1..12).map(|t| bin(2.0 * f64::from(t))).collect(),
+        }],
+        initial_states_fitted: true,
         ..empty()
     }
 }
@@ -537,7 +604,7 @@ fn check_svg(text: &str) {
 /// Every figure of the list: none of an empty run, a sound one of some run, under a name of its own, and alike each time.
 #[test]
 fn every_figure_is_drawn_where_it_has_something_to_show() {
-    let inputs = [grid(), balls(), oscillator(), waves(), wreck()];
+    let inputs = [grid(), balls(), oscillator(), waves(), patients(), wreck()];
     let mut names = BTreeSet::new();
     for (place, draw) in FIGURES.iter().enumerate() {
         assert!(draw(&empty()).is_none(), "figure {place} of an empty run");
@@ -637,22 +704,49 @@ fn inputs_stand_below_their_channels_held_as_steps_and_linear_as_lines() {
     }
 }
 
-/// States that nobody measures stand below the channels, above the inputs, as they were fitted.
+/// Fits by equations are drawn between the samples, with what is hidden and given; every trajectory is on a page of its own.
 #[test]
-fn hidden_states_are_drawn_below_the_channels() {
-    let mut input = grid();
-    let without = Report::of("not-hidden", &input).text("trajectories.svg");
-    input.hidden = vec![Quantity::new("store", "g", "")];
-    for portrait in &mut input.portraits {
-        portrait.hidden = portrait.times.iter().map(|t| (-t).exp()).collect();
-    }
-    let report = Report::of("hidden", &input);
+fn fits_are_drawn_on_a_fine_grid_with_what_is_hidden_and_given() {
+    let input = patients();
+    let report = Report::of("patients", &input);
     report.check();
+    assert_eq!(report.files(".svg"), ["predictive-check.svg", "residuals.svg", "trajectories.svg"]);
     let picture = report.text("trajectories.svg");
-    assert_eq!(picture.matches("hidden store (g)").count(), input.portraits.len());
-    let fitted = |picture: &str| paths(picture, "p-guess").len();
-    assert_eq!(fitted(&picture), fitted(&without) + input.portraits.len());
+    assert_eq!(picture.matches("hidden depot (mg)").count(), 3);
+    assert_eq!(picture.matches("given at once: dose (mg)").count(), 3);
+    // The peak of the fit, which no sample has, is drawn: lower on the page is a greater number.
+    let fit = &paths(&picture, "p-guess")[1];
+    let highest = |path: &[(f64, f64)]| path.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
+    assert!(fit.len() > 25 && highest(fit) > 0.0, "{fit:?}");
+    let axis = highest(fit) - 54.0;
+    assert!((0.0..40.0).contains(&axis), "the fit fills its panel: {axis}");
     assert!(report.text("index.html").contains("what is hidden beneath"));
+
+    let page = report.text("fits.html");
+    for forbidden in ["<script", "src=", "@import", "<link"] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    // One picture a trajectory, of a channel, a hidden state and doses; links to each environment.
+    assert_eq!((page.matches("<svg ").count(), page.matches("<section id=\"fit-").count()), (4, 3));
+    assert!(page.contains("<a href=\"fits.html#fit-2\">subject &lt;2&gt;</a>") && page.contains("<h3>visit 1</h3>"));
+    assert!(page.len() < 120_000, "{} bytes", page.len());
+    for part in page.split("<svg ").skip(1) {
+        check_svg(&format!("<svg {}</svg>", part.split("</svg>").next().unwrap()));
+    }
+    let ids: Vec<&str> = page.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len(), "{ids:?}");
+    // Values below their limit stand apart.
+    assert_eq!(
+        page.matches("<circle class=\"p-below\"").count(),
+        1 + 4 * input.portraits[0].below.iter().skip(1).filter(|it| **it).count()
+    );
+
+    let mut many = input;
+    many.fits = (0..90).map(|_| many.fits[0].clone()).collect();
+    let report = Report::of("many-patients", &many);
+    assert_eq!(report.files(".html"), ["fits-2.html", "fits.html", "index.html"]);
+    assert!(report.text("fits.html").contains("<a href=\"fits-2.html#fit-89\">"));
+    assert!(report.text("fits-2.html").contains("<section id=\"fit-89\">"));
 }
 
 /// Two channels that only grow or fall have no portrait worth seeing; those that turn have both.

@@ -163,10 +163,17 @@ Examples:
   paramill predict pipelines/lv-demo.toml --parameters beta=0.6,delta=0.8 --initial x=1,y=2 --to forecast.csv
   paramill predict cells.toml --environment cell4 --trajectory 2 --inputs future.csv
   paramill predict cells.toml --environment cell4 --inputs future.csv --origin 2024-03-01T12:00:00Z
+  paramill predict doses.toml --environment subject-7 --start initial --until 240 --every 0.5
 
-The band is where the trajectory lies with 95 %, by what is not known of the context. It knows neither the noise of a new measurement \
-nor the error of the start: that is the last complete sample as it was measured, or, where estimate.initial_state = \"estimated\", the last \
-state that was fitted. JSON and a line on stderr say which.
+With a trained model the band is where the trajectory lies with 95 %, by what is not known of the context. It knows neither the noise of a new \
+measurement nor the error of the start: that is the last complete sample as it was measured, or, where estimate.initial_state = \"estimated\", \
+the last state that was fitted. JSON and a line on stderr say which.
+
+By equations (estimate.method = \"physics\") the estimates must have been made. There are columns for channels, hidden states and outputs. \
+NAME_lower and NAME_upper hold the trajectory with 95 %: they know the covariance of the parameters and, with it, the error of a fitted start; \
+with --start observed the noise of the sample; a given state counts as exact. NAME_measured_lower and _upper also know the noise of a new \
+measurement. Of doses and resets the table of inputs has the sum of what is given since the start of the forecast; without a table nothing more \
+is given.
 
 The table of inputs is written as the archive is: [import.table] says its delimiter, decimals, comments, missing values, time zone and \
 format. Its columns are the time (`time`, or as in the archive) and one an input, by its name or as in the archive; of an input that \
@@ -174,31 +181,34 @@ events make, the signal they make. A unit in a header (`valve [%]`, `time (min)`
 Each input may have rows of its own, with the others empty. A time is a number that counts as the dataset does, or anything that --origin \
 places.";
 
-/// Forecast an environment, or a system with given parameters, with a trained model: a table with bands
+/// Forecast an environment, or a system with given parameters, with a trained model or by fitted equations: a table with bands
 #[derive(Debug, Args)]
 #[command(after_help = PREDICT_EXAMPLES, group(ArgGroup::new("whom").required(true).args(["environment", "parameters"])))]
 pub(crate) struct Predict {
     /// The pipeline file, which has been run
     pub pipeline: PathBuf,
-    /// Forecast this environment of the dataset; its context is fitted to its trajectories
+    /// Forecast this environment: of the dataset, whose context is fitted to its trajectories, or of the estimates by equations
     #[arg(long, value_name = "ID")]
     pub environment: Option<String>,
-    /// Forecast a system with these parameters, by the inverse of the context-to-parameter map
+    /// Forecast a system with these parameters, by the inverse of the context-to-parameter map, or by the equations
     #[arg(long, value_name = "NAME=VALUE,..", allow_hyphen_values = true)]
     pub parameters: Option<String>,
-    /// Go on from the end of this trajectory of the environment [default: its first that has a complete sample]
+    /// Go on from this trajectory of the environment [default: its first that has a complete sample]
     #[arg(long, value_name = "ID", requires = "environment", conflicts_with = "initial")]
     pub trajectory: Option<String>,
     /// State to start from, instead of the end of a trajectory
     #[arg(long, value_name = "NAME=VALUE,..", allow_hyphen_values = true)]
     pub initial: Option<String>,
+    /// By equations: where the forecast starts, if no state is given [default: fitted]
+    #[arg(long, value_name = "WHERE", requires = "environment", conflicts_with = "initial")]
+    pub start: Option<StartChoice>,
     /// Time of the initial state [default: 0]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = finite)]
     pub from: Option<f64>,
-    /// Time to forecast to [default: as long as a training trajectory]
+    /// Time to forecast to [default: as long as a training trajectory, or as the one that is gone on from]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = finite)]
     pub until: Option<f64>,
-    /// Time between samples [default: as in training]
+    /// Time between samples [default: as in training, or the median of the trajectory]
     #[arg(long, value_name = "TIME", value_parser = positive)]
     pub every: Option<f64>,
     /// Table of the inputs over time, where the model has any: CSV, Parquet or HDF5 (see below)
@@ -339,6 +349,17 @@ pub(crate) struct Man {
     /// Write every page to DIR: paramill.1, paramill-run.1 and so on
     #[arg(long, value_name = "DIR")]
     pub write: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StartChoice {
+    /// At the end of the fitted trajectory
+    #[default]
+    Fitted,
+    /// Where the fitted trajectory starts
+    Initial,
+    /// At the last complete sample as it was measured
+    Observed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,27 +1,24 @@
 //! `paramill predict`.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use serde_json::json;
 
 use super::arguments::Predict;
-use super::output::{complain, of_options, print};
-use crate::atomic;
+use super::output::complain;
+use super::predict_by_equations::by_equations;
+use super::predict_common::{check_new, check_stages, in_words, read_inputs, steps, values, write};
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
 use crate::estimate::{Method, Settings};
-use crate::forecast::{Forecast, InputTable, KnownContext, KnownInputs, Start, TooShort, TrainingSampling};
-use crate::pipeline::{Built, Error, Locations, Plan, Source, Stage, changes_since};
-use crate::problems::{Kind, Problem};
+use crate::forecast::{Forecast, KnownContext, Start, TrainingSampling};
+use crate::pipeline::{Error, Locations, Plan, Stage};
 use crate::schema::Quantity;
-use crate::{estimate, forecast, import};
+use crate::{estimate, forecast};
 
 /// A single rollout gains nothing on a GPU.
 const COMPUTE: Compute = Compute { device: DeviceChoice::Cpu, engine: EngineChoice::Auto };
-/// Most samples of a forecast.
-const MOST_SAMPLES: f64 = 1e7;
 /// Ratios of the step to that of the training at which no warning is due.
 const USUAL: std::ops::RangeInclusive<f64> = 0.99..=1.01;
 
@@ -29,9 +26,17 @@ const USUAL: std::ops::RangeInclusive<f64> = 0.99..=1.01;
 pub(crate) fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
     let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
     let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
-    check_plan(&plan, command)?;
     if let Some(path) = &command.to {
         check_new(path)?;
+    }
+    if plan.estimate.as_ref().is_some_and(|settings| settings.method == Method::Physics) {
+        return by_equations(command, &plan, quiet);
+    }
+    check_plan(&plan, command)?;
+    if command.start.is_some() {
+        return Err(Error::Usage(
+            "--start: found a trained model, which starts as estimate.initial_state says; leave it out".to_owned(),
+        ));
     }
     let model = StoredModel::read(&plan.model_in_use())?;
     let dataset = Dataset::open(&plan.dataset_directory)?;
@@ -41,7 +46,7 @@ pub(crate) fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
             "predict: found a model of fields on a grid, whose initial state cannot be given as options".to_owned(),
         ));
     }
-    let given = command.initial.as_deref().map(|text| values("--initial", text, channels)).transpose()?;
+    let given = command.initial.as_deref().map(|text| values("--initial", text, &names(channels))).transpose()?;
     let settings = plan.estimate.clone().unwrap_or_default();
     let (known, beginning) = begin(command, &settings, &dataset, &model, given)?;
     let (start, state) = (beginning.time(), beginning.state());
@@ -65,24 +70,12 @@ pub(crate) fn predict(command: &Predict, quiet: bool) -> Result<u8, Error> {
         true => format!("{:#}\n", as_json(&beginning, &forecast, channels)),
         false => as_csv(&forecast, channels),
     };
-    match &command.to {
-        Some(path) => {
-            atomic::write_file(path, text.as_bytes()).map_err(|source| Error::Io { path: path.clone(), source })?;
-            print(&format!("{}: {} samples\n", path.display(), forecast.times.len()));
-        }
-        None => print(&text),
-    }
+    write(command, &text, forecast.times.len())?;
     Ok(0)
 }
 
 /// Refuses a plan without a learned model, and a model that was not made by the settings that the pipeline now has.
 fn check_plan(plan: &Plan, command: &Predict) -> Result<(), Error> {
-    if plan.estimate.as_ref().is_some_and(|settings| settings.method == Method::Physics) {
-        let found = "the pipeline estimates by known equations and has no model";
-        return Err(Error::Usage(format!(
-            "predict: {found}; expected one that trains (estimate.method = \"learned\")"
-        )));
-    }
     if !plan.model_in_use().is_dir() {
         let (model, pipeline) = (plan.model_in_use(), command.pipeline.display());
         return Err(Error::Usage(format!(
@@ -91,39 +84,7 @@ fn check_plan(plan: &Plan, command: &Predict) -> Result<(), Error> {
         )));
     }
     let by_map = command.parameters.is_some();
-    let used = |stage: &Stage| *stage < Stage::Map || *stage == Stage::Map && by_map;
-    for stage in plan.stages().into_iter().filter(used) {
-        let changes = changes_since(plan, stage, &Built);
-        if !changes.is_empty() {
-            let made = match stage {
-                Stage::Train => "the model",
-                Stage::Map => "the context-to-parameter map",
-                _ => "the dataset",
-            };
-            let set: String = command.set.iter().map(|set| format!(" --set '{set}'")).collect();
-            return Err(Error::Usage(format!(
-                "predict: {made} was made by other settings ({}); run `paramill run {}{set}` first, or set the settings back",
-                changes.join("; "),
-                command.pipeline.display()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a path at which something is, or in a directory that is not there: a forecast replaces nothing.
-fn check_new(path: &Path) -> Result<(), Error> {
-    if path.symlink_metadata().is_ok() {
-        return Err(Error::Usage(format!("--to {}: is there already; name a new file", path.display())));
-    }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match directory.is_dir() {
-        true => Ok(()),
-        false => {
-            let (path, directory) = (path.display(), directory.display());
-            Err(Error::Usage(format!("--to {path}: found no directory {directory}; make it, or name another place")))
-        }
-    }
+    check_stages(plan, command, &|stage| stage < Stage::Map || stage == Stage::Map && by_map)
 }
 
 /// The times of the forecast, from `start` in equal steps; warns of steps that the model was not trained on.
@@ -135,18 +96,7 @@ fn times(command: &Predict, start: f64, training: TrainingSampling) -> Result<Ve
             training.step
         ));
     }
-    let until = command.until.unwrap_or(start + training.length);
-    let steps = ((until - start) / every + 1e-9).floor();
-    if !(1.0..=MOST_SAMPLES).contains(&steps) {
-        let remedy = match steps < 1.0 {
-            true => "give a later time, or begin elsewhere with --initial and --from",
-            false => "give an earlier time, or longer steps with --every",
-        };
-        return Err(Error::Usage(format!(
-            "--until {until}: found {steps} steps of {every} from the start at {start}, expected from 1 to {MOST_SAMPLES}; {remedy}"
-        )));
-    }
-    Ok((0..=steps as u64).map(|step| start + step as f64 * every).collect())
+    steps(command, start, every, start + training.length)
 }
 
 /// The times of the forecast with those at which an input bends, and the inputs `[T, U]` at them.
@@ -161,14 +111,7 @@ fn known_inputs(
     match (&command.inputs, inputs.is_empty()) {
         (None, true) => Ok((times, Vec::new())),
         (Some(path), false) => {
-            let archive = match &plan.source {
-                Source::Import(settings) => Some(settings.as_ref()),
-                Source::Generate(_) => None,
-            };
-            let (time_unit, origin) = (model.manifest.time_unit.as_str(), command.origin.as_deref());
-            let table = InputTable { inputs, time_unit, archive, origin };
-            let (known, warnings) = KnownInputs::read(path, &table).map_err(refused_table)?;
-            of_options(warnings).iter().for_each(|warning| complain(&format!("warning: {warning}")));
+            let known = read_inputs(command, plan, path, (inputs, &model.manifest.time_unit))?;
             let times = known.with_bends(times);
             let inputs = known.at(&times).map_err(|too_short| Error::Usage(in_words(&too_short)))?;
             Ok((times, inputs))
@@ -179,24 +122,6 @@ fn known_inputs(
         ))),
         (Some(_), true) => Err(Error::Usage("--inputs: the model has no inputs; leave it out".to_owned())),
     }
-}
-
-/// A table of inputs that cannot be used: a mistake in the arguments, or in the table.
-fn refused_table(problems: Vec<Problem>) -> Error {
-    let is_argument = |problem: &Problem| problem.kind == Kind::UnreadableFile || problem.place.path().is_none();
-    let refuse = match problems.iter().all(is_argument) {
-        true => import::Error::Settings,
-        false => import::Error::Data,
-    };
-    refuse(of_options(problems)).into()
-}
-
-/// That an input is not known over all of the forecast, and what to do.
-fn in_words(TooShort { name, known: (first, last), wanted: (begin, end) }: &TooShort) -> String {
-    format!(
-        "--inputs: found values of {name} from time {first} to {last} and a forecast from {begin} to {end}; expected values over all of \
-         it: add rows, shorten the forecast with --until, or give the time at which the trajectory's is 0 as --origin"
-    )
 }
 
 /// Where a forecast starts.
@@ -253,7 +178,7 @@ fn begin(
             let found = "a model without parameters, as its dataset has none";
             return Err(Error::Usage(format!("--parameters: found {found}; give --environment instead")));
         }
-        let parameters = values("--parameters", text, &model.manifest.parameters)?;
+        let parameters = values("--parameters", text, &names(&model.manifest.parameters))?;
         forecast::parameters_extrapolate(model, &parameters).iter().for_each(|reason| warn_extrapolation(reason));
         let known = forecast::context_of_parameters(model, &parameters)?;
         let given = given
@@ -279,29 +204,8 @@ fn warn_extrapolation(reason: &str) {
     complain(&format!("warning: the model extrapolates, which the bands do not take into account: {reason}"));
 }
 
-/// `NAME=VALUE,NAME=VALUE` in the order of `quantities`, each of them once.
-fn values(option: &str, text: &str, quantities: &[Quantity]) -> Result<Vec<f64>, Error> {
-    let names: Vec<&str> = quantities.iter().map(|quantity| quantity.name.as_str()).collect();
-    let wrong = |found: String| {
-        let expected = names.iter().map(|name| format!("{name}=NUMBER")).collect::<Vec<_>>().join(",");
-        Error::Usage(format!("{option}: found {found}; expected {expected}"))
-    };
-    let mut values = vec![None; names.len()];
-    for pair in text.split(',') {
-        let (name, value) = pair.split_once('=').ok_or_else(|| wrong(format!("`{pair}`")))?;
-        let position = names.iter().position(|it| *it == name.trim());
-        let position = position.ok_or_else(|| wrong(format!("the name `{}`", name.trim())))?;
-        let value = value.trim().parse::<f64>().ok().filter(|value| value.is_finite());
-        let value = value.ok_or_else(|| wrong(format!("`{pair}`, which is not a finite number")))?;
-        if values[position].replace(value).is_some() {
-            return Err(wrong(format!("`{}` twice", names[position])));
-        }
-    }
-    let missing = names.iter().zip(&values).find(|(_, value)| value.is_none());
-    match missing {
-        Some((name, _)) => Err(wrong(format!("no value of `{name}`"))),
-        None => Ok(values.into_iter().flatten().collect()),
-    }
+fn names(quantities: &[Quantity]) -> Vec<&str> {
+    quantities.iter().map(|quantity| quantity.name.as_str()).collect()
 }
 
 fn as_csv(forecast: &Forecast, channels: &[Quantity]) -> String {

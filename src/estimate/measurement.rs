@@ -178,6 +178,31 @@ impl ChannelNoise {
         *parameter = Some(given);
         noise
     }
+
+    /// The same kind with everything known, by its [`terms`](ChannelNoise::terms).
+    pub(crate) fn at(&self, terms: &[f64]) -> Self {
+        let term = |index: usize| terms.get(index).copied();
+        match self {
+            ChannelNoise::Constant { .. } => ChannelNoise::Constant { absolute: term(0) },
+            ChannelNoise::Proportional { .. } => ChannelNoise::Proportional { relative: term(0) },
+            ChannelNoise::Combined { .. } => ChannelNoise::Combined { absolute: term(0), relative: term(1) },
+            ChannelNoise::LogNormal { .. } => ChannelNoise::LogNormal { std_dev: term(0) },
+            ChannelNoise::Student { .. } => ChannelNoise::Student { scale: term(0), degrees_of_freedom: term(1) },
+            ChannelNoise::Known { .. } => self.clone(),
+        }
+    }
+
+    /// Whether something of it is estimated.
+    pub(crate) fn is_estimated(&self) -> bool {
+        match self {
+            ChannelNoise::Constant { absolute } => absolute.is_none(),
+            ChannelNoise::Proportional { relative } => relative.is_none(),
+            ChannelNoise::Combined { absolute, relative } => absolute.is_none() || relative.is_none(),
+            ChannelNoise::LogNormal { std_dev } => std_dev.is_none(),
+            ChannelNoise::Student { scale, degrees_of_freedom } => scale.is_none() || degrees_of_freedom.is_none(),
+            ChannelNoise::Known { .. } => false,
+        }
+    }
 }
 
 impl Default for ChannelNoise {

@@ -13,6 +13,7 @@ const ROUNDING: f64 = 1e-9;
 /// The inputs of a model as known signals.
 pub struct KnownInputs(Vec<KnownInput>);
 
+#[derive(Clone)]
 struct KnownInput {
     name: String,
     /// Whether it keeps its first and last value beyond its samples (`extend` of the archive's channel).
@@ -65,6 +66,25 @@ impl KnownInputs {
         let mut times: Vec<f64> = times.into_iter().chain(bends).collect();
         times.sort_by(f64::total_cmp);
         times
+    }
+
+    /// As [`KnownInputs::at`]; of inputs that are `sums [U]` of what is given since the first time, nothing is given before the first row and after the
+    /// last.
+    ///
+    /// # Errors
+    /// As [`KnownInputs::at`].
+    pub fn at_with(&self, times: &[f64], sums: &[bool]) -> Result<Vec<f64>, TooShort> {
+        let pairs = || self.0.iter().zip(sums);
+        let given =
+            |known: &KnownInput, time: f64| if time < known.signal.span().0 { 0.0 } else { known.signal.at(time) };
+        let others = KnownInputs(pairs().filter(|(_, is_sum)| !**is_sum).map(|(known, _)| known.clone()).collect());
+        let mut of_others = others.at(times)?.into_iter();
+        let row = |time: f64| -> Vec<f64> {
+            pairs()
+                .map(|(known, is_sum)| if *is_sum { given(known, time) } else { of_others.next().unwrap_or(f64::NAN) })
+                .collect()
+        };
+        Ok(times.iter().copied().flat_map(row).collect())
     }
 
     /// The inputs at ascending `times [T]`: `[T, U]`.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::settings::{Environments, Settings, SplitSettings};
 use crate::schema::Split;
-use crate::systems::{EnvironmentSet, Parameter, Preset, Range, System};
+use crate::systems::{Channel, EnvironmentSet, Parameter, Preset, Range, System};
 
 /// One environment to simulate.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub(crate) struct Environment {
     /// Its number in the whole set or list, before the limit: random draws are keyed by it.
     pub index: usize,
     pub id: String,
-    /// `[d_p]`.
+    /// `[d_p]`, then covariates.
     pub parameters: Vec<f64>,
 }
 
@@ -49,15 +49,24 @@ pub(crate) fn select(
         }
         Environments::Explicit(list) => thin(&[list.len()], settings.limit)
             .into_iter()
-            .map(|index| Some(environment(index, in_order(&list[index], &system.parameters)?)))
+            .map(|index| Some(environment(index, in_order(&list[index], &known(system))?)))
             .collect(),
         Environments::Grid(ranges) => {
-            let ranges = in_order(ranges, &system.parameters)?;
+            let ranges = in_order(ranges, &known(system))?;
             let shape: Vec<usize> = ranges.iter().map(|range| range.count).collect();
             let numbers = thin(&shape, settings.limit);
             Some(numbers.into_iter().map(|index| environment(index, point(&ranges, index))).collect())
         }
     }
+}
+
+/// What an environment is known by: the parameters, then the covariates, which have no bounds.
+pub(crate) fn known(system: &System) -> Vec<Parameter> {
+    let covariate = |it: &Channel| {
+        let bounds = [f64::NEG_INFINITY, f64::INFINITY];
+        Parameter::new(it.name.as_str(), it.unit.as_str(), it.description.as_str(), bounds)
+    };
+    system.parameters.iter().cloned().chain(system.covariates.iter().map(covariate)).collect()
 }
 
 /// The prefix of environment ids: splits of the same environments share it.

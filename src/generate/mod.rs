@@ -10,13 +10,17 @@
 
 pub(crate) mod observation;
 pub(crate) mod samples;
+pub(crate) mod amounts;
 pub(crate) mod settings;
+pub(crate) mod dosing;
+pub(crate) mod recorded;
 pub(crate) mod environments;
 pub(crate) mod error;
 pub(crate) mod validate;
 pub(crate) mod simulation;
 pub(crate) mod run;
 
+pub use amounts::Amounts;
 pub use error::Error;
 pub use observation::{Observation, PerChannel};
 pub use run::{environments, regenerate, resume, run, run_rows, simulate, trajectories};

@@ -3,10 +3,10 @@
 //! ```text
 //! taken at    t_k = (k + a_k) dt            a_k uniform on [-irregular_times, irregular_times), a_0 = 0
 //! recorded    s_k = t_k + b_k dt            b_k uniform on [-jitter, jitter), b_0 = 0
-//! value       z_kc = y_c(t_k) + n_kc hypot(noise_c, relative_noise_c |y_c(t_k)|)      n_kc standard normal
+//! value       z_kc = (y_c(t_k) + n_kc hypot(noise_c, relative_noise_c |y_c(t_k)|)) exp(log_noise_c m_kc)      n_kc, m_kc standard normal
 //! ```
 //!
-//! `y [C]` states, `k` sample, `c` channel, `dt` sampling interval; on a grid every point has noise of its own. A sample is missing with probability `missing`; the first
+//! `y [C]` channels, `k` sample, `c` channel, `dt` sampling interval; on a grid every point has noise of its own. A sample is missing with probability `missing`; the first
 //! and the last never are. A cell of a sample is missing with probability `missing_cells_c`, but for those of the first; a sample of which
 //! every recorded cell is missing is left out, and of the last one all are then there. A rollout starts at the first sample, noise and all,
 //! as it does with measured data.
@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use crate::problems::Problems;
 use crate::random::Stream;
 use crate::schema::Split;
-use crate::systems::System;
 
 /// How trajectories are observed; each key that is left out does nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +31,10 @@ pub struct Observation {
     pub noise: PerChannel,
     /// Standard deviation of Gaussian noise as a share of the value: one number, or a table by channel.
     pub relative_noise: PerChannel,
+    /// Standard deviation of Gaussian noise of the natural logarithm of the value: one number, or a table by channel. It multiplies values that already
+    /// have the other noise.
+    #[serde(skip_serializing_if = "PerChannel::is_zero")]
+    pub log_noise: PerChannel,
     /// Probability that a sample is missing, all channels at once. The first and the last sample of a trajectory never are.
     #[schemars(range(min = 0, max = 1))]
     pub missing: f64,
@@ -54,6 +57,7 @@ impl Default for Observation {
         Observation {
             noise: PerChannel::Every(0.0),
             relative_noise: PerChannel::Every(0.0),
+            log_noise: PerChannel::Every(0.0),
             missing: 0.0,
             missing_cells: PerChannel::Every(0.0),
             irregular_times: 0.0,
@@ -75,6 +79,10 @@ pub enum PerChannel {
 }
 
 impl PerChannel {
+    fn is_zero(&self) -> bool {
+        *self == PerChannel::Every(0.0)
+    }
+
     fn get(&self, channel: &str) -> f64 {
         match self {
             PerChannel::Every(value) => *value,
@@ -100,9 +108,9 @@ impl Key {
 }
 
 impl Observation {
-    /// Standard deviation of the noise of a channel: absolute, and as a share of the value.
+    /// Standard deviation of the noise of a channel: absolute, and as a share of the value, where that is small.
     pub(crate) fn deviations(&self, channel: &str) -> (f64, f64) {
-        (self.noise.get(channel), self.relative_noise.get(channel))
+        (self.noise.get(channel), self.relative_noise.get(channel).hypot(self.log_noise.get(channel)))
     }
 
     /// The true times `[T]` of the samples planned at `times [T]`, ascending.
@@ -122,8 +130,11 @@ impl Observation {
     ) -> (Vec<f64>, Vec<f64>) {
         let size = states.len() / times.len();
         let points = size / channels.len();
-        let of_channels = channels.iter().map(|channel| self.deviations(channel));
-        let deviations: Vec<(f64, f64)> =
+        let of_channels = channels.iter().map(|channel| {
+            let of = |noise: &PerChannel| noise.get(channel);
+            (of(&self.noise), of(&self.relative_noise), of(&self.log_noise))
+        });
+        let deviations: Vec<(f64, f64, f64)> =
             of_channels.flat_map(|of_channel| std::iter::repeat_n(of_channel, points)).collect();
         // Per cell: the probability that it is missing, and whether its channel is recorded.
         let of_channels = channels
@@ -132,18 +143,20 @@ impl Observation {
         let cells: Vec<(f64, bool)> = of_channels.flat_map(|it| std::iter::repeat_n(it, points)).collect();
         let cells_go_missing = cells.iter().any(|(probability, _)| *probability > 0.0);
         let (mut missing, mut noise) = (key.stream("missing"), key.stream("noise"));
+        let mut log_noise = key.stream("log noise");
         let mut missing_cells = key.stream("missing cells");
         let recorded = moved(times, self.jitter * time_step, key.stream("jitter"));
         let (mut kept_times, mut kept_states) = (Vec::new(), Vec::new());
         for (sample, (time, state)) in recorded.iter().zip(states.chunks_exact(size)).enumerate() {
             // Every sample draws, so that its draws do not depend on which others are missing.
             let is_missing = missing.unit() < self.missing;
-            let noisy = state.iter().zip(&deviations).map(|(value, (absolute, relative))| {
+            let noisy = state.iter().zip(&deviations).map(|(value, (absolute, relative, of_log))| {
                 let draw = noise.normal();
-                match absolute.hypot(relative * value) {
+                let value = match absolute.hypot(relative * value) {
                     0.0 => *value,
                     deviation => value + deviation * draw,
-                }
+                };
+                if *of_log == 0.0 { value } else { value * (of_log * log_noise.normal()).exp() }
             });
             let mut noisy: Vec<f64> = noisy.collect();
             let (is_first, is_last) = (sample == 0, sample + 1 == times.len());
@@ -163,17 +176,20 @@ impl Observation {
         (kept_times, kept_states)
     }
 
-    /// Adds its problems.
-    pub(crate) fn add_problems(&self, system: &System, problems: &mut Problems) {
-        let known: Vec<&str> = system.channels.iter().map(|channel| channel.name.as_str()).collect();
-        let tables =
-            [("noise", &self.noise), ("relative_noise", &self.relative_noise), ("missing_cells", &self.missing_cells)];
+    /// Adds its problems; `known [C]` are the channels.
+    pub(crate) fn add_problems(&self, known: &[&str], problems: &mut Problems) {
+        let tables = [
+            ("noise", &self.noise),
+            ("relative_noise", &self.relative_noise),
+            ("log_noise", &self.log_noise),
+            ("missing_cells", &self.missing_cells),
+        ];
         for (name, values) in tables {
             let values: Vec<(String, f64)> = match values {
                 PerChannel::Every(value) => vec![(format!("observation.{name}"), *value)],
                 PerChannel::Each(values) => {
                     for channel in values.keys().filter(|channel| !known.contains(&channel.as_str())) {
-                        problems.unknown(format!("observation.{name}.{channel}"), channel, "channel", &known);
+                        problems.unknown(format!("observation.{name}.{channel}"), channel, "channel", known);
                     }
                     values.iter().map(|(channel, value)| (format!("observation.{name}.{channel}"), *value)).collect()
                 }
@@ -211,7 +227,7 @@ impl Observation {
         for (index, name) in self.dropped.iter().enumerate() {
             let key = format!("observation.dropped.{index}");
             if !known.contains(&name.as_str()) {
-                problems.unknown(key, name, "channel", &known);
+                problems.unknown(key, name, "channel", known);
             } else if self.dropped[..index].contains(name) {
                 problems.add(key, format!("`{name}` again"), "each channel once", "remove it");
             }

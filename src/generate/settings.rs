@@ -6,11 +6,12 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::amounts::Amounts;
 use super::observation::Observation;
 use super::samples::sample_count;
 use crate::problems::Problem;
 use crate::schema::Split;
-use crate::solve::{DOP853, DOPRI5, TSIT5, Tableau, Tolerance};
+use crate::solve::{DOP853, DOPRI5, RODAS5P, TSIT5, Tableau, Tolerance};
 use crate::systems::{Dynamics, Preset, Range, System, SystemSettings};
 
 /// What to simulate, and how precisely.
@@ -32,7 +33,7 @@ pub struct Settings {
     #[serde(default = "default_license")]
     pub license: String,
     /// Adaptive method of integration; `dop853` where absent. Where a trajectory turns out to be stiff, `rodas5p`, a method for stiff systems,
-    /// takes over from it by itself. Not for systems with an integrator of their own.
+    /// takes over from it by itself; it may also be named, for systems whose derivatives are known. Not for systems with an integrator of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Solver")]
     pub solver: Option<Solver>,
@@ -60,6 +61,13 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub time_step: Option<f64>,
+    /// What is recorded: states and outputs of the system, by name. Its states where absent. Not for fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<String>", extend("minItems" = 1, "uniqueItems" = true))]
+    pub channels: Option<Vec<String>>,
+    /// Amounts that are given to every trajectory, by inputs that are `doses` of the system.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doses: Vec<Amounts>,
     /// What sensors make of the trajectories; where absent, the dataset holds the truth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Observation")]
@@ -73,7 +81,8 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SplitSettings {
-    /// A named set of the system, a list of parameter tables, or a grid: a range for each parameter.
+    /// A named set of the system, a list of parameter tables, or a grid: a range for each parameter. A system with covariates needs a list or a grid,
+    /// which have values of these too.
     pub environments: Environments,
     /// Trajectories of each environment.
     #[schemars(range(min = 1, max = 100_000))]
@@ -108,16 +117,24 @@ pub enum Solver {
     /// Dormand-Prince, order 8: the cheapest at tight tolerances.
     #[default]
     Dop853,
+    /// Rodas5P, order 5, for stiff systems, from the start of every trajectory.
+    Rodas5p,
 }
 
 impl Solver {
-    /// The coefficients of the method.
-    pub fn tableau(self) -> &'static Tableau {
+    /// The coefficients of an explicit method; none of the one for stiff systems.
+    pub fn tableau(self) -> Option<&'static Tableau> {
         match self {
-            Solver::Dopri5 => &DOPRI5,
-            Solver::Tsit5 => &TSIT5,
-            Solver::Dop853 => &DOP853,
+            Solver::Dopri5 => Some(&DOPRI5),
+            Solver::Tsit5 => Some(&TSIT5),
+            Solver::Dop853 => Some(&DOP853),
+            Solver::Rodas5p => None,
         }
+    }
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        self.tableau().map_or(RODAS5P.name, |tableau| tableau.name)
     }
 }
 

@@ -7,20 +7,22 @@ use std::thread;
 
 use rayon::prelude::*;
 
+use super::dosing::Dosing;
 use super::environments;
-use super::environments::Environment;
+use super::environments::{Environment, known};
 use super::error::Error;
 use super::observation::Key;
+use super::recorded::Recorded;
 use super::samples::sample_times;
 use super::settings::Settings;
 use crate::blocks::{Part, Rows, Store};
 use crate::dataset::{Manifest, Provenance};
 use crate::progress::{Event, Interrupt, Run};
 use crate::random::Stream;
-use crate::schema::{FormatVersion, Split, Trajectory};
+use crate::schema::{Between, FormatVersion, Input, Quantity, Split, Trajectory};
 use crate::solve;
 use crate::solve::Work;
-use crate::systems::{Dynamics, Preset, Simulator, Stepper, System};
+use crate::systems::{Dynamics, Parameter, Preset, Simulator, Stepper, System};
 
 /// Most trajectories of a block, and about the most values (8 MiB); two blocks are in memory.
 const BLOCK: usize = 512;
@@ -37,6 +39,8 @@ pub(crate) struct Simulation {
     preset: Preset,
     environments: BTreeMap<Split, Vec<Environment>>,
     times: Vec<f64>,
+    recorded: Recorded,
+    dosing: Dosing,
     /// Number of values of a state.
     size: usize,
     seed: u64,
@@ -59,8 +63,10 @@ impl Simulation {
         let settings = settings.resolved(&system);
         let horizon = settings.horizon.unwrap_or(system.horizon);
         let times = sample_times(horizon, settings.time_step.unwrap_or(system.time_step));
-        let size = system.state_shape(&preset).size();
-        Ok(Simulation { settings, system, preset, environments, times, size, seed })
+        let (size, recorded) =
+            (system.state_shape(&preset).size(), Recorded::new(&system, settings.channels.as_deref()));
+        let dosing = Dosing::new(&settings, &system, times.last().copied().unwrap_or(0.0));
+        Ok(Simulation { settings, system, preset, environments, times, recorded, dosing, size, seed })
     }
 
     /// Number of trajectories of each split.
@@ -201,7 +207,7 @@ impl Simulation {
     /// Name of the integration method in reports.
     fn method(&self) -> &'static str {
         match &self.preset.dynamics {
-            Dynamics::Field(_) => self.settings.solver.unwrap_or_default().tableau().name,
+            Dynamics::Field(_) => self.settings.solver.unwrap_or_default().name(),
             Dynamics::Stepper(stepper) => stepper.name,
         }
     }
@@ -229,7 +235,8 @@ impl Simulation {
         let mut stream = Stream::new(self.seed, split.name(), &[environment.index as u64, index as u64]);
         let mut initial = vec![0.0; self.size];
         (self.preset.initial)(&mut || stream.unit(), &mut initial);
-        self.system.set_starts(&environment.parameters, &mut initial);
+        let parameters = |time: f64| self.dosing.with_inputs(&environment.parameters, time);
+        self.system.set_starts(&parameters(f64::NEG_INFINITY), &mut initial);
         let time_step = self.settings.time_step.unwrap_or(self.system.time_step);
         let key = Key { seed: self.seed, split, environment: environment.index, trajectory: index };
         let observation = self.settings.observation.as_ref().filter(|observation| observation.splits.contains(&split));
@@ -239,7 +246,9 @@ impl Simulation {
         };
         let mut states = vec![0.0; times.len() * self.size];
         let integrated = match integrator {
-            Ok(integrator) => integrator.integrate(&environment.parameters, &initial, &times, &mut states, interrupt),
+            Ok(integrator) => {
+                self.integrate(integrator, &environment.parameters, (&times, initial), &mut states, interrupt)
+            }
             Err(error) => Err(error.clone()),
         };
         let work = integrated.map_err(|source| match source {
@@ -252,19 +261,57 @@ impl Simulation {
                 source: Box::new(source),
             },
         })?;
+        states = self.recorded.of_states(&parameters, &times, states);
         if let Some(observation) = observation {
-            let names: Vec<&str> = self.system.channels.iter().map(|channel| channel.name.as_str()).collect();
+            let names: Vec<&str> = self.recorded.quantities.iter().map(|channel| channel.name.as_str()).collect();
             (times, states) = observation.record(key, &names, &times, &states, time_step);
         }
+        let (times, states, inputs) = self.dosing.with_samples(times, self.recorded_channels(states));
         let trajectory = Trajectory {
             environment: environment.id.clone(),
             trajectory: id,
             parameters: environment.parameters.iter().copied().map(Some).collect(),
             times,
-            states: self.recorded_channels(states),
-            inputs: Vec::new(),
+            states,
+            inputs,
         };
         Ok((trajectory, work))
+    }
+
+    /// Integrates from `initial` at `times[0]` to `states [T, N]`, over the jumps of what is given.
+    fn integrate(
+        &self,
+        integrator: &mut Integrator,
+        parameters: &[f64],
+        (times, initial): (&[f64], Vec<f64>),
+        states: &mut [f64],
+        interrupt: &Interrupt,
+    ) -> Result<Work, solve::Error> {
+        let at = |time: f64| self.dosing.with_inputs(parameters, time);
+        let jumps = self.dosing.jumps(&self.system, parameters);
+        let (Some(&first), Some(&end)) = (times.first(), times.last()) else { return Ok(Work::default()) };
+        if jumps.is_empty() {
+            return integrator.integrate(&at(first), &initial, times, states, interrupt);
+        }
+        let (n, mut state, mut now, mut sample, mut work) = (self.size, initial, first, 1, Work::default());
+        states[..n].copy_from_slice(&state);
+        let stop = (end, 0, 0.0);
+        for (time, index, amount) in jumps.into_iter().filter(|it| it.0 < end).chain(std::iter::once(stop)) {
+            let until = times.partition_point(|sample| *sample <= time);
+            if now < time {
+                let mut piece: Vec<f64> = std::iter::once(now).chain(times[sample..until].iter().copied()).collect();
+                if piece[piece.len() - 1] < time {
+                    piece.push(time);
+                }
+                let mut along = vec![0.0; piece.len() * n];
+                work += integrator.integrate(&at(now), &state, &piece, &mut along, interrupt)?;
+                states[sample * n..until * n].copy_from_slice(&along[n..][..(until - sample) * n]);
+                state.copy_from_slice(&along[along.len() - n..]);
+                (now, sample) = (time, until);
+            }
+            state[index] += amount;
+        }
+        Ok(work)
     }
 
     /// Whether a channel is not dropped.
@@ -273,10 +320,10 @@ impl Simulation {
         dropped.into_iter().all(|dropped| dropped != channel)
     }
 
-    /// States `[T, C]` (`[T, C, n_1, .., n_k]` on a grid) without the dropped channels.
+    /// Channels `[T, C]` (`[T, C, n_1, .., n_k]` on a grid) without the dropped channels.
     fn recorded_channels(&self, states: Vec<f64>) -> Vec<f64> {
         let points = self.size / self.system.channels.len();
-        let of_channels = self.system.channels.iter().map(|it| self.is_recorded(&it.name));
+        let of_channels = self.recorded.quantities.iter().map(|it| self.is_recorded(&it.name));
         let is_recorded: Vec<bool> = of_channels.flat_map(|it| std::iter::repeat_n(it, points)).collect();
         if is_recorded.iter().all(|&is_recorded| is_recorded) {
             return states;
@@ -292,8 +339,14 @@ impl Simulation {
             Dynamics::Field(_) => self.settings.tolerance().rtol,
             Dynamics::Stepper(stepper) => stepper.error_at(self.settings.inner_step.unwrap_or(stepper.step)),
         };
-        let mut channels = self.system.channel_quantities();
+        let mut channels = self.recorded.quantities.clone();
         channels.retain(|channel| self.is_recorded(&channel.name));
+        let inputs = self
+            .system
+            .inputs
+            .iter()
+            .map(|it| Input { quantity: Quantity::new(&it.name, &it.unit, &it.description), between: Between::Hold });
+        let quantity = |it: &Parameter| Quantity::new(&it.name, &it.unit, &it.description);
         Manifest {
             format: FormatVersion::DATASET,
             kind: "dataset".to_owned(),
@@ -313,8 +366,8 @@ impl Simulation {
             channels,
             grid: self.preset.grid(),
             import_report: Vec::new(),
-            inputs: Vec::new(),
-            parameters: self.system.parameter_quantities(),
+            inputs: inputs.collect(),
+            parameters: known(&self.system).iter().map(quantity).collect(),
             data_tolerance: Some(tolerance),
             splits: BTreeMap::new(),
             files: Vec::new(),

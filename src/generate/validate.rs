@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::environments::{partner, select};
+use super::environments::{known, partner, select};
+use super::recorded::Recorded;
 use super::samples::sample_count;
-use super::settings::{Environments, Settings, SplitSettings};
+use super::settings::{Environments, Settings, Solver, SplitSettings};
 use crate::problems::{Problem, Problems};
 use crate::schema::Split;
 use crate::solve::Tolerance;
@@ -28,15 +29,7 @@ impl Settings {
                 return problems.into_vec();
             }
         };
-        if !system.inputs.is_empty() {
-            let names: Vec<&str> = system.inputs.iter().map(|input| input.name.as_str()).collect();
-            problems.add(
-                "system",
-                format!("`{}` with the inputs {}", system.name, names.join(", ")),
-                "a system without inputs: `generate` has no signals to drive it with",
-                "fit it to a dataset that has them (`estimate.method = \"physics\"`), or write them as functions of `t`",
-            );
-        }
+        self.check_doses(&system, &mut problems);
         if system.preequilibration.is_some() {
             problems.add(
                 "system",
@@ -45,18 +38,11 @@ impl Settings {
                 "remove it, or fit the system to a dataset (`estimate.method = \"physics\"`)",
             );
         }
-        if !system.covariates.is_empty() {
-            let names: Vec<&str> = system.covariates.iter().map(|it| it.name.as_str()).collect();
-            problems.add(
-                "system",
-                format!("`{}` with the covariates {}", system.name, names.join(", ")),
-                "a system without covariates: `generate` knows nothing of its environments but their parameters",
-                "fit it to a dataset that has them (`estimate.method = \"physics\"`), or make them parameters",
-            );
-        }
         self.check_times(&system, &mut problems);
         if let Some(observation) = &self.observation {
-            observation.add_problems(&system, &mut problems);
+            let recorded = Recorded::new(&system, self.channels.as_deref()).quantities;
+            let names: Vec<&str> = recorded.iter().map(|it| it.name.as_str()).collect();
+            observation.add_problems(&names, &mut problems);
         }
         let preset = self.find_preset(&system);
         if let (None, Some(name)) = (preset, &self.preset) {
@@ -66,6 +52,14 @@ impl Settings {
         // For an unknown preset the first stands in: most presets of a system have the same kind of dynamics.
         if let Some(likely) = preset.or(system.presets.first()) {
             self.check_integration(&system, &likely.dynamics, &mut problems);
+            self.check_channels(&system, !likely.space.is_empty(), &mut problems);
+            problems.require(
+                self.solver != Some(Solver::Rodas5p) || likely.tangent.is_some(),
+                "solver",
+                format!("`rodas5p` for `{}`, whose derivatives are not known", system.name),
+                "an explicit method",
+                "leave it out",
+            );
         }
         for (&split, settings) in &self.splits {
             self.check_split(&system, preset, split, settings, &mut problems);
@@ -203,6 +197,15 @@ impl Settings {
             (Environments::Grid(ranges), _) => {
                 check_grid(system, &format!("{key}.environments"), ranges, problems);
             }
+            (Environments::Named(_), _) if !system.covariates.is_empty() => {
+                let names: Vec<&str> = system.covariates.iter().map(|it| it.name.as_str()).collect();
+                problems.add(
+                    format!("{key}.environments"),
+                    format!("a set of the system, and the covariates {}", names.join(", ")),
+                    "a list of tables, or a grid, with their values beside those of the parameters",
+                    "write `environments = [{ .. }]`",
+                );
+            }
             (Environments::Named(name), Some(preset)) if preset.environment_set(name).is_none() => {
                 let known: Vec<&str> = preset.environments.iter().map(|set| set.name.as_str()).collect();
                 problems.unknown(format!("{key}.environments"), name, "set of environments", &known);
@@ -262,11 +265,12 @@ impl Settings {
 }
 
 fn check_grid(system: &System, key: &str, ranges: &BTreeMap<String, Range>, problems: &mut Problems) {
-    let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    let of_environment = known(system);
+    let known: Vec<&str> = of_environment.iter().map(|parameter| parameter.name.as_str()).collect();
     for name in ranges.keys().filter(|name| !known.contains(&name.as_str())) {
         problems.unknown(format!("{key}.{name}"), name, "parameter of the system", &known);
     }
-    for Parameter { name, lower, upper, .. } in &system.parameters {
+    for Parameter { name, lower, upper, .. } in &of_environment {
         let Some(range) = ranges.get(name) else {
             problems.add(
                 key,
@@ -312,12 +316,13 @@ fn check_list(system: &System, key: &str, list: &[BTreeMap<String, f64>], proble
         "1 to 100000 environments",
         "list the parameters of each environment, as in [{ beta = 0.5, delta = 0.7 }]",
     );
-    let known: Vec<&str> = system.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    let of_environment = known(system);
+    let known: Vec<&str> = of_environment.iter().map(|parameter| parameter.name.as_str()).collect();
     for (index, values) in list.iter().enumerate() {
         for name in values.keys().filter(|name| !known.contains(&name.as_str())) {
             problems.unknown(format!("{key}[{index}].{name}"), name, "parameter of the system", &known);
         }
-        for Parameter { name, lower, upper, .. } in &system.parameters {
+        for Parameter { name, lower, upper, .. } in &of_environment {
             match values.get(name) {
                 None => problems.add(
                     format!("{key}[{index}]"),
@@ -325,7 +330,7 @@ fn check_list(system: &System, key: &str, list: &[BTreeMap<String, f64>], proble
                     format!("a value for each of {}", known.join(", ")),
                     format!("add `{name} = ...`"),
                 ),
-                Some(value) if !(*lower..=*upper).contains(value) => problems.add(
+                Some(value) if !(value.is_finite() && (*lower..=*upper).contains(value)) => problems.add(
                     format!("{key}[{index}].{name}"),
                     value,
                     format!("a number from {lower} to {upper}"),

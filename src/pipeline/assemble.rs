@@ -5,13 +5,15 @@ use std::path::Path;
 
 use super::error::Error;
 use super::executor::Context;
+use super::fits;
+use super::fits::Fits;
 use super::plan::Plan;
+use super::predictive_check::checks;
 use super::stage::Stage;
 use super::surroundings::surroundings;
 use crate::checkpoint::{Sampling, StoredModel};
 use crate::dataset::Dataset;
 use crate::estimate;
-use crate::estimate::physics::Drawn;
 use crate::estimate::{InitialState, ParameterEstimate, Row};
 use crate::models;
 use crate::report::{Input, LossPoint, Portrait, Summary, Term, TrainingEnvironment};
@@ -39,7 +41,14 @@ pub(crate) fn input(
         rows.extend(shown(&directory, &estimates, split)?.into_iter().map(|row| (split, row)));
     }
     let mut undrawn = Vec::new();
-    let portraits = portraits(plan, dataset, model, context, &rows, &estimates, &mut undrawn)?;
+    let settings = plan.report.clone().unwrap_or_default();
+    let fits = match (model, &plan.estimate) {
+        (None, Some(by)) if dataset.manifest().grid.is_none() => {
+            Fits::new(by, dataset, (&rows, settings.fits), context.run, &mut undrawn)?
+        }
+        _ => Fits::default(),
+    };
+    let portraits = portraits(plan, dataset, (model, &fits), context, &rows, &estimates, &mut undrawn)?;
     let around = match (model, &plan.estimate) {
         (None, Some(settings)) => surroundings(settings, dataset, &rows, context.run, &mut undrawn)?,
         _ => Vec::new(),
@@ -51,7 +60,7 @@ pub(crate) fn input(
             Vec::new()
         }),
     };
-    let settings = plan.report.clone().unwrap_or_default();
+    let hidden = fits.drawn.first().map(|(_, drawn)| drawn.hidden.clone());
     Ok(Input {
         title: if settings.title.is_empty() { plan.name.clone() } else { settings.title },
         description: plan.description.clone(),
@@ -59,12 +68,14 @@ pub(crate) fn input(
         time_unit: dataset.manifest().time_unit.clone(),
         channels: dataset.manifest().channels.clone(),
         inputs: dataset.manifest().inputs.clone(),
-        hidden: estimates.hidden.clone(),
+        hidden: hidden.unwrap_or_else(|| estimates.hidden.clone()),
         grid: dataset.manifest().grid.clone(),
         parameters: estimates.parameters.clone(),
         training,
         terms: model.map_or_else(Vec::new, terms),
         system: model.and_then(|model| system(model, dataset)),
+        fits: fits.environments(&rows),
+        checks: checks(&fits, dataset.manifest().channels.len(), plan.seed),
         estimates: rows.into_iter().map(|(_, row)| row).collect(),
         portraits,
         surroundings: around,
@@ -189,7 +200,7 @@ fn known_training(dataset: &Dataset, parameters: &[Quantity]) -> Result<Vec<Trai
 fn portraits(
     plan: &Plan,
     dataset: &Dataset,
-    model: Option<&StoredModel>,
+    (model, fits): (Option<&StoredModel>, &Fits),
     context: &Context<'_>,
     rows: &[(Split, Row)],
     estimates: &estimate::Manifest,
@@ -197,8 +208,14 @@ fn portraits(
 ) -> Result<Vec<Portrait>, Error> {
     let (preferred, quantities) = (estimates.evaluation.parameter_split, &estimates.parameters);
     let split = preferred.or(rows.first().map(|(split, _)| *split));
-    let usable: Vec<&Row> =
-        rows.iter().filter(|(of, row)| Some(*of) == split && !row.status.is_failure()).map(|(_, row)| row).collect();
+    let is_drawn = |place: usize| fits.drawn.is_empty() || fits.first(place).is_some();
+    let usable = rows
+        .iter()
+        .enumerate()
+        .filter(|(place, (of, row))| Some(*of) == split && !row.status.is_failure() && is_drawn(*place));
+    let usable: Vec<&Row> = usable.map(|(_, (_, row))| row).collect();
+    let place =
+        |wanted: &Row| rows.iter().position(|(of, row)| Some(*of) == split && row.environment == wanted.environment);
     let settings = plan.estimate.clone().unwrap_or_default();
     let imported = dataset.manifest().provenance.stage == Stage::Import.name();
     let mut portraits = Vec::new();
@@ -207,12 +224,15 @@ fn portraits(
         let portrait = match model {
             Some(model) => {
                 let place = (split, row.environment.as_str());
-                let portrait = estimate::portrait(&settings, context.compute, dataset, model, place, &row.context);
-                portrait.map(|(trajectory, states)| Drawn { trajectory, states, hidden: Vec::new() })
+                estimate::portrait(&settings, context.compute, dataset, model, place, &row.context).map(pair)
             }
-            None => estimate::physics::drawn(&settings, dataset, split, row, context.run),
+            None => match place(row).and_then(|place| fits.first(place)) {
+                Some(drawn) => Ok(fits::portrait(drawn, "")),
+                None if fits.drawn.is_empty() && dataset.manifest().grid.is_none() => break,
+                None => estimate::physics::portrait(&settings, dataset, split, row, context.run).map(pair),
+            },
         };
-        let Drawn { trajectory: truth, states: prediction, hidden } = match portrait {
+        let portrait = match portrait {
             Ok(portrait) => portrait,
             Err(error @ estimate::Error::Interrupted { .. }) => return Err(error.into()),
             Err(error) => {
@@ -232,10 +252,15 @@ fn portraits(
             (known, true) => format!("{}: {known}", row.environment),
             (known, false) => known,
         };
-        let Trajectory { times, states: truth, inputs, .. } = truth;
-        portraits.push(Portrait { title, times, truth, prediction, inputs, hidden });
+        portraits.push(Portrait { title, ..portrait });
     }
     Ok(portraits)
+}
+
+/// A trajectory beside its prediction.
+fn pair((trajectory, prediction): (Trajectory, Vec<f64>)) -> Portrait {
+    let Trajectory { times, states: truth, inputs, .. } = trajectory;
+    Portrait { times, truth, prediction, inputs, ..Portrait::default() }
 }
 
 /// With two known parameters, the environments nearest to the centres of the four quadrants of the parameter plane; otherwise

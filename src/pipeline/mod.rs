@@ -47,6 +47,8 @@ pub(crate) mod notice;
 pub(crate) mod data_age;
 pub(crate) mod recorded;
 pub(crate) mod surroundings;
+pub(crate) mod fits;
+pub(crate) mod predictive_check;
 pub(crate) mod assemble;
 pub(crate) mod products;
 pub(crate) mod memory;

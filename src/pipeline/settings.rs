@@ -65,13 +65,23 @@ pub struct Settings {
 }
 
 /// `[report]` of a pipeline.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReportSettings {
     /// Title of the page; the pipeline's name if empty.
     pub title: String,
+    /// Most environments whose fits by equations are drawn with every trajectory and channel, and go into residuals and the predictive check; of more,
+    /// some at equal distances.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub fits: usize,
     /// Published figures to show beside ours.
     pub published: Vec<report::Published>,
+}
+
+impl Default for ReportSettings {
+    fn default() -> Self {
+        ReportSettings { title: String::new(), fits: 200, published: Vec::new() }
+    }
 }
 
 /// `[promote]` of a pipeline: when the model of a run comes into use. The new model and the one in use are judged on one held-out set, the test

@@ -15,6 +15,8 @@ pub(crate) struct Axis {
     pub low: f64,
     pub high: f64,
     label: String,
+    /// Whether only whole numbers have ticks.
+    is_count: bool,
 }
 
 /// A tick; those without text are the minor ones.
@@ -41,12 +43,23 @@ impl Axis {
             false if high == 0.0 => 0.1,
             false => 0.1 * high.abs(),
         };
-        Some(Axis { scale: Scale::Linear, low: low - margin, high: high + margin, label: label.to_owned() })
+        Some(Axis {
+            scale: Scale::Linear,
+            low: low - margin,
+            high: high + margin,
+            label: label.to_owned(),
+            is_count: false,
+        })
     }
 
     /// A linear axis from `low` to `high` exactly.
     pub(crate) fn exact(low: f64, high: f64, label: &str) -> Self {
-        Axis { scale: Scale::Linear, low, high, label: label.to_owned() }
+        Axis { scale: Scale::Linear, low, high, label: label.to_owned(), is_count: false }
+    }
+
+    /// A linear axis of `1, 2, .., count`.
+    pub(crate) fn counts(count: usize, label: &str) -> Self {
+        Axis { is_count: true, ..Axis::exact(0.5, count as f64 + 0.5, label) }
     }
 
     /// A logarithmic axis that holds the positive values; `None` if none is finite and positive.
@@ -54,7 +67,13 @@ impl Axis {
         let (low, high) = range(values.into_iter().filter(|value| *value > 1e-300 && *value < 1e300))?;
         let (low, high) = if high / low < 1.05 { (low / 1.5, high * 1.5) } else { (low, high) };
         let margin = (high / low).powf(0.04);
-        Some(Axis { scale: Scale::Log, low: low / margin, high: high * margin, label: label.to_owned() })
+        Some(Axis {
+            scale: Scale::Log,
+            low: low / margin,
+            high: high * margin,
+            label: label.to_owned(),
+            is_count: false,
+        })
     }
 
     /// The same without the margin.
@@ -111,8 +130,8 @@ impl Axis {
         let step = [1.0, 2.0, 2.5, 5.0, 10.0]
             .map(|multiple| multiple * power)
             .into_iter()
-            .find(|step| *step >= raw * 0.999)
-            .unwrap_or(10.0 * power);
+            .find(|step| *step >= raw * 0.999 && (!self.is_count || step.fract() == 0.0))
+            .unwrap_or((10.0 * power).max(if self.is_count { 1.0 } else { 0.0 }));
         if !step.is_finite() || step <= 0.0 {
             return Vec::new();
         }
@@ -187,6 +206,13 @@ mod tests {
 
     fn texts(axis: &Axis) -> Vec<String> {
         axis.ticks(5).into_iter().filter_map(|tick| tick.text).collect()
+    }
+
+    #[test]
+    fn counts_have_whole_ticks() {
+        for (count, expected) in [(1, vec!["1"]), (4, vec!["1", "2", "3", "4"]), (12, vec!["5", "10"])] {
+            assert_eq!(texts(&Axis::counts(count, "")), expected);
+        }
     }
 
     #[test]

@@ -56,7 +56,12 @@ fn rules() -> String {
          .p-light{{fill:none;stroke:$truth;stroke-width:.9px;stroke-opacity:.6;stroke-linejoin:round}}\
          .p-plain{{fill:none;stroke:$truth;stroke-width:1.6px;stroke-linejoin:round}}\
          .p-heavy{{fill:none;stroke:$guess;stroke-width:1.8px;stroke-linejoin:round}}\
-         .p-chosen{{fill:$guess;stroke:$paper;stroke-width:1.5px}}"
+         .p-chosen{{fill:$guess;stroke:$paper;stroke-width:1.5px}}\
+         .p-fit{{fill:none;stroke:$guess;stroke-width:1.8px;stroke-linejoin:round}}\
+         .p-band{{fill:$guess;fill-opacity:.16;stroke:none}}.p-range{{fill:$truth;fill-opacity:.16;stroke:none}}\
+         .p-below{{fill:$paper;stroke:$truth;stroke-width:1.4px}}\
+         .p-event{{fill:none;stroke:$muted;stroke-width:1px;stroke-dasharray:2 3}}\
+         .p-stem{{fill:none;stroke:$ink;stroke-width:2.4px}}"
     );
     for series in 0..SERIES {
         let _ = write!(
@@ -191,6 +196,17 @@ impl Path {
         self
     }
 
+    /// The area between two lines over the same `xs`; where an end is not finite it has a gap.
+    pub fn area(mut self, points: &[(f64, f64, f64)]) -> Self {
+        let is_whole = |point: &(f64, f64, f64)| point.0.is_finite() && point.1.is_finite() && point.2.is_finite();
+        for part in points.split(|point| !is_whole(point)).filter(|part| part.len() > 1) {
+            let above = part.iter().map(|(x, y, _)| (*x, *y));
+            self = self.line(above.chain(part.iter().rev().map(|(x, _, y)| (*x, *y))));
+            self.0.push('z');
+        }
+        self
+    }
+
     /// A dot, where the path is stroked with round caps.
     pub fn dot(&mut self, (x, y): (f64, f64)) {
         if x.is_finite() && y.is_finite() {
@@ -220,7 +236,7 @@ impl Path {
 
 /// A drawing in user units, origin at the top left.
 pub struct Canvas {
-    name: &'static str,
+    name: String,
     pub width: f64,
     pub height: f64,
     body: String,
@@ -229,8 +245,8 @@ pub struct Canvas {
 
 impl Canvas {
     /// An empty drawing; `name` makes its ids unique within a page.
-    pub fn new(name: &'static str, width: f64, height: f64) -> Self {
-        Canvas { name, width, height, body: String::new(), clips: 0 }
+    pub fn new(name: impl Into<String>, width: f64, height: f64) -> Self {
+        Canvas { name: name.into(), width, height, body: String::new(), clips: 0 }
     }
 
     /// Draws a path with the attributes given as they stand in SVG.
@@ -303,7 +319,7 @@ impl Canvas {
     }
 
     fn document(&self, attributes: &str, before: &str, title: &str, description: &str) -> String {
-        let name = self.name;
+        let name = &self.name;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\"{attributes} role=\"img\" \
              aria-labelledby=\"{name}-title {name}-description\">\n<title id=\"{name}-title\">{}</title>\n\

@@ -65,8 +65,30 @@ pub struct Term {
     pub coefficients: Vec<f64>,
 }
 
+/// A fit by equations along a fine grid of times.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fit {
+    /// `[F]`.
+    pub times: Vec<f64>,
+    /// `[F, C + H]`: channels, then what nobody measures.
+    pub values: Vec<f64>,
+    /// Half the width of the band in which the trajectory lies with 95 % `[F, C + H]`; NaN where it is unknown.
+    pub half_widths: Vec<f64>,
+}
+
+/// An amount that is given at once, or a reset.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// When.
+    pub time: f64,
+    /// Index of the input that says so.
+    pub input: usize,
+    /// By how much it rises.
+    pub amount: f64,
+}
+
 /// Truth and prediction of one trajectory.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Portrait {
     /// Environment and its parameters in words.
     pub title: String,
@@ -78,8 +100,49 @@ pub struct Portrait {
     pub prediction: Vec<f64>,
     /// What drives both `[T, U]`.
     pub inputs: Vec<f64>,
-    /// Fitted states that nobody measures `[T, H]`.
-    pub hidden: Vec<f64>,
+    /// The fit between the samples; none by a trained model.
+    pub fit: Option<Fit>,
+    /// Standardised residuals `[T, C]`, NaN where there is none; empty by a trained model.
+    pub residuals: Vec<f64>,
+    /// Which values `[T, C]` lie below their limit of quantification; empty where none does.
+    pub below: Vec<bool>,
+    /// Amounts and resets.
+    pub events: Vec<Event>,
+}
+
+/// An environment with all its trajectories, beside its fit by equations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FittedEnvironment {
+    /// Its id.
+    pub environment: String,
+    /// How its fit ended, in words.
+    pub status: String,
+    /// Each with its id as title.
+    pub trajectories: Vec<Portrait>,
+}
+
+/// A visual predictive check of one channel: quantiles of the data beside those of simulations from the fits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PredictiveCheck {
+    /// Index of the channel.
+    pub channel: usize,
+    /// How often every trajectory was simulated.
+    pub replicates: usize,
+    /// In the order of time.
+    pub bins: Vec<CheckBin>,
+}
+
+/// One stretch of time of a check. Quantiles are those of 5, 50 and 95 %.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckBin {
+    /// The median time of its values.
+    pub time: f64,
+    /// Number of observed values.
+    pub count: usize,
+    /// Quantiles of the observed values.
+    pub observed: [f64; 3],
+    /// Of the same quantile in each simulation the quantiles of 2.5, 50 and 97.5 %.
+    pub simulated: [[f64; 3]; 3],
 }
 
 /// What lies around the estimate of one environment.
@@ -131,7 +194,7 @@ pub struct Input {
     pub channels: Vec<Quantity>,
     /// Known signals that drive the system `[U]`; may be empty.
     pub inputs: Vec<schema::Input>,
-    /// States of the equations that nobody measures `[H]`; may be empty.
+    /// What the equations compute and nobody measures `[H]`, states and outputs; may be empty.
     pub hidden: Vec<Quantity>,
     /// Where each channel is a field; none where there is no space.
     pub grid: Option<Grid>,
@@ -147,6 +210,10 @@ pub struct Input {
     pub estimates: Vec<Row>,
     /// Trajectories beside their predictions.
     pub portraits: Vec<Portrait>,
+    /// Environments that are drawn with all their trajectories; none by a trained model.
+    pub fits: Vec<FittedEnvironment>,
+    /// A check of each channel by simulations from these fits.
+    pub checks: Vec<PredictiveCheck>,
     /// What lies around the estimates of a few environments.
     pub surroundings: Vec<Surroundings>,
     /// Whether the initial states of their predictions were fitted with the parameters.

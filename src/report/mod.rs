@@ -7,6 +7,7 @@
 //!   comparison.csv   our figures beside published ones
 //!   equations.csv    the terms of a library of products
 //!   system.toml      its equations as a system file
+//!   fits.html, ..    all trajectories beside their fits by equations, with links from each to each
 //!   NAME.svg, .png   the figures of the page
 //! ```
 
@@ -19,9 +20,11 @@ pub(crate) mod input;
 pub(crate) mod comparison;
 pub(crate) mod errors;
 pub(crate) mod plot;
+pub(crate) mod simplified;
 pub(crate) mod figures;
 pub(crate) mod tables;
 pub(crate) mod equations;
+pub(crate) mod gallery;
 pub(crate) mod page;
 pub(crate) mod png;
 pub(crate) mod write;
@@ -30,6 +33,9 @@ pub(crate) mod samples;
 pub use error::Error;
 pub use figures::figure::Figure;
 pub use figures::{ALL as FIGURES, Draw};
-pub use input::{Input, LossPoint, Portrait, Published, Summary, Surroundings, Term, TrainingEnvironment};
+pub use input::{
+    CheckBin, Event, Fit, FittedEnvironment, Input, LossPoint, Portrait, PredictiveCheck, Published, Summary,
+    Surroundings, Term, TrainingEnvironment,
+};
 pub use samples::{MOST_TRAJECTORIES, draw_trajectories};
 pub use write::write;

@@ -6,7 +6,7 @@ use super::canvas::{ROLES, page_rules};
 use super::comparison;
 use super::comparison::Comparison;
 use super::equations;
-use super::figures::figure::Figure;
+use super::figures::figure::{Figure, counted};
 use super::input::Input;
 use super::number;
 use super::number::escape;
@@ -67,21 +67,25 @@ fn palettes() -> String {
     format!(":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}")
 }
 
-/// The page.
-pub(crate) fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undrawn: &[String]) -> String {
-    let title = if input.title.is_empty() { "Report" } else { &input.title };
-    let mut page = format!(
+/// The beginning of a page, up to the start of its body, with rules of its own.
+pub(crate) fn head(title: &str, style: &str) -> String {
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-         <meta name=\"generator\" content=\"paramill {}\">\n<title>{}</title>\n<style>{}{}{}</style>\n</head>\n<body>\n\
-         <header>\n<h1>{}</h1>\n",
+         <meta name=\"generator\" content=\"paramill {}\">\n<title>{}</title>\n<style>{}{}{}{style}</style>\n</head>\n<body>\n",
         env!("CARGO_PKG_VERSION"),
         escape(title),
         palettes(),
         LAYOUT,
-        page_rules(),
-        escape(title)
-    );
+        page_rules()
+    )
+}
+
+/// The page.
+pub(crate) fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undrawn: &[String]) -> String {
+    let title = if input.title.is_empty() { "Report" } else { &input.title };
+    let mut page = head(title, "");
+    let _ = writeln!(page, "<header>\n<h1>{}</h1>", escape(title));
     if !input.description.is_empty() {
         let _ = writeln!(page, "<p class=\"lead\">{}</p>", escape(&input.description));
     }
@@ -102,6 +106,15 @@ pub(crate) fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undr
             "<figure>\n{}<figcaption>{}</figcaption>\n</figure>",
             figure.inline(),
             escape(&figure.caption)
+        );
+    }
+    if !input.fits.is_empty() {
+        let trajectories: usize = input.fits.iter().map(|it| it.trajectories.len()).sum();
+        let _ = writeln!(
+            page,
+            "<p><a href=\"fits.html\">All trajectories beside their fits</a>: {} of {}.</p>",
+            counted(trajectories, "trajectory"),
+            counted(input.fits.len(), "environment")
         );
     }
     if let Some(equations) = equations::section(input) {
@@ -174,7 +187,7 @@ fn headline(page: &mut String, input: &Input) {
             "param_mape_out_of_hull" => summary.evaluation.environments_out_of_hull,
             _ => None,
         };
-        let mut note = count.map(|count| super::figures::figure::counted(count, "environment")).unwrap_or_default();
+        let mut note = count.map(|count| counted(count, "environment")).unwrap_or_default();
         note.push_str(tables::tolerance_badge(summary, figure));
         card(page, "", &escape(&comparison::label(figure)), &comparison::shown(figure, Some(*value)), &note);
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::error::Error;
 use super::input::{Input, Summary};
-use super::{comparison, equations, figures, page, png};
+use super::{comparison, equations, figures, gallery, page, png};
 use crate::{atomic, disk};
 
 /// Writes a report as the directory `directory`, which appears complete or not at all and replaces an older one.
@@ -39,6 +39,7 @@ pub fn write(input: &Input, directory: &Path) -> Result<Vec<String>, Error> {
     }
     let page = page::html(input, &lines, &figures, &undrawn);
     files.push(("index.html".to_owned(), page.into_bytes()));
+    files.extend(gallery::pages(input, &page::head).into_iter().map(|(name, page)| (name, page.into_bytes())));
 
     let place = atomic::Directory::create(directory).map_err(io)?;
     for (name, bytes) in &files {

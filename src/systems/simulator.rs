@@ -1,6 +1,6 @@
 //! Simulation of trajectories, each by the method that suits it.
 //!
-//! Every trajectory begins with an explicit method; where that finds the system stiff, [`Rosenbrock`] takes over. What is simulated does not
+//! Every trajectory begins with an explicit method; where that finds the system stiff, [`Rosenbrock`] takes over, or it does all of it on request. What is simulated does not
 //! depend on the trajectories before.
 
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::solve::{Adaptive, Error, RODAS5P, Rosenbrock, Tableau, Tolerance, Wor
 /// An integrator of a vector field, with its buffers.
 pub struct Simulator {
     field: VectorField,
-    explicit: Adaptive,
+    /// `None` where no explicit method is to be tried.
+    explicit: Option<Adaptive>,
     /// `None` where the derivatives of the field are not known.
     stiff: Option<Stiff>,
     work: Work,
@@ -27,7 +28,8 @@ struct Stiff {
 }
 
 impl Simulator {
-    /// For states of `channels` values of `field`, with its derivatives if they are known.
+    /// For states of `channels` values of `field`, with its derivatives if they are known, by an explicit method; without one the derivatives must be
+    /// known.
     ///
     /// # Errors
     /// As [`Adaptive::new`].
@@ -35,7 +37,7 @@ impl Simulator {
         field: &VectorField,
         tangent: Option<&TangentField>,
         channels: usize,
-        tableau: &'static Tableau,
+        tableau: Option<&'static Tableau>,
         tolerance: Tolerance,
     ) -> Result<Self, Error> {
         let stiff = |tangent: &TangentField| {
@@ -44,7 +46,7 @@ impl Simulator {
         };
         Ok(Simulator {
             field: Arc::clone(field),
-            explicit: Adaptive::new(tableau, channels, tolerance)?,
+            explicit: tableau.map(|tableau| Adaptive::new(tableau, channels, tolerance)).transpose()?,
             stiff: tangent.map(stiff).transpose()?,
             work: Work::default(),
         })
@@ -69,24 +71,37 @@ impl Simulator {
     ) -> Result<Work, Error> {
         let Simulator { field, explicit, stiff, .. } = self;
         let field = &mut |time: f64, state: &[f64], slope: &mut [f64]| field(parameters, time, state, slope);
-        let Some(stiff) = stiff else {
-            let integrated = explicit.integrate(field, initial, times, states, interrupt);
-            self.work = explicit.work();
-            return integrated;
+        self.work = Work::default();
+        let (stiff, left) = match (explicit, stiff) {
+            (Some(explicit), None) => {
+                let integrated = explicit.integrate(field, initial, times, states, interrupt);
+                self.work = explicit.work();
+                return integrated;
+            }
+            (Some(explicit), Some(stiff)) => {
+                let left = explicit.integrate_unless_stiff(field, initial, times, states, interrupt, PATIENCE);
+                self.work = explicit.work();
+                let left = left?.map(|left| (left.time, left.sample, Some(left.dt), explicit.state().to_vec()));
+                (stiff, left)
+            }
+            (None, Some(stiff)) => {
+                let Some(first) = times.first() else { return Ok(self.work) };
+                states[..initial.len()].copy_from_slice(initial);
+                (stiff, Some((*first, 1, None, initial.to_vec())))
+            }
+            (None, None) => unreachable!("a method without explicit steps needs derivatives"),
         };
-        let left = explicit.integrate_unless_stiff(field, initial, times, states, interrupt, PATIENCE);
-        self.work = explicit.work();
-        if let Some(left) = left? {
+        if let Some((time, sample, dt, state)) = left {
             let c = initial.len();
-            let rest: Vec<f64> = std::iter::once(left.time).chain(times[left.sample..].iter().copied()).collect();
-            let start = Start { parameters, parameter_directions: &[], state: explicit.state(), state_directions: &[] };
+            let rest: Vec<f64> = std::iter::once(time).chain(times[sample..].iter().copied()).collect();
+            let start = Start { parameters, parameter_directions: &[], state: &state, state_directions: &[] };
             stiff.field.begin(start);
             let mut after = vec![0.0; rest.len() * c];
             let integrated =
-                stiff.integrator.integrate(&mut stiff.field, start.state, Some(left.dt), &rest, &mut after, interrupt);
+                stiff.integrator.integrate(&mut stiff.field, start.state, dt, &rest, &mut after, interrupt);
             self.work += stiff.integrator.work();
             integrated?;
-            states[left.sample * c..].copy_from_slice(&after[c..]);
+            states[sample * c..].copy_from_slice(&after[c..]);
         }
         Ok(self.work)
     }

@@ -53,7 +53,7 @@ fn channels_that_are_never_sampled_together_are_estimated_and_drawn() {
     assert!(table.contains("ok      0.8000 [0.8000, 0.8000]  0.3000 [0.3000, 0.3000]"), "{table}");
     let page = fs::read_to_string(root.path().join("runs/decays/report/index.html")).unwrap();
     assert!(page.contains("id=\"trajectories\"") && !page.contains("could not be drawn"), "{page}");
-    // Each channel has its twelve samples as dots, and the fit at all 24 times.
+    // Each channel has its twelve samples as dots, and the fit between them.
     let picture = fs::read_to_string(root.path().join("runs/decays/report/trajectories.svg")).unwrap();
     let of = |class: &str| -> Vec<&str> {
         picture.lines().filter(|line| line.starts_with(&format!("<path class=\"{class}\""))).collect()
@@ -61,7 +61,8 @@ fn channels_that_are_never_sampled_together_are_estimated_and_drawn() {
     let dots: Vec<usize> = of("p-truth-dots").iter().map(|line| line.matches("h.01").count()).collect();
     assert_eq!(dots[dots.len() - 2..], [12, 12], "{picture}");
     let fits: Vec<usize> = of("p-guess").iter().map(|line| line.matches('L').count()).collect();
-    assert_eq!(fits[fits.len() - 2..], [23, 23], "{picture}");
+    assert!(fits[fits.len() - 2..].iter().all(|points| (6..400).contains(points)), "{picture}");
+    assert!(page.contains("id=\"residuals\"") && page.contains("href=\"fits.html\""));
     let plotted = paramill(root.path(), &["dataset", "show", "datasets/decays", "--plot", "decays.svg"]);
     assert_eq!(plotted.status.code(), Some(0), "{}", stderr(&plotted));
 }

@@ -105,7 +105,7 @@ impl Problem {
         let truth: Vec<f64> = self.parameters.iter().map(|it| it.1).collect();
         let initial: Vec<f64> = self.states.iter().map(|it| it.2).collect();
         let tolerance = Tolerance { rtol: 1e-11, atol: 1e-17, max_steps: 1_000_000 };
-        let mut simulator = Simulator::new(field, preset.tangent.as_ref(), c, &DOP853, tolerance).unwrap();
+        let mut simulator = Simulator::new(field, preset.tangent.as_ref(), c, Some(&DOP853), tolerance).unwrap();
         let mut states = vec![f64::NAN; times.len() * c];
         simulator.integrate(&truth, &initial, &times, &mut states, &Interrupt::new()).unwrap();
         for channel in 0..c {

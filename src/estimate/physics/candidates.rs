@@ -27,6 +27,11 @@ impl Settings {
         candidates.collect()
     }
 
+    /// Whether several systems are compared.
+    pub(crate) fn compares(&self) -> bool {
+        self.physics.as_ref().is_some_and(|physics| !physics.systems.is_empty())
+    }
+
     /// The settings with one system, which has these parameters.
     fn with_system(&self, system: &SystemSettings, parameters: &[&str]) -> Settings {
         let mut settings = self.clone();

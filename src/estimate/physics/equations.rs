@@ -7,6 +7,7 @@ use super::agreement::Quantities;
 use super::cramer_rao::NoiseLevel;
 use super::dosing;
 use super::estimated::{EstimatedParameter, estimated};
+use super::everything::Everything;
 use super::likelihood::measured::{Known, Measured, problems as problems_of_measurement};
 use super::model::{Derivatives, Model, OwnParameter};
 use super::observables::{Observable, Observables};
@@ -48,7 +49,7 @@ pub(crate) struct Equations {
     /// The index in the dataset of each channel that is compared `[C]`.
     pub channel_indices: Vec<usize>,
     /// The index in the dataset of each input of the system `[U]`.
-    input_indices: Vec<usize>,
+    pub input_indices: Vec<usize>,
     /// The known parameters of the training environments `[n][d]`.
     pub known: Vec<Vec<f64>>,
     /// Parameters `[n][d]` that fits start from: the median of the known ones, and some of them.
@@ -61,12 +62,14 @@ pub(crate) struct Equations {
     observation: Option<Observation>,
     /// `[C]`.
     pub channel_names: Vec<String>,
+    /// All that they compute.
+    pub everything: Everything,
     /// The states `[N]`.
     pub states: Vec<Quantity>,
     /// The names of the states `[N]`.
     pub state_names: Vec<String>,
     /// Name, and index among the parameters of the dataset, of each covariate `[A]`.
-    covariates: Vec<(String, usize)>,
+    pub covariates: Vec<(String, usize)>,
 }
 
 impl Equations {
@@ -219,6 +222,7 @@ impl Equations {
             parameter_indices,
             observation: None,
             channel_names: observed.iter().map(channel_name).collect(),
+            everything: Everything::of(system, &observed),
             state_names: states.iter().map(|it| it.name.clone()).collect(),
             states,
             covariates: covariates.collect(),

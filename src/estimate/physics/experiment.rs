@@ -31,15 +31,15 @@ pub(crate) struct Experiment<'a> {
     /// The indices of the unknown values of the initial state, for each trajectory.
     pub unknown_initial: Vec<Vec<usize>>,
     /// The indices of the values of the initial state that are expressions, for each trajectory.
-    computed_initial: Vec<Vec<usize>>,
+    pub(super) computed_initial: Vec<Vec<usize>>,
     /// Spread of each channel `[C]`.
     pub scales: Vec<f64>,
     /// The values `(trajectory, cell)` that enter the fit, cells of `[T, C]`.
     pub cells: Vec<(usize, usize)>,
     /// The limit of quantification of each cell `[T, C]` of each trajectory; empty where there are none.
     pub limits: Vec<Vec<f64>>,
-    initial_state: InitialState,
-    loss: Loss,
+    pub(super) initial_state: InitialState,
+    pub(super) loss: Loss,
 }
 
 /// The unknowns of a fit.

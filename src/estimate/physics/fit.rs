@@ -16,12 +16,13 @@
 
 use super::budget::Budget;
 use super::descent::{GROWING, WHOLE};
-use super::experiment::{Experiment, Rollout};
+use super::experiment::{Experiment, Rollout, Unknowns};
 use super::fitter::{End, Fitter};
 use super::likelihood::measured::Measured;
 use super::likelihood::objective::Objective;
 use super::pass::Pass;
 use super::result::{Fit, Names};
+use super::search::{Best, Search};
 use crate::estimate::settings::{Intervals, PhysicsSettings, Settings};
 use crate::estimate::table::row::Status;
 use crate::progress::Interrupt;
@@ -69,14 +70,23 @@ pub(crate) fn fit(
     }
 }
 
-/// The trajectories of an experiment without parameters to estimate, with fitted initial states; none where these cannot be fitted. Nothing says
-/// how good the fit is.
-pub(crate) fn trajectories(
-    experiment: &Experiment,
-    estimate: &Settings,
-    physics: &PhysicsSettings,
-    interrupt: &Interrupt,
-) -> Option<Rollout> {
+/// Trajectories whose initial states were fitted under given parameters.
+pub(crate) struct Settled {
+    pub unknowns: Unknowns,
+    pub rollout: Rollout,
+    /// By how much residuals that are correlated raise the variance of each fitted initial value, of each trajectory.
+    pub widening: Vec<Vec<f64>>,
+}
+
+/// The trajectories of an experiment without parameters to estimate, with fitted initial states: by least squares, or where it is said how channels
+/// were `measured` with noise of known size, by maximum likelihood. None where these cannot be fitted. Nothing says how good the fit is.
+pub(crate) fn trajectories<'a>(
+    experiment: &'a Experiment<'a>,
+    estimate: &'a Settings,
+    physics: &'a PhysicsSettings,
+    measured: Option<(&'a Measured, &[String])>,
+    interrupt: &'a Interrupt,
+) -> Option<Settled> {
     if experiment.cells.len() < experiment.unknown_count() {
         return None;
     }
@@ -86,7 +96,18 @@ pub(crate) fn trajectories(
     let best =
         minima.into_iter().flatten().min_by(|a, b| fitter.weighted_size(a).total_cmp(&fitter.weighted_size(b)))?;
     fitter.fit_limit(&best.rollout);
-    fitter.refine(&mut fine, best.unknowns).ok().map(|(iterate, _)| iterate.rollout)
+    let (mut iterate, _) = fitter.refine(&mut fine, best.unknowns).ok()?;
+    if let Some((measured, channels)) = measured {
+        let objective = Objective::new(experiment, measured, channels, physics.rtol).ok()?;
+        fitter.measured = Some(measured);
+        let best = Best { iterate, end: None, rival: None, others: Vec::new() };
+        iterate = fitter.maximise(&mut fine, best, Search::default(), objective).ok()?.0.iterate;
+    }
+    let serial = fitter.serial_correlation(&iterate.rollout);
+    let factors =
+        |(trajectory, own)| (0..own).map(|index| fitter.own_factor(&iterate, (trajectory, index), &serial)).collect();
+    let widening = experiment.own_counts().enumerate().map(factors).collect();
+    Some(Settled { unknowns: iterate.unknowns, rollout: iterate.rollout, widening })
 }
 
 fn passes(

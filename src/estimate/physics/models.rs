@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::candidates::Candidate;
+use super::drawn::{Drawn, DrawnTrajectory, SystemDrawings};
 use super::equations::Equations;
-use super::estimator::{Drawn, Estimator, drawn as drawn_one, resume as resume_one, run_rows as run_rows_of_one};
+use super::estimator::{Estimator, resume as resume_one, run_rows as run_rows_of_one};
 use super::shared::together::SharedFit;
 use crate::blocks::{Rows, Store};
 use crate::dataset::Dataset;
@@ -138,10 +139,45 @@ pub(crate) fn of_row(settings: &Settings, dataset: &Dataset, row: &Row, run: &Ru
     Ok((candidates[model].settings.clone(), Row { parameters, ..row.clone() }))
 }
 
-/// As [`drawn`], without what is hidden.
+/// Draws environments of a dataset by their rows, each by the system that its row is by.
+pub struct Drawings<'a> {
+    settings: &'a Settings,
+    dataset: &'a Dataset,
+    run: Run<'a>,
+    /// Where one system is fitted.
+    of_one: Option<SystemDrawings<'a>>,
+}
+
+impl<'a> Drawings<'a> {
+    /// Of environments of these splits.
+    ///
+    /// # Errors
+    /// If settings, systems and dataset disagree, or the dataset cannot be read.
+    pub fn new(settings: &'a Settings, dataset: &'a Dataset, splits: &[Split], run: &Run<'a>) -> Result<Self, Error> {
+        let is_one = settings.candidates().map_err(Error::Physics)?.is_empty();
+        let of_one = is_one.then(|| SystemDrawings::new(settings, dataset, splits, run)).transpose()?;
+        Ok(Drawings { settings, dataset, run: *run, of_one })
+    }
+
+    /// All trajectories of an environment, with what was fitted to them by the system of its row. Their initial states are fitted again under the
+    /// parameters of the `row`, by the same likelihood and the noise that the row has; if that explains the data less well than the row says, the
+    /// parameters are as well.
+    ///
+    /// # Errors
+    /// If the dataset cannot be read, has no such environment, or it cannot be fitted.
+    pub fn of(&self, split: Split, row: &Row) -> Result<Drawn, Error> {
+        if let Some(of_one) = &self.of_one {
+            return of_one.of(split, row);
+        }
+        let (settings, row) = of_row(self.settings, self.dataset, row, &self.run)?;
+        SystemDrawings::new(&settings, self.dataset, &[split], &self.run)?.of(split, &row)
+    }
+}
+
+/// The first trajectory of an environment that can be drawn, and its fitted channels at its samples.
 ///
 /// # Errors
-/// As [`drawn`].
+/// As [`Drawings::of`].
 pub fn portrait(
     settings: &Settings,
     dataset: &Dataset,
@@ -149,34 +185,9 @@ pub fn portrait(
     row: &Row,
     run: &Run,
 ) -> Result<(Trajectory, Vec<f64>), Error> {
-    drawn(settings, dataset, split, row, run).map(|it| (it.trajectory, it.states))
-}
-
-/// The first trajectory of an environment that can be drawn, with what was fitted to it by the system of its row; see
-/// [`drawn`](super::estimator::drawn). Its initial states are fitted again under the parameters of its `row`; if that explains the data less
-/// well than the row says, the parameters are as well. States that nobody measures are in the order of the table's manifest.
-///
-/// # Errors
-/// If the dataset cannot be read, has no such environment, or it cannot be fitted.
-pub fn drawn(settings: &Settings, dataset: &Dataset, split: Split, row: &Row, run: &Run) -> Result<Drawn, Error> {
-    let (of_model, of_row) = of_row(settings, dataset, row, run)?;
-    let mut drawn = drawn_one(&of_model, dataset, split, &of_row, run)?;
-    let candidates = settings.candidates().map_err(Error::Physics)?;
-    if let Some(model) = candidates.iter().position(|it| Some(&it.name) == row.model.as_ref()) {
-        let estimators = candidates.iter().map(|it| Estimator::new(&it.settings, dataset, run.interrupt));
-        let estimators = estimators.collect::<Result<Vec<Estimator>, Error>>()?;
-        let models = Models::new(candidates.iter().map(|it| it.name.clone()).collect(), &estimators)?;
-        let places = &models.hidden_places[model];
-        let samples = drawn.trajectory.len();
-        let mut hidden = vec![f64::NAN; samples * models.hidden.len()];
-        for sample in 0..samples {
-            for (from, &to) in places.iter().enumerate() {
-                hidden[sample * models.hidden.len() + to] = drawn.hidden[sample * places.len() + from];
-            }
-        }
-        drawn.hidden = hidden;
-    }
-    Ok(drawn)
+    let drawn = Drawings::new(settings, dataset, &[split], run)?.of(split, row)?;
+    let first = drawn.trajectories.into_iter().find(DrawnTrajectory::is_visible);
+    Ok(first.map(|it| (it.trajectory, it.states)).expect("some trajectory can be drawn"))
 }
 
 /// Quantities of several systems in one table, and the place of each system's own among them.

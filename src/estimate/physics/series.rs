@@ -9,6 +9,7 @@ use crate::schema::Between;
 use crate::systems::InitialValue;
 
 /// A trajectory with the channels in the order of the system.
+#[derive(Clone)]
 pub(crate) struct Series {
     /// `[T]`.
     times: Vec<f64>,
@@ -149,6 +150,63 @@ impl Series {
         self.first = before;
     }
 
+    /// With samples at `times` too, ascending, as far as they lie between where the system starts and the last sample, and there is none yet:
+    /// nothing was observed at them, and inputs are as `between [U]` says.
+    pub(crate) fn refined(&self, times: &[f64], between: &[Between]) -> Self {
+        let (u, m) = (self.input_count(), self.beside.len().checked_div(self.times.len()).unwrap_or(0));
+        let empty = || Vec::with_capacity(self.times.len() + times.len());
+        let mut fine =
+            Series { times: empty(), observed: Vec::new(), inputs: Vec::new(), beside: Vec::new(), ..self.clone() };
+        let mut later = times.iter().copied().peekable();
+        for (t, now) in self.times.iter().copied().enumerate() {
+            fine.times.push(now);
+            fine.observed.extend(&self.observed[t * self.size..(t + 1) * self.size]);
+            fine.inputs.extend(&self.inputs[t * u..(t + 1) * u]);
+            fine.beside.extend(&self.beside[t * m..(t + 1) * m]);
+            while later.next_if(|time| *time <= now).is_some() {}
+            let Some(&next) = self.times.get(t + 1).filter(|_| t >= self.first) else { continue };
+            while let Some(time) = later.next_if(|time| *time < next) {
+                fine.times.push(time);
+                fine.observed.extend(std::iter::repeat_n(f64::NAN, self.size));
+                fine.beside.extend(std::iter::repeat_n(f64::NAN, m));
+                fine.inputs.extend(between.iter().enumerate().map(|(input, between)| {
+                    let [from, to] = [t, t + 1].map(|sample| self.inputs[sample * u + input]);
+                    let (value, slope): (f64, f64) = between.step(from, to, next - now);
+                    value + slope * (time - now)
+                }));
+            }
+        }
+        fine
+    }
+
+    /// Goes on at `times`, the first of which is that of the last sample, with `inputs [.., U]` there: nothing was observed. An input that is held
+    /// takes its new value at once; `sums [U]` go on from their last value.
+    pub(crate) fn continued(mut self, times: &[f64], inputs: &[f64], between: &[Between], sums: &[bool]) -> Self {
+        let (u, m) = (self.input_count(), self.beside.len().checked_div(self.times.len()).unwrap_or(0));
+        let last = self.inputs.len() - u;
+        let level = self.inputs[last..].to_vec();
+        let value = |input: usize, value: f64| if sums[input] { level[input] + value } else { value };
+        for (t, time) in times.iter().enumerate() {
+            let row = &inputs[t * u..(t + 1) * u];
+            if t == 0 {
+                let held = (0..u).filter(|&input| between[input] == Between::Hold);
+                held.for_each(|input| self.inputs[last + input] = value(input, row[input]));
+                continue;
+            }
+            self.times.push(*time);
+            self.observed.extend(std::iter::repeat_n(f64::NAN, self.size));
+            self.beside.extend(std::iter::repeat_n(f64::NAN, m));
+            self.inputs.extend(row.iter().enumerate().map(|(input, it)| value(input, *it)));
+        }
+        self
+    }
+
+    /// The inputs `[U]` of the last sample, as [`Series::continued`] takes them where nothing changes: 0 of `sums [U]`.
+    pub(crate) fn last_inputs(&self, sums: &[bool]) -> Vec<f64> {
+        let last = &self.inputs[self.inputs.len() - self.input_count()..];
+        last.iter().zip(sums).map(|(value, is_sum)| if *is_sum { 0.0 } else { *value }).collect()
+    }
+
     /// Segments of at most `samples` samples, each starting at the last sample of the one before; they know the rises of inputs before them
     /// where `has_doses`.
     pub(crate) fn segments(&self, samples: usize, has_doses: bool) -> impl Iterator<Item = Series> {
@@ -227,6 +285,19 @@ mod tests {
         let series = started(&model(None, None, &[]), &times, &observed, &[]);
         assert_eq!((series.times(), series.first), (&[1.0, 3.0][..], 1));
         assert_eq!(started(&model(None, None, &[]), &times, &[unseen; 3], &[]).times(), times);
+    }
+
+    #[test]
+    fn a_series_is_refined_and_goes_on() {
+        let both = model(Some(2.0), None, &[Between::Hold, Between::Linear]);
+        let series = started(&both, &[0.0, 2.0], &[1.0, 5.0], &[3.0, 10.0, 4.0, 20.0]);
+        let fine = series.refined(&[-1.0, 0.0, 0.5, 1.5, 2.0, 3.0], &both.between);
+        assert_eq!(fine.times(), [0.0, 0.5, 1.5, 2.0]);
+        assert_eq!(fine.inputs(), [3.0, 10.0, 3.0, 12.5, 3.0, 17.5, 4.0, 20.0]);
+        assert!(fine.observed()[1].is_nan() && fine.observed()[3] == 5.0);
+        assert_eq!(fine.rises()[..3], series.rises()[..3]);
+        let later = series.continued(&[2.0, 3.0], &[1.0, 7.0, 6.0, 8.0], &both.between, &[true, false]);
+        assert_eq!((later.times(), &later.inputs()[2..]), (&[0.0, 2.0, 3.0][..], &[5.0, 20.0, 10.0, 8.0][..]));
     }
 
     #[test]

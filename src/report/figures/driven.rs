@@ -3,7 +3,7 @@
 use super::panel::Panel;
 use crate::report::axis::{Axis, label};
 use crate::report::canvas::{Anchor, Canvas, Path};
-use crate::report::input::Input;
+use crate::report::input::{Event, Input};
 use crate::report::number;
 use crate::report::plot::Plot;
 use crate::schema::Between;
@@ -17,7 +17,7 @@ const GAP: f64 = 50.0;
 pub(super) const CLASS: &str = "p-input";
 
 /// The stroke of what is fitted.
-const FITTED: &str = "p-guess";
+const FITTED: &str = "p-fit";
 
 /// How many hidden states and inputs are drawn.
 pub(super) fn count(input: &Input) -> usize {
@@ -41,26 +41,38 @@ pub(super) fn below(
     let mut top = top + height + GAP;
     while let Some(u) = shown.next() {
         let time = if shown.peek().is_none() { label("time", &input.time_unit) } else { String::new() };
-        let (quantity, values, between, kind, class) = match u.checked_sub(input.hidden.len()) {
-            None => (&input.hidden[u], panel.hidden.get(u), Between::Linear, "hidden", FITTED),
+        let hidden = input.hidden.len();
+        let found = match u.checked_sub(hidden) {
+            None => panel.hidden(u).map(|(times, values)| (&input.hidden[u], times, values, "hidden", FITTED)),
             Some(u) => {
-                let Input { inputs, .. } = input;
-                (&inputs[u].quantity, panel.inputs.get(u), inputs[u].between, "input", CLASS)
+                let values = panel.inputs.get(u).map(Vec::as_slice);
+                values.map(|values| (&input.inputs[u].quantity, panel.times, values, "input", CLASS))
             }
         };
-        let Some(values) = values else { continue };
-        let x = Axis::linear(panel.times.iter().copied(), &time);
-        let (Some(x), Some(y)) = (x, Axis::linear(values.iter().copied(), "")) else { return };
+        let Some((quantity, times, values, kind, class)) = found else { continue };
+        let given: Vec<&Event> = panel.events.iter().filter(|it| Some(it.input) == u.checked_sub(hidden)).collect();
+        let ends = panel.times.iter().chain(panel.fit.iter().flat_map(|it| it.0)).copied();
+        let x = Axis::linear(ends, &time);
+        let heights = given.iter().map(|it| it.amount).chain([0.0]);
+        let y = match given.is_empty() {
+            true => Axis::linear(values.iter().copied(), ""),
+            false => Axis::linear(heights, ""),
+        };
+        let (Some(x), Some(y)) = (x, y) else { return };
         let plot = Plot { left, top, width, height: HEIGHT, x: x.without_margin(), y };
         plot.frame(canvas, "");
+        let kind = if given.is_empty() { kind } else { "given at once:" };
         let name = format!("{kind} {}", number::quantity(quantity));
         canvas.text("p-small", Anchor::Start, (left, top - 8.0), &name);
-        let points: Vec<_> = panel.times.iter().zip(values).map(|(t, value)| plot.at(*t, *value)).collect();
-        let path = match between {
-            Between::Hold => Path::new().steps(&points),
-            Between::Linear => Path::new().line(points),
-        };
-        canvas.path(&format!("class=\"{class}\""), &path);
+        if given.is_empty() {
+            let points: Vec<_> = times.iter().zip(values).map(|(t, value)| plot.at(*t, *value)).collect();
+            let is_held = u.checked_sub(hidden).is_some_and(|u| input.inputs[u].between == Between::Hold);
+            let path = if is_held { Path::new().steps(&points) } else { Path::new().line(points) };
+            canvas.path(&format!("class=\"{class}\""), &path);
+        } else {
+            let stem = |path: Path, it: &&Event| path.line([plot.at(it.time, 0.0), plot.at(it.time, it.amount)]);
+            canvas.path("class=\"p-stem\"", &given.iter().fold(Path::new(), stem));
+        }
         top += HEIGHT + GAP;
     }
 }

@@ -11,7 +11,9 @@ mod fields;
 mod hull;
 mod losses;
 mod portraits;
+mod predictive_check;
 mod profiles;
+mod residuals;
 mod waterfall;
 mod error_map;
 
@@ -22,13 +24,15 @@ use super::input::Input;
 pub type Draw = fn(&Input) -> Option<Figure>;
 
 /// Every figure, in the order of the page.
-pub const ALL: [Draw; 9] = [
+pub const ALL: [Draw; 11] = [
     error_map::figure,
     agreement::figure,
     contexts::figure,
     portraits::figure,
     trajectories::figure,
     fields::figure,
+    residuals::figure,
+    predictive_check::figure,
     waterfall::figure,
     profiles::figure,
     losses::figure,

@@ -8,6 +8,7 @@ use crate::report::canvas::{Canvas, Path};
 use crate::report::input::Input;
 use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_row};
+use crate::report::simplified::kept;
 
 /// Width and height of a panel.
 const PANEL: (f64, f64) = (336.0, 290.0);
@@ -67,12 +68,18 @@ fn phase_plane(canvas: &mut Canvas, input: &Input, panel: &Panel, (left, top, wi
     let points = |states: &[Vec<f64>]| -> Vec<(f64, f64)> {
         states[0].iter().zip(&states[1]).map(|(x, y)| plot.at(*x, *y)).collect()
     };
-    let (truth, prediction) = (points(&panel.truth), points(&panel.prediction));
+    let truth = points(&panel.truth);
+    let ((times, first), (_, second)) = (panel.predicted(0), panel.predicted(1));
+    let prediction: Vec<(f64, f64)> = first.iter().zip(second).map(|(x, y)| plot.at(*x, *y)).collect();
     canvas.clipped(plot.area(), |canvas| {
         canvas.path("class=\"p-truth\"", &Path::new().curve(panel.times, &truth));
         let mut dots = Path::new();
         truth.iter().for_each(|at| dots.dot(*at));
         canvas.path("class=\"p-truth-dots\"", &dots);
-        canvas.path("class=\"p-guess\"", &Path::new().curve(panel.times, &prediction));
+        let predicted = match panel.fit.is_some() {
+            true => Path::new().line(kept(&prediction).into_iter().map(|index| prediction[index])),
+            false => Path::new().curve(times, &prediction),
+        };
+        canvas.path("class=\"p-guess\"", &predicted);
     });
 }

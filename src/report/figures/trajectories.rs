@@ -5,9 +5,10 @@ use super::figure::Figure;
 use super::panel::Panel;
 use crate::report::axis::{Axis, label};
 use crate::report::canvas::{Canvas, Path, SERIES};
-use crate::report::input::Input;
+use crate::report::input::{Event, Input};
 use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_row};
+use crate::report::simplified::kept;
 use crate::schema::Quantity;
 
 /// Left edge of the first column.
@@ -46,11 +47,13 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
     let apart = channels == 2;
     let mut canvas = Canvas::new("trajectories", 840.0, 0.0);
     let legend = if channels <= 2 {
-        let mut entries = vec![
-            (Key::LineAndDot("p-truth", "p-truth-dots"), "data, at its samples"),
-            (Key::Line("p-guess"), fitted(input)),
-        ];
+        let dots = "p-truth-dots";
+        let data = if panels[0].fit.is_some() { Key::Dot(dots) } else { Key::LineAndDot("p-truth", dots) };
+        let mut entries = vec![(data, "data, at its samples"), (Key::Line("p-guess"), fitted(input))];
         entries.extend(known_input(input));
+        if panels.iter().any(|panel| !panel.events.is_empty()) {
+            entries.push((Key::Line("p-event"), "given at once, or reset"));
+        }
         legend_row(&mut canvas, (LEFT, 14.0), &entries)
     } else {
         channel_legend(&mut canvas, input)
@@ -145,13 +148,19 @@ fn series(
     };
     let values = shown.clone().flat_map(|c| panel.limits(c));
     let time = if is_lowest { label("time", &input.time_unit) } else { String::new() };
-    let (Some(x), Some(y)) = (Axis::linear(panel.times.iter().copied(), &time), Axis::linear(values, &name)) else {
+    let (Some(x), Some(y)) = (
+        Axis::linear(panel.times.iter().chain(panel.fit.iter().flat_map(|it| it.0)).copied(), &time),
+        Axis::linear(values, &name),
+    ) else {
         return;
     };
     let plot = Plot { left, top, width, height, x: x.without_margin(), y };
     plot.frame(canvas, if shown.start == 0 { panel.title } else { "" });
     let area = (left - 3.0, top - 3.0, width + 6.0, height + 6.0);
+    let event =
+        |path: Path, it: &Event| path.line([(plot.at(it.time, 0.0).0, top), (plot.at(it.time, 0.0).0, top + height)]);
     canvas.clipped(area, |canvas| {
+        canvas.path("class=\"p-event\"", &panel.events.iter().fold(Path::new(), event));
         for c in shown {
             let (line, dots, dash) = match alone {
                 true => ("p-truth".to_owned(), "p-truth-dots".to_owned(), "p-guess".to_owned()),
@@ -164,15 +173,20 @@ fn series(
             let is_observed = |t: usize| panel.inputs.is_empty() || panel.truth.iter().any(|it| !it[t].is_nan());
             let truth = points(&panel.truth[c]).into_iter().enumerate().filter(|(t, _)| is_observed(*t));
             let truth: Vec<(f64, f64)> = truth.map(|(_, at)| at).collect();
-            canvas.path(&format!("class=\"{line}\""), &Path::new().line(truth.iter().copied()));
+            if panel.fit.is_none() {
+                canvas.path(&format!("class=\"{line}\""), &Path::new().line(truth.iter().copied()));
+            }
             // A sample between two missing ones is on no line, so it gets a dot.
             let is_alone =
                 |t: usize| ![t.wrapping_sub(1), t + 1].iter().any(|&t| truth.get(t).is_some_and(|it| !it.1.is_nan()));
             let mut path = Path::new();
-            let dotted = (0..truth.len()).filter(|&t| truth.len() <= MOST_DOTS || is_alone(t));
+            let dotted = (0..truth.len()).filter(|&t| panel.fit.is_some() || truth.len() <= MOST_DOTS || is_alone(t));
             dotted.for_each(|t| path.dot(truth[t]));
             canvas.path(&format!("class=\"{dots}\""), &path);
-            canvas.path(&format!("class=\"{dash}\""), &Path::new().line(points(&panel.prediction[c])));
+            let (times, values) = panel.predicted(c);
+            let predicted: Vec<(f64, f64)> = times.iter().zip(values).map(|(t, value)| plot.at(*t, *value)).collect();
+            let predicted = kept(&predicted).into_iter().map(|index| predicted[index]);
+            canvas.path(&format!("class=\"{dash}\""), &Path::new().line(predicted));
         }
     });
 }

@@ -48,12 +48,8 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
 fn panel(canvas: &mut Canvas, environment: &Surroundings, (left, top): (f64, f64)) {
     let finite: Vec<f64> = environment.costs.iter().copied().filter(|cost| cost.is_finite()).collect();
     let heights = finite.iter().map(|cost| 1.0 + cost.max(0.0));
-    let (Some(x), Some(y)) = (
-        Axis::linear([1.0, environment.costs.len() as f64], "start, the best first"),
-        Axis::log(heights.clone().chain([1.0, 10.0]), "1 + Δ(−2 log L)"),
-    ) else {
-        return;
-    };
+    let x = Axis::counts(environment.costs.len(), "start, the best first");
+    let Some(y) = Axis::log(heights.clone().chain([1.0, 10.0]), "1 + Δ(−2 log L)") else { return };
     let (width, height) = PANEL;
     let plot = Plot { left, top, width, height, x, y };
     plot.frame(canvas, &environment.title);

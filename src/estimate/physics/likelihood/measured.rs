@@ -130,6 +130,39 @@ impl Measured {
         known
     }
 
+    /// Of channels `[C]` with constant noise of these standard deviations, and nothing else known.
+    pub(crate) fn constant(std_devs: impl Iterator<Item = f64>, names: &[String]) -> Self {
+        let channel = |std_dev| MeasuredChannel {
+            noise: ChannelNoise::Constant { absolute: Some(std_dev) },
+            is_shared: [false; 2],
+            std_devs: None,
+            limit: None,
+        };
+        let channels = std_devs.map(channel).collect();
+        Measured { names: names.to_vec(), channels, priors: Vec::new(), own_priors: Vec::new(), beside: Vec::new() }
+    }
+
+    /// The same without priors, and with noise of known size: its `terms`, in the order of the columns of the table.
+    pub(crate) fn known(&self, terms: &[f64]) -> Self {
+        let mut terms = terms.iter().copied();
+        let of_channel = |it: &MeasuredChannel| {
+            let own: Vec<f64> = terms.by_ref().take(it.noise.terms().len()).collect();
+            MeasuredChannel { noise: it.noise.at(&own), ..it.clone() }
+        };
+        Measured {
+            names: self.names.clone(),
+            channels: self.channels.iter().map(of_channel).collect(),
+            priors: Vec::new(),
+            own_priors: Vec::new(),
+            beside: self.beside.clone(),
+        }
+    }
+
+    /// Whether something of the noise is estimated.
+    pub(crate) fn estimates_noise(&self) -> bool {
+        self.channels.iter().any(|it| it.noise.is_estimated())
+    }
+
     /// The limit of each cell `[T, C]` of each trajectory, minus infinity where it has none; empty where no channel has any.
     pub(crate) fn limits(&self, experiment: &Experiment) -> Vec<Vec<f64>> {
         if self.channels.iter().all(|it| it.limit.is_none()) {

@@ -17,7 +17,7 @@ const GREATEST: f64 = 1e3;
 /// The least and the greatest degrees of freedom that are estimated: more are a Gaussian.
 const DEGREES_OF_FREEDOM: [f64; 2] = [2.0, 200.0];
 /// Proportional noise is no less than that of this share of the spread of its channel.
-const LEAST_SHARE: f64 = 1e-3;
+pub(crate) const LEAST_SHARE: f64 = 1e-3;
 /// A part of the noise that starts small has this share of its usual size.
 const LITTLE: f64 = 0.1;
 /// Degrees of freedom below which channels with the same kind of noise have it in common.
@@ -271,7 +271,7 @@ impl<'a> Objective<'a> {
     }
 
     /// The share of the variance that is left to residuals by the unknowns.
-    fn free_share(&self) -> f64 {
+    pub(crate) fn free_share(&self) -> f64 {
         self.free_share.unwrap_or((1.0 - self.experiment.unknown_count() as f64 / self.above() as f64).max(0.0))
     }
 

@@ -1,0 +1,103 @@
+//! Fits by equations beside all their trajectories, for the report.
+
+use rayon::prelude::*;
+
+use super::error::Error;
+use crate::dataset::Dataset;
+use crate::estimate::physics::{Drawings, Drawn, DrawnTrajectory, Fine};
+use crate::estimate::{self, Row, Settings};
+use crate::progress::Run;
+use crate::report::{Event, Fit, FittedEnvironment, Portrait};
+use crate::schema::{Split, Trajectory};
+
+/// Fits that were drawn.
+#[derive(Default)]
+pub(crate) struct Fits {
+    /// Of each the place among the rows.
+    pub drawn: Vec<(usize, Drawn)>,
+}
+
+impl Fits {
+    /// The fits of at most `most` of the `rows`, at equal distances. Adds why others have none to `undrawn`.
+    ///
+    /// # Errors
+    /// At a request to stop.
+    pub(crate) fn new(
+        settings: &Settings,
+        dataset: &Dataset,
+        (rows, most): (&[(Split, Row)], usize),
+        run: &Run,
+        undrawn: &mut Vec<String>,
+    ) -> Result<Self, Error> {
+        let usable: Vec<usize> = (0..rows.len()).filter(|&place| !rows[place].1.status.is_failure()).collect();
+        let stride = usable.len().div_ceil(most.max(1)).max(1);
+        let chosen: Vec<usize> = usable.into_iter().step_by(stride).take(most).collect();
+        if chosen.is_empty() {
+            return Ok(Fits::default());
+        }
+        let mut splits: Vec<Split> = chosen.iter().map(|&place| rows[place].0).collect();
+        splits.sort_unstable();
+        splits.dedup();
+        let drawings = match Drawings::new(settings, dataset, &splits, run) {
+            Ok(drawings) => drawings,
+            Err(error) => {
+                undrawn.push(format!("the fits ({error})"));
+                return Ok(Fits::default());
+            }
+        };
+        let of = |place: usize| (place, drawings.of(rows[place].0, &rows[place].1));
+        let all: Vec<(usize, Result<Drawn, estimate::Error>)> = chosen.into_par_iter().map(of).collect();
+        let mut drawn = Vec::new();
+        for (place, result) in all {
+            match result {
+                Ok(it) => drawn.push((place, it)),
+                Err(error @ estimate::Error::Interrupted { .. }) => return Err(error.into()),
+                Err(error) => undrawn.push(format!("the trajectories of {} ({error})", rows[place].1.environment)),
+            }
+        }
+        Ok(Fits { drawn })
+    }
+
+    /// The environments for the report.
+    pub(crate) fn environments(&self, rows: &[(Split, Row)]) -> Vec<FittedEnvironment> {
+        let environment = |(place, drawn): &(usize, Drawn)| {
+            let (_, row) = &rows[*place];
+            let reason = if row.reason.is_empty() { String::new() } else { format!(": {}", row.reason) };
+            let visible = drawn.trajectories.iter().filter(|it| it.is_visible());
+            FittedEnvironment {
+                environment: row.environment.clone(),
+                status: format!("{}{reason}", row.status.name()),
+                trajectories: visible.map(|it| portrait(it, &it.trajectory.trajectory)).collect(),
+            }
+        };
+        self.drawn.iter().map(environment).collect()
+    }
+
+    /// The first visible trajectory of the row at a place, where it was drawn.
+    pub(crate) fn first(&self, place: usize) -> Option<&DrawnTrajectory> {
+        let found = self.drawn.binary_search_by_key(&place, |it| it.0).ok()?;
+        self.drawn[found].1.trajectories.iter().find(|it| it.is_visible())
+    }
+}
+
+/// A trajectory for the report.
+pub(crate) fn portrait(drawn: &DrawnTrajectory, title: &str) -> Portrait {
+    let Trajectory { times, states, inputs, .. } = &drawn.trajectory;
+    let fit = |Fine { times, values, half_widths }: &Fine| Fit {
+        times: times.clone(),
+        values: values.clone(),
+        half_widths: half_widths.clone(),
+    };
+    let has_below = drawn.below.contains(&true);
+    Portrait {
+        title: title.to_owned(),
+        times: times.clone(),
+        truth: states.clone(),
+        prediction: drawn.states.clone(),
+        inputs: inputs.clone(),
+        fit: drawn.fine.as_ref().map(fit),
+        residuals: drawn.residuals.clone(),
+        below: if has_below { drawn.below.clone() } else { Vec::new() },
+        events: drawn.events.iter().map(|&(time, input, amount)| Event { time, input, amount }).collect(),
+    }
+}
