@@ -140,13 +140,14 @@ impl Archive {
         names.filter(is_moved).cloned().collect()
     }
 
-    /// The records of the files: those that were read, with these digests, and of the others what `known` has of them.
+    /// The records of the files: those that were read, with these digests, and of others that are still there what `known` has of them.
     pub(crate) fn records(&self, read: &BTreeMap<&str, &str>, known: &[SourceRecord]) -> Vec<SourceRecord> {
         let of_read = read.iter().filter_map(|(&name, &sha256)| {
             let Stamp { bytes, modified } = self.files.get(name)?.stamp;
             Some(SourceRecord { file: name.to_owned(), bytes, modified, sha256: sha256.to_owned() })
         });
-        let others = known.iter().filter(|it| !read.contains_key(it.file.as_str())).cloned();
+        let is_other = |it: &&SourceRecord| !read.contains_key(it.file.as_str()) && self.files.contains_key(&it.file);
+        let others = known.iter().filter(is_other).cloned();
         let mut records: Vec<SourceRecord> = of_read.chain(others).collect();
         records.sort_by(|a, b| a.file.cmp(&b.file));
         records
@@ -180,6 +181,6 @@ mod tests {
         assert_eq!(standing.moving, set(&["c", "f"]));
         let records = now.records(&BTreeMap::from([("b", "5"), ("e", "6")]), &known);
         let names: Vec<(&str, &str)> = records.iter().map(|it| (it.file.as_str(), it.sha256.as_str())).collect();
-        assert_eq!(names, [("a", "1"), ("b", "5"), ("c", "3"), ("d", "4"), ("e", "6")]);
+        assert_eq!(names, [("a", "1"), ("b", "5"), ("c", "3"), ("e", "6")]);
     }
 }

@@ -22,12 +22,12 @@ use crate::import;
 use crate::import::load::{Loaded, load_some};
 use crate::import::rows::store::unusable_temporary_file;
 use crate::import::run::{settled, write};
-use crate::import::{Settings, Splits};
+use crate::import::{Parameter, Settings, Splits};
 use crate::pipeline::lock::{Lock, dataset_lock};
 use crate::pipeline::{Error, now, sweep_directories};
 use crate::problems::many;
 use crate::progress::{Event, Run};
-use crate::schema::{FormatVersion, Split};
+use crate::schema::{FormatVersion, Quantity, Split};
 use crate::systems::SystemSettings;
 
 /// What is to be brought up to date, and how.
@@ -99,17 +99,22 @@ pub fn update(request: &Request, compute: Compute, run: &Run) -> Result<Update, 
         sweep_directories(parent, run);
     }
     let known = Known::read(table)?;
-    let settings =
+    let mut settings =
         Settings { splits: Splits { adapt: vec!["*".to_owned()], ..Splits::default() }, ..request.import.clone() };
     let problems = settings.validate();
     if !problems.is_empty() {
         return Err(import::Error::Settings(problems).into());
     }
     let made_by = made_by(request);
+    // Of new environments nothing is known but what a side table says; the model knows what there is to estimate.
+    if let Some(model) = request.model.filter(|_| settings.parameters.is_empty()) {
+        settings.parameters = model.manifest.parameters.iter().map(unknown).collect();
+    }
     let is_again = |row: &KnownRow| request.again.chooses(row.status, row.made_by != made_by);
     let archive = Archive::find(&settings, Path::new(""))?;
-    let Some(mut reading) = read(&settings, &archive, &known, &is_again, request.settle, run)? else {
-        return Ok(Update { kept: known.rows.len(), rows: known.rows.len(), ..Update::default() });
+    let mut reading = match read(&settings, &archive, &known, &is_again, request.settle, run)? {
+        Read::Some(reading) => *reading,
+        Read::Nothing(standing) => return nothing_due(request, &archive, &known, &made_by, standing),
     };
     let mut update = reading.update(&known, &is_again, &made_by);
     let due: BTreeSet<String> = update.new.iter().chain(&update.changed).chain(&update.again).cloned().collect();
@@ -134,6 +139,35 @@ pub fn update(request: &Request, compute: Compute, run: &Run) -> Result<Update, 
     let merged = merge(table, new.as_ref().map(|(path, _)| path.as_path()), &origins, &sources)?;
     update.rows = merged.manifest.evaluation.environments;
     Ok(update)
+}
+
+/// A parameter that no side table has.
+fn unknown(Quantity { name, unit, description, .. }: &Quantity) -> Parameter {
+    let (name, unit, description) = (name.clone(), unit.clone(), description.clone());
+    Parameter { name, unit, description, expression: String::new() }
+}
+
+/// Forgets files that are gone, so that each is reported once.
+fn nothing_due(
+    request: &Request,
+    archive: &Archive,
+    known: &Known,
+    made_by: &[String; 2],
+    standing: Standing,
+) -> Result<Update, Error> {
+    if !standing.vanished.is_empty() && !request.is_dry {
+        let files = archive.records(&BTreeMap::new(), &known.sources);
+        let sources = Sources { format: FormatVersion::ESTIMATES, files };
+        merge(request.table, None, &BTreeMap::new(), &sources)?;
+    }
+    Ok(Update {
+        kept: known.rows.len(),
+        by_others: known.rows.values().filter(|row| row.made_by != *made_by).count(),
+        vanished_files: standing.vanished,
+        waiting_files: standing.moving,
+        rows: known.rows.len(),
+        ..Update::default()
+    })
 }
 
 /// SHA-256 of the model and of the settings: rows of others were made otherwise.
@@ -168,6 +202,12 @@ fn estimated(
     Ok((directory, outcome?))
 }
 
+/// What there was to read of an archive.
+enum Read {
+    Nothing(Standing),
+    Some(Box<Reading>),
+}
+
 /// What was read of an archive.
 struct Reading {
     loaded: Loaded,
@@ -178,7 +218,7 @@ struct Reading {
 }
 
 /// Reads the files that are new or touched, those of environments to estimate again, and all others with samples of the same environments;
-/// `None` if there is nothing to read.
+/// if there are any.
 fn read(
     settings: &Settings,
     archive: &Archive,
@@ -186,7 +226,7 @@ fn read(
     is_again: &dyn Fn(&KnownRow) -> bool,
     settle: Duration,
     run: &Run,
-) -> Result<Option<Reading>, Error> {
+) -> Result<Read, Error> {
     let mut standing = archive.standing(&known.sources, SystemTime::now(), settle);
     loop {
         for file in &standing.moving {
@@ -196,7 +236,7 @@ fn read(
         // A side table or a table of events has a word in every environment.
         let bears_on_all = |name: &String| !archive.has_samples(name);
         if standing.moving.iter().any(bears_on_all) {
-            return Ok(None);
+            return Ok(Read::Nothing(standing));
         }
         let again = known.rows.iter().filter(|(_, row)| is_again(row)).map(|(id, _)| id.as_str());
         let mut wanted: BTreeSet<String> = match due.clone().any(bears_on_all) {
@@ -205,12 +245,12 @@ fn read(
         };
         wanted.retain(|name| archive.has_samples(name) && !standing.moving.contains(name));
         if wanted.is_empty() {
-            return Ok(None);
+            return Ok(Read::Nothing(standing));
         }
         let loaded = read_whole(settings, archive, known, &standing, &mut wanted, run)?;
         let moved = archive.moved(wanted.iter());
         if moved.is_empty() {
-            return Ok(Some(Reading::new(loaded, standing, archive, known)));
+            return Ok(Read::Some(Box::new(Reading::new(loaded, standing, archive, known))));
         }
         standing.new.retain(|name| !moved.contains(name));
         standing.touched.retain(|name| !moved.contains(name));
@@ -303,7 +343,10 @@ impl Reading {
     ) -> Result<BTreeMap<String, Origin>, Error> {
         let model = match (request.model, &request.estimate.physics) {
             (Some(model), _) => model.manifest.name.clone(),
-            (None, Some(physics)) => physics.system.as_ref().map(SystemSettings::name).unwrap_or_default().to_owned(),
+            (None, Some(physics)) => {
+                let systems = physics.system.iter().chain(&physics.systems);
+                systems.map(SystemSettings::name).collect::<Vec<_>>().join(", ")
+            }
             (None, None) => String::new(),
         };
         let estimated_at = now();
