@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::now;
 use super::error::Error;
-use super::executor::Product;
 use super::plan::Plan;
 use super::stage::Stage;
 use crate::progress::{Event, Observer};
@@ -82,11 +81,11 @@ impl Attempt {
         serde_json::from_slice(&regular::read(&plan.attempt_path(stage)).ok()?).ok()
     }
 
-    /// Whether this workspace made `product`, according to an attempt at `stage` that did not live to record it.
-    pub(crate) fn made(plan: &Plan, stage: Stage, product: &Product) -> bool {
+    /// Whether this workspace made the product at `path` with this content hash, according to an attempt at `stage` that did not live to record it.
+    pub(crate) fn made(plan: &Plan, stage: Stage, path: &Path, sha256: &str) -> bool {
         let made = Attempt::read(plan, stage).and_then(|attempt| attempt.made);
-        let inode = fs::metadata(&product.path).map(|metadata| metadata.ino()).ok();
-        made.is_some_and(|made| made.sha256 == product.sha256 && inode == Some(made.inode))
+        let inode = fs::metadata(path).map(|metadata| metadata.ino()).ok();
+        made.is_some_and(|made| made.sha256 == sha256 && inode == Some(made.inode))
     }
 
     /// Forgets what is known of `stage`, which has ended well.
