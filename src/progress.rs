@@ -3,6 +3,7 @@
 //! Stages print nothing. They send [`Event`]s to an [`Observer`] (a terminal, a log, or [`Silent`]) and check an
 //! [`Interrupt`] between units of work.
 
+use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// A progress event.
@@ -32,13 +33,6 @@ pub enum Event {
     Note(String),
     /// A warning that the user should act on.
     Warn(String),
-    /// A dataset is complete and is about to appear under its name.
-    Complete {
-        /// SHA-256 of its manifest, hex.
-        sha256: String,
-        /// Inode of its directory, which it keeps.
-        inode: u64,
-    },
     /// The part that began last has ended.
     End,
 }
@@ -47,6 +41,15 @@ pub enum Event {
 pub trait Observer: Sync {
     /// Receives one event.
     fn observe(&self, event: Event);
+
+    /// Takes note of a dataset that is complete and is about to appear under its name, by the SHA-256 of its manifest (hex) and the inode of its
+    /// directory, which it keeps: who hears it knows the dataset for its own, should the process die before it can say more.
+    ///
+    /// # Errors
+    /// If no note can be taken. The dataset does not appear then.
+    fn complete(&self, _sha256: &str, _inode: u64) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An observer that drops every event.

@@ -333,7 +333,7 @@ fn the_disk_is_changed_in_its_own_room_alone() {
         "fs::rename(",
         "fs::copy(",
         "fs::hard_link(",
-        "fs::symlink",
+        "fs::symlink(",
         "fs::remove_dir_all(",
         "fs::remove_file(",
         "fs::create_dir",

@@ -463,3 +463,27 @@ fn a_dataset_whose_maker_died_before_its_record_is_replaced_without_force() {
         assert_eq!(left, [root.path().join("datasets/pairs")], "no lock, no copy");
     }
 }
+
+/// What cannot end well does not begin.
+#[test]
+fn a_training_that_takes_more_memory_than_it_may_is_refused_before_it_starts() {
+    let newton = ["train.gauss_newton.steps=1", "train.gauss_newton.method=weights"];
+    let cases: [(&[&str], &str); 2] = [
+        (&["train.model.layers=4"], "train a smaller model"),
+        (&newton, "train.gauss_newton.method = \"conjugate-gradients\""),
+    ];
+    for (sets, remedy) in cases {
+        let root = house();
+        let sets = [&["run.memory_mib=1", "train.model.width=256"], sets].concat();
+        let arguments: Vec<&str> = RUN.into_iter().chain(sets.into_iter().flat_map(|set| ["--set", set])).collect();
+        let output = paramill(root.path(), "", &arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        for text in ["stage `train` takes at least ", "expected at most 1 MiB, as run.memory_mib says", remedy] {
+            assert!(said(&output).contains(text), "{}", said(&output));
+        }
+        assert!(!root.path().join("runs/pairs/models").exists(), "no step was computed");
+        // The tiny model takes less than one.
+        let output = paramill(root.path(), "", &[&RUN[..], &["--set", "run.memory_mib=1"]].concat());
+        assert_eq!(output.status.code(), Some(REFERENCE.code), "{}", said(&output));
+    }
+}

@@ -161,7 +161,7 @@ fn a_training_whose_checkpoints_are_all_damaged_does_not_start_again_unasked() {
     let refused = train_heard(&settings, &dataset, &directory, &listener).err().expect("no checkpoint is sound");
     let text = refused.to_string();
     assert!(text.contains(training.to_str().unwrap()) && text.contains("remove the directory"), "{text}");
-    assert_eq!(paramill::pipeline::Error::from(*refused).exit_code(), 3);
+    assert_eq!(paramill::pipeline::Error::from(refused).exit_code(), 3);
     assert_eq!(listener.warnings().matches("a checkpoint is not used").count(), checkpoints.len());
     assert!(checkpoints.iter().all(|checkpoint| checkpoint.exists()));
     fs::remove_dir_all(training).unwrap();

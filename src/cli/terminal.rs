@@ -193,7 +193,6 @@ impl Observer for Terminal {
             Event::Advance { done, note } => self.advance(done, &note),
             Event::Underway(text) => self.underway(&text),
             Event::Note(text) => self.say(&Entry::new("note", &text), self.style != Style::Quiet),
-            Event::Complete { .. } => {}
             Event::End => self.end(),
         }
     }

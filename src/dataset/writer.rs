@@ -19,7 +19,7 @@ use super::{card, croissant, hdf5_store, parquet_store, seal};
 use crate::atomic::Directory;
 use crate::digest::sha256;
 use crate::disk;
-use crate::progress::{Event, Run};
+use crate::progress::Run;
 use crate::schema::{FormatVersion, Split, Trajectory};
 
 /// Writes a dataset, which appears at its path only at [`Writer::finish`].
@@ -174,23 +174,22 @@ impl Writer {
         self.publish(&Run::silent())
     }
 
-    /// The same, and sends [`Event::Complete`] before the dataset appears: who hears it knows the dataset for its own, should the process die
-    /// before it can say more. Shards that were finished are kept for [`Writer::resume`] where the disk is full.
+    /// The same, and tells the observer of `run` ([`crate::progress::Observer::complete`]) before the dataset appears. Shards that were finished
+    /// are kept for [`Writer::resume`] where the disk is full.
     ///
     /// # Errors
     /// As [`Writer::finish`].
     pub fn publish(mut self, run: &Run) -> Result<Manifest, Error> {
         let described = self.end_shard().and_then(|()| self.describe());
-        let sha256 = match described {
-            Ok(sha256) => sha256,
-            Err(error) => {
-                self.keep();
-                return Err(error);
-            }
-        };
+        let told = described.and_then(|sha256| {
+            let inode = fs::metadata(self.directory.path()).map(|metadata| metadata.ino());
+            inode.and_then(|inode| run.observer.complete(&sha256, inode)).map_err(Error::io(&self.target))
+        });
+        if let Err(error) = told {
+            self.keep();
+            return Err(error);
+        }
         self.name_shards()?;
-        let inode = fs::metadata(self.directory.path()).map_err(Error::io(self.directory.path()))?.ino();
-        run.emit(Event::Complete { sha256, inode });
         self.directory.publish().map_err(Error::io(&self.target))?;
         Ok(self.manifest)
     }

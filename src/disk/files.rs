@@ -1,14 +1,15 @@
 //! Files and directories: made, written, synced, renamed, linked and removed.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::{NamedTempFile, TempDir};
 
-use super::operation::{Operation, fate, pass};
+use super::operation::Operation;
+use super::point::{fate, pass};
 
 /// A new file that is written piece by piece.
 #[derive(Debug)]
@@ -74,14 +75,16 @@ pub(crate) fn write_all(file: &mut File, path: &Path, bytes: &[u8]) -> io::Resul
 }
 
 /// Adds `line` and its end to the file at `path`, in one write, and waits until it is on the disk. A line that an earlier process left
-/// unfinished is ended first.
+/// unfinished is removed first.
 pub(crate) fn append_line(path: &Path, line: &str) -> io::Result<()> {
-    let begins = match fs::read(path) {
-        Ok(before) if before.last().is_some_and(|last| *last != b'\n') => "\n",
-        _ => "",
-    };
-    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-    write_all(&mut file, path, format!("{begins}{line}\n").as_bytes())?;
+    let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    let mut before = Vec::new();
+    file.read_to_end(&mut before)?;
+    let whole = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    if whole < before.len() {
+        file.set_len(whole as u64)?;
+    }
+    write_all(&mut file, path, format!("{line}\n").as_bytes())?;
     pass(Operation::Sync, path)?;
     file.sync_all()
 }

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::io::Errno;
 
 use super::holder::Holder;
-use super::operation::{Operation, pass};
+use super::operation::Operation;
+use super::point::pass;
 
 /// Ends the name of a lock that is a link.
 const HELD: &str = ".held";

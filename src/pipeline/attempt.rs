@@ -4,6 +4,7 @@
 //! while nobody holds the workspace is of a process that was killed.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::now;
 use super::error::Error;
-use super::executor::Product;
 use super::plan::Plan;
 use super::stage::Stage;
 use crate::progress::{Event, Observer};
@@ -81,11 +81,11 @@ impl Attempt {
         serde_json::from_slice(&regular::read(&plan.attempt_path(stage)).ok()?).ok()
     }
 
-    /// Whether this workspace made `product`, according to an attempt at `stage` that did not live to record it.
-    pub(crate) fn made(plan: &Plan, stage: Stage, product: &Product) -> bool {
+    /// Whether this workspace made the product at `path` with this content hash, according to an attempt at `stage` that did not live to record it.
+    pub(crate) fn made(plan: &Plan, stage: Stage, path: &Path, sha256: &str) -> bool {
         let made = Attempt::read(plan, stage).and_then(|attempt| attempt.made);
-        let inode = fs::metadata(&product.path).map(|metadata| metadata.ino()).ok();
-        made.is_some_and(|made| made.sha256 == product.sha256 && inode == Some(made.inode))
+        let inode = fs::metadata(path).map(|metadata| metadata.ino()).ok();
+        made.is_some_and(|made| made.sha256 == sha256 && inode == Some(made.inode))
     }
 
     /// Forgets what is known of `stage`, which has ended well.
@@ -94,7 +94,7 @@ impl Attempt {
     }
 
     fn write(&self, path: &Path) -> Result<(), Error> {
-        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from).map_err(Error::io(path))?;
+        let text = serde_json::to_string_pretty(self).map_err(io::Error::from).map_err(Error::io(path))?;
         atomic::write_file(path, format!("{text}\n").as_bytes()).map_err(Error::io(path))
     }
 }
@@ -149,15 +149,18 @@ impl Observer for Followed<'_> {
                 (Event::Advance { done, .. }, _, Some(progress)) => progress.done = *done,
                 _ => {}
             }
-            if let Event::Complete { sha256, inode } = &event {
-                attempt.made = Some(Made { sha256: sha256.clone(), inode: *inode });
-            }
-            if written.elapsed() >= WRITTEN_EVERY || matches!(event, Event::Complete { .. }) {
+            if written.elapsed() >= WRITTEN_EVERY {
                 *written = Instant::now();
                 // Who looks on sees older figures until the next write.
                 let _ = attempt.write(&self.path);
             }
         }
         self.observer.observe(event);
+    }
+
+    fn complete(&self, sha256: &str, inode: u64) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.0.made = Some(Made { sha256: sha256.to_owned(), inode });
+        state.0.write(&self.path).map_err(io::Error::other)
     }
 }

@@ -121,7 +121,7 @@ fn decide_dataset(
         Err(found) => return Err(Error::NotADataset { path, stage, found }),
     };
     let own = record.filter(|record| record.sha256 == product.sha256);
-    let unrecorded = Attempt::made(plan, stage, &product);
+    let unrecorded = Attempt::made(plan, stage, &path, &product.sha256);
     let made_here = unrecorded || own.as_ref().is_some_and(|record| record.made_here);
     let mut changes = dataset_differences(&manifest, ingredients, &executor.configuration(plan));
     if let Some(damage) = product.damage {

@@ -1,7 +1,6 @@
 //! Runs the stages in order and skips those whose products are up to date.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -204,7 +203,7 @@ pub(crate) fn run_stages(
     let swept = ["", "stages", "models", RUN_RECORDS].map(|inside| plan.workspace.join(inside));
     sweep(&plan.versions_directory(), run);
     swept.iter().for_each(|directory| sweep(directory, run));
-    check_places(plan, options)?;
+    check_places(plan, options, run)?;
     let mut dataset_lock = None;
     let mut records = BTreeMap::new();
     let of_model: Vec<Stage> =
@@ -256,11 +255,20 @@ pub(crate) fn run_stages(
 ///
 /// # Errors
 /// If a place cannot be written to.
-fn check_places(plan: &Plan, options: &Options) -> Result<(), Error> {
+fn check_places(plan: &Plan, options: &Options, run: &Run<'_>) -> Result<(), Error> {
     let stages =
         plan.stages().into_iter().filter(|stage| !stage.makes_dataset() && options.skips(plan, *stage).is_none());
-    let paths: BTreeSet<PathBuf> = stages.map(|stage| product_path(plan, stage)).collect();
-    paths.iter().try_for_each(|path| atomic::probe(path).map_err(Error::io(path)))
+    let mut probed = BTreeSet::new();
+    for (stage, path) in stages.map(|stage| (stage, product_path(plan, stage))) {
+        if probed.insert(path.clone())
+            && let Err(error) = atomic::probe(&path).map_err(Error::io(&path))
+        {
+            // So that `status` tells which stage cannot begin, and why.
+            let _ = Followed::begin(plan, stage, run.observer).map(|followed| followed.stop(&error));
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 fn carry_out(
@@ -287,7 +295,9 @@ fn carry_out(
     }
     // By an earlier run, which died before it wrote the record.
     let made_before = decision.action == Action::Adopt
-        && executor.product(plan, stage)?.is_some_and(|product| Attempt::made(plan, stage, &product));
+        && executor
+            .product(plan, stage)?
+            .is_some_and(|product| Attempt::made(plan, stage, &product.path, &product.sha256));
     let done = match decision.action {
         Action::Run => {
             run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
