@@ -28,7 +28,7 @@ done
 cd "$work/cluster" || exit 1
 begun=$(date +%s)
 
-"$paramill" run learned.toml --dry-run | grep -q -- '--gres=gpu:1' || { echo "FAIL --dry-run shows no --gres"; fails=$((fails + 1)); }
+"$paramill" run learned.toml --dry-run > "$work/scripts"; check "learned: --dry-run" "$?, $(grep -c -- '--gres=gpu:1' "$work/scripts") job with a GPU" "8, 1 job with a GPU"
 "$paramill" run learned.toml --quiet; check "learned is submitted" $? 0
 "$paramill" run learned.toml --quiet 2>/dev/null; check "a second submission is refused" $? 6
 for job in generate generate-merge train estimate-plan estimate estimate-merge; do names=${names:+$names,}paramill-learned-$job; done
