@@ -18,7 +18,7 @@ wait_for() { local seconds=$1; shift; for _ in $(seq $((seconds * 4))); do "$@" 
 ended() { [ -z "$(squeue --noheader --name="$1")" ]; }
 # The process of a shard that has kept its first block, and is still at work.
 at_work() { pgrep -f "shard run runs/physics/shards/estimate.json $1\$" >/dev/null; }
-blocks() { ls runs/physics/blocks/estimate-*/ 2>/dev/null | wc -l; }
+has_blocks() { ls runs/physics/blocks/estimate-*/*.block; }
 
 cp "$here"/*.toml "$work/alone"; cp "$here"/*.toml "$work/cluster"
 cd "$work/alone" || exit 1
@@ -44,16 +44,17 @@ array=$(id runs/physics/slurm/jobs.json estimate)
 for task in 0 1 2; do wait_for 60 at_work $task; done
 # The same shard once more, at the same time.
 "$paramill" shard run runs/physics/shards/estimate.json 0 --threads 1 --quiet >/dev/null & twice=$!
-wait_for 60 test "$(blocks)" -gt 0
+wait_for 60 has_blocks
 pkill -9 -f "shard run runs/physics/shards/estimate.json 1\$"                 # one is killed
-scancel --signal=TERM --batch "${array}_2"                                      # one is told that its time is over
-"$paramill" status physics.toml | sed -n 's/^shards/     shards/p'
+# One is told that its time is over. The command would ask again and again, of the job that is started anew too.
+timeout 1 scancel --signal=TERM --batch "${array}_2" 2>/dev/null
 # The node of one is lost.
 lost=; for _ in $(seq 240); do for task in 3 4 5; do at_work $task && lost=$task && break 2; done; sleep 0.25; done
 node=$(field "${array}_$lost" BatchHost)
 program=$(pgrep -f "shard run runs/physics/shards/estimate.json $lost\$" | tail -1)
 shell=$(ps -o ppid= -p "$program" | tr -d ' '); step=$(ps -o ppid= -p "$shell" | tr -d ' ')
 kill -9 "$(cat "$base/run/slurmd.$node.pid")" "$step" "$shell" "$program"
+"$paramill" status physics.toml | sed -n 's/^shards/     shards/p'
 wait $twice; check "physics: the shard that is run twice" $? 0
 wait_for 240 ended paramill-physics-estimate
 check "physics: the killed shard" "$(field "${array}_1" JobState)" FAILED
