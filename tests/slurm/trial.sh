@@ -16,8 +16,9 @@ id() { python3 -c 'import json,sys; print([j["id"] for j in json.load(open(sys.a
 # Waits until a command succeeds, or says that it did not within so many seconds.
 wait_for() { local seconds=$1; shift; for _ in $(seq $((seconds * 4))); do "$@" >/dev/null 2>&1 && return; sleep 0.25; done; echo "FAIL after $seconds s: $*"; fails=$((fails + 1)); }
 ended() { [ -z "$(squeue --noheader --name="$1")" ]; }
-# The process of a shard that has kept its first block, and is still at work.
-at_work() { pgrep -f "shard run runs/physics/shards/estimate.json $1\$" >/dev/null; }
+# The processes of a shard, of this trial alone.
+processes() { for p in $(pgrep -f "shard run runs/physics/shards/estimate.json $1\$"); do [ "$(readlink "/proc/$p/cwd")" = "$work/cluster" ] && echo "$p"; done; }
+at_work() { [ -n "$(processes "$1")" ]; }
 has_blocks() { ls runs/physics/blocks/estimate-*/*.block; }
 
 cp "$here"/*.toml "$work/alone"; cp "$here"/*.toml "$work/cluster"
@@ -45,13 +46,13 @@ for task in 0 1 2; do wait_for 60 at_work $task; done
 # The same shard once more, at the same time.
 "$paramill" shard run runs/physics/shards/estimate.json 0 --threads 1 --quiet >/dev/null & twice=$!
 wait_for 60 has_blocks
-pkill -9 -f "shard run runs/physics/shards/estimate.json 1\$"                 # one is killed
+kill -9 $(processes 1)   # one is killed
 # One is told that its time is over. The command would ask again and again, of the job that is started anew too.
 timeout 1 scancel --signal=TERM --batch "${array}_2" 2>/dev/null
 # The node of one is lost.
 lost=; for _ in $(seq 240); do for task in 3 4 5; do at_work $task && lost=$task && break 2; done; sleep 0.25; done
 node=$(field "${array}_$lost" BatchHost)
-program=$(pgrep -f "shard run runs/physics/shards/estimate.json $lost\$" | tail -1)
+program=$(processes "$lost" | tail -1)
 shell=$(ps -o ppid= -p "$program" | tr -d ' '); step=$(ps -o ppid= -p "$shell" | tr -d ' ')
 kill -9 "$(cat "$base/run/slurmd.$node.pid")" "$step" "$shell" "$program"
 "$paramill" status physics.toml | sed -n 's/^shards/     shards/p'
