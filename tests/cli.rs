@@ -300,6 +300,7 @@ fn help_texts() {
         "",
         "run",
         "status",
+        "shard",
         "model",
         "check",
         "show",

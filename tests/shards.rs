@@ -197,7 +197,8 @@ fn estimates_go_on_behind_finished_blocks_and_those_of_other_settings_stay_out()
     paramill(root, &["run", "pairs.toml", "-q", "--stage", "generate"], 0);
     let finished = || -> usize {
         let folders = fs::read_dir(root.join("runs/pairs/blocks")).into_iter().flatten();
-        folders.map(|folder| fs::read_dir(folder.unwrap().path()).unwrap().count()).sum()
+        let files = folders.flat_map(|folder| fs::read_dir(folder.unwrap().path()).into_iter().flatten());
+        files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|it| it == "block")).count()
     };
     // Killed twice, once after other settings.
     for set in ["seed=3", "estimate.initial_state=observed", "seed=3"] {

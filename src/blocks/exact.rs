@@ -12,13 +12,13 @@ pub(crate) trait Exact: Sized {
 /// `exact_fields!(Type: a, b)` writes and reads a struct field by field.
 macro_rules! exact_fields {
     ($name:ty: $($field:ident),+ $(,)?) => {
-        impl $crate::blocks::Exact for $name {
+        impl $crate::blocks::exact::Exact for $name {
             fn write(&self, bytes: &mut Vec<u8>) {
-                $($crate::blocks::Exact::write(&self.$field, bytes);)+
+                $($crate::blocks::exact::Exact::write(&self.$field, bytes);)+
             }
 
             fn read(bytes: &mut &[u8]) -> Option<Self> {
-                Some(Self { $($field: $crate::blocks::Exact::read(bytes)?),+ })
+                Some(Self { $($field: $crate::blocks::exact::Exact::read(bytes)?),+ })
             }
         }
     };

@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::check_arguments::Check;
-use super::choices::{device, engine, finite, place, positive};
+use super::choices::{device, engine, executor, finite, positive};
 use super::dataset_arguments::DatasetCommand;
 use super::estimate_arguments::Estimate;
 use super::log_arguments::LogArguments;
@@ -14,7 +14,7 @@ use super::model_arguments::ModelCommand;
 use super::shard_arguments::ShardCommand;
 use super::status_arguments::Status;
 use crate::engine::{DeviceChoice, EngineChoice, HAS_TORCH};
-use crate::pipeline::{Place, Stage};
+use crate::pipeline::{ExecutorChoice, Stage};
 
 const VERSION: &str = match HAS_TORCH {
     true => concat!(env!("CARGO_PKG_VERSION"), " (with libtorch)"),
@@ -143,9 +143,9 @@ pub(crate) struct Run {
     /// Threads to compute with [default: all cores, or those of the Slurm job]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Where the stages are made: local, by this process, or slurm, by jobs that it submits [default: the pipeline's `executor`]
-    #[arg(long, value_name = "PLACE", value_parser = place)]
-    pub executor: Option<Place>,
+    /// What makes the stages: local, this process, or slurm, jobs that it submits [default: the pipeline's `executor`]
+    #[arg(long, value_name = "NAME", value_parser = executor)]
+    pub executor: Option<ExecutorChoice>,
     /// Wait for a run that holds a lock, as long as it takes, instead of ending with 6
     #[arg(long, conflicts_with = "dry_run")]
     pub wait: bool,

@@ -1,13 +1,13 @@
 //! What the values of options may be.
 
 use crate::engine::{DeviceChoice, EngineChoice};
-use crate::pipeline::Place;
+use crate::pipeline::ExecutorChoice;
 
-/// The place that a word names.
-pub(crate) fn place(text: &str) -> Result<Place, String> {
+/// What makes the stages, by its name.
+pub(crate) fn executor(text: &str) -> Result<ExecutorChoice, String> {
     match text {
-        "local" => Ok(Place::Local),
-        "slurm" => Ok(Place::Slurm),
+        "local" => Ok(ExecutorChoice::Local),
+        "slurm" => Ok(ExecutorChoice::Slurm),
         _ => Err(format!("found `{text}`, expected local or slurm")),
     }
 }

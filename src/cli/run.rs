@@ -14,7 +14,9 @@ use super::slurm::WOULD_RUN;
 use super::terminal::{Style, Terminal, duration};
 use crate::engine::Compute;
 use crate::estimate::Status;
-use crate::pipeline::{Action, Built, Decision, Error, Locations, Options, Place, Plan, Stage, preview, run_recorded};
+use crate::pipeline::{
+    Action, Built, Decision, Error, ExecutorChoice, Locations, Options, Plan, Stage, preview, run_recorded,
+};
 use crate::progress;
 use crate::regular;
 use crate::report::Summary;
@@ -30,7 +32,7 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
         compute: Compute { device: command.device, engine: command.engine },
         threads: rayon::current_num_threads(),
     };
-    if command.executor.unwrap_or(plan.executor) == Place::Slurm {
+    if command.executor.unwrap_or(plan.executor) == ExecutorChoice::Slurm {
         return slurm::submit(command, &plan, &options);
     }
     if command.dry_run {

@@ -31,6 +31,9 @@ const BLOCK_VALUES: usize = 1 << 20;
 /// Takes the trajectories of these rows, in order.
 pub(crate) type Sink<'a> = dyn FnMut(&Rows, Vec<Trajectory>) -> Result<(), Error> + Send + 'a;
 
+/// Takes the trajectories of these rows, in order; false if nobody wants any more.
+type Receiver<'a> = dyn FnMut(&Rows, Vec<Trajectory>) -> Result<bool, Error> + 'a;
+
 /// The simulation of a dataset: settings, system and environments.
 pub(crate) struct Simulation {
     /// With all defaults filled in.
@@ -141,7 +144,7 @@ impl Simulation {
         run: &Run,
         (rows, kept): (&[Rows], usize),
         store: Option<&Store>,
-        send: &mut dyn FnMut(&Rows, Vec<Trajectory>) -> Result<bool, Error>,
+        send: &mut Receiver<'_>,
     ) -> Result<Simulated, Error> {
         let mut done = kept;
         let mut work = Simulated::default();

@@ -83,7 +83,7 @@ pub use schemas::{Published, published};
 pub use settings::{PromoteSettings, ReportSettings, RunSettings, Settings};
 pub use shards::{Division, ShardPlan, ShardState, Shards, merge_shards, plan_shards, run_shard, standing_of};
 pub use slurm::{Job, StageShards, Submission, Submitted, prepare, shards_of, submit};
-pub use slurm_settings::{JobSettings, Place, SlurmSettings};
+pub use slurm_settings::{ExecutorChoice, JobSettings, SlurmSettings};
 pub use stage::Stage;
 pub use stages::Built;
 pub use status::{StageStatus, State, Status, status};

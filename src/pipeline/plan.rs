@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::document::Document;
 use super::settings::{PromoteSettings, ReportSettings, RunSettings, Settings};
-use super::slurm_settings::{Place, SlurmSettings};
+use super::slurm_settings::{ExecutorChoice, SlurmSettings};
 use super::stage::Stage;
 use crate::estimate::Method;
 use crate::{estimate, generate, import, train};
@@ -64,8 +64,8 @@ pub struct Plan {
     pub promote: Option<PromoteSettings>,
     /// What is told of a run, and to whom.
     pub run: RunSettings,
-    /// Where the stages are made.
-    pub executor: Place,
+    /// What makes the stages.
+    pub executor: ExecutorChoice,
     /// What its jobs ask of Slurm.
     pub slurm: Option<SlurmSettings>,
     /// The dataset's name.
@@ -171,7 +171,7 @@ impl Plan {
     }
 
     fn of_products(&self) -> Settings {
-        Settings { promote: None, run: None, executor: Place::Local, slurm: None, ..self.effective.clone() }
+        Settings { promote: None, run: None, executor: ExecutorChoice::Local, slurm: None, ..self.effective.clone() }
     }
 
     /// The effective pipeline as JSON, every default filled in.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::slurm_settings::{Place, SlurmSettings};
+use super::slurm_settings::{ExecutorChoice, SlurmSettings};
 use crate::problems::{Problem, Problems};
 use crate::{estimate, generate, import, report, train};
 
@@ -23,9 +23,9 @@ pub struct Settings {
     /// Seed of every random draw: initial states, weights, batches.
     #[serde(default)]
     pub seed: u64,
-    /// Where the stages are made: `local`, by the process itself, or `slurm`, by jobs that it submits. Nothing that a stage makes depends on it.
-    #[serde(default, skip_serializing_if = "Place::is_local")]
-    pub executor: Place,
+    /// What makes the stages: `local`, the process itself, or `slurm`, jobs that it submits. Nothing that a stage makes depends on it.
+    #[serde(default, skip_serializing_if = "ExecutorChoice::is_local")]
+    pub executor: ExecutorChoice,
     /// Simulates the dataset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "generate::Settings")]

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::problems::{Problem, Problems};
 
-/// Where the stages of a run are made.
+/// What makes the stages of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+pub enum ExecutorChoice {
     /// By the process itself.
     #[default]
     Local,
@@ -16,10 +16,10 @@ pub enum Place {
     Slurm,
 }
 
-impl Place {
+impl ExecutorChoice {
     /// Whether it is the process itself.
     pub(crate) fn is_local(&self) -> bool {
-        *self == Place::Local
+        *self == ExecutorChoice::Local
     }
 }
 

@@ -16,9 +16,10 @@ id() { python3 -c 'import json,sys; print([j["id"] for j in json.load(open(sys.a
 # Waits until a command succeeds, or says that it did not within so many seconds.
 wait_for() { local seconds=$1; shift; for _ in $(seq $((seconds * 4))); do "$@" >/dev/null 2>&1 && return; sleep 0.25; done; echo "FAIL after $seconds s: $*"; fails=$((fails + 1)); }
 ended() { [ -z "$(squeue --noheader --name="$1")" ]; }
-# The process of a shard that has kept its first block, and is still at work.
-at_work() { pgrep -f "shard run runs/physics/shards/estimate.json $1\$" >/dev/null; }
-blocks() { ls runs/physics/blocks/estimate-*/ 2>/dev/null | wc -l; }
+# The processes of a shard, of this trial alone.
+processes() { for p in $(pgrep -f "shard run runs/physics/shards/estimate.json $1\$"); do [ "$(readlink "/proc/$p/cwd")" = "$work/cluster" ] && echo "$p"; done; }
+at_work() { [ -n "$(processes "$1")" ]; }
+has_blocks() { ls runs/physics/blocks/estimate-*/*.block; }
 
 cp "$here"/*.toml "$work/alone"; cp "$here"/*.toml "$work/cluster"
 cd "$work/alone" || exit 1
@@ -28,7 +29,7 @@ done
 cd "$work/cluster" || exit 1
 begun=$(date +%s)
 
-"$paramill" run learned.toml --dry-run | grep -q -- '--gres=gpu:1' || { echo "FAIL --dry-run shows no --gres"; fails=$((fails + 1)); }
+"$paramill" run learned.toml --dry-run > "$work/scripts"; check "learned: --dry-run" "$?, $(grep -c -- '--gres=gpu:1' "$work/scripts") job with a GPU" "8, 1 job with a GPU"
 "$paramill" run learned.toml --quiet; check "learned is submitted" $? 0
 "$paramill" run learned.toml --quiet 2>/dev/null; check "a second submission is refused" $? 6
 for job in generate generate-merge train estimate-plan estimate estimate-merge; do names=${names:+$names,}paramill-learned-$job; done
@@ -44,16 +45,17 @@ array=$(id runs/physics/slurm/jobs.json estimate)
 for task in 0 1 2; do wait_for 60 at_work $task; done
 # The same shard once more, at the same time.
 "$paramill" shard run runs/physics/shards/estimate.json 0 --threads 1 --quiet >/dev/null & twice=$!
-wait_for 60 test "$(blocks)" -gt 0
-pkill -9 -f "shard run runs/physics/shards/estimate.json 1\$"                 # one is killed
-scancel --signal=TERM --batch "${array}_2"                                      # one is told that its time is over
-"$paramill" status physics.toml | sed -n 's/^shards/     shards/p'
+wait_for 60 has_blocks
+kill -9 $(processes 1)   # one is killed
+# One is told that its time is over. The command would ask again and again, of the job that is started anew too.
+timeout 1 scancel --signal=TERM --batch "${array}_2" 2>/dev/null
 # The node of one is lost.
 lost=; for _ in $(seq 240); do for task in 3 4 5; do at_work $task && lost=$task && break 2; done; sleep 0.25; done
 node=$(field "${array}_$lost" BatchHost)
-program=$(pgrep -f "shard run runs/physics/shards/estimate.json $lost\$" | tail -1)
+program=$(processes "$lost" | tail -1)
 shell=$(ps -o ppid= -p "$program" | tr -d ' '); step=$(ps -o ppid= -p "$shell" | tr -d ' ')
 kill -9 "$(cat "$base/run/slurmd.$node.pid")" "$step" "$shell" "$program"
+"$paramill" status physics.toml | sed -n 's/^shards/     shards/p'
 wait $twice; check "physics: the shard that is run twice" $? 0
 wait_for 240 ended paramill-physics-estimate
 check "physics: the killed shard" "$(field "${array}_1" JobState)" FAILED
@@ -69,6 +71,5 @@ wait_for 120 ended paramill-physics-estimate,paramill-physics-estimate-merge
 check "physics: estimates" "$(same runs/physics/estimates)" same
 check "physics: no block is left" "$([ -e runs/physics/blocks ] && echo yes || echo no)" no
 echo "took $(($(date +%s) - begun)) s in $work"
-slurmd -f "$SLURM_CONF" -N "$node"
 if [ $fails = 0 ]; then echo "ALL OK"; else echo "$fails FAILED"; fi
 exit $((fails > 0))

@@ -19,7 +19,7 @@ munged --force --key-file="$BASE/munge/munge.key" --socket="$BASE/munge/munge.so
 export SLURM_CONF="$BASE/slurm.conf"
 slurmctld -f "$SLURM_CONF"
 for i in $(seq 0 $((N-1))); do slurmd -f "$SLURM_CONF" -N "n$i"; done
-for t in $(seq 1 60); do
+for t in $(seq 1 240); do
   idle=$(sinfo -h -t idle -o %D 2>/dev/null || true)
   [ "${idle:-0}" = "$N" ] && break; sleep 0.5
 done

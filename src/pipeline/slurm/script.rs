@@ -21,24 +21,27 @@ pub(crate) struct Script<'a> {
 /// The word that stands for the number of the task in its array.
 pub(crate) const TASK: &str = "$SLURM_ARRAY_TASK_ID";
 
-/// SIGTERM goes to the shell alone, which passes it on; a program that has kept its work ends with 75 or 143, and the job, which is one task of an
-/// array, is started anew. The exit codes 4 (some environments failed) and 7 (a model was rejected) hold nobody up who comes after.
+/// SIGTERM goes to the shell alone, which passes it on; a program that has kept its work ends with 75 or 143, and the job, which may be one task of
+/// an array, is started anew, unless it is being cancelled: then it gets SIGTERM too. The exit codes 4 (some environments failed) and 7 (a model was
+/// rejected) hold nobody up who comes after, nor does 5 (all environments failed) of a table that is put together.
 const STEPS: &str = r#"child=
 trap 'if [ -n "$child" ]; then kill -TERM "$child" 2>/dev/null; fi' TERM INT
+again() {
+  case "$(scontrol -o show job "$SLURM_JOB_ID")" in *" JobState=RUNNING "*) ;; *) return 0 ;; esac
+  if [ "${SLURM_RESTART_COUNT:-0}" -lt "$requeues" ]; then
+    # Slurm ends this script; the sleep only keeps it from ending first.
+    scontrol requeue "$SLURM_JOB_ID" && sleep 120
+  fi
+}
 step() {
   code=0
   "$@" & child=$!
   wait "$child" || code=$?
   # The first wait ends when a signal is passed on.
   while kill -0 "$child" 2>/dev/null; do code=0; wait "$child" || code=$?; done
-  case $code in
-    0|4|7) ;;
-    75|143)
-      if [ "${SLURM_RESTART_COUNT:-0}" -lt "$requeues" ]; then
-        # Slurm ends this script; the sleep only keeps it from ending first.
-        scontrol requeue "$SLURM_JOB_ID" && sleep 120
-      fi
-      exit "$code" ;;
+  case "$code $2 $3" in
+    "0 "*|"4 "*|"7 "*|"5 shard merge") ;;
+    "75 "*|"143 "*) again; exit "$code" ;;
     *) exit "$code" ;;
   esac
 }

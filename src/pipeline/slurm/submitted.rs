@@ -68,7 +68,11 @@ impl Submitted {
         let name = Submitted::name_in_slurm(plan, stage.name());
         let of_stage = self.in_queue(queue).into_iter().filter(|it| it.name == name);
         let (running, waiting): (Vec<&Queued>, Vec<&Queued>) = of_stage.partition(|it| it.runs);
-        let tasks = |all: Vec<&Queued>| all.into_iter().filter_map(|it| it.task).collect::<Vec<_>>();
+        let tasks = |all: Vec<&Queued>| {
+            let mut tasks: Vec<usize> = all.into_iter().filter_map(|it| it.task).collect();
+            tasks.sort_unstable();
+            tasks
+        };
         (tasks(running), tasks(waiting))
     }
 }
