@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::budget::Budget;
 use super::cramer_rao;
 use super::equations::Equations;
-use super::experiment::{Experiment, Rollout};
+use super::experiment::Experiment;
 use super::fit::trajectories as fitted_trajectories;
 use super::fitting::Fitting;
 use super::model::Model;
@@ -36,9 +36,6 @@ use crate::estimate::table::row::{Minima, Row};
 use crate::progress::{Event, Interrupt, Run};
 use crate::schema::{Between, Input, Quantity, Split, Trajectory};
 use crate::systems::System;
-
-/// Share by which the errors of drawn trajectories may exceed those in the table: it is not visible.
-const VISIBLE: f64 = 1e-3;
 
 /// Estimates the parameters of every environment of the splits in `settings`, and writes the table to `directory`.
 ///
@@ -140,76 +137,21 @@ pub fn fit_with(
     Ok(estimator.block(Split::Adapt, environments, shared.as_ref())?.into_iter().map(|it| it.row).collect())
 }
 
-/// A trajectory beside what was fitted to it, at all its samples.
-pub struct Drawn {
-    /// What was observed.
-    pub trajectory: Trajectory,
-    /// The fitted channels `[T, C]`.
-    pub states: Vec<f64>,
-    /// The fitted states that nobody measures `[T, H]`, in the order of [`Manifest::hidden`](crate::estimate::Manifest::hidden).
-    pub hidden: Vec<f64>,
-}
-
-/// The first trajectory of an environment that can be drawn, with what was fitted to it. Its initial states are fitted
-/// again under the parameters of its `row`; if that explains the data less well than the row says, the parameters are as well.
-///
-/// # Errors
-/// If the dataset cannot be read, has no such environment, or it cannot be fitted.
-pub(crate) fn drawn(
-    settings: &Settings,
-    dataset: &Dataset,
-    split: Split,
-    row: &Row,
-    run: &Run,
-) -> Result<Drawn, Error> {
-    let environment = row.environment.as_str();
-    let index = dataset.index(split)?;
-    let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
-    let trajectories = dataset.read_rows(split, &rows)?;
-    let estimator = Estimator::new(settings, dataset, run.interrupt)?;
-    let trajectories = estimator.usable(trajectories);
-    let Fitted { channels, hidden } = estimator.fitted_to(row, &trajectories).unwrap_or_else(|| {
-        let parameters = trajectories.first().map_or(&[][..], |it| &it.parameters);
-        let (experiment, fit) = estimator.fit(parameters, &trajectories);
-        estimator.fitted(&experiment, &fit.states, &fit.beneath)
-    });
-    if let Some(signal) = run.interrupt.requested() {
-        return Err(Error::Interrupted { signal });
-    }
-    let hidden = hidden.into_iter().chain(std::iter::repeat(Vec::new()));
-    let mut fitted = trajectories.into_iter().zip(channels).zip(hidden);
-    let drawn = fitted.find(|((it, _), _)| it.len() > 1 && it.missing() < it.states.len());
-    let drawn = drawn.map(|((trajectory, states), hidden)| Drawn { trajectory, states, hidden });
-    drawn.ok_or_else(|| Error::Invalid {
-        path: dataset.directory().to_owned(),
-        found: format!("no environment `{environment}` in its {split} split that can be fitted and drawn"),
-        expected: "the dataset that the estimates were made from".to_owned(),
-    })
-}
-
-/// What was fitted to trajectories, at all their samples.
-struct Fitted {
-    /// `[T, C]` of each, in the order of the dataset.
-    channels: Vec<Vec<f64>>,
-    /// States that nobody measures `[T, H]` of each; may be empty.
-    hidden: Vec<Vec<f64>>,
-}
-
 /// Fits environments by known equations.
 pub(crate) struct Estimator<'a> {
-    settings: &'a Settings,
-    physics: PhysicsSettings,
+    pub settings: &'a Settings,
+    pub physics: PhysicsSettings,
     /// Where held-out trajectories are; none of environments in memory.
     dataset: Option<&'a Dataset>,
-    manifest: &'a Manifest,
-    equations: Equations,
+    pub manifest: &'a Manifest,
+    pub equations: Equations,
     hull: Hull,
     /// Rows of the held-out trajectories of each environment in the adapt split.
     held_out: BTreeMap<String, Vec<usize>>,
-    initial_state: InitialState,
+    pub initial_state: InitialState,
     /// Number of environments with samples before the time at which the system starts.
     early: AtomicUsize,
-    interrupt: &'a Interrupt,
+    pub interrupt: &'a Interrupt,
 }
 
 impl<'a> Estimator<'a> {
@@ -318,7 +260,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// The fitted values `[samples, H]` of what nobody measures, of each trajectory.
-    fn hidden(&self, experiment: &Experiment, beneath: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    pub(crate) fn hidden(&self, experiment: &Experiment, beneath: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let hidden = self.equations.hidden_states();
         let states = self.equations.state_names.len();
         let of_trajectory = |(series, beneath): (&Series, &Vec<f64>)| {
@@ -352,7 +294,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// Fitted states of each trajectory at all samples, with the channels in the order of the dataset.
-    fn in_dataset_order(&self, experiment: &Experiment, states: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    pub(crate) fn in_dataset_order(&self, experiment: &Experiment, states: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let fitted = experiment.series.iter().zip(states);
         fitted.map(|(series, states)| self.equations.in_dataset_order(&series.at_all_samples(states))).collect()
     }
@@ -416,30 +358,8 @@ impl<'a> Estimator<'a> {
         self.fitting().fit(parameters, trajectories)
     }
 
-    /// Trajectories under the parameters of their row, if these explain them as well as the row says.
-    fn fitted_to(&self, row: &Row, trajectories: &[Trajectory]) -> Option<Fitted> {
-        let values: Vec<f64> = row.parameters.iter().map(|parameter| parameter.value).collect();
-        if values.iter().any(|value| !value.is_finite()) {
-            return None;
-        }
-        let model = self.equations.model(&trajectories.first()?.parameters).ok()?.fixed_at(&values);
-        let series = trajectories.iter().map(|trajectory| self.equations.series(trajectory)).collect();
-        let experiment = Experiment::new(Cow::Owned(model), series, self.initial_state, self.settings.loss);
-        let Rollout { states, beneath, .. } =
-            fitted_trajectories(&experiment, self.settings, &self.physics, self.interrupt)?;
-        let zero: Vec<Vec<f64>> = states.iter().map(|states| vec![0.0; states.len()]).collect();
-        let [rmse, size] = [&states, &zero].map(|states| self.errors(&experiment, states, &[]).rmse);
-        (rmse <= (1.0 + VISIBLE) * row.trajectory_rmse + VISIBLE * size)
-            .then(|| self.fitted(&experiment, &states, &beneath))
-    }
-
-    fn fitted(&self, experiment: &Experiment, channels: &[Vec<f64>], beneath: &[Vec<f64>]) -> Fitted {
-        let channels = self.in_dataset_order(experiment, channels);
-        Fitted { channels, hidden: self.hidden(experiment, beneath) }
-    }
-
     /// The errors of `states [T, C]` of each trajectory; values of which it is only known that they are `below` a limit have none.
-    fn errors(&self, experiment: &Experiment, states: &[Vec<f64>], below: &[bool]) -> FitErrors {
+    pub(crate) fn errors(&self, experiment: &Experiment, states: &[Vec<f64>], below: &[bool]) -> FitErrors {
         let is_below = below.iter().copied().chain(std::iter::repeat(false));
         FitErrors::of_cells(
             self.manifest.channels.len(),

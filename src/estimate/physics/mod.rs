@@ -38,11 +38,13 @@ pub(crate) mod fit;
 pub(crate) mod fitting;
 pub(crate) mod shared;
 pub(crate) mod estimator;
+pub(crate) mod drawn;
 pub(crate) mod models;
 pub(crate) mod surroundings;
 
 pub(crate) use cramer_rao_of_model::{LearnedFit, ModelBounds};
-pub use estimator::{Drawn, fit, fit_with};
+pub use drawn::Drawn;
+pub use estimator::{fit, fit_with};
 pub(crate) use likelihood::measured::{Known, problems as problems_of_measurement};
 pub use models::{drawn, portrait, run};
 pub use result::Profile;

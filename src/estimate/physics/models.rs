@@ -8,8 +8,9 @@
 
 use std::path::Path;
 
+use super::drawn::{Drawn, drawn as drawn_one};
 use super::equations::Equations;
-use super::estimator::{Drawn, Estimator, drawn as drawn_one, run as run_one};
+use super::estimator::{Estimator, run as run_one};
 use crate::dataset::Dataset;
 use crate::estimate::driver::{check_bounds, check_settings, estimate_splits};
 use crate::estimate::error::Error;
@@ -91,7 +92,7 @@ pub fn portrait(
 }
 
 /// The first trajectory of an environment that can be drawn, with what was fitted to it by the system of its row; see
-/// [`drawn`](super::estimator::drawn). Its initial states are fitted again under the parameters of its `row`; if that explains the data less
+/// [`drawn`](super::drawn::drawn). Its initial states are fitted again under the parameters of its `row`; if that explains the data less
 /// well than the row says, the parameters are as well. States that nobody measures are in the order of the table's manifest.
 ///
 /// # Errors
