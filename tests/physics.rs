@@ -20,6 +20,8 @@ mod likelihood;
 mod minima;
 #[path = "common/model.rs"]
 mod model;
+#[path = "physics/models.rs"]
+mod models;
 #[path = "physics/profiles.rs"]
 mod profiles;
 #[path = "physics/scopes.rs"]

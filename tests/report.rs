@@ -47,6 +47,7 @@ fn row(environment: String, context: Vec<f64>, parameters: Vec<ParameterEstimate
         status: Status::Ok,
         reason: String::new(),
         context,
+        model: None,
         correlations: vec![0.1; parameters.len() * parameters.len().saturating_sub(1) / 2],
         parameters,
         noise: Vec::new(),

@@ -16,8 +16,9 @@ use crate::atomic::Directory;
 use crate::dataset::FileEntry;
 use crate::estimate::Error;
 use crate::estimate::table::evaluation::{Evaluation, Tally};
-use crate::estimate::table::output::{Manifest, Outcome, check_digest, listed, publish, rows};
+use crate::estimate::table::output::{Manifest, Outcome, listed, publish};
 use crate::estimate::table::parquet::{batches, create, io_error, unwritten};
+use crate::estimate::table::reading::{check_digest, rows};
 use crate::schema::Split;
 
 /// Rows that are written together.

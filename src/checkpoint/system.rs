@@ -73,6 +73,7 @@ impl StoredModel {
             covariates: Vec::new(),
             preequilibration: None,
             doses: Vec::new(),
+            infusions: Vec::new(),
             reset: None,
             constants: Default::default(),
             environments: Default::default(),

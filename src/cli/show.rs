@@ -117,13 +117,34 @@ fn estimates_table(directory: &Path) -> Result<String, Error> {
                 writeln!(text, "preferred over all splits: {}; all models in {}", preferred.join(", "), file.display());
         }
         if !manifest.of_trajectories.is_empty() {
-            let names: Vec<&str> = manifest.of_trajectories.iter().map(|it| it.name.as_str()).collect();
-            let file = directory.join(format!("trajectories_{split}.parquet"));
-            let _ = writeln!(text, "of each trajectory {}: in {}", names.join(", "), file.display());
+            text += &trajectories_table(directory, &manifest, split)?;
         }
         text.push('\n');
     }
     text.pop();
+    Ok(text)
+}
+
+/// The parameters of trajectories of a split, one a line.
+fn trajectories_table(directory: &Path, manifest: &estimate::Manifest, split: Split) -> Result<String, Error> {
+    let all = estimate::read_trajectories(directory, manifest, split)?;
+    let unit =
+        |name: &str| manifest.of_trajectories.iter().find(|it| it.name == name).map_or("", |it| it.unit.as_str());
+    let mut lines = vec![["environment", "trajectory", "parameter", "value"].map(str::to_owned).to_vec()];
+    for it in all.iter().take(MOST_ESTIMATES) {
+        let value = match (it.value.is_finite(), it.lower.is_finite() && it.upper.is_finite()) {
+            (true, true) => format!("{} [{}, {}]", number(it.value), number(it.lower), number(it.upper)),
+            (true, false) => number(it.value),
+            (false, _) => "-".to_owned(),
+        };
+        let parameter = format!("{} ({})", it.parameter, unit(&it.parameter));
+        lines.push(vec![it.environment.clone(), it.trajectory.clone(), parameter, value]);
+    }
+    let mut text = format!("\nof each trajectory, with 95 % intervals\n\n{}", table(&lines));
+    if all.len() > MOST_ESTIMATES {
+        let file = directory.join(format!("trajectories_{split}.parquet"));
+        let _ = writeln!(text, "and {} more in {}", all.len() - MOST_ESTIMATES, file.display());
+    }
     Ok(text)
 }
 

@@ -45,5 +45,6 @@ pub use run::{resume, run, run_rows};
 pub use settings::{InitialState, Intervals, Loss, MapChoice, MapSettings, Method, PhysicsSettings, Settings};
 pub(crate) use table::columns::repeated_column;
 pub use table::evaluation::{Coverage, Evaluation, ModelFigures};
-pub use table::output::{Manifest, Outcome, read_rows, rows, verify};
+pub use table::output::{Manifest, Outcome};
+pub use table::reading::{TrajectoryEstimate, read_rows, read_trajectories, rows, verify};
 pub use table::row::{LogLikelihood, Minima, ParameterEstimate, Row, Status, statuses_in_words};

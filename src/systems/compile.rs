@@ -29,12 +29,15 @@ impl Equations {
             "make what depends on time an input, or remove `preequilibration`",
         );
         problems.require(
-            self.doses.iter().all(|dose| dose.interval.is_none()) || !programs.derivatives.uses_time(),
+            !self.repeats() || !programs.derivatives.uses_time(),
             "doses",
-            "doses in their steady state (`interval`), and `t` in a derivative",
+            "doses in their steady state (`interval`, `superposed`), and `t` in a derivative",
             "equations that repeat themselves with the doses: without `t`",
             "make what depends on time an input, or remove `interval`",
         );
+        if problems.is_empty() {
+            self.check_constant_doses(&programs.doses, &mut problems);
+        }
         if !problems.is_empty() {
             return Err(problems.into_vec());
         }

@@ -73,6 +73,10 @@ pub struct Equations {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MOST_NAMES))]
     pub doses: Vec<DoseEquation>,
+    /// Infusions in their steady state. Others need no entry: their inputs stand in derivatives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MOST_NAMES))]
+    pub infusions: Vec<InfusionEquation>,
     /// Name of an input: wherever it rises, all states return to their starts, which must be numbers or expressions, and doses that were
     /// given before and have not acted yet are dropped. A dose of the same time comes after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -219,6 +223,35 @@ pub struct DoseEquation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub interval: Option<String>,
+    /// As `interval`, but the steady state is added to the states as they are (`SS = 2`): it is that of these doses alone, for equations that
+    /// are linear in the states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub superposed: Option<String>,
+}
+
+/// An infusion that is given again and again since ever.
+///
+/// ```toml
+/// [[infusions]]
+/// input = "rate"            # a rate, as `shape = "pulse"` of [[import.events]] makes it; derivatives have it
+/// interval = "interval"     # made of the column II by `shape = "bolus"` and `rows.SS = 1`
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InfusionEquation {
+    /// Name of the input that is its rate, held between samples: it rises where the infusion begins, and falls by as much where it ends.
+    pub input: String,
+    /// Name of an input whose rise says that the infusion which begins then is one of many, each the rise (a time) after the one before: the
+    /// states become those of the steady state under these. An infusion must not be longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub interval: Option<String>,
+    /// As `interval`, but the steady state is added to the states as they are (`SS = 2`): it is that of these infusions alone, for equations
+    /// that are linear in the states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub superposed: Option<String>,
 }
 
 /// One parameter and its bounds.

@@ -23,13 +23,13 @@ pub(crate) mod settings;
 pub use builtin::{all, find};
 pub use directions::Start;
 pub use equations::{
-    Covariate, DoseEquation, Equations, FreeStart, InputSignal, OutputEquation, ParameterBounds, Range, StartSetting,
-    StateEquation, Values,
+    Covariate, DoseEquation, Equations, FreeStart, InfusionEquation, InputSignal, OutputEquation, ParameterBounds,
+    Range, StartSetting, StateEquation, Values,
 };
 pub use sensitivities::Sensitivities;
 pub use settings::SystemSettings;
 pub use simulator::Simulator;
 pub use system::{
-    Axis, Channel, Differentiable, Dose, Doses, Dynamics, EnvironmentSet, InitialDistribution, InitialValue, Integrate,
-    Outputs, Parameter, Preset, SpaceAxis, Stepper, System, TangentField, VectorField,
+    Axis, Channel, Differentiable, Dose, Doses, Dynamics, EnvironmentSet, Infusion, InitialDistribution, InitialValue,
+    Integrate, Outputs, Parameter, Preset, SpaceAxis, Stepper, System, TangentField, VectorField,
 };

@@ -92,6 +92,8 @@ pub struct Outputs {
 pub struct Doses {
     /// Each way of giving them `[W]`.
     pub ways: Vec<Dose>,
+    /// Infusions that may be in their steady state.
+    pub infusions: Vec<Infusion>,
     /// Writes bioavailability and lag time of each way `[W, 2]` at parameters, whatever time and state.
     pub field: TangentField,
     /// The index of the input at whose rises all states return to their starts.
@@ -111,6 +113,30 @@ pub struct Dose {
     pub state: usize,
     /// The index of the input whose rise is the interval of doses in their steady state.
     pub interval: Option<usize>,
+    /// The same where that is added to the states.
+    pub superposed: Option<usize>,
+}
+
+impl Doses {
+    /// The indices of the inputs that are intervals of steady states, and whether these are added to the states.
+    pub(crate) fn intervals(&self) -> impl Iterator<Item = (usize, bool)> {
+        let of_ways = self.ways.iter().map(|it| (it.interval, it.superposed));
+        let all = of_ways.chain(self.infusions.iter().map(|it| (it.interval, it.superposed)));
+        all.flat_map(|(interval, superposed)| {
+            interval.map(|it| (it, false)).into_iter().chain(superposed.map(|it| (it, true)))
+        })
+    }
+}
+
+/// An infusion that may be one of many.
+#[derive(Clone, Copy, Debug)]
+pub struct Infusion {
+    /// The index of the input that is its rate.
+    pub input: usize,
+    /// The index of the input whose rise is the interval of infusions in their steady state.
+    pub interval: Option<usize>,
+    /// The same where that is added to the states.
+    pub superposed: Option<usize>,
 }
 
 /// `field(p, t, y, dy)`: parameters `[d_p]`, time, state, derivative of the same shape to be written.

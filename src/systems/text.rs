@@ -61,8 +61,19 @@ impl Equations {
         }
         for dose in &self.doses {
             let _ = writeln!(text, "\n[[doses]]\ninput = {}\nstate = {}", quoted(&dose.input), quoted(&dose.state));
-            let said = [("bioavailability", &dose.bioavailability), ("lag", &dose.lag), ("interval", &dose.interval)];
+            let said = [
+                ("bioavailability", &dose.bioavailability),
+                ("lag", &dose.lag),
+                ("interval", &dose.interval),
+                ("superposed", &dose.superposed),
+            ];
             for (key, value) in said {
+                let _ = value.iter().try_for_each(|value| writeln!(text, "{key} = {}", quoted(value)));
+            }
+        }
+        for infusion in &self.infusions {
+            let _ = writeln!(text, "\n[[infusions]]\ninput = {}", quoted(&infusion.input));
+            for (key, value) in [("interval", &infusion.interval), ("superposed", &infusion.superposed)] {
                 let _ = value.iter().try_for_each(|value| writeln!(text, "{key} = {}", quoted(value)));
             }
         }
@@ -178,7 +189,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::systems::{Covariate, DoseEquation, FreeStart, OutputEquation, StartSetting};
+    use crate::systems::{Covariate, DoseEquation, FreeStart, InfusionEquation, OutputEquation, StartSetting};
 
     fn equations(derivative: String, words: [String; 4], numbers: [f64; 4]) -> Equations {
         let (text, [horizon, lower, upper, value]) = (toml::toml! { name = "x" }, numbers);
@@ -220,6 +231,12 @@ mod tests {
             bioavailability: Some(also.clone()),
             lag: None,
             interval: Some(description.clone()),
+            superposed: Some(also.clone()),
+        });
+        equations.infusions.push(InfusionEquation {
+            input: also.clone(),
+            interval: None,
+            superposed: Some(also.clone()),
         });
         equations.reset = Some(also.clone());
         equations.preequilibration = Some([(also, value)].into());

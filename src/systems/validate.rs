@@ -59,6 +59,7 @@ impl Equations {
             ("inputs", self.inputs.len()),
             ("covariates", self.covariates.len()),
             ("doses", self.doses.len()),
+            ("infusions", self.infusions.len()),
             ("constants", self.constants.len()),
         ] {
             let remedy = "write some of them into the expressions, or into the data";

@@ -177,3 +177,17 @@ fn doses_that_cannot_be_are_refused() {
         assert!(said.join("; ").contains(expected), "{to}: {said:?}");
     }
 }
+
+#[test]
+fn numbers_that_no_dose_can_have_are_refused_by_the_check() {
+    let system = BODY.split("[physics.system]").nth(1).unwrap();
+    for (from, to, expected) in [
+        ("lag = \"lag\"", "lag = \"-1 / 2\"", "doses.0.lag"),
+        ("bioavailability = \"f\"", "bioavailability = \"1 - 2\"", "doses.0.bioavailability"),
+    ] {
+        let equations: Equations = toml::from_str(&system.replacen(from, to, 1)).unwrap();
+        let problems = equations.system().map(|_| ()).unwrap_err();
+        assert!(problems.iter().any(|problem| problem.key == expected), "{problems:?}");
+    }
+    assert!(toml::from_str::<Equations>(system).unwrap().system().is_ok());
+}

@@ -105,6 +105,7 @@ fn what_fields_have_no_estimate_for_is_refused_and_a_fit_stops_where_it_is_asked
         status: Status::Ok,
         reason: String::new(),
         context: Vec::new(),
+        model: None,
         parameters: Vec::new(),
         correlations: Vec::new(),
         noise: Vec::new(),

@@ -167,10 +167,10 @@ fn what_all_share_is_fitted_as_if_all_were_one() {
     }
 }
 
-/// Two samples say nothing of two parameters, and of one with the other shared next to nothing: forty such environments say what all share.
+/// Three samples say little of two parameters; forty such environments say what all share.
 #[test]
 fn few_samples_of_many_environments_are_enough() {
-    let data = cultures(40, &[0.5, 1.5, 3.0], |_| 0.05);
+    let data = cultures(40, &[0.0, 1.5, 3.0], |_| 0.05);
     let (rows, _) = estimates("physics.scopes = { k = \"all\" }", data);
     let k = rows[0].parameters[0];
     assert!((k.value - 0.4).abs() < 3.0 * k.standard_error && k.standard_error < 0.01, "{k:?}");
@@ -195,7 +195,8 @@ fn environments_without_a_fit_do_not_spoil_what_others_share() {
     let swing = times.iter().map(|t| 5.0 + 3.0 * (4.0 * t).sin()).collect();
     with_bad.extend([silent, trajectory("swing", "0", &[0.4], &times, swing)]);
     let (rows, _) = estimates(text, with_bad);
-    assert_eq!(rows[0].parameters[0], k);
+    close(rows[0].parameters[0].value, k.value);
+    close(rows[0].parameters[0].standard_error, k.standard_error);
     let of = |id: &str| rows.iter().find(|row| row.environment == id).unwrap();
     assert_eq!(
         (of("silent").status, of("swing").status.is_failure() || of("swing").status == Status::Misfit),

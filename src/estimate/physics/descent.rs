@@ -17,7 +17,7 @@ pub(crate) const CUT: f64 = 0.25;
 /// so many times.
 pub(crate) const CUTS: i32 = 5;
 /// Descents that follow each other while the limit of iterations ends each on its way down.
-const DESCENTS: usize = 5;
+pub(crate) const DESCENTS: usize = 5;
 /// Rounds of estimating weights from residuals.
 const ROUNDS: usize = 5;
 /// Two minima are the same if their squared residuals differ by no more than this share.

@@ -6,7 +6,7 @@
 //!
 //! `a` is the amount given at `t`, `F` its bioavailability, `l` its lag time, `e_i` the unit vector of its state, `f` the vector field, and
 //! `S [N, k]` the derivatives along directions. A reset puts states and derivatives to those of the starts. Doses in their steady state,
-//! `a` every `T` since ever, put them to the fixed point of [`steady`](super::steady). At one time resets come first, then steady states, then
+//! `a` every `T` since ever, put them to the fixed point of [`steady`](super::steady), or add it to them; infusions likewise. At one time resets come first, then steady states, then
 //! amounts; the sample of that time comes before all of them.
 
 use super::budget::{Budget, Halt};
@@ -14,8 +14,8 @@ use super::course::{Course, Given};
 use super::differences::Integrator;
 use super::function::Along;
 use super::model::{Derivatives, Model};
-use super::series::Series;
-use super::steady::steady;
+use super::series::{Rise, Series};
+use super::steady::{Infused, Repeated, steady};
 use crate::dataset::Manifest;
 use crate::problems::{Problem, Problems};
 use crate::schema::Between;
@@ -32,8 +32,8 @@ struct Action {
 
 enum What {
     Reset,
-    /// The amounts that are repeated, and the interval.
-    Steady(Vec<Given>, f64),
+    /// What is repeated, and whether its steady state is added to the state.
+    Steady(Repeated, bool),
     Give(Given),
 }
 
@@ -54,7 +54,9 @@ pub(crate) fn problems(system: &System, manifest: &Manifest) -> Vec<Problem> {
     let Some(doses) = &system.doses else { return Vec::new() };
     for (index, input) in system.inputs.iter().enumerate() {
         let is_read = doses.reset == Some(index)
-            || doses.ways.iter().any(|way| way.input == index || way.interval == Some(index));
+            || doses.ways.iter().any(|way| way.input == index)
+            || doses.infusions.iter().any(|it| it.input == index)
+            || doses.intervals().any(|interval| interval.0 == index);
         let known = manifest.inputs.iter().find(|it| it.quantity.name == input.name);
         problems.require(
             !is_read || known.is_none_or(|it| it.between == Between::Hold),
@@ -103,8 +105,13 @@ pub(crate) fn integrate(
         match &action.what {
             What::Give(given) => course.give(now, given, &mut state, &mut slopes),
             What::Reset => (state, slopes) = reset(doses, &course, now),
-            What::Steady(all, interval) => {
-                (state, slopes) = steady(&course, integrator, (all, *interval), (now, &state), budget)?;
+            What::Steady(repeated, false) => {
+                (state, slopes) = steady(&course, integrator, repeated, (now, &state), budget)?;
+            }
+            What::Steady(repeated, true) => {
+                let (values, of_values) = steady(&course, integrator, repeated, (now, &vec![0.0; n]), budget)?;
+                state.iter_mut().zip(values).for_each(|(state, value)| *state += value);
+                slopes.iter_mut().zip(of_values).for_each(|(slope, value)| *slope += value);
             }
         }
     }
@@ -140,7 +147,8 @@ fn actions(doses: &Doses, series: &Series, course: &Course) -> Result<Vec<Action
     let mut actions = Vec::new();
     for rise in &rises {
         let time = rise.time;
-        let is_interval = doses.ways.iter().any(|way| way.interval == Some(rise.input));
+        let interval = doses.intervals().find(|interval| interval.0 == rise.input);
+        let is_interval = interval.is_some();
         let of_way = |way: &usize| doses.ways[*way].input == rise.input;
         let is_dose = (0..doses.ways.len()).any(|way| of_way(&way));
         if (is_interval || is_dose || doses.reset == Some(rise.input)) && rise.by < 0.0 {
@@ -152,21 +160,23 @@ fn actions(doses: &Doses, series: &Series, course: &Course) -> Result<Vec<Action
         if doses.reset == Some(rise.input) {
             actions.push(Action { time, ordered: time, what: What::Reset });
         }
-        if is_interval {
+        if let Some((_, is_added)) = interval {
             let repeated = rises.iter().filter(|dose| dose.time == time).flat_map(|dose| {
                 let is_meant = |way: &usize| {
                     let way = &doses.ways[*way];
-                    way.input == dose.input && way.interval == Some(rise.input)
+                    way.input == dose.input && [way.interval, way.superposed].contains(&Some(rise.input))
                 };
                 (0..doses.ways.len()).filter(is_meant).map(|way| given(way, dose.by)).collect::<Vec<_>>()
             });
             let repeated: Vec<Given> = repeated.collect();
-            if repeated.is_empty() {
+            let infusions = infusions(doses, &rises, rise)?;
+            if repeated.is_empty() && infusions.is_empty() {
                 return Err(Halt::Dose(format!(
                     "the interval of a steady state at t = {time}, and no dose at that time: give both the same time"
                 )));
             }
-            actions.push(Action { time, ordered: time, what: What::Steady(repeated, rise.by) });
+            let repeated = Repeated { doses: repeated, infusions, interval: rise.by };
+            actions.push(Action { time, ordered: time, what: What::Steady(repeated, is_added) });
         }
         for way in (0..doses.ways.len()).filter(of_way) {
             let given = given(way, rise.by);
@@ -178,6 +188,38 @@ fn actions(doses: &Doses, series: &Series, course: &Course) -> Result<Vec<Action
     actions.retain(|it| !cuts.iter().any(|cut| it.ordered < *cut && it.time >= *cut));
     actions.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.what.rank().cmp(&b.what.rank())));
     Ok(actions)
+}
+
+/// The infusions that begin with the rise of an interval, each with its end.
+fn infusions(doses: &Doses, rises: &[Rise], interval: &Rise) -> Result<Vec<Infused>, Halt> {
+    let is_meant = |input: usize| {
+        let mut of_input = doses.infusions.iter().filter(|it| it.input == input);
+        of_input.any(|it| [it.interval, it.superposed].contains(&Some(interval.input)))
+    };
+    let begun = rises.iter().filter(|it| it.time == interval.time && it.by > 0.0 && is_meant(it.input));
+    let infused = |begun: &Rise| {
+        let (time, rate, every) = (begun.time, begun.by, interval.by);
+        let next = rises.iter().find(|it| it.input == begun.input && it.time > time);
+        match next {
+            Some(end) if (end.by + rate).abs() <= 1e-9 * rate && end.time - time <= every => {
+                Ok(Infused { input: begun.input, rate, duration: end.time - time })
+            }
+            Some(end) if (end.by + rate).abs() <= 1e-9 * rate => Err(Halt::Dose(format!(
+                "an infusion in its steady state every {every} from t = {time} to {}: an infusion must not be longer than the interval; correct \
+                 its duration or the interval",
+                end.time
+            ))),
+            Some(other) => Err(Halt::Dose(format!(
+                "an infusion in its steady state from t = {time} on, and another change of its rate, by {}, at t = {} before it ends; give them \
+                 inputs of their own",
+                other.by, other.time
+            ))),
+            None => Err(Halt::Dose(format!(
+                "an infusion in its steady state from t = {time} on that does not end: its rate must fall by {rate} at some sample"
+            ))),
+        }
+    };
+    begun.map(infused).collect()
 }
 
 /// The starts of the states, and their derivatives, at a time.
@@ -216,10 +258,14 @@ mod tests {
         horizon = 24.0
         time_step = 1.0
         reset = "reset"
-        inputs = [{ name = "oral" }, { name = "vein" }, { name = "reset" }, { name = "interval" }]
+        inputs = [
+            { name = "oral" }, { name = "vein" }, { name = "reset" }, { name = "interval" },
+            { name = "rate" }, { name = "every" }, { name = "added" },
+        ]
+        infusions = [{ input = "rate", interval = "every", superposed = "added" }]
         states = [
             { name = "depot", derivative = "-ka * depot", start = 0.0 },
-            { name = "central", derivative = "ka * depot - ke * central / (1 + central / km)", start = "base" },
+            { name = "central", derivative = "ka * depot - ke * central / (1 + central / km) + rate", start = "base" },
         ]
         parameters = [
             { name = "ka", lower = 0.1, upper = 9.0 },
@@ -240,8 +286,14 @@ mod tests {
     const LAG: f64 = 0.35;
     const BASE: f64 = 0.4;
 
-    /// States `[T, 2]` and their derivatives by the parameters `[T, 2, 6]`, with doses as sums `[T, 4]`.
+    /// States `[T, 2]` and their derivatives by the parameters `[T, 2, 6]`, with doses as sums `[T, 4]`, and no infusion.
     fn course(parameters: &[f64; 6], times: &[f64], inputs: &[[f64; 4]]) -> Result<(Vec<f64>, Vec<f64>), Halt> {
+        let inputs: Vec<[f64; 7]> = inputs.iter().map(|row| [row[0], row[1], row[2], row[3], 0.0, 0.0, 0.0]).collect();
+        course_of_all(parameters, times, &inputs)
+    }
+
+    /// The same with all inputs `[T, 7]`.
+    fn course_of_all(parameters: &[f64; 6], times: &[f64], inputs: &[[f64; 7]]) -> Result<(Vec<f64>, Vec<f64>), Halt> {
         let equations: Equations = toml::from_str(&BODY.replace("inf", "1e300")).unwrap();
         let system = equations.system().unwrap();
         let field = system.presets[0].tangent.clone().unwrap();
@@ -252,7 +304,7 @@ mod tests {
             channels: 2,
             observables: None,
             points: 1,
-            between: vec![Between::Hold; 4],
+            between: vec![Between::Hold; 7],
             parameters: parameters.to_vec(),
             estimated: Vec::new(),
             coordinates: Vec::new(),
@@ -374,6 +426,56 @@ mod tests {
         let inputs = [[8.0, 0.0, 0.0, every], [8.0, 0.0, 0.0, every], [16.0, 0.0, 0.0, every], [16.0, 0.0, 0.0, every]];
         let (states, _) = course(&body(5.0), &again, &inputs).unwrap();
         assert!((states[3] - states[7]).abs() < 1e-8, "{states:?}");
+    }
+
+    /// The central amount `t` after an infusion of the rate 1 and two hours began.
+    fn infused(t: f64) -> f64 {
+        let after = |t: f64| if t < 0.0 { 0.0 } else { (1.0 - (-KE * t).exp()) / KE };
+        after(t) - after(t - 2.0)
+    }
+
+    /// Every six hours, of two hours each; the central state is that of all since ever, or that is added to what is there.
+    #[test]
+    fn a_steady_state_is_that_of_infusions_since_ever() {
+        let times = [0.0, 0.5, 1.0, 2.5, 4.0, 8.0];
+        let rows = |interval: [f64; 2], bolus: f64| {
+            times.map(|t| {
+                let begun = f64::from(t >= 0.5);
+                let rate = if (0.5..2.5).contains(&t) { 3.0 } else { 0.0 };
+                [0.0, bolus, 0.0, 0.0, rate, interval[0] * begun, interval[1] * begun]
+            })
+        };
+        let since_ever = |t: f64| (0..200).map(|past| 3.0 * infused(t - 0.5 + 6.0 * f64::from(past))).sum::<f64>();
+        let (states, _) = course_of_all(&body(1e300), &times, &rows([6.0, 0.0], 8.0)).unwrap();
+        assert_central(&states[4..], &times[2..], since_ever);
+        let (states, slopes) = course_of_all(&body(1e300), &times, &rows([0.0, 6.0], 8.0)).unwrap();
+        let there = |t: f64| (BASE + 4.0) * (-KE * t).exp();
+        assert_central(&states[4..], &times[2..], |t| there(t) + since_ever(t));
+        for (cell, t) in times.iter().enumerate().skip(2) {
+            let of_base = slopes[(2 * cell + 1) * 6 + 4];
+            assert!((of_base - (-KE * t).exp()).abs() < 1e-8, "{of_base}");
+        }
+        // By elimination and saturation against differences, and a period later the saturable state is the same.
+        let again = [0.0, 0.001, 2.0, 6.0, 6.001];
+        let inputs = again.map(|t| [0.0, 0.0, 0.0, 0.0, if t < 2.0 || t >= 6.0 { 3.0 } else { 0.0 }, 6.0, 0.0]);
+        let (states, slopes) = course_of_all(&body(30.0), &again, &inputs).unwrap();
+        assert!((states[3] - states[9]).abs() < 1e-8 && states[3] > 1.0, "{states:?}");
+        for parameter in [1, 5] {
+            let [above, below] = [1e-5, -1e-5].map(|share| {
+                let mut moved = body(30.0);
+                moved[parameter] *= 1.0 + share;
+                course_of_all(&moved, &again, &inputs).unwrap().0[5]
+            });
+            let expected = (above - below) / (2e-5 * body(30.0)[parameter]);
+            let found = slopes[5 * 6 + parameter];
+            assert!((found - expected).abs() < 1e-5 * (1.0 + expected.abs()), "{parameter}: {found} {expected}");
+        }
+        let longer = times.map(|t| [0.0, 0.0, 0.0, 0.0, if t < 4.0 { 3.0 } else { 0.0 }, 3.0, 0.0]);
+        let endless = times.map(|_| [0.0, 0.0, 0.0, 0.0, 3.0, 3.0, 0.0]);
+        for (inputs, expected) in [(longer, "must not be longer"), (endless, "does not end")] {
+            let said = course_of_all(&body(1e300), &times, &inputs).map(|_| ()).unwrap_err().to_string();
+            assert!(said.contains(expected), "{said}");
+        }
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl Names<'_> {
 /// The parameters at a minimum, each list `[d]`.
 pub(crate) struct Estimates {
     values: Vec<f64>,
-    /// Of independent residuals.
+    /// Of independent residuals, as long as it is not widened for others.
     pub covariance: DMatrix<f64>,
     /// Which lie at an active bound.
     active: Vec<bool>,
@@ -186,6 +186,7 @@ impl Fitter<'_> {
         let Best { iterate, end, rival, .. } = best;
         let serial = self.serial_correlation(&iterate.rollout);
         let mut estimates = self.estimates(&iterate);
+        estimates.covariance = self.widened(&iterate, estimates.covariance, &serial);
         let end = end
             .or_else(|| self.caution(&iterate, (&estimates, &serial), rival.as_ref().map(|it| it.0.as_slice()), names));
         let (status, reason) = end.unwrap_or((Status::Ok, String::new()));
@@ -195,11 +196,10 @@ impl Fitter<'_> {
         undetermined.for_each(|(value, _)| *value = f64::NAN);
         let starts = self.free_starts(&iterate, &serial);
         let own = self.own(&iterate, &serial);
-        let covariance = self.widened(&iterate, estimates.covariance, &serial);
         let likelihood = self.likelihood(&iterate.rollout).filter(|_| !status.is_failure());
         Fit {
             values: estimates.values,
-            covariance,
+            covariance: estimates.covariance,
             initial: iterate.unknowns.initial,
             states: iterate.rollout.states,
             beneath: iterate.rollout.beneath,
@@ -311,7 +311,7 @@ impl Fitter<'_> {
                 None => (Status::Ambiguous, reason),
             });
         }
-        let unconstrained = self.unconstrained(estimates);
+        let unconstrained = self.unconstrained(estimates, serial);
         if unconstrained.contains(&true) {
             let names = names.join(&unconstrained);
             let reason = format!("the data do not narrow down {names}: any value within the bounds may be");
@@ -326,8 +326,8 @@ impl Fitter<'_> {
     }
 
     /// Which parameters have an interval that covers the whole range between their bounds.
-    fn unconstrained(&self, estimates: &Estimates) -> Vec<bool> {
-        let quantile = quantile(LEVEL, self.degrees_of_freedom());
+    fn unconstrained(&self, estimates: &Estimates, serial: &SerialCorrelation) -> Vec<bool> {
+        let quantile = quantile(LEVEL, self.degrees_of_freedom() - serial.lost_points());
         let covers = |k: usize| {
             let half = quantile * estimates.covariance[(k, k)].sqrt();
             let (value, coordinate) = (estimates.values[k], self.experiment.model.coordinates[k]);

@@ -9,7 +9,7 @@
 //! promises no more than rounding and errors of integration.
 //! Source: G. Seber, C. Wild, Nonlinear Regression (1989), sections 2.2.1 and 14.4.
 
-use super::descent::{CUT, CUTS, LONGEST, PROMISING};
+use super::descent::{CUT, CUTS, DESCENTS, LONGEST, PROMISING};
 use super::experiment::{Rollout, Unknowns};
 use super::fitter::{End, Fitter, Iterate, Maximum};
 use super::likelihood::criteria::{criteria, of_constant_noise};
@@ -21,6 +21,8 @@ use crate::estimate::settings::Loss;
 use crate::estimate::table::row::{LogLikelihood, Status};
 use crate::least_squares::damping::Damping;
 
+/// A gain in `-2 log L` for which scoring goes on.
+const VISIBLE: f64 = 1e-3;
 /// The longest step of the logarithm of a parameter of the noise.
 const LONGEST_OF_NOISE: f64 = 2.0;
 
@@ -113,10 +115,26 @@ impl<'a> Fitter<'a> {
             // Not yet the noise that suits the trajectories of least squares, which all starts may lead to.
             let start = self.point(objective, unknowns.clone(), noise, rollout.clone());
             if start.normal.squares.is_finite() {
-                maxima.push(self.score(fine, objective, start));
+                maxima.push(self.score_on(fine, objective, start));
             }
         }
         maxima
+    }
+
+    /// As [`Fitter::score`], again and again while the limit of iterations ends it on its way up: where noise is small at a few values, these
+    /// make a narrow bent valley, along which steps are short.
+    fn score_on(&mut self, fine: &mut Pass, objective: &Objective, start: Point) -> (Point, Option<End>) {
+        let mut before = start.normal.squares;
+        let (mut point, mut end) = self.score(fine, objective, start);
+        for _ in 1..DESCENTS {
+            let gain = before - point.normal.squares;
+            if end.is_none() || gain < VISIBLE || self.budget.ensure_left().is_err() {
+                break;
+            }
+            before = point.normal.squares;
+            (point, end) = self.score(fine, objective, point);
+        }
+        (point, end)
     }
 
     /// Scores from `start` to the maximum; with status and reason if it is none.

@@ -1,11 +1,11 @@
-//! The steady state of repeated doses: the state, just before one of them is given, that the next finds again.
+//! The steady state of repeated doses and infusions: the state, just before one of them is given, that the next finds again.
 //!
 //! ```text
 //! y* = P(y*; p),     (1 - dP/dy) S* = dP/dp,     y <- y + (1 - dP/dy)^-1 (P(y) - y)
 //! ```
 //!
 //! `P` carries a state `y [N]` over one interval, with the doses in it at their lags, and is differentiated by the state together with the `k`
-//! directions. Inputs stay as they are at the time of the dose. Newton's method, which is exact after one step where the equations are linear.
+//! directions. Inputs stay as they are at the time of the dose, but for infusions that end. Newton's method, which is exact after one step where the equations are linear.
 
 use super::budget::{Budget, Halt};
 use super::course::{Course, Given};
@@ -21,18 +21,37 @@ const NOTHING: f64 = 1e-6;
 /// Steps of Newton's method at most.
 const STEPS: usize = 40;
 
-/// The steady state under `doses` repeated at an interval, and its derivatives, at a time; Newton's method begins at `guess`.
+/// What is given again and again since ever.
+pub(crate) struct Repeated {
+    /// Amounts at once, at their lags.
+    pub doses: Vec<Given>,
+    pub infusions: Vec<Infused>,
+    /// The time between two of each.
+    pub interval: f64,
+}
+
+/// An infusion at the begin of each interval.
+pub(crate) struct Infused {
+    /// Index of the input.
+    pub input: usize,
+    /// How much that rises by.
+    pub rate: f64,
+    /// No longer than the interval.
+    pub duration: f64,
+}
+
+/// The steady state under what is `repeated`, and its derivatives, at a time at which an interval begins; Newton's method begins at `guess`.
 ///
 /// # Errors
 /// If there is none, or it cannot be integrated to.
 pub(crate) fn steady(
     course: &Course,
     integrator: &Integrator,
-    (doses, interval): (&[Given], f64),
+    Repeated { doses, infusions, interval }: &Repeated,
     (time, guess): (f64, &[f64]),
     budget: &mut Budget,
 ) -> Result<(Vec<f64>, Vec<f64>), Halt> {
-    let (n, k) = (course.n, course.k);
+    let (n, k, interval) = (course.n, course.k, *interval);
     if let Some(dose) = doses.iter().find(|dose| dose.lag >= interval) {
         let lag = dose.lag;
         return Err(Halt::Dose(format!(
@@ -46,15 +65,28 @@ pub(crate) fn steady(
         ));
     };
     let padded = |slopes: &[f64]| [&vec![0.0; n], slopes].concat();
-    let mut doses: Vec<Given> = doses
+    let doses: Vec<Given> = doses
         .iter()
         .map(|it| Given { amount_slopes: padded(&it.amount_slopes), lag_slopes: padded(&it.lag_slopes), ..it.clone() })
         .collect();
-    doses.sort_by(|a, b| a.lag.total_cmp(&b.lag));
     let directions: Vec<f64> = course.start.parameter_directions.chunks_exact(k.max(1)).flat_map(padded).collect();
     let directions = if k == 0 { vec![0.0; course.start.parameters.len() * n] } else { directions };
-    let inputs = course.inputs_at(time).repeat(2);
-    let drive = Drive { times: &[time, time + interval], inputs: &inputs, ..course.drive };
+    // The inputs change where infusions end.
+    let end = time + interval;
+    let mut ends: Vec<&Infused> = infusions.iter().collect();
+    ends.sort_by(|a, b| a.duration.total_cmp(&b.duration));
+    let (mut times, mut inputs, mut level) = (vec![time], course.inputs_at(time), course.inputs_at(time));
+    for infused in &ends {
+        level[infused.input] -= infused.rate;
+        times.push((time + infused.duration).min(end));
+        inputs.extend(&level);
+    }
+    times.push(end);
+    inputs.extend(&level);
+    let drive = Drive { times: &times, inputs: &inputs, ..course.drive };
+    let mut changes: Vec<(f64, Option<&Given>)> = doses.iter().map(|dose| (time + dose.lag, Some(dose))).collect();
+    changes.extend(times.iter().map(|at| (*at, None)));
+    changes.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut identity = vec![0.0; n * (n + k)];
     (0..n).for_each(|i| identity[i * (n + k) + i] = 1.0);
     let start = Start { parameter_directions: &directions, state_directions: &identity, ..course.start };
@@ -64,14 +96,14 @@ pub(crate) fn steady(
     let mut system = Factorisation::new(n);
     for _ in 0..STEPS {
         let (mut after, mut slopes, mut now) = (state.clone(), identity.clone(), time);
-        for dose in &doses {
-            let at = time + dose.lag;
+        for (at, dose) in &changes {
+            let at = *at;
             period.advance(&mut integrator, (now, at), 0..0, (&mut after, &mut slopes), (&mut [], &mut []), budget)?;
-            period.give(at, dose, &mut after, &mut slopes);
+            if let Some(dose) = dose {
+                period.give(at, dose, &mut after, &mut slopes);
+            }
             now = at;
         }
-        let end = time + interval;
-        period.advance(&mut integrator, (now, end), 0..0, (&mut after, &mut slopes), (&mut [], &mut []), budget)?;
         let is_regular = system.factorise(|matrix| {
             for (column, values) in matrix.chunks_exact_mut(n).enumerate() {
                 for (row, value) in values.iter_mut().enumerate() {

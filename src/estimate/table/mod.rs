@@ -12,3 +12,4 @@ pub(crate) mod compared;
 pub(crate) mod estimated;
 pub(crate) mod columns;
 pub(crate) mod output;
+pub(crate) mod reading;

@@ -52,12 +52,14 @@ impl Joint<'_, '_> {
         let (batch, s) = (self.batch, self.batch.size());
         let points: usize = self.members.iter().map(|member| member.experiment.cells.len()).sum();
         let own: usize = self.members.iter().map(|member| member.own_count(batch)).sum();
-        let free_share = (1.0 - (own + s) as f64 / points as f64).max(0.0);
+        // Parameters of the noise take no degree of freedom.
+        let parameters = batch.places.len();
+        let free_share = (1.0 - (own + parameters) as f64 / points as f64).max(0.0);
         let of_member = |(member, at): (&Member, &At)| contribution(self.fitting, batch, member, (at, free_share));
         let all: Vec<Result<Contribution, String>> = self.members.par_iter().zip(&self.at).map(of_member).collect();
         let all = all.into_iter().collect::<Result<Vec<_>, String>>()?;
         let (mut information, mut variance) = (DMatrix::zeros(s, s), DMatrix::zeros(s, s));
-        let mut degrees_of_freedom = -(s as f64);
+        let mut degrees_of_freedom = -(parameters as f64);
         for it in &all {
             information += &it.information;
             variance += &it.variance;

@@ -1,0 +1,107 @@
+//! Several systems compared on one dataset.
+
+use paramill::estimate;
+use paramill::estimate::{Row, Status, read_rows};
+use paramill::random::Stream;
+use paramill::schema::{Split, Trajectory};
+
+use super::hidden::{Columns, dataset, trajectory};
+use super::model::silently;
+use super::run;
+
+/// Growth to a capacity, and without end, by turns.
+fn cultures(count: u32) -> Vec<Trajectory> {
+    let mut stream = Stream::new(9, "models", &[]);
+    let times: Vec<f64> = (0..25).map(|t| 0.4 * f64::from(t)).collect();
+    let of = |index: u32, stream: &mut Stream| {
+        let value = |t: f64| match index % 2 {
+            0 => 6.0 / (1.0 + 5.0 * (-0.6 * t).exp()),
+            _ => (0.25 * t).exp(),
+        };
+        let states = times.iter().map(|t| value(*t) + 0.05 * stream.normal()).collect();
+        trajectory(&format!("e{index:02}"), "0", &[], &times, states)
+    };
+    (0..count).map(|index| of(index, &mut stream)).collect()
+}
+
+const MODELS: &str = r#"
+    method = "physics"
+    fitted = true
+    [[physics.systems]]
+    name = "endless"
+    horizon = 9.0
+    time_step = 1.0
+    states = [{ name = "x", derivative = "growth * x", start = { lower = 0.1, upper = 5.0 } }]
+    parameters = [{ name = "growth", lower = 0.01, upper = 5.0 }]
+    [[physics.systems]]
+    name = "limited"
+    horizon = 9.0
+    time_step = 1.0
+    states = [{ name = "x", derivative = "growth * x * (1 - x / capacity)", start = { lower = 0.1, upper = 5.0 } }]
+    parameters = [{ name = "capacity", lower = 0.5, upper = 500.0 }, { name = "growth", lower = 0.01, upper = 5.0 }]
+"#;
+
+#[test]
+fn each_environment_prefers_the_system_it_comes_from() {
+    let place = tempfile::tempdir().unwrap();
+    let data = dataset(place.path(), &["x"], &[], &[], cultures(12));
+    let directory = place.path().join("estimates");
+    let outcome = run(MODELS, &data, &directory).unwrap();
+    let rows: Vec<Row> = read_rows(&directory, &outcome.manifest, Split::Adapt).unwrap();
+    let names: Vec<&str> = outcome.manifest.parameters.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!((names, rows.len()), (vec!["growth", "capacity"], 12));
+    let table = Columns::read(&directory, "models_adapt.parquet");
+    let (models, deltas, weights) = (table.texts("model"), table.numbers("delta"), table.numbers("weight"));
+    assert_eq!(models.len(), 24);
+    for (index, row) in rows.iter().enumerate() {
+        let [endless, limited] = [2 * index, 2 * index + 1];
+        assert!((weights[endless] + weights[limited] - 1.0).abs() < 1e-12);
+        assert_eq!(row.model.as_deref(), Some(if deltas[limited] == 0.0 { "limited" } else { "endless" }));
+        if index % 2 == 0 {
+            assert!(row.status == Status::Ok && deltas[endless] > 50.0, "{}", row.reason);
+            assert!((row.parameters[0].value - 0.6).abs() < 4.0 * row.parameters[0].standard_error);
+            assert!((row.parameters[1].value - 6.0).abs() < 4.0 * row.parameters[1].standard_error);
+            // The correlation of the two is where it belongs.
+            assert!(row.correlations[0] < -0.1, "{:?}", row.correlations);
+        } else if row.model.as_deref() == Some("endless") {
+            assert!(row.parameters[1].value.is_nan() && deltas[limited] > 0.0, "{:?}", row.parameters);
+            assert!((row.parameters[0].value - 0.25).abs() < 4.0 * row.parameters[0].standard_error);
+        }
+        // AICc of twenty-five values.
+        let (aic, aicc) = (table.numbers("aic")[limited], table.numbers("aicc")[limited]);
+        assert!((aicc - aic - 2.0 * 4.0 * 5.0 / 20.0).abs() < 1e-9, "{aicc} {aic}");
+    }
+    let figures = &outcome.manifest.evaluation.models;
+    assert!(figures[0].preferred >= 4 && figures[1].preferred >= 6, "{figures:?}");
+    assert_eq!(figures[0].preferred + figures[1].preferred, 12);
+    // What is drawn is by the preferred system.
+    let settings: estimate::Settings = toml::from_str(MODELS).unwrap();
+    for row in &rows[..2] {
+        let drawn = silently(|run| estimate::physics::drawn(&settings, &data, Split::Adapt, row, run)).unwrap();
+        let errors = drawn.trajectory.states.iter().zip(&drawn.states).map(|(y, z)| (y - z).powi(2));
+        let rmse = (errors.sum::<f64>() / 25.0).sqrt();
+        assert!((rmse / row.trajectory_rmse - 1.0).abs() < 1e-3, "{rmse}");
+    }
+}
+
+#[test]
+fn systems_that_cannot_be_compared_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let data = dataset(place.path(), &["x"], &[], &[], cultures(1));
+    for (from, to, expected) in [
+        ("name = \"limited\"", "name = \"endless\"", "a second time"),
+        (
+            "{ name = \"growth\", lower = 0.01, upper = 5.0 }]\n    [[",
+            "{ name = \"growth\", unit = \"h-1\", lower = 0.01, upper = 5.0 }]\n    [[",
+            "one unit",
+        ),
+        ("fitted = true", "physics.fixed = { rate = 1.0 }", "parameter of one of the systems"),
+    ] {
+        let settings: estimate::Settings = toml::from_str(&MODELS.replacen(from, to, 1)).unwrap();
+        let problems = settings.physics.as_ref().unwrap().validate();
+        let said = problems.iter().map(ToString::to_string).collect::<String>();
+        let run = silently(|run| estimate::physics::run(&settings, &data, &place.path().join("e"), run));
+        let said = said + &run.map(|_| ()).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(said.contains(expected), "{said}");
+    }
+}
