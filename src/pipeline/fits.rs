@@ -10,6 +10,9 @@ use crate::progress::Run;
 use crate::report::{Event, Fit, FittedEnvironment, Portrait};
 use crate::schema::{Split, Trajectory};
 
+/// Environments that are named where none can be drawn.
+const NAMED: usize = 4;
+
 /// Fits that were drawn.
 #[derive(Default)]
 pub(crate) struct Fits {
@@ -18,7 +21,7 @@ pub(crate) struct Fits {
 }
 
 impl Fits {
-    /// The fits of at most `most` of the `rows`, at equal distances. Adds why others have none to `undrawn`.
+    /// The fits of at most `most` of the `rows`, at equal distances, those that failed without one. Adds why others have none to `undrawn`.
     ///
     /// # Errors
     /// At a request to stop.
@@ -29,9 +32,8 @@ impl Fits {
         run: &Run,
         undrawn: &mut Vec<String>,
     ) -> Result<Self, Error> {
-        let usable: Vec<usize> = (0..rows.len()).filter(|&place| !rows[place].1.status.is_failure()).collect();
-        let stride = usable.len().div_ceil(most.max(1)).max(1);
-        let chosen: Vec<usize> = usable.into_iter().step_by(stride).take(most).collect();
+        let stride = rows.len().div_ceil(most.max(1)).max(1);
+        let chosen: Vec<usize> = (0..rows.len()).step_by(stride).take(most).collect();
         if chosen.is_empty() {
             return Ok(Fits::default());
         }
@@ -41,7 +43,10 @@ impl Fits {
         let drawings = match Drawings::new(settings, dataset, &splits, run) {
             Ok(drawings) => drawings,
             Err(error) => {
-                undrawn.push(format!("the fits ({error})"));
+                let names: Vec<&str> = chosen.iter().map(|&place| rows[place].1.environment.as_str()).collect();
+                let more = if names.len() > NAMED { " and others" } else { "" };
+                let names = names[..names.len().min(NAMED)].join(", ");
+                undrawn.push(format!("the trajectories of {names}{more} ({error})"));
                 return Ok(Fits::default());
             }
         };
