@@ -10,6 +10,10 @@ use crate::progress::Run;
 use crate::report::{Event, Fit, FittedEnvironment, Portrait};
 use crate::schema::{Split, Trajectory};
 
+/// Environments that are drawn at a time,
+const CHUNK: usize = 32;
+/// until they have so many samples.
+const MOST_SAMPLES: usize = 1_000_000;
 /// Environments that are named where none can be drawn.
 const NAMED: usize = 4;
 
@@ -51,13 +55,21 @@ impl Fits {
             }
         };
         let of = |place: usize| (place, drawings.of(rows[place].0, &rows[place].1));
-        let all: Vec<(usize, Result<Drawn, estimate::Error>)> = chosen.into_par_iter().map(of).collect();
-        let mut drawn = Vec::new();
-        for (place, result) in all {
-            match result {
-                Ok(it) => drawn.push((place, it)),
-                Err(error @ estimate::Error::Interrupted { .. }) => return Err(error.into()),
-                Err(error) => undrawn.push(format!("the trajectories of {} ({error})", rows[place].1.environment)),
+        let (mut drawn, mut samples) = (Vec::new(), 0);
+        for chunk in chosen.chunks(CHUNK) {
+            let all: Vec<(usize, Result<Drawn, estimate::Error>)> = chunk.par_iter().map(|&place| of(place)).collect();
+            for (place, result) in all {
+                match result {
+                    Ok(it) => {
+                        samples += it.trajectories.iter().map(|it| it.trajectory.len()).sum::<usize>();
+                        drawn.push((place, it));
+                    }
+                    Err(error @ estimate::Error::Interrupted { .. }) => return Err(error.into()),
+                    Err(error) => undrawn.push(format!("the trajectories of {} ({error})", rows[place].1.environment)),
+                }
+            }
+            if samples > MOST_SAMPLES {
+                break;
             }
         }
         Ok(Fits { drawn })

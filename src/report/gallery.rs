@@ -18,6 +18,8 @@ const PANELS: usize = 240;
 const LEFT: f64 = 62.0;
 const PITCH: (f64, f64) = (420.0, 206.0);
 const PANEL: (f64, f64) = (340.0, 132.0);
+/// Samples of a panel that are drawn at most; of more, every so many.
+const MOST_DOTS: usize = 2000;
 /// A band may make a panel higher by this share on each side.
 const ROOM: f64 = 0.25;
 
@@ -217,7 +219,8 @@ fn panel(
         canvas.path("class=\"p-band\"", &Path::new().area(&band));
         canvas.path("class=\"p-fit\"", &Path::new().line(kept(&middle).into_iter().map(|index| middle[index])));
         let mut dots = Path::new();
-        for (t, at) in points(&portrait.times, &data).into_iter().enumerate() {
+        let stride = portrait.times.len().div_ceil(MOST_DOTS).max(1);
+        for (t, at) in points(&portrait.times, &data).into_iter().enumerate().step_by(stride) {
             let cell = if let Shown::Channel(c) = what { t * channels + c } else { 0 };
             match portrait.below.get(cell).copied().unwrap_or(false) {
                 true => canvas.circle("class=\"p-below\"", at, 3.4),
