@@ -199,7 +199,7 @@ pub(crate) struct Predict {
     /// State to start from, instead of the end of a trajectory
     #[arg(long, value_name = "NAME=VALUE,..", allow_hyphen_values = true)]
     pub initial: Option<String>,
-    /// By equations: where the forecast starts, if no state is given [default: fitted]
+    /// By equations: start at the end of the fitted trajectory, where it starts, or at its last complete sample [default: fitted]
     #[arg(long, value_name = "WHERE", requires = "environment", conflicts_with = "initial")]
     pub start: Option<StartChoice>,
     /// Time of the initial state [default: 0]
@@ -351,14 +351,12 @@ pub(crate) struct Man {
     pub write: Option<PathBuf>,
 }
 
+// Without words for each, which would spread all of the help over more lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StartChoice {
-    /// At the end of the fitted trajectory
     #[default]
     Fitted,
-    /// Where the fitted trajectory starts
     Initial,
-    /// At the last complete sample as it was measured
     Observed,
 }
 

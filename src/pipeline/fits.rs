@@ -10,6 +10,13 @@ use crate::progress::Run;
 use crate::report::{Event, Fit, FittedEnvironment, Portrait};
 use crate::schema::{Split, Trajectory};
 
+/// Environments that are drawn at a time,
+const CHUNK: usize = 32;
+/// until they have so many samples.
+const MOST_SAMPLES: usize = 1_000_000;
+/// Environments that are named where none can be drawn.
+const NAMED: usize = 4;
+
 /// Fits that were drawn.
 #[derive(Default)]
 pub(crate) struct Fits {
@@ -18,7 +25,7 @@ pub(crate) struct Fits {
 }
 
 impl Fits {
-    /// The fits of at most `most` of the `rows`, at equal distances. Adds why others have none to `undrawn`.
+    /// The fits of at most `most` of the `rows`, at equal distances, those that failed without one. Adds why others have none to `undrawn`.
     ///
     /// # Errors
     /// At a request to stop.
@@ -29,9 +36,8 @@ impl Fits {
         run: &Run,
         undrawn: &mut Vec<String>,
     ) -> Result<Self, Error> {
-        let usable: Vec<usize> = (0..rows.len()).filter(|&place| !rows[place].1.status.is_failure()).collect();
-        let stride = usable.len().div_ceil(most.max(1)).max(1);
-        let chosen: Vec<usize> = usable.into_iter().step_by(stride).take(most).collect();
+        let stride = rows.len().div_ceil(most.max(1)).max(1);
+        let chosen: Vec<usize> = (0..rows.len()).step_by(stride).take(most).collect();
         if chosen.is_empty() {
             return Ok(Fits::default());
         }
@@ -41,18 +47,29 @@ impl Fits {
         let drawings = match Drawings::new(settings, dataset, &splits, run) {
             Ok(drawings) => drawings,
             Err(error) => {
-                undrawn.push(format!("the fits ({error})"));
+                let names: Vec<&str> = chosen.iter().map(|&place| rows[place].1.environment.as_str()).collect();
+                let more = if names.len() > NAMED { " and others" } else { "" };
+                let names = names[..names.len().min(NAMED)].join(", ");
+                undrawn.push(format!("the trajectories of {names}{more} ({error})"));
                 return Ok(Fits::default());
             }
         };
         let of = |place: usize| (place, drawings.of(rows[place].0, &rows[place].1));
-        let all: Vec<(usize, Result<Drawn, estimate::Error>)> = chosen.into_par_iter().map(of).collect();
-        let mut drawn = Vec::new();
-        for (place, result) in all {
-            match result {
-                Ok(it) => drawn.push((place, it)),
-                Err(error @ estimate::Error::Interrupted { .. }) => return Err(error.into()),
-                Err(error) => undrawn.push(format!("the trajectories of {} ({error})", rows[place].1.environment)),
+        let (mut drawn, mut samples) = (Vec::new(), 0);
+        for chunk in chosen.chunks(CHUNK) {
+            let all: Vec<(usize, Result<Drawn, estimate::Error>)> = chunk.par_iter().map(|&place| of(place)).collect();
+            for (place, result) in all {
+                match result {
+                    Ok(it) => {
+                        samples += it.trajectories.iter().map(|it| it.trajectory.len()).sum::<usize>();
+                        drawn.push((place, it));
+                    }
+                    Err(error @ estimate::Error::Interrupted { .. }) => return Err(error.into()),
+                    Err(error) => undrawn.push(format!("the trajectories of {} ({error})", rows[place].1.environment)),
+                }
+            }
+            if samples > MOST_SAMPLES {
+                break;
             }
         }
         Ok(Fits { drawn })

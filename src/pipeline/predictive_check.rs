@@ -15,6 +15,8 @@ use crate::report::{CheckBin, PredictiveCheck};
 
 /// Simulations of every trajectory.
 const REPLICATES: usize = 200;
+/// Samples of a channel at most, about; of more, every so many.
+const MOST: usize = 20_000;
 /// Stretches of time at most.
 const BINS: usize = 12;
 /// Values of a stretch at least.
@@ -41,7 +43,9 @@ pub(crate) fn checks(fits: &Fits, channels: usize, seed: u64) -> Vec<PredictiveC
 }
 
 fn samples(fits: &Fits, channel: usize, channels: usize, seed: u64) -> Vec<Sample> {
-    let mut samples = Vec::new();
+    let (mut samples, mut number_of) = (Vec::new(), 0_usize);
+    let all: usize = fits.drawn.iter().flat_map(|it| &it.1.trajectories).map(|it| it.trajectory.len()).sum();
+    let stride = all.div_ceil(MOST).max(1);
     for (place, drawn) in &fits.drawn {
         let Some(scatter) = drawn.scatter.get(channel).copied().flatten() else { continue };
         for (number, it) in drawn.trajectories.iter().enumerate() {
@@ -49,6 +53,10 @@ fn samples(fits: &Fits, channel: usize, channels: usize, seed: u64) -> Vec<Sampl
             for (t, time) in it.trajectory.times.iter().enumerate() {
                 let cell = t * channels + channel;
                 let Some(limit) = it.limits.get(cell).copied().filter(|limit| !limit.is_nan()) else { continue };
+                number_of += 1;
+                if number_of % stride != 0 {
+                    continue;
+                }
                 let (z, beside) = (it.states[cell], it.beside[cell]);
                 let simulated = (0..REPLICATES).map(|_| scatter.draw(z, beside, &mut stream).max(limit));
                 samples.push(Sample {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::axis::{Axis, label};
+use super::axis::{Axis, label, range};
 use super::canvas::{Anchor, Canvas, Path};
 use super::input::{Event, Fit, FittedEnvironment, Input, Portrait};
 use super::number::{count, escape, quantity};
@@ -18,6 +18,10 @@ const PANELS: usize = 240;
 const LEFT: f64 = 62.0;
 const PITCH: (f64, f64) = (420.0, 206.0);
 const PANEL: (f64, f64) = (340.0, 132.0);
+/// Samples of a panel that are drawn at most; of more, every so many.
+const MOST_DOTS: usize = 2000;
+/// A band may make a panel higher by this share on each side.
+const ROOM: f64 = 0.25;
 
 const STYLE: &str = "
 nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1rem;list-style:none;padding:0;margin:.6rem 0}
@@ -124,6 +128,7 @@ fn drawing(input: &Input, portrait: &Portrait, name: &str, has_legend: bool) -> 
             (Key::Dot("p-truth-dots"), "data"),
             (Key::Circle("p-below"), "below the limit of quantification"),
             (Key::Line("p-fit"), "fit"),
+            (Key::Area("p-band"), "95 %"),
             (Key::Line("p-event"), "given at once, or reset"),
         ];
         legend_row(&mut canvas, (LEFT, 14.0), &entries);
@@ -164,10 +169,15 @@ fn panel(
         Shown::Input(u) => portrait.events.iter().filter(|it| it.input == u).collect(),
         _ => Vec::new(),
     };
-    let heights: Vec<f64> = match given.is_empty() {
+    let mut heights: Vec<f64> = match given.is_empty() {
         true => data.iter().chain(&values).copied().collect(),
         false => given.iter().map(|it| it.amount).chain([0.0]).collect(),
     };
+    if let Some((low, high)) = range(heights.iter().copied()) {
+        let reach = ROOM * (high - low);
+        let ends = values.iter().zip(&halves).flat_map(|(value, half)| [value - half, value + half]);
+        heights.extend(ends.map(|end| end.clamp(low - reach, high + reach)));
+    }
     let time = if is_lowest { label("time", &input.time_unit) } else { String::new() };
     let x = Axis::linear(portrait.times.iter().chain(fine).copied(), &time);
     let (width, height) = PANEL;
@@ -209,7 +219,8 @@ fn panel(
         canvas.path("class=\"p-band\"", &Path::new().area(&band));
         canvas.path("class=\"p-fit\"", &Path::new().line(kept(&middle).into_iter().map(|index| middle[index])));
         let mut dots = Path::new();
-        for (t, at) in points(&portrait.times, &data).into_iter().enumerate() {
+        let stride = portrait.times.len().div_ceil(MOST_DOTS).max(1);
+        for (t, at) in points(&portrait.times, &data).into_iter().enumerate().step_by(stride) {
             let cell = if let Shown::Channel(c) = what { t * channels + c } else { 0 };
             match portrait.below.get(cell).copied().unwrap_or(false) {
                 true => canvas.circle("class=\"p-below\"", at, 3.4),

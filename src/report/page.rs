@@ -110,9 +110,14 @@ pub(crate) fn html(input: &Input, lines: &[Comparison], figures: &[Figure], undr
     }
     if !input.fits.is_empty() {
         let trajectories: usize = input.fits.iter().map(|it| it.trajectories.len()).sum();
+        let all = input.summary.evaluation.environments;
+        let more = match all > input.fits.len() {
+            true => format!("; <code>report.fits</code> may draw more of all {}", number::count(all as u64)),
+            false => String::new(),
+        };
         let _ = writeln!(
             page,
-            "<p><a href=\"fits.html\">All trajectories beside their fits</a>: {} of {}.</p>",
+            "<p><a href=\"fits.html\">All trajectories beside their fits</a>: {} of {}{more}.</p>",
             counted(trajectories, "trajectory"),
             counted(input.fits.len(), "environment")
         );

@@ -145,6 +145,8 @@ pub(crate) enum Key<'a> {
     Cased(&'a str, &'a str),
     /// A dot of this class.
     Dot(&'a str),
+    /// A filled area of this class.
+    Area(&'a str),
 }
 
 fn key(canvas: &mut Canvas, (x, y): (f64, f64), key: Key) {
@@ -166,6 +168,11 @@ fn key(canvas: &mut Canvas, (x, y): (f64, f64), key: Key) {
             canvas.path(&attribute(dots), &dot(middle));
         }
         Key::Dot(dots) => canvas.path(&attribute(dots), &dot(middle)),
+        Key::Area(class) => {
+            let mut path = Path::new();
+            path.rectangle(x, y - 6.0, 26.0, 12.0);
+            canvas.path(&attribute(class), &path);
+        }
         Key::Circle(class) => canvas.circle(&attribute(class), middle, 5.0),
         Key::Diamond(class) => {
             let mut path = Path::new();

@@ -8,16 +8,11 @@ const TOLERANCE: f64 = 0.2;
 
 /// The indices of the points that are kept, ascending; points that are not finite and their neighbours are.
 pub(crate) fn kept(points: &[(f64, f64)]) -> Vec<usize> {
-    let mut is_kept = vec![false; points.len()];
-    let is_finite = |index: usize| points[index].0.is_finite() && points[index].1.is_finite();
-    let mut stretches = Vec::new();
-    let mut from = 0;
-    for index in 0..points.len() {
-        if !is_finite(index) {
-            is_kept[index] = true;
-            stretches.push((from, index));
-            from = index + 1;
-        }
+    let mut is_kept: Vec<bool> = points.iter().map(|(x, y)| !x.is_finite() || !y.is_finite()).collect();
+    let (mut stretches, mut from) = (Vec::new(), 0);
+    for (index, _) in is_kept.iter().enumerate().filter(|(_, is_gap)| **is_gap) {
+        stretches.push((from, index));
+        from = index + 1;
     }
     stretches.push((from, points.len()));
     let mut open: Vec<(usize, usize)> = Vec::new();

@@ -49,18 +49,16 @@ impl Experiment<'_> {
         let mut budget = Budget::new(physics.max_evaluations, interrupt);
         let rollout = along.roll_out(&mut integrator, unknowns, &mut budget)?;
         let k = along.directions();
-        let curves = along.series.iter().zip(rollout.states).zip(&rollout.sensitivities).enumerate();
-        let curve = |(trajectory, ((series, values), slopes)): (usize, ((&Series, Vec<f64>), &Vec<f64>))| {
-            let covariance = &covariances[trajectory];
+        let curve = |trajectory: usize, values: Vec<f64>| {
+            let (covariance, slopes) = (&covariances[trajectory], &rollout.sensitivities[trajectory]);
             let half_width = |row: usize| {
-                let slopes = &slopes[row * k..row * k + covariance.nrows()];
-                let slopes = DVector::from_column_slice(slopes);
+                let slopes = DVector::from_column_slice(&slopes[row * k..row * k + covariance.nrows()]);
                 quantile * (covariance * &slopes).dot(&slopes).max(0.0).sqrt()
             };
             let half_widths = (0..values.len()).map(half_width).collect();
-            Curve { times: series.times().to_vec(), values, half_widths }
+            Curve { times: along.series[trajectory].times().to_vec(), values, half_widths }
         };
-        Ok(curves.map(curve).collect())
+        Ok(rollout.states.into_iter().enumerate().map(|(trajectory, values)| curve(trajectory, values)).collect())
     }
 
     /// The `initial` state of a trajectory of which no parameter is estimated, with what the equations compute of it.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use super::curve::Curve;
 use super::estimator::Estimator;
+use super::function::Function;
+use super::model::Model;
 use super::resumed::Resumed;
 use super::scatter::Scatter;
 use super::series::Rise;
@@ -14,6 +16,7 @@ use crate::estimate::table::interval::{LEVEL, quantile};
 use crate::estimate::table::row::Row;
 use crate::progress::Run;
 use crate::schema::{Between, Quantity, Split, Trajectory};
+use crate::signals::Drive;
 
 /// Times of a fine grid, beside those of the samples.
 const FINE: usize = 400;
@@ -89,7 +92,7 @@ impl<'a> SystemDrawings<'a> {
         Ok(SystemDrawings { estimator: Estimator::new(settings, dataset, run.interrupt)?, dataset, places })
     }
 
-    /// All trajectories of an environment, with what was fitted to them. Their initial states are fitted again under the parameters of the `row`, by
+    /// All trajectories of an environment, with what was fitted to them; without a fit where it failed. Their initial states are fitted again under the parameters of the `row`, by
     /// the same likelihood and the noise that the row has; if that explains the data less well than the row says, the parameters are as well.
     ///
     /// # Errors
@@ -98,7 +101,10 @@ impl<'a> SystemDrawings<'a> {
         let place = (split, row.environment.clone());
         let rows = self.places.get(&place).map_or(&[][..], Vec::as_slice);
         let trajectories = self.estimator.usable(self.dataset.read_rows(split, rows)?);
-        let drawn = of_environment(&self.estimator, row, trajectories);
+        let drawn = match row.status.is_failure() {
+            true => Some(without_fit(&self.estimator, trajectories)),
+            false => of_environment(&self.estimator, row, trajectories),
+        };
         if let Some(signal) = self.estimator.interrupt.requested() {
             return Err(Error::Interrupted { signal });
         }
@@ -147,6 +153,25 @@ fn of_environment(estimator: &Estimator, row: &Row, trajectories: Vec<Trajectory
     Some(Drawn { trajectories: drawn, hidden, scatter })
 }
 
+/// Trajectories of an environment whose fit failed.
+fn without_fit(estimator: &Estimator, trajectories: Vec<Trajectory>) -> Drawn {
+    let drawn = |trajectory: Trajectory| {
+        let nowhere = vec![f64::NAN; trajectory.states.len()];
+        DrawnTrajectory {
+            states: nowhere.clone(),
+            residuals: nowhere.clone(),
+            below: vec![false; nowhere.len()],
+            limits: nowhere.clone(),
+            beside: nowhere,
+            fine: None,
+            events: Vec::new(),
+            trajectory,
+        }
+    };
+    let hidden = estimator.equations.everything.hidden.iter().map(|(_, it)| it.clone()).collect();
+    Drawn { trajectories: trajectories.into_iter().map(drawn).collect(), hidden, scatter: Vec::new() }
+}
+
 /// Amounts and resets among the rises of inputs.
 fn events(resumed: &Resumed, rises: &[Rise]) -> Vec<(f64, usize, f64)> {
     let equations = &resumed.estimator.equations;
@@ -156,16 +181,31 @@ fn events(resumed: &Resumed, rises: &[Rise]) -> Vec<(f64, usize, f64)> {
     events.map(|rise| (rise.time, equations.input_indices[rise.input], rise.by)).collect()
 }
 
+/// The lags of doses that act later than they are given.
+fn lags(model: &Model) -> Vec<f64> {
+    let Some(doses) = &model.doses else { return Vec::new() };
+    let inputs = vec![0.0; model.between.len()];
+    let drive = Drive { times: &[0.0], inputs: &inputs, between: &model.between };
+    let function = Function { field: &doses.field, parameters: &model.parameters, directions: &[], k: 0 };
+    let of_ways = function.along(&drive, 1, (&[], &[]), 2 * doses.ways.len()).values;
+    of_ways.into_iter().skip(1).step_by(2).filter(|lag| *lag > 0.0).collect()
+}
+
 /// The fits of all trajectories along fine times, in the order of the dataset; none where they cannot be integrated.
 fn fine(resumed: &Resumed, row: &Row) -> Option<Vec<Fine>> {
     let (experiment, estimator) = (&resumed.experiment, resumed.estimator);
     let between: &[Between] = &experiment.model.between;
+    let values: Vec<f64> = experiment.parameters(&resumed.unknowns.coordinates).into_iter().map(|it| it.0).collect();
+    let lags = lags(&experiment.model.fixed_at(&values));
     let refined = experiment.series.iter().map(|series| {
         let times = series.times();
         let (first, last) = (*times.first().unwrap_or(&0.0), *times.last().unwrap_or(&0.0));
         let step = (last - first) / FINE as f64;
         let mut all: Vec<f64> = (1..FINE).map(|i| first + i as f64 * step).collect();
-        all.extend(series.rises().iter().map(|rise| rise.time + JUMP * (last - first)));
+        let jump = JUMP * (last - first);
+        all.extend(series.rises().iter().map(|rise| rise.time + jump));
+        let lagged = series.rises().into_iter().flat_map(|rise| lags.iter().map(move |lag| rise.time + lag));
+        all.extend(lagged.flat_map(|time| [time - jump, time + jump]));
         all.sort_by(f64::total_cmp);
         all.dedup();
         series.refined(&all, between)

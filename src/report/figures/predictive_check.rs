@@ -13,6 +13,8 @@ const MOST: usize = 8;
 const LEFT: f64 = 68.0;
 const PITCH: (f64, f64) = (424.0, 340.0);
 const PANEL: (f64, f64) = (336.0, 248.0);
+/// Width of the only panel.
+const ALONE: f64 = 752.0;
 
 /// Panels in two columns.
 pub(super) fn figure(input: &Input) -> Option<Figure> {
@@ -23,13 +25,15 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
     let entries = [
         (Key::LineAndDot("p-truth", "p-truth-dots"), "data: 5, 50 and 95 %"),
         (Key::Line("p-fit"), "simulations: median of the same"),
+        (Key::Area("p-band"), "and 95 % of it"),
     ];
     legend_row(&mut canvas, (LEFT, 14.0), &entries);
     let shown = checks.len().min(MOST);
-    canvas.height = 54.0 + shown.div_ceil(2) as f64 * PITCH.1 - 30.0;
+    let (width, columns) = if shown == 1 { (ALONE, 1) } else { (PANEL.0, 2) };
+    canvas.height = 54.0 + shown.div_ceil(columns) as f64 * PITCH.1 - 30.0;
     for (place, check) in checks.iter().take(shown).enumerate() {
         let corner = (LEFT + (place % 2) as f64 * PITCH.0, 54.0 + (place / 2) as f64 * PITCH.1);
-        panel(&mut canvas, input, check, corner);
+        panel(&mut canvas, input, check, (corner, width));
     }
     let more = match checks.len() - shown {
         0 => String::new(),
@@ -54,14 +58,14 @@ fn is_finite(bin: &CheckBin) -> bool {
     bin.time.is_finite() && bin.observed.iter().chain(simulated).all(|value| value.is_finite())
 }
 
-fn panel(canvas: &mut Canvas, input: &Input, check: &PredictiveCheck, (left, top): (f64, f64)) {
+fn panel(canvas: &mut Canvas, input: &Input, check: &PredictiveCheck, ((left, top), width): ((f64, f64), f64)) {
     let bins: Vec<&CheckBin> = check.bins.iter().filter(|bin| is_finite(bin)).collect();
     let values = bins.iter().flat_map(|bin| bin.observed.iter().chain(bin.simulated.iter().flatten()).copied());
     let x = Axis::linear(bins.iter().map(|bin| bin.time), &label("time", &input.time_unit));
     let (Some(x), Some(y)) = (x, Axis::linear(values, &number::quantity(&input.channels[check.channel]))) else {
         return;
     };
-    let (width, height) = PANEL;
+    let height = PANEL.1;
     let plot = Plot { left, top, width, height, x, y };
     plot.frame(canvas, &counted(bins.iter().map(|bin| bin.count).sum(), "value"));
     for quantile in 0..3 {

@@ -20,6 +20,8 @@ const HEIGHT: f64 = 230.0;
 const LOW: f64 = 150.0;
 /// Most samples that are drawn as dots.
 const MOST_DOTS: usize = 80;
+/// The same beside a fit that is drawn between them; more are joined by lines.
+const MOST_BESIDE: usize = 600;
 
 /// The description of the figure.
 pub(super) fn told(input: &Input) -> &'static str {
@@ -173,14 +175,15 @@ fn series(
             let is_observed = |t: usize| panel.inputs.is_empty() || panel.truth.iter().any(|it| !it[t].is_nan());
             let truth = points(&panel.truth[c]).into_iter().enumerate().filter(|(t, _)| is_observed(*t));
             let truth: Vec<(f64, f64)> = truth.map(|(_, at)| at).collect();
-            if panel.fit.is_none() {
+            let is_dotted = truth.len() <= if panel.fit.is_some() { MOST_BESIDE } else { MOST_DOTS };
+            if panel.fit.is_none() || !is_dotted {
                 canvas.path(&format!("class=\"{line}\""), &Path::new().line(truth.iter().copied()));
             }
             // A sample between two missing ones is on no line, so it gets a dot.
             let is_alone =
                 |t: usize| ![t.wrapping_sub(1), t + 1].iter().any(|&t| truth.get(t).is_some_and(|it| !it.1.is_nan()));
             let mut path = Path::new();
-            let dotted = (0..truth.len()).filter(|&t| panel.fit.is_some() || truth.len() <= MOST_DOTS || is_alone(t));
+            let dotted = (0..truth.len()).filter(|&t| is_dotted || is_alone(t));
             dotted.for_each(|t| path.dot(truth[t]));
             canvas.path(&format!("class=\"{dots}\""), &path);
             let (times, values) = panel.predicted(c);
