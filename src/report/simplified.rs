@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn corners_gaps_and_ends_stay() {
-        let corner: Vec<(f64, f64)> = (0..=20).map(|i| (f64::from(i), f64::from((i - 10).abs()))).collect();
+        let corner: Vec<(f64, f64)> = (0..=20).map(|i| (f64::from(i), (f64::from(i) - 10.0).abs())).collect();
         assert_eq!(kept(&corner), [0, 10, 20]);
         let mut holed = corner.clone();
         holed[5].1 = f64::NAN;
