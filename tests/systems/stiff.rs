@@ -77,7 +77,7 @@ fn stiff(
     let (c, k) = (initial.len(), by_initial.len() / initial.len());
     let tolerance = Tolerance { rtol: allowed[0], atol: allowed[1], max_steps: 100_000 };
     let tangent = system.presets[0].tangent.clone().unwrap();
-    let mut integrator = Sensitivities::stiff(tangent, c, k, Some(&DOP853), tolerance).unwrap();
+    let mut integrator = Sensitivities::stiff(tangent, c, k, &DOP853, tolerance).unwrap();
     let start = Start { parameters, parameter_directions: by_parameters, state: initial, state_directions: by_initial };
     let (mut states, mut by_all) = (vec![f64::NAN; drive.times.len() * c], vec![f64::NAN; drive.times.len() * c * k]);
     let work = integrator.integrate_under(drive, start, &mut states, &mut by_all, &Interrupt::new()).unwrap();
@@ -148,7 +148,7 @@ fn both_methods_give_the_same_sensitivities() {
         stiff(&system, [1e-10, 1e-10], (&parameters, &of_parameters), (&initial, &of_state), &drive);
     let tolerance = Tolerance { rtol: 1e-11, atol: 1e-11, max_steps: 10_000 };
     let tangent = system.presets[0].tangent.clone().unwrap();
-    let mut explicit = Sensitivities::new(tangent, 2, 3, Some(&DOP853), tolerance).unwrap();
+    let mut explicit = Sensitivities::new(tangent, 2, 3, &DOP853, tolerance).unwrap();
     let (mut expected, mut derivatives) = (vec![0.0; states.len()], vec![0.0; by_all.len()]);
     let start = Start {
         parameters: &parameters,
@@ -200,7 +200,7 @@ fn simulations_leave_the_explicit_method_where_it_creeps() {
     let times: Vec<f64> = std::iter::once(0.0).chain((0..=11).map(|k| 10.0_f64.powi(k))).collect();
     let simulate = |with: bool| {
         let tangent = preset.tangent.as_ref().filter(|_| with);
-        let mut simulator = Simulator::new(field, tangent, 3, Some(&DOP853), tolerance).unwrap();
+        let mut simulator = Simulator::new(field, tangent, 3, &DOP853, tolerance).unwrap();
         let mut states = vec![f64::NAN; times.len() * 3];
         let parameters = [0.04, 3e7, 1e4];
         simulator.integrate(&parameters, &[1.0, 0.0, 0.0], &times, &mut states, &Interrupt::new()).map(|_| states)
