@@ -295,7 +295,8 @@ mod tests {
         assert_eq!(fine.times(), [0.0, 0.5, 1.5, 2.0]);
         assert_eq!(fine.inputs(), [3.0, 10.0, 3.0, 12.5, 3.0, 17.5, 4.0, 20.0]);
         assert!(fine.observed()[1].is_nan() && fine.observed()[3] == 5.0);
-        assert_eq!(fine.rises()[..3], series.rises()[..3]);
+        let held = |series: &Series| series.rises().into_iter().filter(|rise| rise.input == 0).collect::<Vec<_>>();
+        assert_eq!(held(&fine), held(&series));
         let later = series.continued(&[2.0, 3.0], &[1.0, 7.0, 6.0, 8.0], &both.between, &[true, false]);
         assert_eq!((later.times(), &later.inputs()[2..]), (&[0.0, 2.0, 3.0][..], &[5.0, 20.0, 10.0, 8.0][..]));
     }
