@@ -1,6 +1,6 @@
 //! What the program does to a disk, each operation once: all that is made, written, synced, renamed, linked, locked and removed for good.
 //!
-//! Every operation is a point at which a test makes the process die or the operation fail ([`failpoints`], which releases lack). How they
+//! Every operation is a point at which a test makes the process die or the operation fail (`failpoints.rs`, which releases lack). How they
 //! make up commits is the business of [`crate::atomic`]. What libhdf5 writes itself, exports and single long trajectories, passes no point.
 
 mod operation;
