@@ -36,7 +36,7 @@ const WRITTEN_OUT: &str = r#"
 
 /// But for what is left where a fit has converged.
 fn near(found: f64, expected: f64) {
-    assert!((found - expected).abs() < 1e-4 * expected.abs(), "{found}, not {expected}");
+    assert!((found - expected).abs() < 5e-4 * expected.abs(), "{found}, not {expected}");
 }
 
 fn close(found: f64, expected: f64) {
