@@ -180,6 +180,14 @@ pub(crate) fn problems_of_learned(estimate: &Settings) -> Vec<Problem> {
             "leave them out, or estimate by `method = \"physics\"`",
         );
     }
+    if estimate.physics.as_ref().is_some_and(|physics| !physics.systems.is_empty()) {
+        problems.add(
+            "physics.systems",
+            "several systems, and a trained model",
+            "one system beside a trained model, for the Cramér-Rao bounds",
+            "write `system = ...` in place of the list, or estimate by `method = \"physics\"`",
+        );
+    }
     if !estimate.limits.is_empty() {
         problems.add(
             "limits",

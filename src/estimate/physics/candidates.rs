@@ -118,6 +118,8 @@ impl PhysicsSettings {
             problems.extend(in_list(own.into_vec(), index));
             parameters.extend(system.parameters.iter().map(|it| it.name.clone()));
         }
+        parameters.sort();
+        parameters.dedup();
         let known: Vec<&str> = parameters.iter().map(String::as_str).collect();
         let fixed = self.fixed.keys().map(|name| ("fixed", name));
         let of_scopes = self.scopes.keys().filter(|name| !name.starts_with("noise_")).map(|name| ("scopes", name));

@@ -21,8 +21,6 @@ use crate::estimate::settings::Loss;
 use crate::estimate::table::row::{LogLikelihood, Status};
 use crate::least_squares::damping::Damping;
 
-/// A gain in `-2 log L` for which scoring goes on.
-const VISIBLE: f64 = 1e-3;
 /// The longest step of the logarithm of a parameter of the noise.
 const LONGEST_OF_NOISE: f64 = 2.0;
 
@@ -127,8 +125,8 @@ impl<'a> Fitter<'a> {
         let mut before = start.normal.squares;
         let (mut point, mut end) = self.score(fine, objective, start);
         for _ in 1..DESCENTS {
-            let gain = before - point.normal.squares;
-            if end.is_none() || gain < VISIBLE || self.budget.ensure_left().is_err() {
+            let has_gained = point.normal.squares < before;
+            if end.is_none() || !has_gained || self.budget.ensure_left().is_err() {
                 break;
             }
             before = point.normal.squares;

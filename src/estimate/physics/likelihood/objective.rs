@@ -159,10 +159,10 @@ impl<'a> Objective<'a> {
     /// Which of `phi [q]` are held, or lie at a bound that a step along `-gradient [q]` would cross.
     pub(crate) fn active(&self, phi: &[f64], gradient: &[f64]) -> Vec<bool> {
         let all = phi.iter().zip(gradient).zip(&self.bounds).zip(&self.held);
-        let is_active = |(((phi, slope), (low, high)), held): (((&f64, &f64), &(f64, f64)), &bool)| {
+        let is_active = all.map(|(((phi, slope), (low, high)), held)| {
             *held || *phi <= *low && *slope > 0.0 || *phi >= *high && *slope < 0.0
-        };
-        all.map(is_active).collect()
+        });
+        is_active.collect()
     }
 
     /// Which of `phi [q]` lie between their bounds.
