@@ -144,7 +144,7 @@ fn what_all_share_is_fitted_as_if_all_were_one() {
     let one = |it: Trajectory| Trajectory { environment: "one".to_owned(), trajectory: it.environment.clone(), ..it };
     for (of_noise, terms) in [
         ("constant", vec!["absolute"]),
-        ("combined", vec!["absolute", "relative"]),
+        ("proportional", vec!["relative"]),
         ("student", vec!["scale", "degrees_of_freedom"]),
     ] {
         for prior in ["", "physics.priors.k = { mean = -1.0, std_dev = 0.01, log = true }\n"] {
