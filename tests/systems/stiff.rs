@@ -200,7 +200,7 @@ fn simulations_leave_the_explicit_method_where_it_creeps() {
     let times: Vec<f64> = std::iter::once(0.0).chain((0..=11).map(|k| 10.0_f64.powi(k))).collect();
     let simulate = |with: bool| {
         let tangent = preset.tangent.as_ref().filter(|_| with);
-        let mut simulator = Simulator::new(field, tangent, 3, &DOP853, tolerance).unwrap();
+        let mut simulator = Simulator::new(field, tangent, 3, Some(&DOP853), tolerance).unwrap();
         let mut states = vec![f64::NAN; times.len() * 3];
         let parameters = [0.04, 3e7, 1e4];
         simulator.integrate(&parameters, &[1.0, 0.0, 0.0], &times, &mut states, &Interrupt::new()).map(|_| states)
