@@ -99,6 +99,8 @@ pub(crate) struct SharedTerm {
     pub has_unit: bool,
     /// What it may begin at, in the spread of the channel where it has its unit.
     pub usual: f64,
+    /// Bounds of its logarithm.
+    pub bounds: (f64, f64),
 }
 
 impl Measured {
@@ -115,6 +117,7 @@ impl Measured {
                 place,
                 has_unit: matches!(*name, "absolute" | "scale"),
                 usual: if *name == "degrees_of_freedom" { 5.0 } else { 0.1 },
+                bounds: if *name == "degrees_of_freedom" { (2.0_f64.ln(), 200.0_f64.ln()) } else { (-600.0, 600.0) },
             })
         });
         all.collect()

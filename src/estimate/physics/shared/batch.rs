@@ -20,8 +20,9 @@ pub(crate) struct Batch {
     pub priors: Vec<Option<Prior>>,
     /// The measurement without the priors of shared parameters, which count once.
     pub measured: Option<Arc<Measured>>,
-    /// Number of parameters of the noise that are shared.
+    /// Number of parameters of the noise that are shared, and the bounds of their logarithms.
     pub noise: usize,
+    pub noise_bounds: Vec<(f64, f64)>,
 }
 
 impl Batch {
@@ -44,6 +45,7 @@ impl Batch {
             coordinates: places.iter().map(|&place| equations.model.coordinates[place]).collect(),
             names: places.iter().map(|&place| equations.names[place].clone()).collect(),
             priors,
+            noise_bounds: measured.iter().flat_map(|it| it.shared_terms()).map(|term| term.bounds).collect(),
             measured,
             noise,
             places,

@@ -119,7 +119,11 @@ impl<'a> Joint<'_, 'a> {
             let (low, high) = coordinate.ends();
             *theta <= low && *slope > 0.0 || *theta >= high && *slope < 0.0
         });
-        is_active.chain(std::iter::repeat_n(false, self.batch.noise)).collect()
+        let of_noise =
+            self.z.iter().zip(sum.gradient.iter()).skip(self.batch.places.len()).zip(&self.batch.noise_bounds);
+        let of_noise =
+            of_noise.map(|((log, slope), (low, high))| *log <= *low && *slope > 0.0 || *log >= *high && *slope < 0.0);
+        is_active.chain(of_noise).collect()
     }
 
     /// Which shared parameters lie at an active bound.
@@ -138,6 +142,9 @@ impl<'a> Joint<'_, 'a> {
         for (at, coordinate) in z.iter_mut().zip(&self.batch.coordinates) {
             let (low, high) = coordinate.ends();
             *at = at.clamp(low, high);
+        }
+        for (at, (low, high)) in z.iter_mut().skip(parameters).zip(&self.batch.noise_bounds) {
+            *at = at.clamp(*low, *high);
         }
         let made = DVector::from_iterator(z.len(), z.iter().zip(&self.z).map(|(after, before)| after - before));
         (z, made)

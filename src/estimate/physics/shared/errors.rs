@@ -71,6 +71,17 @@ impl Joint<'_, '_> {
             information[(k, k)] += square;
             variance[(k, k)] += square;
         }
+        // Noise at its bound counts as known.
+        for (k, (log, (low, high))) in self.z[parameters..].iter().zip(&batch.noise_bounds).enumerate() {
+            if log <= low || log >= high {
+                let place = parameters + k;
+                information.row_mut(place).fill(0.0);
+                information.column_mut(place).fill(0.0);
+                information[(place, place)] = 1.0;
+                variance.row_mut(place).fill(0.0);
+                variance.column_mut(place).fill(0.0);
+            }
+        }
         let unknown = || DMatrix::from_element(s, s, f64::NAN);
         let covariance = match information.cholesky().map(|factor| factor.inverse()) {
             Some(inverse) => &inverse * variance * &inverse,
