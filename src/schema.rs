@@ -53,7 +53,7 @@ impl FormatVersion {
     pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 2 };
     /// The same of estimates. Since 3.0 the Cramér-Rao bound of a parameter `p` stands in `p_crlb`; before, in `p_bound`. Since 3.2 rows have the
     /// likelihood, the parameters of the noise, the autocorrelation of residuals, and what several starts led to.
-    pub const ESTIMATES: FormatVersion = FormatVersion { major: 3, minor: 2 };
+    pub const ESTIMATES: FormatVersion = FormatVersion { major: 3, minor: 3 };
     /// The first major version that anyone was given.
     const FIRST_MAJOR: u32 = 2;
 
