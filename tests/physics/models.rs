@@ -81,8 +81,9 @@ fn each_environment_prefers_the_system_it_comes_from() {
     // What is drawn is by the preferred system.
     let settings: estimate::Settings = toml::from_str(MODELS).unwrap();
     for row in &rows[..2] {
-        let drawn = silently(|run| estimate::physics::drawn(&settings, &data, Split::Adapt, row, run)).unwrap();
-        let errors = drawn.trajectory.states.iter().zip(&drawn.states).map(|(y, z)| (y - z).powi(2));
+        let drawn = silently(|run| estimate::physics::portrait(&settings, &data, Split::Adapt, row, run));
+        let (trajectory, states) = drawn.unwrap();
+        let errors = trajectory.states.iter().zip(&states).map(|(y, z)| (y - z).powi(2));
         let rmse = (errors.sum::<f64>() / 25.0).sqrt();
         assert!((rmse / row.trajectory_rmse - 1.0).abs() < 1e-3, "{rmse}");
     }
