@@ -457,7 +457,7 @@ mod tests {
         }
         // By elimination and saturation against differences, and a period later the saturable state is the same.
         let again = [0.0, 0.001, 2.0, 6.0, 6.001];
-        let inputs = again.map(|t| [0.0, 0.0, 0.0, 0.0, if t < 2.0 || t >= 6.0 { 3.0 } else { 0.0 }, 6.0, 0.0]);
+        let inputs = again.map(|t| [0.0, 0.0, 0.0, 0.0, if (2.0..6.0).contains(&t) { 0.0 } else { 3.0 }, 6.0, 0.0]);
         let (states, slopes) = course_of_all(&body(30.0), &again, &inputs).unwrap();
         assert!((states[3] - states[9]).abs() < 1e-8 && states[3] > 1.0, "{states:?}");
         for parameter in [1, 5] {
