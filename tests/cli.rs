@@ -299,6 +299,7 @@ fn help_texts() {
     for name in [
         "",
         "run",
+        "estimate",
         "status",
         "shard",
         "model",
