@@ -1,11 +1,12 @@
 //! Parameters of trajectories, environments and all: against the same problems written otherwise, and against known truth.
 
+use paramill::estimate::physics::Drawings;
 use paramill::estimate::{Row, Status, read_rows};
 use paramill::random::Stream;
 use paramill::schema::{Split, Trajectory};
 
 use super::hidden::{Columns, dataset, refusal, settings, trajectory};
-use super::model::with_threads;
+use super::model::{silently, with_threads};
 use super::run;
 
 /// Two trajectories that decay at one rate from values of their own; an input says which is which.
@@ -71,6 +72,22 @@ fn trajectories_have_values_of_their_own() {
         }
         let (aic, expected) = (row.likelihood.unwrap().aic, other.likelihood.unwrap().aic);
         close(aic, expected);
+
+        // What is drawn of both is the same, and so are its bands.
+        let drawn = |scopes: &str, system: &str, row: &Row| {
+            let settings = settings(&format!("{of_noise}\n{scopes}"), system);
+            silently(|run| Drawings::new(&settings, &data, &[Split::Adapt], run)?.of(Split::Adapt, row)).unwrap()
+        };
+        let own = drawn("physics.scopes = { a = \"trajectory\" }", OF_TRAJECTORIES, &row);
+        let out = drawn("", WRITTEN_OUT, &other);
+        for (own, out) in own.trajectories.iter().zip(&out.trajectories) {
+            let (own, out) = (own.fine.as_ref().unwrap(), out.fine.as_ref().unwrap());
+            let pairs = |a: &[f64], b: &[f64], most: f64| {
+                a.iter().zip(b).for_each(|(a, b)| assert!((a - b).abs() < most * b.abs(), "{of_noise}: {a}, not {b}"));
+            };
+            pairs(&own.values, &out.values, 1e-4);
+            pairs(&own.half_widths, &out.half_widths, 0.02);
+        }
     }
 }
 

@@ -156,7 +156,7 @@ impl Measured {
             names: self.names.clone(),
             channels: self.channels.iter().map(of_channel).collect(),
             priors: Vec::new(),
-            own_priors: Vec::new(),
+            own_priors: self.own_priors.clone(),
             beside: self.beside.clone(),
         }
     }

@@ -351,7 +351,7 @@ impl<'a> Objective<'a> {
             normal.matrix[(index, index)] += slope * slope;
         }
         for own in self.experiment.own_parameters(unknowns) {
-            let Some(prior) = self.own_priors[own.parameter] else { continue };
+            let Some(prior) = self.own_priors.get(own.parameter).copied().flatten() else { continue };
             let (residual, slope) = prior.residual(own.value, own.slope);
             normal.squares += residual * residual;
             normal.add_own(own.trajectory, own.place, (slope * slope, residual * slope));
