@@ -75,7 +75,7 @@ fn trajectories_have_values_of_their_own() {
 
         // What is drawn of both is the same, and so are its bands.
         let drawn = |scopes: &str, system: &str, row: &Row| {
-            let settings = settings(&format!("{of_noise}\n{scopes}"), system);
+            let settings = toml::from_str(&settings(&format!("{of_noise}\n{scopes}"), system)).unwrap();
             silently(|run| Drawings::new(&settings, &data, &[Split::Adapt], run)?.of(Split::Adapt, row)).unwrap()
         };
         let own = drawn("physics.scopes = { a = \"trajectory\" }", OF_TRAJECTORIES, &row);
