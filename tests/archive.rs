@@ -152,6 +152,7 @@ fn what_cannot_be_is_refused_and_the_table_stays() {
     refused(&["--table", "table", "--model", "nowhere"], 2, "--model: found with `method = \"physics\"`");
     refused(&["--table", "table", "--set", "estimate.method=learned"], 2, "--model: expected with");
     refused(&["--table", "table", "--again", "wrong"], 2, "found `wrong`; expected all, failed");
+    refused(&["--table", "table", "--set", "estimate.physics.scopes.room=all"], 2, "\"all\" of room; expected");
     fs::create_dir(root.join("other")).unwrap();
     refused(&["--table", "other"], 3, "other");
     // Another unit, another column.

@@ -17,7 +17,7 @@ use crate::dataset::Dataset;
 use crate::digest::sha256;
 use crate::engine::Compute;
 use crate::estimate;
-use crate::estimate::{Method, Status};
+use crate::estimate::{Method, Scope, Status};
 use crate::import;
 use crate::import::load::{Loaded, load_some};
 use crate::import::rows::store::unusable_temporary_file;
@@ -93,6 +93,7 @@ impl Update {
 /// If the archive, the model or the table cannot be used, another process holds the table, or a signal comes; the table is then as it was.
 pub fn update(request: &Request, compute: Compute, run: &Run) -> Result<Update, Error> {
     let table = request.table;
+    refuse_shared(request.estimate)?;
     let parent = table.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let _lock = if request.is_dry { None } else { Some(Lock::exclusive(&dataset_lock(table))?) };
     if !request.is_dry {
@@ -139,6 +140,23 @@ pub fn update(request: &Request, compute: Compute, run: &Run) -> Result<Update, 
     let merged = merge(table, new.as_ref().map(|(path, _)| path.as_path()), &origins, &sources)?;
     update.rows = merged.manifest.evaluation.environments;
     Ok(update)
+}
+
+/// What all environments share changes with every new one, and with it every row: that is a matter of a whole dataset.
+///
+/// # Errors
+/// [`Error::Usage`] that names such parameters.
+fn refuse_shared(settings: &estimate::Settings) -> Result<(), Error> {
+    let scopes = settings.physics.iter().flat_map(|physics| &physics.scopes);
+    let shared: Vec<&str> = scopes.filter(|(_, scope)| **scope == Scope::All).map(|(name, _)| name.as_str()).collect();
+    if shared.is_empty() {
+        return Ok(());
+    }
+    let found = format!("estimate.physics.scopes: found \"all\" of {}", shared.join(", "));
+    let expected = "\"environment\" or \"trajectory\", for what all share changes with every new environment";
+    Err(Error::Usage(format!(
+        "{found}; expected {expected}; estimate by `paramill run`, which takes all of a dataset together"
+    )))
 }
 
 /// A parameter that no side table has.
