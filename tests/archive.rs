@@ -106,9 +106,27 @@ fn new_and_changed_environments_alone_are_estimated() {
     assert_rates(root, &[("a", 0.02), ("b", 0.03), ("c", 0.05)]);
     assert_eq!(rows(root)[1].points, 15 - 1, "all samples of b but its first");
 
+    // A renamed file makes no work, and its rows say where they are now.
+    fs::rename(root.join("data/first.csv"), root.join("data/one.csv")).unwrap();
+    assert_eq!(estimate(root, &[], 0)["kept"], json!(3));
+    let taken_off = fs::read_to_string(&second).unwrap().replace("b,80,25.90\n", "");
+    fs::write(&second, taken_off).unwrap();
+    assert_eq!(estimate(root, &[], 0)["changed"], json!(["b"]));
+    assert_eq!(rows(root)[1].points, 14 - 1, "from both files");
+    // All rows of b are taken out of one of its files: what is left counts.
+    let without: String = fs::read_to_string(&second)
+        .unwrap()
+        .lines()
+        .filter(|it| !it.starts_with("b,"))
+        .map(|it| format!("{it}\n"))
+        .collect();
+    fs::write(&second, without).unwrap();
+    assert_eq!(estimate(root, &[], 0)["changed"], json!(["b"]));
+    assert_eq!(rows(root)[1].points, 13 - 1);
+
     // Rows of a file that is gone stay; it is named once.
-    fs::remove_file(root.join("data/first.csv")).unwrap();
-    assert_eq!(estimate(root, &[], 0)["vanished_files"], json!(["first.csv"]));
+    fs::remove_file(root.join("data/one.csv")).unwrap();
+    assert_eq!(estimate(root, &[], 0)["vanished_files"], json!(["one.csv"]));
     assert_eq!(estimate(root, &[], 0)["vanished_files"], json!([]));
     assert_rates(root, &[("a", 0.02), ("b", 0.03), ("c", 0.05)]);
     assert_eq!(paramill(root, &["check", "table"]).status.code(), Some(0));
@@ -155,6 +173,10 @@ fn what_cannot_be_is_refused_and_the_table_stays() {
     refused(&["--table", "table", "--set", "estimate.physics.scopes.room=all"], 2, "\"all\" of room; expected");
     fs::create_dir(root.join("other")).unwrap();
     refused(&["--table", "other"], 3, "other");
+    // What is not of the table would be lost with it.
+    fs::write(root.join("table/note.txt"), "mine").unwrap();
+    refused(&["--table", "table"], 2, "table/note.txt");
+    fs::remove_file(root.join("table/note.txt")).unwrap();
     // Another unit, another column.
     fs::write(root.join("cups.toml"), CUPS.replace("degC", "degF")).unwrap();
     refused(&["--table", "table", "--again", "all"], 3, "a table with other columns or units (room");

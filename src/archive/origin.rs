@@ -7,7 +7,7 @@ use crate::import::load::Loaded;
 
 /// The columns of an [`Origin`], after those of other tables of estimates.
 pub(crate) const COLUMNS: [&str; 6] =
-    ["data_files", "data_sha256", "model", "model_sha256", "settings_sha256", "estimated_at"];
+    ["data_files", "data_sha256", "made_by", "made_by_sha256", "settings_sha256", "estimated_at"];
 
 /// What a row was made from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,6 +23,8 @@ pub(crate) const SOURCES: &str = "sources.json";
 pub struct Sources {
     /// Version of the format of the table.
     pub format: FormatVersion,
+    /// SHA-256 of `[import]`: by another one all files are read again.
+    pub import_sha256: String,
     /// In the order of their names.
     pub files: Vec<SourceRecord>,
 }
@@ -104,14 +106,20 @@ impl Archive {
         Ok(Archive { files: files.into_iter().filter_map(found).collect() })
     }
 
-    /// How they stand beside `known`, at the time `now`.
-    pub(crate) fn standing(&self, known: &[SourceRecord], now: SystemTime, settle: Duration) -> Standing {
+    /// How they stand beside `known`, at the time `now`. Where `all_anew`, files that are as they were count as touched.
+    pub(crate) fn standing(
+        &self,
+        known: &[SourceRecord],
+        all_anew: bool,
+        now: SystemTime,
+        settle: Duration,
+    ) -> Standing {
         let before: BTreeMap<&str, &SourceRecord> = known.iter().map(|it| (it.file.as_str(), it)).collect();
         let mut standing = Standing::default();
         for (name, found) in &self.files {
             let Stamp { bytes, modified } = found.stamp;
             let set = match before.get(name.as_str()) {
-                Some(before) if (before.bytes, before.modified) == (bytes, modified) => continue,
+                Some(before) if !all_anew && (before.bytes, before.modified) == (bytes, modified) => continue,
                 _ if found.stamp.is_moving(now, settle) => &mut standing.moving,
                 Some(_) => &mut standing.touched,
                 None => &mut standing.new,
@@ -173,7 +181,7 @@ mod tests {
         let known = before.records(&digests, &[]);
         let now =
             archive(&[("a", 10, 100), ("b", 12, 150), ("c", 10, 199), ("e", 1, 150), ("f", 1, 198), ("g", 1, 900)]);
-        let standing = now.standing(&known, UNIX_EPOCH + Duration::from_secs(200), Duration::from_secs(5));
+        let standing = now.standing(&known, false, UNIX_EPOCH + Duration::from_secs(200), Duration::from_secs(5));
         let set = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect::<BTreeSet<_>>();
         assert_eq!(standing.new, set(&["e", "g"]));
         assert_eq!(standing.touched, set(&["b"]));

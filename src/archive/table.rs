@@ -25,7 +25,7 @@ use crate::schema::Split;
 const TOGETHER: usize = 8192;
 
 /// Publishes at `target` the table that is there with the rows of `new`, whose origins are `origins` by environment, in place of its own of
-/// the same environments; and `sources`.
+/// the same environments; and `sources`. Of rows that stay, `moved` has the `data_files` by environment where they are others now.
 ///
 /// # Errors
 /// If the two tables have other columns, one cannot be read, or the result cannot be written; the table is then as it was.
@@ -33,6 +33,7 @@ pub(crate) fn merge(
     target: &Path,
     new: Option<&Path>,
     origins: &BTreeMap<String, Origin>,
+    moved: &BTreeMap<String, Vec<String>>,
     sources: &Sources,
 ) -> Result<Outcome, Error> {
     let read = |directory: &Path| Manifest::read(directory).map(|(manifest, _)| manifest);
@@ -54,7 +55,10 @@ pub(crate) fn merge(
         if let Some(manifest) = old.as_ref().filter(|_| listed_in(&old, &name)) {
             let path = check_digest(target, manifest, &name)?;
             let kept = |batch: &RecordBatch, i: usize| !origins.contains_key(environment(batch, i));
-            parts.extend(batches(&path)?.into_iter().map(|batch| (chosen(&batch, kept), batch)));
+            for batch in batches(&path)? {
+                let batch = if name == table { with_moved(batch, moved)? } else { batch };
+                parts.push((chosen(&batch, kept), batch));
+            }
         }
         if let Some(new) = new.filter(|_| listed_in(&of_new, &name)) {
             for batch in batches(&new.join(&name))? {
@@ -122,6 +126,27 @@ fn with_origins(batch: &RecordBatch, origins: &BTreeMap<String, Origin>) -> Resu
     let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
     let all = batch.columns().iter().cloned().chain(columns).collect();
     RecordBatch::try_new(schema, all).map_err(|error| unwritten(Path::new(SOURCES))(error.into()))
+}
+
+/// The rows with other `data_files` where these are `moved`.
+fn with_moved(batch: RecordBatch, moved: &BTreeMap<String, Vec<String>>) -> Result<RecordBatch, Error> {
+    let Ok(index) = batch.schema().index_of(COLUMNS[0]) else { return Ok(batch) };
+    let Some(before) = batch.column(index).as_list_opt::<i32>() else { return Ok(batch) };
+    let mut files = ListBuilder::new(StringBuilder::new());
+    for i in 0..batch.num_rows() {
+        match moved.get(environment(&batch, i)) {
+            Some(places) => places.iter().for_each(|place| files.values().append_value(place)),
+            None => {
+                let places = before.value(i);
+                let places = places.as_string_opt::<i32>();
+                places.iter().for_each(|it| it.iter().flatten().for_each(|place| files.values().append_value(place)));
+            }
+        }
+        files.append(true);
+    }
+    let mut columns = batch.columns().to_vec();
+    columns[index] = Arc::new(files.finish());
+    RecordBatch::try_new(batch.schema(), columns).map_err(|error| unwritten(Path::new(SOURCES))(error.into()))
 }
 
 /// Writes the chosen rows of all batches in the order of their environments; rows of one environment stay in theirs.

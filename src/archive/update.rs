@@ -1,6 +1,7 @@
 //! Brings a table of estimates up to date with its archive.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +12,7 @@ use super::known::{Known, KnownRow};
 use super::origin::{Origin, data_digest};
 use super::sources::{Archive, SourceRecord, Sources, Standing};
 use super::table::merge;
-use crate::atomic::Directory;
+use crate::atomic::{Directory, settle};
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::digest::sha256;
@@ -92,11 +93,20 @@ impl Update {
 /// # Errors
 /// If the archive, the model or the table cannot be used, another process holds the table, or a signal comes; the table is then as it was.
 pub fn update(request: &Request, compute: Compute, run: &Run) -> Result<Update, Error> {
+    bring_up_to_date(request, compute, run).map_err(|error| match error {
+        Error::Interrupted { signal, .. } => Error::Interrupted { signal, kept: "the table is as it was".to_owned() },
+        error => error,
+    })
+}
+
+fn bring_up_to_date(request: &Request, compute: Compute, run: &Run) -> Result<Update, Error> {
     let table = request.table;
     refuse_shared(request.estimate)?;
     let parent = table.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let _lock = if request.is_dry { None } else { Some(Lock::exclusive(&dataset_lock(table))?) };
     if !request.is_dry {
+        // A table that a killed run has replaced is put in its place before anything is read or swept.
+        settle(table).map_err(Error::io(table))?;
         sweep_directories(parent, run);
     }
     let known = Known::read(table)?;
@@ -113,7 +123,10 @@ pub fn update(request: &Request, compute: Compute, run: &Run) -> Result<Update, 
     }
     let is_again = |row: &KnownRow| request.again.chooses(row.status, row.made_by != made_by);
     let archive = Archive::find(&settings, Path::new(""))?;
-    let mut reading = match read(&settings, &archive, &known, &is_again, request.settle, run)? {
+    let import_sha256 = import_digest(&settings);
+    let all_anew = known.import_sha256 != import_sha256;
+    let standing = archive.standing(&known.sources, all_anew, SystemTime::now(), request.settle);
+    let mut reading = match read(&settings, &archive, &known, &is_again, standing, run)? {
         Read::Some(reading) => *reading,
         Read::Nothing(standing) => return nothing_due(request, &archive, &known, &made_by, standing),
     };
@@ -123,6 +136,7 @@ pub fn update(request: &Request, compute: Compute, run: &Run) -> Result<Update, 
         return Ok(update);
     }
     let origins = reading.origins(&due, request, &made_by)?;
+    let moved = reading.moved(&due, &known)?;
     let work = Directory::create(&parent.join("estimates")).map_err(Error::io(parent))?;
     let new = match due.is_empty() {
         true => None,
@@ -136,8 +150,8 @@ pub fn update(request: &Request, compute: Compute, run: &Run) -> Result<Update, 
         update.statuses.clone_from(&evaluation.statuses);
         (update.environments, update.environments_failed) = (evaluation.environments, evaluation.environments_failed);
     }
-    let sources = Sources { format: FormatVersion::ESTIMATES, files: reading.records };
-    let merged = merge(table, new.as_ref().map(|(path, _)| path.as_path()), &origins, &sources)?;
+    let sources = Sources { format: FormatVersion::ESTIMATES, import_sha256, files: reading.records };
+    let merged = merge(table, new.as_ref().map(|(path, _)| path.as_path()), &origins, &moved, &sources)?;
     update.rows = merged.manifest.evaluation.environments;
     Ok(update)
 }
@@ -175,8 +189,9 @@ fn nothing_due(
 ) -> Result<Update, Error> {
     if !standing.vanished.is_empty() && !request.is_dry {
         let files = archive.records(&BTreeMap::new(), &known.sources);
-        let sources = Sources { format: FormatVersion::ESTIMATES, files };
-        merge(request.table, None, &BTreeMap::new(), &sources)?;
+        let import_sha256 = known.import_sha256.clone();
+        let sources = Sources { format: FormatVersion::ESTIMATES, import_sha256, files };
+        merge(request.table, None, &BTreeMap::new(), &BTreeMap::new(), &sources)?;
     }
     Ok(Update {
         kept: known.rows.len(),
@@ -186,6 +201,12 @@ fn nothing_due(
         rows: known.rows.len(),
         ..Update::default()
     })
+}
+
+/// SHA-256 of what the files are said to be; where they are has no say.
+fn import_digest(settings: &Settings) -> String {
+    let here = Settings { directory: String::new(), ..settings.clone() };
+    sha256(&serde_json::to_vec(&here).expect("settings are plain data"))
 }
 
 /// SHA-256 of the model and of the settings: rows of others were made otherwise.
@@ -235,17 +256,16 @@ struct Reading {
     environments: BTreeMap<String, Vec<usize>>,
 }
 
-/// Reads the files that are new or touched, those of environments to estimate again, and all others with samples of the same environments;
+/// Reads the files that are new or touched, those of environments to estimate again, of environments that have lost a file, and all others with samples of the same environments;
 /// if there are any.
 fn read(
     settings: &Settings,
     archive: &Archive,
     known: &Known,
     is_again: &dyn Fn(&KnownRow) -> bool,
-    settle: Duration,
+    mut standing: Standing,
     run: &Run,
 ) -> Result<Read, Error> {
-    let mut standing = archive.standing(&known.sources, SystemTime::now(), settle);
     loop {
         for file in &standing.moving {
             run.emit(Event::Note(format!("{file} is still being written: it waits for the next time")));
@@ -256,7 +276,10 @@ fn read(
         if standing.moving.iter().any(bears_on_all) {
             return Ok(Read::Nothing(standing));
         }
-        let again = known.rows.iter().filter(|(_, row)| is_again(row)).map(|(id, _)| id.as_str());
+        // Rows may be gone from a touched file, and files as a whole: what is left of their environments is in others.
+        let has_lost =
+            |row: &KnownRow| row.files.iter().any(|it| standing.touched.contains(it) || standing.vanished.contains(it));
+        let again = known.rows.iter().filter(|(_, row)| is_again(row) || has_lost(row)).map(|(id, _)| id.as_str());
         let mut wanted: BTreeSet<String> = match due.clone().any(bears_on_all) {
             true => archive.tables().map(str::to_owned).collect(),
             false => due.filter(|name| archive.has_samples(name)).cloned().chain(known.files_of(again)).collect(),
@@ -268,7 +291,7 @@ fn read(
         let loaded = read_whole(settings, archive, known, &standing, &mut wanted, run)?;
         let moved = archive.moved(wanted.iter());
         if moved.is_empty() {
-            return Ok(Read::Some(Box::new(Reading::new(loaded, standing, archive, known))));
+            return Ok(Read::Some(Box::new(Reading::new(loaded, standing, archive, known)?)));
         }
         standing.new.retain(|name| !moved.contains(name));
         standing.touched.retain(|name| !moved.contains(name));
@@ -308,20 +331,23 @@ fn read_whole(
 }
 
 impl Reading {
-    fn new(loaded: Loaded, standing: Standing, archive: &Archive, known: &Known) -> Self {
-        let digests: BTreeMap<&str, &str> =
-            loaded.parents.iter().map(|parent| (parent.name.as_str(), parent.sha256.as_str())).collect();
-        let records = archive.records(&digests, &known.sources);
+    fn new(loaded: Loaded, standing: Standing, archive: &Archive, known: &Known) -> Result<Self, Error> {
         let mut environments: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut waiting: Vec<usize> = Vec::new();
         for &segment in loaded.assignment.values().flatten() {
             let id = loaded.trajectories.environment(segment);
             // Samples of it are in a file that waits: so does it.
-            let waits = known.rows.get(id).is_some_and(|row| row.files.iter().any(|it| standing.moving.contains(it)));
-            if !waits {
-                environments.entry(id.to_owned()).or_default().push(segment);
+            match known.rows.get(id).is_some_and(|row| row.files.iter().any(|it| standing.moving.contains(it))) {
+                true => waiting.push(segment),
+                false => environments.entry(id.to_owned()).or_default().push(segment),
             }
         }
-        Reading { loaded, standing, records, environments }
+        // What an environment that waits has in other files is not done with: they are read again when it no longer waits.
+        let held: BTreeSet<String> = places(&loaded, &waiting)?.into_keys().collect();
+        let parents = loaded.parents.iter().filter(|parent| !held.contains(&parent.name));
+        let digests = parents.map(|parent| (parent.name.as_str(), parent.sha256.as_str())).collect();
+        let records = archive.records(&digests, &known.sources);
+        Ok(Reading { loaded, standing, records, environments })
     }
 
     /// What is due, and how the files stand.
@@ -368,19 +394,10 @@ impl Reading {
             (None, None) => String::new(),
         };
         let estimated_at = now();
-        let unreadable = |error| import::Error::Data(vec![unusable_temporary_file(&error)]);
         let origin = |id: &String| {
             let segments = &self.environments[id];
-            let mut files = BTreeMap::new();
-            for &segment in segments {
-                for (file, lines) in self.loaded.trajectories.lines(segment).map_err(unreadable)? {
-                    let all = files.entry(file.name.clone()).or_insert_with(|| lines.clone());
-                    *all = *lines.start().min(all.start())..=*lines.end().max(all.end());
-                }
-            }
-            let files = files.iter().map(|(file, lines)| format!("{file}:{}-{}", lines.start(), lines.end()));
             let origin = Origin {
-                files: files.collect(),
+                files: in_words(&places(&self.loaded, segments)?),
                 data: data_digest(&self.loaded, segments),
                 model: model.clone(),
                 model_sha256: model_sha256.clone(),
@@ -391,4 +408,34 @@ impl Reading {
         };
         due.iter().map(origin).collect()
     }
+
+    /// The `data_files` of rows that stay, where they are others than before: files were renamed, or lines moved.
+    fn moved(&self, due: &BTreeSet<String>, known: &Known) -> Result<BTreeMap<String, Vec<String>>, Error> {
+        let mut moved = BTreeMap::new();
+        for (id, segments) in self.environments.iter().filter(|(id, _)| !due.contains(*id)) {
+            let now = in_words(&places(&self.loaded, segments)?);
+            if known.rows.get(id).is_some_and(|row| row.places != now) {
+                moved.insert(id.clone(), now);
+            }
+        }
+        Ok(moved)
+    }
+}
+
+/// The first and the last line of `segments` in each file.
+fn places(loaded: &Loaded, segments: &[usize]) -> Result<BTreeMap<String, RangeInclusive<u64>>, Error> {
+    let mut files: BTreeMap<String, RangeInclusive<u64>> = BTreeMap::new();
+    for &segment in segments {
+        let lines = loaded.trajectories.lines(segment);
+        let lines = lines.map_err(|error| import::Error::Data(vec![unusable_temporary_file(&error)]))?;
+        for (file, lines) in lines {
+            let all = files.entry(file.name.clone()).or_insert_with(|| lines.clone());
+            *all = *lines.start().min(all.start())..=*lines.end().max(all.end());
+        }
+    }
+    Ok(files)
+}
+
+fn in_words(places: &BTreeMap<String, RangeInclusive<u64>>) -> Vec<String> {
+    places.iter().map(|(file, lines)| format!("{file}:{}-{}", lines.start(), lines.end())).collect()
 }

@@ -30,7 +30,7 @@ use crate::{atomic, seal};
 
 /// The column of the system that a row is of.
 pub(crate) const MODEL: &str = "model";
-const MANIFEST_FILE: &str = "manifest.json";
+pub(crate) const MANIFEST_FILE: &str = "manifest.json";
 /// The remedy for damaged estimates.
 pub(crate) const REMEDY: &str = "make them again by forcing the stage `estimate`";
 
