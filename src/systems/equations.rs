@@ -59,8 +59,8 @@ pub struct Equations {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MOST_NAMES))]
     pub inputs: Vec<InputSignal>,
-    /// What is known of each environment, such as a weight: parameters of the dataset by these names. A system with such can be fitted, not
-    /// simulated.
+    /// What is known of each environment, such as a weight: parameters of the dataset by these names. In a simulation, lists and grids of
+    /// environments have them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MOST_NAMES))]
     pub covariates: Vec<Covariate>,
@@ -69,7 +69,7 @@ pub struct Equations {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "BTreeMap<String, f64>")]
     pub preequilibration: Option<BTreeMap<String, f64>>,
-    /// Amounts that are given at once: where an input rises, a state jumps. A system with doses can be fitted, not simulated.
+    /// Amounts that are given at once: where an input rises, a state jumps. In a simulation they are those of `generate.doses`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MOST_NAMES))]
     pub doses: Vec<DoseEquation>,
