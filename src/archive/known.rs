@@ -55,7 +55,8 @@ impl Known {
         let other = |found: String| Error::Unrecognised {
             path: directory.to_owned(),
             found,
-            expected: "a table that `paramill estimate` made, or nothing; choose another --table".to_owned(),
+            expected: "a table that `paramill estimate` made, or nothing; choose another directory for the table"
+                .to_owned(),
         };
         if manifest.files.iter().all(|file| file.path != SOURCES) {
             return Err(other("estimates of a pipeline".to_owned()));

@@ -177,7 +177,7 @@ fn other_columns(target: &Path, old: &Schema, new: &Schema) -> Error {
         path: target.to_owned(),
         found: format!("a table with other columns or units ({})", differ(old, new).join(", ")),
         expected: format!(
-            "those of the model at hand ({}); choose another --table for it",
+            "those of the model at hand ({}); choose another directory for it",
             differ(new, old).join(", ")
         ),
     }

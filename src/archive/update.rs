@@ -235,7 +235,11 @@ fn estimated(
     let estimate = estimate::Settings { splits: vec![Split::Adapt], ..request.estimate.clone() };
     let outcome = match (estimate.method, request.model) {
         (Method::Learned, Some(model)) => estimate::run(&estimate, compute, &dataset, model, &directory, run),
-        (Method::Learned, None) => return Err(Error::Usage("--model: expected the directory of a model".to_owned())),
+        (Method::Learned, None) => {
+            return Err(Error::Usage(
+                "estimate.method: found `learned` without a model; expected one, or `physics`".to_owned(),
+            ));
+        }
         (Method::Physics, _) => estimate::physics::run(&estimate, &dataset, &directory, run),
     };
     Ok((directory, outcome?))

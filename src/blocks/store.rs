@@ -10,7 +10,7 @@ use super::exact::Exact;
 use super::rows::Rows;
 use crate::digest::sha256;
 use crate::schema::Split;
-use crate::{atomic, regular};
+use crate::{atomic, disk, regular};
 
 /// What a block begins with; the number is the version of its format.
 const HEAD: &[u8] = b"paramill block 1\n";
@@ -80,7 +80,7 @@ impl Store {
 
     /// Removes a block that is not as it was written.
     pub(crate) fn discard(&self, rows: &Rows) {
-        let _ = fs::remove_file(self.path(rows));
+        let _ = disk::remove_file(&self.path(rows));
     }
 
     /// The file of a block.

@@ -10,6 +10,7 @@ use super::plan::Plan;
 use super::stage::Stage;
 use crate::blocks::Store;
 use crate::digest::sha256;
+use crate::disk;
 use crate::schema::TOOL;
 
 /// Digits of a key in the name of a folder.
@@ -34,7 +35,7 @@ pub(crate) fn trajectories(plan: &Plan, stage: Stage) -> usize {
 
 /// Removes the blocks of `stage`, whose product is complete. What cannot be removed takes room and does no harm.
 pub(crate) fn forget(plan: &Plan, stage: Stage) {
-    folders(plan, stage).for_each(|folder| drop(fs::remove_dir_all(folder)));
+    folders(plan, stage).for_each(|folder| drop(disk::remove_tree(&folder)));
     let _ = fs::remove_dir(folder(plan));
 }
 

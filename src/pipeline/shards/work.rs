@@ -1,7 +1,6 @@
 //! Makes one shard.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -20,7 +19,7 @@ use crate::pipeline::runner::{Options, preview};
 use crate::pipeline::stage::Stage;
 use crate::pipeline::stages::{Built, computed_by, engine_of_estimates, model_of_estimates, section};
 use crate::progress::{Event, Run};
-use crate::{estimate, generate};
+use crate::{disk, estimate, generate};
 
 /// Makes the shard `index` of `shards`, behind what is finished of it. What another process makes of it meanwhile is the same. The number of
 /// environments of each status, where the stage gives them one.
@@ -42,7 +41,7 @@ pub fn run_shard(shards: &ShardPlan, index: usize, run: &Run<'_>) -> Result<BTre
     }
     let done = shards.check(&plan).and_then(|()| make(shards, &plan, rows, &store, run));
     match &done {
-        Ok(_) => drop(fs::remove_file(note)),
+        Ok(_) => drop(disk::remove_file(&note)),
         Err(Error::Interrupted { .. }) => {}
         Err(error) => {
             let (kind, message, exit_code) = (error.kind().to_owned(), error.to_string(), error.exit_code());

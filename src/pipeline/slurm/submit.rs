@@ -1,8 +1,8 @@
 //! Writes the scripts of a run and submits them.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 use super::client;
 use super::client::USUAL_ARRAY_SIZE;
@@ -11,6 +11,7 @@ use super::script::Script;
 use super::submitted::{Submitted, SubmittedJob};
 use crate::atomic;
 use crate::dataset::Dataset;
+use crate::disk;
 use crate::generate;
 use crate::pipeline::clock::now;
 use crate::pipeline::decide::{Action, Decision};
@@ -169,7 +170,7 @@ pub fn submit(plan: &Plan, submission: &Submission) -> Result<Submitted, Error> 
     }
     let folder = Submitted::folder(plan);
     let logs = folder.join("logs");
-    fs::create_dir_all(&logs).map_err(Error::io(&logs))?;
+    disk::create_directories(&logs).map_err(Error::io(&logs))?;
     for (path, shards) in &submission.plans {
         shards.write(path)?;
     }
