@@ -19,14 +19,15 @@ const FIRST: usize = 64;
 const SHORT: Duration = Duration::from_secs(5);
 const LONG: Duration = Duration::from_secs(20);
 
-/// Hands the estimates of `rows` to `sink`, in stored order.
+/// Hands the estimates of `rows` to `sink`, in stored order. The block that ends them is kept only if something `follows` before they are in their
+/// place: else it would be written for the instant until the table is.
 ///
 /// # Errors
 /// Those of reading the dataset, of `estimate`, of keeping blocks, and of `sink`; and an interrupt, behind the last finished block.
 pub(crate) fn for_each_estimated(
     dataset: &Dataset,
     rows: &Rows,
-    store: Option<&Store>,
+    (store, follows): (Option<&Store>, bool),
     run: &Run,
     estimate: &dyn Fn(Split, Vec<Observed>) -> Result<Vec<Estimated>, Error>,
     mut sink: impl FnMut(Vec<Estimated>) -> Result<(), Error>,
@@ -58,7 +59,7 @@ pub(crate) fn for_each_estimated(
                 let estimated = estimate(split, block)?;
                 // Rows of an interrupted block may be incomplete.
                 not_interrupted()?;
-                if let Some(store) = store {
+                if let Some(store) = store.filter(|_| follows || end < rows.range().end) {
                     let rows = Rows::new(split, first..end);
                     let written = store.write(&rows, &estimated);
                     written.map_err(|source| Error::Io { path: store.path(&rows), source })?;

@@ -48,7 +48,8 @@ pub(crate) fn estimate_splits(
     estimate: &dyn Fn(Split, Vec<Observed>) -> Result<Vec<Estimated>, Error>,
 ) -> Result<(Outcome, usize), Error> {
     let (mut early, mut models) = (0, ModelTally::default());
-    for split in splits_of(settings, dataset)? {
+    let splits = splits_of(settings, dataset)?;
+    for &split in &splits {
         let total = dataset.manifest().splits.get(&split).map(|summary| summary.environments as u64);
         run.emit(Event::Begin { what: format!("estimate {split}"), total, unit: "environments" });
         let mut writer = output.split(split)?;
@@ -58,7 +59,7 @@ pub(crate) fn estimate_splits(
         let mut tally = Tally::default();
         let mut done = 0;
         let rows = Rows::new(split, stream::all_rows(dataset, split));
-        for_each_estimated(dataset, &rows, store, run, estimate, |estimated| {
+        for_each_estimated(dataset, &rows, (store, splits.last() != Some(&split)), run, estimate, |estimated| {
             if let Some(fitted) = &mut fitted {
                 estimated.iter().try_for_each(|it| fitted.write(&it.samples))?;
             }
@@ -113,7 +114,7 @@ pub(crate) fn estimate_rows(
     for rows in rows {
         run.emit(Event::Begin { what: format!("estimate {}", rows.split), total: None, unit: "environments" });
         let mut done = 0;
-        for_each_estimated(dataset, rows, Some(store), run, estimate, |estimated| {
+        for_each_estimated(dataset, rows, (Some(store), true), run, estimate, |estimated| {
             done += estimated.len() as u64;
             estimated.iter().for_each(|it| *statuses.entry(it.row.status).or_default() += 1);
             run.emit(Event::Advance { done, note: String::new() });
