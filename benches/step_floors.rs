@@ -16,12 +16,12 @@ use std::time::Instant;
 use faer::{Mat, Par};
 use paramill::dataset::Dataset;
 use paramill::engine::{Batch, Compute, DeviceChoice, Engine, EngineChoice, Precision, Segment, sum_of_squares};
+use paramill::generate;
 use paramill::progress::{Interrupt, Run, Silent};
 use paramill::random::Stream;
 use paramill::rules::{Rule, decode_all};
 use paramill::schema::{Split, Trajectory};
 use paramill::train::{self, Contexts, LinearModel, LocalModel, Method, NormalEquations, Rollouts, Sizes};
-use paramill::{generate, models};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -75,20 +75,9 @@ fn line(pipeline: &Path, rounds: usize) -> Result<String, Failure> {
     let rule = settings.rule.build(model.layout(), settings.adapted_layers, d);
     let (engine, _) = COMPUTE.engine(&settings.model, &state, 0, settings.solver, settings.substeps, Precision::F64)?;
 
-    let of_interval = settings.solver.tableau(1).weights.len() * settings.substeps;
     let library = settings.model.library(&state, 0);
-    let sizes = Sizes::new(
-        rule.as_ref(),
-        model.layout(),
-        settings.contexts,
-        Rollouts {
-            environments: batch.environments,
-            residuals: batch.values(),
-            evaluations: batch.values() / state.channels * of_interval,
-            of_row: batch.steps * of_interval * state.size() / state.channels,
-            of_tangent: library.as_ref().map(models::Library::tangent_operations),
-        },
-    );
+    let rollouts = Rollouts::new(&settings, (&state, 0), batch.environments, batch.values(), batch.steps);
+    let sizes = Sizes::new(rule.as_ref(), model.layout(), settings.contexts, rollouts);
     let method = sizes.method(&settings.gauss_newton);
     let counted = sizes.operations(&settings.gauss_newton).into_iter().find(|(it, _)| *it == method);
     let (_, counted) = counted.ok_or("a method that is not counted")?;

@@ -1,16 +1,18 @@
 //! Runs that nobody watches: how they stand, what they leave, whom they tell, and what they need of their surroundings.
 
+#[path = "common/program.rs"]
+mod program;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_paramill");
+use program::{BINARY, command, house, paramill, stderr, stdout};
 
 /// Four pairs of species, estimated by their equations.
 const PIPELINE: &str = r#"seed = 3
@@ -34,35 +36,11 @@ splits = ["adapt"]
 [report]
 "#;
 
-fn house(pipeline: &str) -> TempDir {
-    let root = tempfile::tempdir().unwrap();
-    fs::write(root.path().join("pairs.toml"), pipeline).unwrap();
-    root
-}
-
-fn command(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(BINARY);
-    command.current_dir(root).args(arguments).stdin(Stdio::null());
-    command
-}
-
-fn paramill(root: &Path, arguments: &[&str]) -> Output {
-    command(root, arguments).output().unwrap()
-}
-
 /// Runs the pipeline and holds it to an exit code; what it says on stderr.
 fn run(root: &Path, arguments: &[&str], code: i32) -> String {
     let output = paramill(root, &[&["run", "pairs.toml", "-q", "--threads", "1"], arguments].concat());
     assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
     stderr(&output)
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 fn status(root: &Path, arguments: &[&str]) -> Value {

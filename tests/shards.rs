@@ -1,15 +1,16 @@
 //! A stage on several machines, and one that goes on behind its finished blocks: the result is that of one machine, byte for byte.
 
+#[path = "common/program.rs"]
+mod program;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_paramill");
+use program::{command, house, stderr};
 
 /// Pairs of species: a small model, and a grid of 25 new environments.
 const LEARNED: &str = r#"seed = 3
@@ -58,27 +59,11 @@ fn by_equations() -> String {
     format!("{data}[estimate]\nmethod = \"physics\"\nsplits = [\"adapt\", \"grid\"]\nfitted = true\n\n[report]\n")
 }
 
-fn house(pipeline: &str) -> TempDir {
-    let root = tempfile::tempdir().unwrap();
-    fs::write(root.path().join("pairs.toml"), pipeline).unwrap();
-    root
-}
-
-fn command(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(BINARY);
-    command.current_dir(root).args(arguments).stdin(Stdio::null());
-    command
-}
-
 /// Runs a command, holds it to an exit code, and gives what it printed.
 fn paramill(root: &Path, arguments: &[&str], code: i32) -> String {
     let output = command(root, arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
     String::from_utf8(output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// The files below `folder`, with their bytes, but for those that hold times.

@@ -1,11 +1,14 @@
 //! The versions of a model: which is in use, who said so, and which stay.
 
+#[path = "common/program.rs"]
+mod program;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
+
+use program::{house, paramill, stderr};
 
 /// Two pairs of species, and a model that is trained by a step or so.
 const PIPELINE: &str = r#"seed = 3
@@ -37,17 +40,6 @@ splits = ["adapt"]
 models = 9
 "#;
 
-fn house(pipeline: &str) -> TempDir {
-    let root = tempfile::tempdir().unwrap();
-    fs::write(root.path().join("pairs.toml"), pipeline).unwrap();
-    root
-}
-
-fn paramill(root: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_paramill"));
-    command.current_dir(root).args(arguments).stdin(Stdio::null()).output().unwrap()
-}
-
 /// Exit codes of a run whose model may be of no use: it is trained by a step.
 const DONE: [i32; 3] = [0, 4, 5];
 
@@ -66,10 +58,6 @@ fn train(root: &Path, steps: u32, seed: u32) {
         &["--set", &sets[0], "--set", &sets[1], "--stage", "generate", "--stage", "train", "--stage", "map"],
         &[0],
     );
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// What a command prints as JSON, and its exit code.

@@ -8,9 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::import;
 use crate::import::Settings;
-use crate::import::load::table_files;
+use crate::import::load::{ArchiveFile, archive_files};
 use crate::pipeline::Error;
 use crate::schema::FormatVersion;
 
@@ -96,11 +95,9 @@ impl Archive {
     /// # Errors
     /// For each name or pattern without a file.
     pub(crate) fn find(settings: &Settings, base: &Path) -> Result<Self, Error> {
-        let with_samples = table_files(settings, base);
-        let files = import::files(settings, base).map_err(Error::Problems)?;
-        let found = |(name, path): (String, PathBuf)| {
+        let files = archive_files(settings, base).map_err(Error::Problems)?;
+        let found = |ArchiveFile { name, path, has_samples }: ArchiveFile| {
             let stamp = Stamp::of(&path)?;
-            let has_samples = with_samples.contains(&name);
             Some((name, Found { path, stamp, has_samples }))
         };
         Ok(Archive { files: files.into_iter().filter_map(found).collect() })

@@ -6,14 +6,15 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::check_arguments::Check;
-use super::choices::{device, engine, executor, finite, positive};
+use super::choices::{executor, finite, positive};
+use super::compute_arguments::ComputeArguments;
 use super::dataset_arguments::DatasetCommand;
 use super::estimate_arguments::Estimate;
 use super::log_arguments::LogArguments;
 use super::model_arguments::ModelCommand;
 use super::shard_arguments::ShardCommand;
 use super::status_arguments::Status;
-use crate::engine::{DeviceChoice, EngineChoice, HAS_TORCH};
+use crate::engine::HAS_TORCH;
 use crate::pipeline::{ExecutorChoice, Stage};
 
 const VERSION: &str = match HAS_TORCH {
@@ -134,12 +135,8 @@ pub(crate) struct Run {
     /// Where everything but the dataset goes [default: runs/PIPELINE]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
-    /// Where tensors live: auto, cpu, cuda or cuda:N
-    #[arg(long, default_value = "auto", value_parser = device)]
-    pub device: DeviceChoice,
-    /// What computes rollouts: auto, native (perceptrons and libraries of products, on the CPU) or torch
-    #[arg(long, default_value = "auto", value_parser = engine)]
-    pub engine: EngineChoice,
+    #[command(flatten)]
+    pub compute: ComputeArguments,
     /// Threads to compute with [default: all cores, or those of the Slurm job]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,

@@ -14,7 +14,6 @@ use super::slurm::WOULD_RUN;
 use super::terminal::{Style, Terminal};
 use crate::archive::{Again, Request, Update, update};
 use crate::checkpoint::StoredModel;
-use crate::engine::Compute;
 use crate::estimate::Method;
 use crate::pipeline::{Error, Mapping};
 use crate::progress;
@@ -51,8 +50,7 @@ pub(crate) fn estimate(command: &Estimate, quiet: bool) -> Result<u8, Error> {
     signals::listen();
     let terminal = Terminal::new(Style::detect(quiet));
     let run = progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT };
-    let compute = Compute { device: command.device, engine: command.engine };
-    let done = update(&request, compute, &run);
+    let done = update(&request, command.compute.compute(), &run);
     terminal.close();
     let done = done?;
     let exit_code = exit_code(&done, command.dry_run);

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::choices::{device, engine, not_negative};
+use super::choices::not_negative;
+use super::compute_arguments::ComputeArguments;
 use super::log_arguments::LogArguments;
 use crate::archive::Selector;
-use crate::engine::{DeviceChoice, EngineChoice};
 
 const ESTIMATE_EXAMPLES: &str = "\
 Examples:
@@ -48,12 +48,8 @@ pub(crate) struct Estimate {
     /// Only say what would be estimated
     #[arg(long)]
     pub dry_run: bool,
-    /// Where tensors live: auto, cpu, cuda or cuda:N
-    #[arg(long, default_value = "auto", value_parser = device)]
-    pub device: DeviceChoice,
-    /// What computes rollouts: auto, native (perceptrons and libraries of products, on the CPU) or torch
-    #[arg(long, default_value = "auto", value_parser = engine)]
-    pub engine: EngineChoice,
+    #[command(flatten)]
+    pub compute: ComputeArguments,
     /// Threads to compute with [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,

@@ -6,6 +6,7 @@ pub(crate) mod model_arguments;
 pub(crate) mod dataset_arguments;
 pub(crate) mod log_arguments;
 pub(crate) mod choices;
+pub(crate) mod compute_arguments;
 pub(crate) mod estimate_arguments;
 pub(crate) mod shard_arguments;
 pub(crate) mod arguments;

@@ -12,7 +12,6 @@ use super::signals;
 use super::slurm;
 use super::slurm::WOULD_RUN;
 use super::terminal::{Style, Terminal, duration};
-use crate::engine::Compute;
 use crate::estimate::Status;
 use crate::pipeline::{
     Action, Built, Decision, Error, ExecutorChoice, Locations, Options, Plan, Stage, preview, run_recorded,
@@ -29,7 +28,7 @@ pub(crate) fn run(command: &Run, quiet: bool) -> Result<u8, Error> {
     let options = Options {
         stages: command.stage.clone(),
         force: command.force.clone(),
-        compute: Compute { device: command.device, engine: command.engine },
+        compute: command.compute.compute(),
         threads: rayon::current_num_threads(),
     };
     if command.executor.unwrap_or(plan.executor) == ExecutorChoice::Slurm {

@@ -36,7 +36,7 @@ fn plan(command: &PlanShards) -> Result<u8, Error> {
     let PlanShards { pipeline, set, workspace, .. } = command;
     let locations = Locations { workspace: workspace.clone(), ..Locations::default() };
     let loaded = Plan::load(pipeline, set, &locations).map_err(Error::Problems)?;
-    let compute = Compute { device: command.device, engine: command.engine };
+    let compute = command.compute.compute();
     let stage = command.stage.map_or_else(|| first_due(&loaded, compute), Ok)?;
     let division = match (command.shards, command.environments) {
         (Some(count), _) => Division::Shards(count as usize),

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::choices::{device, engine};
-use crate::engine::{DeviceChoice, EngineChoice};
+use super::compute_arguments::ComputeArguments;
 use crate::pipeline::Stage;
 
 /// Make a stage on several machines that see one file system: divide it, make the shards, wherever and however often, and put them together. The
@@ -59,12 +58,8 @@ pub(crate) struct PlanShards {
     /// Where everything but the dataset goes [default: runs/PIPELINE]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
-    /// Where tensors live: auto, cpu, cuda or cuda:N
-    #[arg(long, default_value = "auto", value_parser = device)]
-    pub device: DeviceChoice,
-    /// What computes rollouts: auto, native (perceptrons and libraries of products, on the CPU) or torch
-    #[arg(long, default_value = "auto", value_parser = engine)]
-    pub engine: EngineChoice,
+    #[command(flatten)]
+    pub compute: ComputeArguments,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -75,11 +75,35 @@ pub(crate) fn load_some(
     }
 }
 
-/// The names of the files of the tables of samples.
-pub(crate) fn table_files(settings: &Settings, base: &Path) -> BTreeSet<String> {
+/// A file that settings name.
+pub(crate) struct ArchiveFile {
+    /// Path inside the directory, with `/`.
+    pub name: String,
+    pub path: PathBuf,
+    /// Whether it is a table of samples; else a side table or a table of events alone.
+    pub has_samples: bool,
+}
+
+/// The files that `settings` name, in the order of their names.
+///
+/// # Errors
+/// For each name or pattern without a file.
+pub(crate) fn archive_files(settings: &Settings, base: &Path) -> Result<Vec<ArchiveFile>, Vec<Problem>> {
     let directory = base.join(&settings.directory);
-    let found = tables::find(&directory, &settings.table.file, "import.table.file", &mut Problems::default());
-    found.into_iter().map(|file| file.name).collect()
+    let mut problems = Problems::default();
+    let side = settings.side_table.iter().map(|side| (side.file.clone(), "import.side_table.file".to_owned()));
+    let events = settings.events.iter().enumerate();
+    let events = events.filter_map(|(i, event)| Some((event.file.clone()?, format!("import.events[{i}].file"))));
+    let samples = (settings.table.file.clone(), "import.table.file".to_owned(), true);
+    let others = side.chain(events).map(|(name, key)| (Names(vec![name]), key, false));
+    let mut files: BTreeMap<String, ArchiveFile> = BTreeMap::new();
+    for (names, key, has_samples) in std::iter::once(samples).chain(others) {
+        for file in tables::find(&directory, &names, &key, &mut problems) {
+            // One that is both has samples.
+            files.entry(file.name.clone()).or_insert(ArchiveFile { name: file.name, path: file.path, has_samples });
+        }
+    }
+    if problems.is_empty() { Ok(files.into_values().collect()) } else { Err(problems.into_vec()) }
 }
 
 /// The files that `settings` name: their paths inside the directory, in order, and their full paths.
@@ -87,17 +111,5 @@ pub(crate) fn table_files(settings: &Settings, base: &Path) -> BTreeSet<String> 
 /// # Errors
 /// For each name or pattern without a file.
 pub fn files(settings: &Settings, base: &Path) -> Result<Vec<(String, PathBuf)>, Vec<Problem>> {
-    let directory = base.join(&settings.directory);
-    let mut problems = Problems::default();
-    let mut found = tables::find(&directory, &settings.table.file, "import.table.file", &mut problems);
-    let side = settings.side_table.iter().map(|side| (side.file.clone(), "import.side_table.file".to_owned()));
-    let events = settings.events.iter().enumerate();
-    let events = events.filter_map(|(i, event)| Some((event.file.clone()?, format!("import.events[{i}].file"))));
-    for (name, key) in side.chain(events) {
-        found.extend(tables::find(&directory, &Names(vec![name]), &key, &mut problems));
-    }
-    let mut files: Vec<_> = found.into_iter().map(|file| (file.name, file.path)).collect();
-    files.sort();
-    files.dedup();
-    if problems.is_empty() { Ok(files) } else { Err(problems.into_vec()) }
+    Ok(archive_files(settings, base)?.into_iter().map(|file| (file.name, file.path)).collect())
 }

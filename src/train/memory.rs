@@ -62,14 +62,9 @@ pub fn least_memory(settings: &Settings, manifest: &Manifest) -> LeastMemory {
     let of_each = train.trajectories.div_ceil(train.environments.max(1)).max(1);
     let fitted = newton.trajectories_per_environment.unwrap_or(of_each).min(of_each);
     let intervals = (train.samples.saturating_sub(train.trajectories)) / of_each * fitted;
-    let of_interval = settings.solver.tableau(1).weights.len() * settings.substeps;
-    let rollouts = Rollouts {
-        environments: train.environments,
-        residuals: intervals * state.size() - (train.missing / of_each * fitted).min(intervals * state.size()),
-        evaluations: intervals * state.size() / state.channels.max(1) * of_interval,
-        of_row: train.longest.saturating_sub(1) * of_interval * state.size() / state.channels.max(1),
-        of_tangent: settings.model.library(&state, inputs).map(|library| library.tangent_operations()),
-    };
+    let residuals = intervals * state.size() - (train.missing / of_each * fitted).min(intervals * state.size());
+    let longest = train.longest.saturating_sub(1);
+    let rollouts = Rollouts::new(settings, (&state, inputs), train.environments, residuals, longest);
     let sizes = Sizes::new(rule.as_ref(), model.layout(), settings.contexts, rollouts);
     let order = match sizes.method(newton) {
         Method::Residuals => sizes.residuals(),

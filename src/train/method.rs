@@ -15,9 +15,10 @@
 //! `S` and `m` count what weights depend on, so not what a rule keeps at zero: of 25,926 values on `lv-grid`, whose last layer alone is
 //! adapted, 8,902 move, which is a seventeenth of the operations. Without the Jacobian a step of `gs-library` would seem a hundred times cheaper than it is.
 
-use super::settings::{Contexts, GaussNewton, Method};
+use super::settings::{Contexts, GaussNewton, Method, Settings};
 use crate::models::Layout;
 use crate::rules::Rule;
+use crate::schema::StateShape;
 
 /// Operations of a GFLOP.
 const GIGA: f64 = 1e9;
@@ -55,6 +56,27 @@ pub struct Rollouts {
     pub of_row: usize,
     /// `a` of a library.
     pub of_tangent: Option<f64>,
+}
+
+impl Rollouts {
+    /// Of a training with `settings` of states of this shape and so many `inputs`: `residuals` of `environments`, the longest row of `intervals`.
+    pub fn new(
+        settings: &Settings,
+        (state, inputs): (&StateShape, usize),
+        environments: usize,
+        residuals: usize,
+        intervals: usize,
+    ) -> Self {
+        let of_interval = settings.solver.tableau(1).weights.len() * settings.substeps;
+        let channels = state.channels.max(1);
+        Rollouts {
+            environments,
+            residuals,
+            evaluations: residuals / channels * of_interval,
+            of_row: intervals * of_interval * state.size() / channels,
+            of_tangent: settings.model.library(state, inputs).map(|library| library.tangent_operations()),
+        }
+    }
 }
 
 impl Sizes {

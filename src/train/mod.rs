@@ -163,14 +163,7 @@ pub fn run(
     let of_newton = &settings.gauss_newton;
     let found = train.most_residuals(of_newton.trajectories_per_environment);
     let of_interval = settings.solver.tableau(1).weights.len() * settings.substeps;
-    let evaluations = found / state.channels.max(1) * of_interval;
-    let rollouts = Rollouts {
-        environments: environments.len(),
-        residuals: found,
-        evaluations,
-        of_row: train.longest() * of_interval * state.size() / state.channels.max(1),
-        of_tangent: settings.model.library(&state, inputs).map(|library| library.tangent_operations()),
-    };
+    let rollouts = Rollouts::new(settings, (&state, inputs), environments.len(), found, train.longest());
     let sizes = Sizes::new(rule.as_ref(), model.layout(), settings.contexts, rollouts);
     if of_newton.steps > 0 {
         run.emit(Event::Note(sizes.note(of_newton)));
