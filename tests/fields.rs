@@ -218,7 +218,8 @@ fn a_model_says_what_states_it_is_for() {
 #[test]
 fn film_scales_and_shifts_channels() {
     let model = ConvNet::new(&shape(), 1, 4, 3, 0.5);
-    let rule = rules::Kind::CaviaFilm.build(model.layout(), AdaptedLayers::All, 1);
+    let rule = rules::Kind::CaviaFilm
+        .build(model.layout(), rules::Shape { adapted: AdaptedLayers::All, context_dimension: 1, inner_rate: 0.1 });
     let mut stream = Stream::new(9, "fields", &[]);
     let shared = rule.initial_shared(model.initial_weights(&mut stream), 0.5, &mut stream);
     let (size, xi) = (model.layout().size(), 0.7);

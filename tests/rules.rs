@@ -22,7 +22,7 @@ use paramill::models;
 use paramill::models::{AdaptedLayers, Layout, Mlp, Model};
 use paramill::progress::{Interrupt, Run, Silent};
 use paramill::random::Stream;
-use paramill::rules::{ContextFit, Kind, Restricted, Rule};
+use paramill::rules::{ContextFit, Kind, Restricted, Rule, Shape, decode_all, pull_back_all};
 use paramill::schema::{Split, Trajectory};
 use paramill::train::{
     Contexts, Cost, Curvature, GaussNewton, LinearModel, LocalModel, MatrixFree, NormalEquations, Point, Step,
@@ -38,6 +38,11 @@ fn layout() -> Layout {
     Mlp::new(2, 0, 3, 4).layout().clone()
 }
 
+/// What rules are built for here.
+fn shape(adapted: AdaptedLayers) -> Shape {
+    Shape { adapted, context_dimension: D, inner_rate: 0.1 }
+}
+
 /// Weights that are dropped, or held.
 fn every_third() -> Vec<bool> {
     (0..layout().size()).map(|weight| weight % 3 == 1).collect()
@@ -50,11 +55,11 @@ fn rules() -> Vec<(String, Box<dyn Rule>)> {
     for kind in Kind::ALL {
         for adapted in [AdaptedLayers::All, AdaptedLayers::First, AdaptedLayers::Last] {
             if kind.problem(&models::Settings::default(), adapted).is_none() {
-                rules.push((format!("{kind:?}, {adapted:?}"), kind.build(&layout(), adapted, D)));
+                rules.push((format!("{kind:?}, {adapted:?}"), kind.build(&layout(), shape(adapted))));
             }
         }
     }
-    let coda: &'static dyn Rule = Box::leak(Kind::Coda.build(&layout(), AdaptedLayers::All, D));
+    let coda: &'static dyn Rule = Box::leak(Kind::Coda.build(&layout(), shape(AdaptedLayers::All)));
     rules.push(("dropped".to_owned(), Box::new(Restricted::dropped(coda, every_third()))));
     for d in [0, D] {
         rules.push((format!("curved, {d}"), Box::new(Curved { weights: layout().size(), d })));
@@ -64,7 +69,7 @@ fn rules() -> Vec<(String, Box<dyn Rule>)> {
 
 #[test]
 fn what_is_dropped_is_zero_and_so_are_the_values_that_made_it() {
-    let coda = Kind::Coda.build(&layout(), AdaptedLayers::All, D);
+    let coda = Kind::Coda.build(&layout(), shape(AdaptedLayers::All));
     let rule = Restricted::dropped(coda.as_ref(), every_third());
     let mut shared: Vec<f64> = (0..rule.shared_size()).map(|at| 1.0 + at as f64).collect();
     let before = shared.clone();
@@ -84,7 +89,13 @@ fn rules_of_a_bias_refuse_a_model_without_one() {
     let library: models::Settings = toml::from_str("kind = \"library\"").unwrap();
     let refuses = |kind: Kind| kind.problem(&library, AdaptedLayers::All).map(|problem| problem.0);
     assert_eq!(refuses(Kind::CodaL2), None);
-    assert_eq!([Kind::CaviaConcat, Kind::CaviaFilm].map(refuses), [Some("rule"); 2]);
+    for kind in [Kind::CaviaConcat, Kind::CaviaFilm, Kind::Geps, Kind::Leads] {
+        assert_eq!(refuses(kind), Some("rule"), "{kind:?}");
+    }
+    assert_eq!([Kind::Maml, Kind::Erm, Kind::MultiTask].map(refuses), [None; 3]);
+    let odd = Kind::Leads.layout_problem(Mlp::new(2, 0, 3, 5).layout());
+    assert!(odd.is_some_and(|(found, _)| found.contains("5 features")));
+    assert_eq!(Kind::Leads.layout_problem(&layout()), None);
     let problem = Kind::CaviaFilm.problem(&models::Settings::default(), AdaptedLayers::Last);
     assert_eq!(problem.map(|it| it.0), Some("adapted_layers"));
 }
@@ -459,7 +470,7 @@ const SHORT: &str = r#"
 fn every_rule_trains_is_stored_and_finds_known_contexts() {
     let root = tempfile::tempdir().unwrap();
     let dataset = generate(root.path(), FOUR_PAIRS);
-    for kind in Kind::ALL {
+    for kind in Kind::ALL.into_iter().filter(|kind| !kind.owns_weights()) {
         let settings = paramill::train::Settings { rule: kind, ..train_settings(SHORT) };
         let directory = |threads: usize| root.path().join(format!("{kind:?}/{threads}/model"));
         let trained = with_threads(1, || train(&settings, &dataset, &directory(1)).unwrap());
@@ -517,6 +528,99 @@ fn descends_as_its_gradient_says(kind: Kind, model: &StoredModel, settings: &est
     let adapter = Adapter::new(settings, NATIVE, model).unwrap();
     let far = adapter.with_context_fit(ContextFit::GradientSteps { steps, rate: 1e300 }).adapt(supports);
     assert!(far.iter().all(|it| it.status == Status::Diverged && it.context[0].is_nan()), "{kind:?}");
+}
+
+/// Trains with every rule whose environments own weights: alike on any number of threads, read as it was written. Adaptation to a new
+/// environment leaves what is shared alone, goes down, and is the step that the rule names, or where no step goes further down.
+#[test]
+fn every_rule_whose_environments_own_weights_trains_is_stored_and_adapts() {
+    let root = tempfile::tempdir().unwrap();
+    let dataset = generate(root.path(), FOUR_PAIRS);
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.owns_weights()) {
+        let mut settings = paramill::train::Settings { rule: kind, ..train_settings(SHORT) };
+        if kind.trains_through_adaptation() {
+            settings.gauss_newton.steps = 0;
+            settings.steps = 60;
+            settings.inner_rate = 0.01;
+        }
+        let directory = |threads: usize| root.path().join(format!("{kind:?}/{threads}/model"));
+        let trained = with_threads(1, || train(&settings, &dataset, &directory(1)).unwrap());
+        with_threads(3, || train(&settings, &dataset, &directory(3)).unwrap());
+        assert!(files(&directory(1)) == files(&directory(3)), "{kind:?}: bytes depend on the number of threads");
+        let (first, last) = (&trained.log[0], trained.log.last().unwrap());
+        // One model of all environments can only be their mean.
+        let share = if kind == Kind::Erm { 1.5 } else { 0.7 };
+        assert!(last.train < share * first.train, "{kind:?}: {first:?}, {last:?}");
+
+        let model = StoredModel::read(&directory(1)).unwrap();
+        assert_eq!((&model.shared, &model.contexts), (&trained.shared, &trained.contexts), "{kind:?}");
+        let rule = model.rule();
+        assert_eq!(model.own_values().map(<[f64]>::len).collect::<Vec<_>>(), vec![rule.context_size(); 4], "{kind:?}");
+        let settings = estimate::Settings { context_penalty: 0.0, ..estimate::Settings::default() };
+        let adapter = Adapter::new(&settings, NATIVE, &model).unwrap();
+        let observed = dataset.read(Split::Validation).unwrap();
+        let support = Support { trajectories: observed[..1].to_vec() };
+        let found = adapter.adapt(std::slice::from_ref(&support)).remove(0);
+        assert!(matches!(found.status, Status::Ok | Status::NotConverged), "{kind:?}: {}", found.reason);
+
+        let (engine, _) = model.engine(NATIVE).unwrap();
+        let segments =
+            support.trajectories.iter().map(|it| Segment { times: &it.times, states: &it.states, inputs: &[] });
+        let batch = Batch::new(2, &[], &[segments.collect()], (0, 0));
+        let loss_and_gradient = |context: &[f64]| {
+            let trained = [&model.shared[..], context].concat();
+            let weights = decode_all(rule.as_ref(), &trained, 1, layout_of(&model).size());
+            let (loss, gradient) = engine.loss_and_gradient(&weights, &batch);
+            let gradient = pull_back_all(rule.as_ref(), &trained, &gradient, layout_of(&model).size());
+            (loss, gradient[model.shared.len()..].to_vec())
+        };
+        let (before, at_start) = loss_and_gradient(&rule.initial_context());
+        let (after, at_end) = loss_and_gradient(&found.context);
+        match rule.context_fit() {
+            ContextFit::GradientSteps { steps, rate } => {
+                assert_eq!(steps, 1);
+                let step: Vec<f64> = at_start.iter().map(|g| -rate * g).collect();
+                assert_relative_eq!(found.context.as_slice(), step.as_slice(), epsilon = 1e-9, max_relative = 1e-6);
+                assert!(after < before, "{kind:?}: {before} to {after}");
+            }
+            ContextFit::GaussNewton if rule.context_size() == 0 => assert_eq!(before, after),
+            ContextFit::GaussNewton => {
+                let length = |gradient: &[f64]| dot(gradient, gradient).sqrt();
+                assert!(after < 0.1 * before, "{kind:?}: {before} to {after}");
+                assert!(length(&at_end) < 0.05 * length(&at_start), "{kind:?}");
+            }
+        }
+    }
+}
+
+fn layout_of(model: &StoredModel) -> Layout {
+    model.model().layout().clone()
+}
+
+/// A context of zero is one model of all environments: for LEADS the shared network alone, whatever the other half holds.
+#[test]
+fn a_context_of_zero_is_the_shared_model() {
+    for_all(|name, case| {
+        let zero = vec![0.0; case.rule.context_size()];
+        assert_eq!(case.rule.initial_context(), zero, "{name}");
+    });
+    let (wide, half) = (Mlp::new(2, 0, 3, 8), Mlp::new(2, 0, 3, 4));
+    let rule = Kind::Leads.build(wide.layout(), shape(AdaptedLayers::All));
+    let mut stream = Stream::new(5, "leads", &[]);
+    let shared = rule.initial_shared(wide.initial_weights(&mut stream), 0.1, &mut stream);
+    assert_eq!(shared.len(), half.layout().size(), "the shared half is a network of half the width");
+    let mut weights = vec![0.0; wide.layout().size()];
+    rule.decode(&shared, &vec![0.0; rule.context_size()], &mut weights);
+    let (times, states) = ([0.0, 0.3, 0.5], [0.4, -0.9].repeat(3));
+    let batch = Batch::new(2, &[], &[vec![Segment { times: &times, states: &states, inputs: &[] }]], (0, 0));
+    let predicted =
+        |model: &Mlp, weights: &[f64]| Native::<f64>::new(model, Solver::Euler.tableau(1)).predict(weights, &batch);
+    let (of_sum, of_shared) = (predicted(&wide, &weights), predicted(&half, &shared));
+    assert_relative_eq!(of_sum.as_slice(), of_shared.as_slice(), max_relative = 1e-12);
+    let context = normal(&mut stream, rule.context_size());
+    rule.decode(&shared, &context, &mut weights);
+    let moved = predicted(&wide, &weights);
+    assert!(moved.iter().zip(&of_shared).all(|(a, b)| (a - b).abs() > 1e-6), "the other half is the environment's");
 }
 
 /// Three trajectories of the model itself at a context.

@@ -21,7 +21,7 @@ impl StoredModel {
             weights[squared..].iter_mut().for_each(|delta| *delta *= delta.abs());
             weights
         };
-        let weights: Vec<Vec<f64>> = self.contexts.chunks_exact(manifest.context_dimension).map(of_context).collect();
+        let weights: Vec<Vec<f64>> = self.own_values().map(of_context).collect();
         let terms = library.terms(&channels, &inputs).into_iter().enumerate();
         terms.map(|(at, (rate, product))| (rate, product, weights.iter().map(|it| it[at]).collect())).collect()
     }

@@ -27,6 +27,10 @@ pub struct Manifest {
     pub rule: rules::Kind,
     /// Layers whose weights depend on the context.
     pub adapted_layers: models::AdaptedLayers,
+    /// Length of the step of gradient descent that adapts the weights; absent for rules without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub inner_rate: Option<f64>,
     /// Method that integrates the model from sample to sample.
     pub solver: engine::Solver,
     /// Steps of the solver from sample to sample.
@@ -35,8 +39,8 @@ pub struct Manifest {
     pub substeps: usize,
     /// Arithmetic of rollouts and gradients.
     pub precision: engine::Precision,
-    /// `d`, values of a context.
-    #[schemars(range(min = 1, max = MOST_DIMENSIONS))]
+    /// `d`, values of a context; 0 where environments own weights in its place, or nothing.
+    #[schemars(range(max = MOST_DIMENSIONS))]
     pub context_dimension: usize,
     /// Unit of time of the dataset, which rates are per.
     pub time_unit: String,

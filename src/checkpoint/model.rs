@@ -15,11 +15,11 @@ use crate::atomic;
 use crate::dataset::FileEntry;
 use crate::digest::sha256;
 use crate::disk;
-use crate::engine::{Compute, ComputeError, Device, Engine, Linearised, Tangents};
+use crate::engine::{Compute, ComputeError, Device, Engine, Linearised, Precision, Tangents};
 use crate::models;
 use crate::models::Model;
 use crate::regular;
-use crate::rules::Rule;
+use crate::rules::{Rule, Shape};
 use crate::schema::FormatVersion;
 use crate::seal;
 use crate::seal::SUMS;
@@ -52,7 +52,16 @@ impl StoredModel {
     /// The adaptation rule.
     pub fn rule(&self) -> Box<dyn Rule> {
         let manifest = &self.manifest;
-        manifest.rule.build(self.model().layout(), manifest.adapted_layers, manifest.context_dimension)
+        let Manifest { adapted_layers, context_dimension, inner_rate, .. } = *manifest;
+        let shape = Shape { adapted: adapted_layers, context_dimension, inner_rate: inner_rate.unwrap_or(0.0) };
+        manifest.rule.build(self.model().layout(), shape)
+    }
+
+    /// What each training environment owns: its context `[d]`, or its weights.
+    pub fn own_values(&self) -> impl Iterator<Item = &[f64]> {
+        let environments = self.manifest.environments.len();
+        let size = self.contexts.len() / environments.max(1);
+        (0..environments).map(move |e| &self.contexts[e * size..(e + 1) * size])
     }
 
     /// Rollouts by `engine` with tangents with respect to the context.
@@ -84,7 +93,9 @@ impl StoredModel {
     }
 
     fn engine_of(&self, compute: Compute, substeps: usize) -> Result<(Box<dyn Engine>, Device), ComputeError> {
-        let Manifest { model, inputs, solver, precision, .. } = &self.manifest;
+        let Manifest { model, inputs, solver, precision, rule, .. } = &self.manifest;
+        // Products with the Jacobian of thousands of unknowns are no good for conjugate gradients in single precision.
+        let precision = if rule.owns_weights() { &Precision::F64 } else { precision };
         compute.engine(model, &self.manifest.state_shape(), inputs.len(), *solver, substeps, *precision)
     }
 
@@ -98,7 +109,7 @@ impl StoredModel {
             let values = tensor.indices.iter().map(|&index| self.shared[index]).collect();
             arrays.insert(tensor.name, Array::new(&tensor.shape, values));
         }
-        let shape = [self.manifest.environments.len(), self.manifest.context_dimension];
+        let shape = [self.manifest.environments.len(), self.rule().context_size()];
         arrays.insert("contexts".to_owned(), Array::new(&shape, self.contexts.clone()));
         let mut files = vec![(WEIGHTS_FILE, tensors::to_bytes(&arrays)), (LOG_FILE, log::to_bytes(&self.log))];
         if let Some(map) = &self.map {
@@ -147,11 +158,12 @@ impl StoredModel {
         let (manifest, content_hash) = Manifest::read(directory)?;
         let weights_path = directory.join(WEIGHTS_FILE);
         let mut arrays = tensors::from_bytes(&weights_path, &read_listed(directory, &manifest, WEIGHTS_FILE)?)?;
-        let shape = [manifest.environments.len(), manifest.context_dimension];
-        let contexts = tensors::take(&mut arrays, &weights_path, "contexts", &shape)?;
         let log = log::from_bytes(&directory.join(LOG_FILE), &read_listed(directory, &manifest, LOG_FILE)?)?;
-        let mut stored = StoredModel { manifest, shared: Vec::new(), contexts, log, map: None, content_hash };
+        let (shared, contexts) = (Vec::new(), Vec::new());
+        let mut stored = StoredModel { manifest, shared, contexts, log, map: None, content_hash };
         let rule = stored.rule();
+        let shape = [stored.manifest.environments.len(), rule.context_size()];
+        stored.contexts = tensors::take(&mut arrays, &weights_path, "contexts", &shape)?;
         check_size(rule.shared_size(), &weights_path, &arrays)?;
         let mut shared = vec![0.0; rule.shared_size()];
         for tensor in rule.tensors(stored.model().layout()) {

@@ -147,8 +147,25 @@ impl Manifest {
         {
             problems.push(format!("`model` is for {expected}; found {found}"));
         }
+        if problems.is_empty()
+            && let Some((found, expected)) =
+                self.rule.layout_problem(self.model.build(&self.state_shape(), self.inputs.len()).layout())
+        {
+            problems.push(format!("`model` has {found}; expected {expected}"));
+        }
         if let Some((setting, found, expected)) = self.rule.problem(&self.model, self.adapted_layers) {
             problems.push(format!("`{setting}` is {found}; expected {expected}"));
+        }
+        if (self.context_dimension == 0) != self.rule.owns_weights() {
+            let (d, rule) = (self.context_dimension, self.rule.name());
+            problems.push(format!(
+                "`context_dimension` is {d} with rule {rule}; expected 0 for rules whose environments own weights alone"
+            ));
+        }
+        if self.inner_rate.is_some() != self.rule.trains_through_adaptation() {
+            problems.push(
+                "`inner_rate` is given or missing; expected it for rules with a step of adaptation alone".to_owned(),
+            );
         }
         let files: Vec<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
         if files != [WEIGHTS_FILE, LOG_FILE] && files != [WEIGHTS_FILE, LOG_FILE, MAP_FILE] {

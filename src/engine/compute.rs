@@ -67,12 +67,6 @@ pub enum ComputeError {
     /// A model of fields in a build without libtorch.
     #[error("a model of fields is computed by libtorch, and {WITHOUT_TORCH}; {BUILD_WITH_TORCH}")]
     NoTorchForFields,
-    /// The native engine was asked for with a rule that needs second derivatives.
-    #[error(
-        "engine native was asked for, but the rule differentiates through adaptation, which takes the derivatives of \
-         libtorch; ask for the engine torch or auto"
-    )]
-    NoAutograd,
 }
 
 /// Whether this build computes the vector field of `model`: fields need libtorch.
@@ -81,17 +75,6 @@ pub fn computes(model: &models::Settings) -> bool {
 }
 
 impl Compute {
-    /// The same, with the engine changed to torch, for a rule that differentiates through adaptation.
-    ///
-    /// # Errors
-    /// If an engine without second derivatives is asked for by name.
-    pub fn with_autograd(self) -> Result<Self, ComputeError> {
-        match self.engine {
-            EngineChoice::Native => Err(ComputeError::NoAutograd),
-            EngineChoice::Auto | EngineChoice::Torch => Ok(Compute { engine: EngineChoice::Torch, ..self }),
-        }
-    }
-
     /// Checks that the engine and the device asked for by name are available, before anything is computed.
     ///
     /// # Errors
@@ -168,18 +151,5 @@ impl fmt::Display for EngineChoice {
             EngineChoice::Native => "native",
             EngineChoice::Torch => "torch",
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rule_that_differentiates_through_adaptation_is_computed_by_torch() {
-        let chosen = |engine| Compute { device: DeviceChoice::Cpu, engine }.with_autograd().map(|it| it.engine);
-        assert_eq!(chosen(EngineChoice::Auto), Ok(EngineChoice::Torch));
-        assert_eq!(chosen(EngineChoice::Torch), Ok(EngineChoice::Torch));
-        assert!(chosen(EngineChoice::Native).unwrap_err().to_string().contains("engine native was asked for"));
     }
 }

@@ -228,6 +228,17 @@ pub fn forecast(
     times: &[f64],
     inputs: &[f64],
 ) -> Result<Forecast, Error> {
+    let rule = model.manifest.rule;
+    if rule.owns_weights() {
+        let found = format!(
+            "a model with rule {}, whose environments own weights that no table of estimates holds",
+            rule.name()
+        );
+        return Err(Error::Unpredictable {
+            found,
+            expected: "one whose rule has contexts, such as coda-l1".to_owned(),
+        });
+    }
     check_inputs(model, times, inputs)?;
     let units = model.manifest.units();
     let scales = &units.state;

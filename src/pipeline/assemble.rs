@@ -146,8 +146,7 @@ fn summary(plan: &Plan, model: Option<&StoredModel>, estimates: &estimate::Manif
 
 /// The training environments. Those of the map have the contexts to which it was fitted.
 fn training(model: &StoredModel) -> Vec<TrainingEnvironment> {
-    let contexts = model.contexts.chunks_exact(model.manifest.context_dimension);
-    let environments = model.manifest.environments.iter().zip(contexts);
+    let environments = model.manifest.environments.iter().zip(model.own_values());
     environments
         .map(|(environment, trained)| {
             let fitted =

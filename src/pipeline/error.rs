@@ -187,7 +187,7 @@ impl Error {
                 | train::Error::NoContextDimension { .. }
                 | train::Error::NotTied { .. }
                 | train::Error::NoSteps
-                | train::Error::Weights(_) => 2,
+                | train::Error::Settings(_) => 2,
                 train::Error::Diverged { .. } | train::Error::NothingGood { .. } => 5,
                 _ => 3,
             },

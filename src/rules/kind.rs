@@ -6,7 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::cavia_concat::CaviaConcat;
 use super::cavia_film::CaviaFilm;
 use super::coda::{Coda, Locality};
+use super::geps::Geps;
+use super::leads::Leads;
+use super::meta_sgd::MetaSgd;
 use super::rule::Rule;
+use super::{anil, erm, maml, multi_task};
 use crate::models;
 use crate::models::{AdaptedLayers, Layout};
 
@@ -27,15 +31,53 @@ pub enum Kind {
     CaviaConcat,
     /// CAVIA: the context scales and shifts the last hidden features of the network.
     CaviaFilm,
+    /// GEPS: the context modulates low-rank factors of every layer.
+    Geps,
+    /// LEADS: the sum of a shared network and one of the environment's own, which are the two halves of a network of even width.
+    Leads,
+    /// Hard sharing: every environment has a last layer of its own.
+    MultiTask,
+    /// One model of all environments, adapted to none.
+    Erm,
+    /// MAML: all weights, adapted by one step of gradient descent through which training differentiates.
+    Maml,
+    /// ANIL: MAML whose step moves the last layer alone.
+    Anil,
+    /// Meta-SGD: MAML with a learned rate for every weight.
+    MetaSgd,
+}
+
+/// What a rule is built for, beside the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Layers that depend on the context; matters only to CoDA, the other rules fix it themselves.
+    pub adapted: AdaptedLayers,
+    /// `d`; does not matter to rules whose environments own weights.
+    pub context_dimension: usize,
+    /// `r`, the rate of the inner step of rules that have one.
+    pub inner_rate: f64,
 }
 
 impl Kind {
     /// Every rule.
-    pub const ALL: [Kind; 5] = [Kind::CodaL1, Kind::CodaL2, Kind::Coda, Kind::CaviaConcat, Kind::CaviaFilm];
+    pub const ALL: [Kind; 12] = [
+        Kind::CodaL1,
+        Kind::CodaL2,
+        Kind::Coda,
+        Kind::CaviaConcat,
+        Kind::CaviaFilm,
+        Kind::Geps,
+        Kind::Leads,
+        Kind::MultiTask,
+        Kind::Erm,
+        Kind::Maml,
+        Kind::Anil,
+        Kind::MetaSgd,
+    ];
 
-    /// The rule for a model of that layout and contexts of `context_dimension` values. `adapted` matters only to CoDA;
-    /// the CAVIA rules fix which layers depend on the context.
-    pub fn build(self, layout: &Layout, adapted: AdaptedLayers, context_dimension: usize) -> Box<dyn Rule> {
+    /// The rule for a model of that layout.
+    pub fn build(self, layout: &Layout, shape: Shape) -> Box<dyn Rule> {
+        let Shape { adapted, context_dimension, inner_rate } = shape;
         let coda = |locality| {
             let (weights, adapted) = (layout.size(), layout.adapted(adapted));
             Box::new(Coda { locality, weights, adapted, context_dimension })
@@ -46,7 +88,45 @@ impl Kind {
             Kind::Coda => coda(Locality::None),
             Kind::CaviaConcat => Box::new(CaviaConcat::new(layout, context_dimension)),
             Kind::CaviaFilm => Box::new(CaviaFilm::new(layout, context_dimension)),
+            Kind::Geps => Box::new(Geps::new(layout, context_dimension)),
+            Kind::Leads => Box::new(Leads::new(layout)),
+            Kind::MultiTask => Box::new(multi_task::rule(layout)),
+            Kind::Erm => Box::new(erm::rule(layout)),
+            Kind::Maml => Box::new(maml::rule(layout, inner_rate)),
+            Kind::Anil => Box::new(anil::rule(layout, inner_rate)),
+            Kind::MetaSgd => Box::new(MetaSgd::new(layout, inner_rate)),
         }
+    }
+
+    /// The name used in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::CodaL1 => "coda-l1",
+            Kind::CodaL2 => "coda-l2",
+            Kind::Coda => "coda",
+            Kind::CaviaConcat => "cavia-concat",
+            Kind::CaviaFilm => "cavia-film",
+            Kind::Geps => "geps",
+            Kind::Leads => "leads",
+            Kind::MultiTask => "multi-task",
+            Kind::Erm => "erm",
+            Kind::Maml => "maml",
+            Kind::Anil => "anil",
+            Kind::MetaSgd => "meta-sgd",
+        }
+    }
+
+    /// Whether environments own weights, or nothing, in place of a context of a few numbers: no parameters are read from these.
+    pub fn owns_weights(self) -> bool {
+        match self {
+            Kind::CodaL1 | Kind::CodaL2 | Kind::Coda | Kind::CaviaConcat | Kind::CaviaFilm | Kind::Geps => false,
+            Kind::Leads | Kind::MultiTask | Kind::Erm | Kind::Maml | Kind::Anil | Kind::MetaSgd => true,
+        }
+    }
+
+    /// Whether training differentiates through the step that adapts the weights.
+    pub fn trains_through_adaptation(self) -> bool {
+        matches!(self, Kind::Maml | Kind::Anil | Kind::MetaSgd)
     }
 
     /// Why this rule cannot adapt those layers of that model, if so: the setting, what was found, and what was expected.
@@ -55,16 +135,27 @@ impl Kind {
         model: &models::Settings,
         adapted: AdaptedLayers,
     ) -> Option<(&'static str, String, &'static str)> {
-        match self {
-            Kind::CodaL1 | Kind::CodaL2 | Kind::Coda => None,
-            Kind::CaviaConcat | Kind::CaviaFilm if matches!(model, models::Settings::Library { .. }) => {
-                let found = "a CAVIA rule with a library of products".to_owned();
-                Some(("rule", found, "a network, which these rules are for"))
-            }
-            Kind::CaviaConcat | Kind::CaviaFilm => (adapted != AdaptedLayers::All).then(|| {
-                let found = format!("\"{}\" with a CAVIA rule", adapted.name());
-                ("adapted_layers", found, "nothing, for where the context enters the network is part of these rules")
-            }),
+        let is_coda = matches!(self, Kind::CodaL1 | Kind::CodaL2 | Kind::Coda);
+        if is_coda {
+            return None;
         }
+        let name = self.name();
+        // A library is one linear layer of products: it has neither a first layer with a bias, nor halves, nor layers to factor.
+        if !self.owns_weights() || self == Kind::Leads {
+            if matches!(model, models::Settings::Library { .. }) {
+                let found = format!("\"{name}\" with a library of products");
+                return Some(("rule", found, "a network, which this rule is for"));
+            }
+        }
+        (adapted != AdaptedLayers::All).then(|| {
+            let found = format!("\"{}\" with rule \"{name}\"", adapted.name());
+            ("adapted_layers", found, "nothing, for which weights depend on the environment is part of this rule")
+        })
+    }
+
+    /// Why this rule cannot adapt a model of that layout, if so: what was found, and what was expected.
+    pub fn layout_problem(self, layout: &Layout) -> Option<(String, &'static str)> {
+        let found = (self == Kind::Leads).then(|| Leads::problem(layout)).flatten()?;
+        Some((found, "an even number, half of it for the shared network and half for the environment's own"))
     }
 }

@@ -117,12 +117,6 @@ pub trait Rule: Send + Sync {
     fn context_fit(&self) -> ContextFit {
         ContextFit::GaussNewton
     }
-
-    /// Whether training differentiates through the adaptation, which needs the engine with second derivatives
-    /// (libtorch).
-    fn needs_autograd(&self) -> bool {
-        false
-    }
 }
 
 /// A term of the kernel for residuals `i` and `k` of the environments `e` and `f`: `(c_e . c_f) sum_p s_p J_ip J_kp`.

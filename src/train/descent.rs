@@ -1,12 +1,14 @@
 //! One step of Adam on the penalised loss of a batch.
 //!
 //! Minimises `1/n sum |x(theta_e) - y|^2 + lambda_xi sum_e |xi_e|^2 + lambda Omega` over `z = (shared, xi)`, where the
-//! rule gives `theta_e [P]` from the shared values `[S]` and the contexts `xi_e [d]`, `e = 1..E`.
+//! rule gives `theta_e [P]` from the shared values `[S]` and the contexts `xi_e [d]`, `e = 1..E`. Under a rule that is trained through its
+//! adaptation, the contexts follow from the shared values by a step of gradient descent, and are not trained.
 
 use super::adam;
 use super::settings::{Contexts, Settings};
+use super::through_adaptation::ThroughAdaptation;
 use crate::engine::{Batch, Engine};
-use crate::rules::{Rule, decode_all, pull_back_all};
+use crate::rules::{ContextFit, Rule, decode_all, pull_back_all};
 
 /// What a step of Adam needs besides the batch.
 #[derive(Clone, Copy)]
@@ -39,8 +41,8 @@ impl Descent<'_> {
     /// gradient is not finite.
     pub fn step(&self, batch: &Batch, rate: f64, t: u64, moving: Moving) -> Option<f64> {
         let Moving { trained, first_moment, second_moment } = moving;
-        let (loss, d_weights) = self.engine.loss_and_gradient(&self.decode(trained), batch);
-        let mut gradient = self.chain(trained, &d_weights);
+        let (loss, mut gradient) = self.loss_and_gradient(trained, batch);
+        self.add_penalties(trained, &mut gradient);
         if !loss.is_finite() || !gradient.iter().all(|g| g.is_finite()) {
             return None;
         }
@@ -54,17 +56,33 @@ impl Descent<'_> {
         decode_all(self.rule, trained, self.environments, self.weights)
     }
 
-    /// The gradient of the penalised loss with respect to everything trained, from the gradient `d_weights [E, P]` of
-    /// the loss.
-    fn chain(&self, trained: &[f64], d_weights: &[f64]) -> Vec<f64> {
+    /// The loss, and its gradient by everything trained.
+    fn loss_and_gradient(&self, trained: &[f64], batch: &Batch) -> (f64, Vec<f64>) {
+        if let Some(through) = self.through_adaptation() {
+            let shared = self.rule.shared_size();
+            let (loss, mut gradient) = through.loss_and_gradient(&trained[..shared], batch);
+            gradient.resize(trained.len(), 0.0);
+            return (loss, gradient);
+        }
+        let (loss, d_weights) = self.engine.loss_and_gradient(&self.decode(trained), batch);
+        (loss, pull_back_all(self.rule, trained, &d_weights, self.weights))
+    }
+
+    /// The objective of rules whose contexts follow from the shared values.
+    pub(super) fn through_adaptation(&self) -> Option<ThroughAdaptation<'_>> {
+        let ContextFit::GradientSteps { rate, .. } = self.rule.context_fit() else { return None };
+        let Descent { engine, rule, weights, environments, .. } = *self;
+        Some(ThroughAdaptation { engine, rule, weights, environments, rate })
+    }
+
+    /// Adds the gradient of the penalties to that of the loss; contexts that are not learned get none at all.
+    fn add_penalties(&self, trained: &[f64], gradient: &mut [f64]) {
         let (shared, contexts) = trained.split_at(self.rule.shared_size());
-        let mut gradient = pull_back_all(self.rule, trained, d_weights, self.weights);
         let (d_shared, d_contexts) = gradient.split_at_mut(shared.len());
-        let learned = self.settings.contexts == Contexts::Learned;
+        let learned = self.settings.contexts == Contexts::Learned && self.through_adaptation().is_none();
         for (d, xi) in d_contexts.iter_mut().zip(contexts) {
             *d = if learned { *d + 2.0 * self.settings.context_penalty * xi } else { 0.0 };
         }
         self.rule.add_penalty_gradient(shared, self.settings.locality_penalty, d_shared);
-        gradient
     }
 }

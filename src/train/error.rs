@@ -135,9 +135,9 @@ pub enum Error {
         /// What was expected, and why.
         expected: &'static str,
     },
-    /// Everything wrong with `train.weights`.
+    /// Everything wrong with settings that the data or other settings contradict.
     #[error("{}", .0.iter().map(|problem| format!("train.{problem}")).collect::<Vec<_>>().join("\n"))]
-    Weights(Vec<Problem>),
+    Settings(Vec<Problem>),
     /// A signal asked to stop.
     #[error("interrupted at step {step}; the state is saved in {}, and the same command goes on from there", .checkpoint.display())]
     Interrupted {

@@ -192,7 +192,8 @@ impl Fit<'_> {
     /// unchanged, if a signal comes.
     pub(super) fn look(&self, state: &mut TrainingState, run: &Run) -> Result<bool, Error> {
         run.emit(Event::Underway("the validation split".to_owned()));
-        let weights = self.decode(&state.trained);
+        let trained = self.adapted(&state.trained)?;
+        let weights = self.decode(&trained);
         let (mut squares, mut values) = (Some(0.0), 0.0);
         self.validation.each_part(|batch| {
             let of_batch = || Parts::new(batch, self.cost).squares(self.reference, &weights, run);
@@ -212,12 +213,21 @@ impl Fit<'_> {
         });
         match validation {
             Some(mse) if state.best.as_ref().is_none_or(|best| mse < best.validation) => {
-                state.best = Some(Best { step: state.step, validation: mse, trained: state.trained.clone() });
+                state.best = Some(Best { step: state.step, validation: mse, trained });
                 state.looks_without_best = 0;
             }
             _ => state.looks_without_best += 1,
         }
         Ok(true)
+    }
+
+    /// What is trained, with the contexts that follow from the train split where the rule is trained through its adaptation.
+    fn adapted(&self, trained: &[f64]) -> Result<Vec<f64>, Error> {
+        let descent = self.descent();
+        let Some(through) = descent.through_adaptation() else { return Ok(trained.to_vec()) };
+        let mut read = Ok(());
+        let adapted = through.adapted(&trained[..self.rule.shared_size()], |take| read = self.train.each_part(take));
+        read.map(|()| adapted).map_err(Error::from)
     }
 
     /// The weights `[E, P]` of every environment.

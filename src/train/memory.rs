@@ -43,7 +43,8 @@ pub fn least_memory(settings: &Settings, manifest: &Manifest) -> LeastMemory {
     let data = [Split::Train, Split::Validation].iter().map(of_split).sum();
     let (state, inputs) = (manifest.state_shape(), manifest.inputs.len());
     let dimension = settings.context_dimension.unwrap_or(manifest.parameters.len());
-    let Some(train) = manifest.splits.get(&Split::Train).filter(|_| dimension > 0) else {
+    let has_context = dimension > 0 || settings.rule.owns_weights();
+    let Some(train) = manifest.splits.get(&Split::Train).filter(|_| has_context) else {
         return LeastMemory { data, ..LeastMemory::default() };
     };
     if settings.model.problem(&state, inputs).is_some()
@@ -52,7 +53,10 @@ pub fn least_memory(settings: &Settings, manifest: &Manifest) -> LeastMemory {
         return LeastMemory { data, ..LeastMemory::default() };
     }
     let model = settings.model.build(&state, inputs);
-    let rule = settings.rule.build(model.layout(), settings.adapted_layers, dimension);
+    if settings.rule.layout_problem(model.layout()).is_some() {
+        return LeastMemory { data, ..LeastMemory::default() };
+    }
+    let rule = settings.rule.build(model.layout(), settings.shape(dimension));
     let trained = rule.shared_size() + train.environments * rule.context_size();
     let values = bytes(trained).saturating_mul(4);
     let newton = &settings.gauss_newton;

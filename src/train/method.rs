@@ -189,10 +189,12 @@ mod tests {
     #[test]
     fn what_does_not_move_is_not_counted_and_the_jacobian_is() {
         use crate::models::{self, AdaptedLayers};
+        use crate::rules::{Kind, Shape};
         use crate::schema::StateShape;
         let model =
             models::Settings::Mlp { layers: 2, width: 8 }.build(&StateShape { channels: 2, space: Vec::new() }, 0);
-        let rule = crate::rules::Kind::CodaL2.build(model.layout(), AdaptedLayers::Last, 2);
+        let shape = Shape { adapted: AdaptedLayers::Last, context_dimension: 2, inner_rate: 0.0 };
+        let rule = Kind::CodaL2.build(model.layout(), shape);
         let rollouts = Rollouts { environments: 5, residuals: 100, evaluations: 300, of_row: 20, of_tangent: None };
         let sizes = |rollouts| Sizes::new(rule.as_ref(), model.layout(), Contexts::Learned, rollouts);
         let (weights, last) = (8 * 3 + 2 * 9, 2 * 9);

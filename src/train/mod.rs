@@ -14,6 +14,7 @@ mod method;
 mod memory;
 mod parts;
 mod curriculum;
+mod through_adaptation;
 mod descent;
 mod fit;
 mod symmetric;
@@ -87,6 +88,7 @@ pub fn run(
     let environments = data::environments(dataset)?;
     check_splits(dataset, &environments)?;
     let context_dimension = match settings.context_dimension.unwrap_or(manifest.parameters.len()) {
+        _ if settings.rule.owns_weights() => 0,
         0 => return Err(Error::NoContextDimension { dataset: dataset.directory().to_owned() }),
         d => d,
     };
@@ -159,7 +161,14 @@ pub fn run(
     if let Some((setting, found, expected)) = settings.rule.problem(&settings.model, settings.adapted_layers) {
         return Err(Error::UnsuitableRule { setting, found, expected });
     }
-    let rule = settings.rule.build(model.layout(), settings.adapted_layers, context_dimension);
+    if let Some((found, expected)) = settings.rule.layout_problem(model.layout()) {
+        return Err(Error::UnsuitableRule { setting: "model", found, expected });
+    }
+    let problems = settings.rule_problems();
+    if !problems.is_empty() {
+        return Err(Error::Settings(problems));
+    }
+    let rule = settings.rule.build(model.layout(), settings.shape(context_dimension));
     let of_newton = &settings.gauss_newton;
     let found = train.most_residuals(of_newton.trajectories_per_environment);
     let of_interval = settings.solver.tableau(1).weights.len() * settings.substeps;
@@ -168,9 +177,11 @@ pub fn run(
     if of_newton.steps > 0 {
         run.emit(Event::Note(sizes.note(of_newton)));
     }
-    let compute = if rule.needs_autograd() { compute.with_autograd()? } else { compute };
+    // The gradient through a step of adaptation has differences of gradients, too small for single precision.
+    let through_adaptation = settings.rule.trains_through_adaptation();
+    let precision = if through_adaptation { Precision::F64 } else { settings.precision };
     let (engine, device) =
-        compute.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, settings.precision)?;
+        compute.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, precision)?;
     warn_of_cuda(run);
     let initial_contexts = match settings.contexts {
         Contexts::Learned => rule.initial_context().repeat(environments.len()),
@@ -224,6 +235,7 @@ pub fn run(
             model: settings.model.clone(),
             rule: settings.rule,
             adapted_layers: settings.adapted_layers,
+            inner_rate: through_adaptation.then_some(settings.inner_rate),
             solver: settings.solver,
             substeps: settings.substeps,
             precision: settings.precision,
@@ -265,7 +277,7 @@ fn channel_weights(settings: &BTreeMap<String, f64>, channels: &[Quantity]) -> R
     let names: Vec<&str> = channels.iter().map(|channel| channel.name.as_str()).collect();
     let problems = weight_problems(settings, &names);
     if !problems.is_empty() {
-        return Err(Error::Weights(problems));
+        return Err(Error::Settings(problems));
     }
     if settings.is_empty() {
         return Ok(Vec::new());

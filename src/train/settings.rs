@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{MOST_SUBSTEPS, Precision, Solver};
-use crate::problems::{Kind, Problem};
+use crate::problems::{Kind, Problem, Problems};
 use crate::{models, rules};
 
 /// How a model is trained. Every setting has a default, and all values are written to the model's manifest.
@@ -15,15 +15,19 @@ use crate::{models, rules};
 pub struct Settings {
     /// How an environment's weights follow from the shared ones and its context.
     pub rule: rules::Kind,
-    /// Layers whose weights depend on the context. The CAVIA rules fix this themselves and take only `all`.
+    /// Layers whose weights depend on the context, for the rules of CoDA; the others fix this themselves and take only `all`.
     pub adapted_layers: models::AdaptedLayers,
-    /// Dimensions of a context; the number of parameters of the dataset if absent.
+    /// Length of the step of gradient descent that adapts weights, per unit of the gradient, for the rules `maml` and `anil`, and where the rates
+    /// of `meta-sgd` start; 0.1 by default. These rules are computed in double precision.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub inner_rate: f64,
+    /// Dimensions of a context; the number of parameters of the dataset if absent. Rules whose environments own weights have none.
     #[schemars(range(min = 1, max = rules::MOST_DIMENSIONS))]
     pub context_dimension: Option<usize>,
     /// Weight of the squared norm of the contexts in the loss.
     #[schemars(range(min = 0))]
     pub context_penalty: f64,
-    /// Weight of the rule's locality penalty in the loss; the rule `coda` and those of CAVIA have none.
+    /// Weight of the rule's locality penalty in the loss; `coda-l1` and `coda-l2` have one.
     #[schemars(range(min = 0))]
     pub locality_penalty: f64,
     /// The network that is trained, and its size.
@@ -92,6 +96,7 @@ impl Default for Settings {
         Settings {
             rule: rules::Kind::CodaL1,
             adapted_layers: models::AdaptedLayers::All,
+            inner_rate: 0.1,
             context_dimension: None,
             context_penalty: 1e-4,
             locality_penalty: 1e-6,
@@ -116,6 +121,35 @@ impl Default for Settings {
             checkpoint_minutes: 5.0,
             memory_budget_mib: 1024,
         }
+    }
+}
+
+impl Settings {
+    /// What the rule is built for, with contexts of `d` values.
+    pub(crate) fn shape(&self, d: usize) -> rules::Shape {
+        rules::Shape { adapted: self.adapted_layers, context_dimension: d, inner_rate: self.inner_rate }
+    }
+
+    /// Settings that the rule has no use for, or cannot be trained with; keys begin within `train`.
+    pub(crate) fn rule_problems(&self) -> Vec<Problem> {
+        let (name, mut problems) = (self.rule.name(), Problems::default());
+        if self.rule.owns_weights() {
+            if self.contexts == Contexts::Tied {
+                let found =
+                    format!("\"tied\" with rule \"{name}\", whose environments own weights in place of a context");
+                problems.add("contexts", found, "\"learned\"", "remove it, or choose a rule with contexts");
+            }
+            if let Some(d) = self.context_dimension {
+                let found = format!("{d} with rule \"{name}\", whose environments own weights in place of a context");
+                problems.add("context_dimension", found, "nothing", "remove it, or choose a rule with contexts");
+            }
+        }
+        if self.rule.trains_through_adaptation() && self.gauss_newton.steps > 0 {
+            let found =
+                format!("{} with rule \"{name}\", which trains through its adaptation", self.gauss_newton.steps);
+            problems.add("gauss_newton.steps", found, "0: Adam alone trains this rule", "remove [train.gauss_newton]");
+        }
+        problems.into_vec()
     }
 }
 

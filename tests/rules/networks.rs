@@ -4,7 +4,7 @@ use approx::assert_relative_eq;
 use paramill::engine::{Batch, Engine, Native, Segment, Solver};
 use paramill::models::{AdaptedLayers, Mlp, Model};
 use paramill::random::Stream;
-use paramill::rules::Kind;
+use paramill::rules::{Kind, Shape};
 use paramill::schema::Between;
 
 const XI: [f64; 2] = [0.7, -1.3];
@@ -13,7 +13,7 @@ const UNITS: usize = 5;
 /// Where a network with the rule's weights is after steps of Euler from `(0.4, -0.9)`, and the shared values `[theta, ..]`.
 fn rolled_out(rule: Kind, layers: usize) -> (Vec<f64>, Vec<f64>) {
     let model = Mlp::new(2, 0, layers, UNITS);
-    let rule = rule.build(model.layout(), AdaptedLayers::All, 2);
+    let rule = rule.build(model.layout(), Shape { adapted: AdaptedLayers::All, context_dimension: 2, inner_rate: 0.1 });
     let mut stream = Stream::new(3, "networks", &[]);
     let shared = rule.initial_shared(model.initial_weights(&mut stream), 0.5, &mut stream);
     let mut weights = vec![0.0; model.layout().size()];

@@ -96,7 +96,7 @@ fn weights_of_unknown_channels_are_refused_with_all_problems() {
     let dataset = generate(root.path(), &FOUR_PAIRS.replace("lotka-volterra", "glycolytic-oscillator"));
     let settings = train_settings(&format!("weights = {{ S11 = 2, S2 = 0, S3 = 1 }}\n{SHORT}"));
     let refused = *train(&settings, &dataset, &root.path().join("model")).map(|_| ()).unwrap_err();
-    assert!(matches!(refused, Error::Weights(_)));
+    assert!(matches!(refused, Error::Settings(_)));
     let text = refused.to_string();
     for part in ["train.weights.S11: found `S11`", "did you mean `S1`?", "train.weights.S2: found 0; expected a number"]
     {

@@ -21,6 +21,8 @@
 //! A fit that finds no minimum is repeated from contexts of training environments until one succeeds; one that finds it far outside their range
 //! is repeated from all of them, and the best stays.
 //!
+//! Where environments own weights, thousands of unknowns, [`super::owned_weights`] fits them.
+//!
 //! The damping `lambda` of each environment follows its own gain ratio (Nielsen 1999, "Damping parameter in Marquardt's
 //! method"). Where the model takes several solver steps from sample to sample, a rough fit with a single step comes
 //! first, and the fit continues from its result. With the l2 norm this iterates the closed form of CoDA's Proposition 2
@@ -32,6 +34,7 @@ use rayon::prelude::*;
 use super::adaptation::Adaptation;
 use super::context_range::TrainingRange;
 use super::minimizer::{Iterate, Minimizer};
+use super::owned_weights::OwnedWeights;
 use super::support::Support;
 use super::weights::Weights;
 use crate::checkpoint::{StoredModel, Units};
@@ -96,7 +99,7 @@ impl<'a> Adapter<'a> {
             d: model.manifest.context_dimension,
             context_fit: model.rule().context_fit(),
             start: start(model, model.rule().context_fit()),
-            starts: spread(&model.contexts, model.manifest.context_dimension),
+            starts: spread(model),
             range: TrainingRange::new(model),
             units: model.manifest.units(),
             points: model.manifest.state_shape().points(),
@@ -111,6 +114,9 @@ impl<'a> Adapter<'a> {
 
     /// Fits the context `[d]` of every environment. The result for an environment does not depend on the others.
     pub fn adapt(&self, supports: &[Support]) -> Vec<Adaptation> {
+        if self.model.manifest.rule.owns_weights() {
+            return supports.par_iter().map(|support| self.adapt_weights(support)).collect();
+        }
         let together = self.engine.environments_per_batch();
         let tangents = self.model.tangents(self.engine.as_ref());
         let coarse = self.coarse.as_ref().map(|coarse| self.model.tangents(coarse.as_ref()));
@@ -164,10 +170,20 @@ impl<'a> Adapter<'a> {
     }
 }
 
+impl Adapter<'_> {
+    /// Fits the weights that one environment owns. It is computed alone, so its result depends on no other.
+    fn adapt_weights(&self, support: &Support) -> Adaptation {
+        let mut batch = padded_batch(&self.units, std::slice::from_ref(support), 1);
+        batch.weigh(&self.channel_weights.iter().map(|weight| weight.sqrt()).collect::<Vec<_>>());
+        let rule = self.model.rule();
+        OwnedWeights::new(self.model, rule.as_ref(), self.engine.as_ref(), self.settings, batch).adapt(support)
+    }
+}
+
 /// Where fits begin: amid the training contexts; where the rule has learned a start for its gradient steps, there.
 fn start(model: &StoredModel, context_fit: ContextFit) -> Vec<f64> {
     let (rule, d) = (model.rule(), model.manifest.context_dimension);
-    if matches!(context_fit, ContextFit::GradientSteps { .. }) || model.contexts.is_empty() {
+    if matches!(context_fit, ContextFit::GradientSteps { .. }) || d == 0 || model.contexts.is_empty() {
         return rule.initial_context();
     }
     let count = (model.contexts.len() / d) as f64;
@@ -175,9 +191,12 @@ fn start(model: &StoredModel, context_fit: ContextFit) -> Vec<f64> {
     (0..d).map(|k| sum(k) / count).collect()
 }
 
-/// At most [`MOST_STARTS`] of the contexts `[E, d]`, evenly spaced in their order.
-fn spread(contexts: &[f64], d: usize) -> Vec<Vec<f64>> {
-    let all: Vec<Vec<f64>> = contexts.chunks_exact(d).map(<[f64]>::to_vec).collect();
+/// At most [`MOST_STARTS`] of the contexts of training, evenly spaced in their order; none where environments own weights.
+fn spread(model: &StoredModel) -> Vec<Vec<f64>> {
+    if model.manifest.rule.owns_weights() {
+        return Vec::new();
+    }
+    let all: Vec<Vec<f64>> = model.own_values().map(<[f64]>::to_vec).collect();
     let count = all.len().min(MOST_STARTS);
     (0..count).map(|i| all[i * (all.len() - 1) / (count - 1).max(1)].clone()).collect()
 }

@@ -178,7 +178,9 @@ impl<'a> Estimator<'a> {
         errors: FitErrors,
         test_mse: Option<f64>,
     ) -> Row {
-        let Adaptation { context, covariance, degrees, mut status, mut reason, iterations, .. } = adaptation;
+        let Adaptation { mut context, covariance, degrees, mut status, mut reason, iterations, .. } = adaptation;
+        // Weights that an environment owns are not told in its row.
+        context.truncate(self.model.manifest.context_dimension);
         let (points, effective) = (support.points() as f64, serial.effective_points());
         let is_widened = effective < points && degrees > 0.0;
         let covariance =
@@ -305,13 +307,13 @@ impl<'a> Estimator<'a> {
     pub(crate) fn mse_in_domain(&self) -> Result<Option<f64>, Error> {
         let Some(dataset) = self.dataset else { return Ok(None) };
         let environments = environments(&dataset.index(Split::Test)?);
-        let d = self.model.manifest.context_dimension;
+        let own_values: Vec<&[f64]> = self.model.own_values().collect();
         let mut error = SquaredError::default();
         for environment in &environments {
             let known = self.model.manifest.environments.iter().position(|it| it.id == environment.id);
             let Some(place) = known else { continue };
             let held_out = self.held_out(Split::Test, &environment.rows)?;
-            self.add_error(&self.model.contexts[place * d..(place + 1) * d], &held_out, &mut error);
+            self.add_error(own_values[place], &held_out, &mut error);
         }
         Ok(Some(error.mean()).filter(|_| error.count() > 0))
     }

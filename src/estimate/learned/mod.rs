@@ -5,6 +5,7 @@ pub(crate) mod support;
 pub(crate) mod adaptation;
 pub(crate) mod weights;
 pub(crate) mod context_range;
+mod owned_weights;
 pub(crate) mod adapt;
 pub(crate) mod covariance;
 pub(crate) mod input_range;

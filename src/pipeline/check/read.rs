@@ -13,6 +13,7 @@ use crate::pipeline::name::name_problem;
 use crate::pipeline::settings::Settings;
 use crate::pipeline::stage::Stage;
 use crate::problems::{Kind, Problem};
+use crate::rules;
 
 static SCHEMA: LazyLock<(Value, jsonschema::Validator)> = LazyLock::new(|| {
     let schema = schemars::schema_for!(Settings).to_value();
@@ -112,7 +113,11 @@ pub(crate) fn missing_stages(document: &Document) -> Vec<Problem> {
         ),
         _ => {}
     }
-    let needs = [(Stage::Map, Stage::Train), (Stage::Estimate, Stage::Map), (Stage::Report, Stage::Estimate)];
+    // Environments that own weights have no context, and so no map.
+    let rule = document.root().pointer("/train/rule").cloned();
+    let owns_weights = rule.is_some_and(|it| serde_json::from_value(it).is_ok_and(rules::Kind::owns_weights));
+    let of_estimate = if owns_weights { Stage::Train } else { Stage::Map };
+    let needs = [(Stage::Map, Stage::Train), (Stage::Estimate, of_estimate), (Stage::Report, Stage::Estimate)];
     let method = document.root().pointer("/estimate/method").and_then(Value::as_str);
     for (stage, needed) in needs {
         let needs_none = stage == Stage::Estimate && method == Some("physics");

@@ -122,8 +122,11 @@ impl Foreseen {
     }
 
     fn suits_training(&self, train: &train::Settings, settings: &Settings, problems: &mut Problems) {
+        problems.extend(train.rule_problems().into_iter().map(|problem| problem.within("train")));
         let d = train.context_dimension.unwrap_or(self.quantities.parameters.len());
-        if d == 0 {
+        if train.rule.owns_weights() {
+            // What is wrong with contexts then is said by the rule.
+        } else if d == 0 {
             problems.add(
                 "train.context_dimension",
                 "nothing, and a dataset without parameters",
@@ -153,10 +156,34 @@ impl Foreseen {
         if let Some((setting, found, expected)) = train.rule.problem(&train.model, train.adapted_layers) {
             let remedy = "leave it out, or choose another rule of `paramill list rules`";
             problems.add(format!("train.{setting}"), found, expected, remedy);
+        } else if train.model.problem(&self.state, self.quantities.inputs.len()).is_none() {
+            let model = train.model.build(&self.state, self.quantities.inputs.len());
+            if let Some((found, expected)) = train.rule.layout_problem(model.layout()) {
+                problems.add("train.model", found, expected, "set another `width`, or choose another rule");
+            }
+        }
+        if train.rule.owns_weights() {
+            self.reads_no_parameters(train, settings, problems);
+            return;
         }
         let Some(environments) = self.training else { return };
         if settings.map.is_some() && !self.quantities.parameters.is_empty() {
             enough_for_map(settings, d, environments, problems);
+        }
+    }
+
+    /// Under a rule without contexts there is nothing that a map could read parameters from.
+    fn reads_no_parameters(&self, train: &train::Settings, settings: &Settings, problems: &mut Problems) {
+        let rule = train.rule.name();
+        let remedy = "remove it, or choose a rule with contexts; without parameters, [estimate] tells errors of trajectories alone";
+        if settings.map.is_some() {
+            let found = format!("a section [map] with rule \"{rule}\", whose environments have no context");
+            problems.add("map", found, "none: parameters are read from contexts", remedy);
+        }
+        let estimates = settings.estimate.as_ref();
+        if estimates.is_some_and(|estimate| estimate.initial_state == Some(InitialState::Estimated)) {
+            let found = format!("\"estimated\" with rule \"{rule}\", whose environments own weights");
+            problems.add("estimate.initial_state", found, "\"observed\"", "leave it out");
         }
     }
 
@@ -186,7 +213,10 @@ impl Foreseen {
                 );
                 let known: Vec<&str> = self.quantities.parameters.iter().map(|it| it.name.as_str()).collect();
                 known_bounds(estimate, &known, problems);
-                let d = settings.train.as_ref().and_then(|train| train.context_dimension).unwrap_or(known.len());
+                let d = match &settings.train {
+                    Some(train) if train.rule.owns_weights() => 0,
+                    train => train.as_ref().and_then(|train| train.context_dimension).unwrap_or(known.len()),
+                };
                 self.has_distinct_columns(&self.quantities.parameters, d, problems);
                 if let Some(named) = estimate.physics.as_ref().and_then(|physics| physics.system.as_ref())
                     && let Ok(system) = named.find()
