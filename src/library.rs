@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::checkpoint::{self, StoredModel};
+use crate::checkpoint::{self, Opened, StoredModel};
 use crate::dataset::Manifest;
 use crate::engine::{Compute, DeviceChoice, EngineChoice};
 use crate::estimate::driver::{check_bounds, check_learned};
@@ -22,12 +22,12 @@ pub struct Model {
 }
 
 impl Model {
-    /// Reads the model in `directory`, such as `runs/NAME/models/NAME`, and checks it against its digests.
+    /// Reads the model at `path`, a directory such as `runs/NAME/models/NAME` or a bundle of it, and checks it against its digests.
     ///
     /// # Errors
     /// If it is missing or is not as it was written.
-    pub fn open(directory: &Path) -> Result<Self, checkpoint::Error> {
-        Ok(Model { stored: StoredModel::read(directory)? })
+    pub fn open(path: &Path) -> Result<Self, checkpoint::Error> {
+        Ok(Model { stored: StoredModel::read(Opened::new(path)?.directory())? })
     }
 
     /// What trajectories hold, in order `[C]`, with units.

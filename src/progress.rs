@@ -42,11 +42,11 @@ pub trait Observer: Sync {
     /// Receives one event.
     fn observe(&self, event: Event);
 
-    /// Takes note of a dataset that is complete and is about to appear under its name, by the SHA-256 of its manifest (hex) and the inode of its
-    /// directory, which it keeps: who hears it knows the dataset for its own, should the process die before it can say more.
+    /// Takes note of a dataset or a model that is complete and is about to appear under its name, by the SHA-256 of its manifest (hex) and the inode
+    /// of its directory, which it keeps: who hears it knows it for its own, should the process die before it can say more.
     ///
     /// # Errors
-    /// If no note can be taken. The dataset does not appear then.
+    /// If no note can be taken. It does not appear then.
     fn complete(&self, _sha256: &str, _inode: u64) -> io::Result<()> {
         Ok(())
     }

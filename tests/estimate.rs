@@ -1,5 +1,7 @@
 //! Estimation: each environment for itself, recovered parameters, statuses, files that were changed.
 
+#[path = "estimate/calibration.rs"]
+mod calibration;
 #[path = "common/dataset.rs"]
 mod common;
 #[path = "estimate/driven.rs"]
@@ -354,7 +356,7 @@ fn a_changed_model_is_found_and_refused() {
     let Trained { directory: sound, .. } = &*TRAINED;
     assert_eq!(checkpoint::verify(sound), [""; 0]);
     let root = tempfile::tempdir().unwrap();
-    let listed = ["map.json", "training-log.csv", "weights.safetensors"];
+    let listed = ["README.md", "map.json", "training-log.csv", "weights.safetensors"];
     for name in listed {
         let bytes = fs::read(sound.join(name)).unwrap();
         for (case, damaged) in damages(&bytes).into_iter().enumerate() {

@@ -70,6 +70,11 @@ fn manifests() {
 }
 
 #[test]
+fn bundles() {
+    watch("bundles", &[]);
+}
+
+#[test]
 fn checkpoints() {
     watch("checkpoints", &[]);
 }

@@ -414,8 +414,16 @@ on_failure = ["sh", "-c", "echo \"$PARAMILL_EXIT_CODE $PARAMILL_MESSAGE\" >> tol
     assert!(told.len() == 2 && told[0] == "well" && told[1].starts_with("0 no new data: "), "{told:?}");
     let warned = records(root.path()).iter().filter(|record| record["warnings"] != json!([])).count();
     assert_eq!(warned, 1);
+    let warned_of_hours = run(root.path(), &["--set", "run.data_days=1.5"], 0);
+    assert!(warned_of_hours.contains("expected one of the last 36 hours (run.data_days)"), "{warned_of_hours}");
     // Four days are enough, and a simulation has no age.
-    assert_eq!(run(root.path(), &["--set", "run.data_days=4"], 0), "");
+    assert_eq!(run(root.path(), &["--set", "run.data_days=4", "--set", "run.metrics=tanks.prom"], 0), "");
+    let metrics = fs::read_to_string(root.path().join("tanks.prom")).unwrap();
+    let line =
+        metrics.lines().find(|line| line.starts_with("paramill_data_written_timestamp_seconds{")).expect("the time");
+    let stated: f64 = line.rsplit_once(' ').unwrap().1.parse().unwrap();
+    let written = fs::metadata(&file).unwrap().modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();
+    assert!((stated - written.as_secs_f64()).abs() < 1e-2, "{line}");
     let simulated = house(&format!("{PIPELINE}\n[run]\ndata_days = 2\n"));
     let output = paramill(simulated.path(), &["check", "pairs.toml"]);
     assert!(

@@ -12,6 +12,8 @@ mod denominator;
 mod missing;
 #[path = "common/model.rs"]
 mod model;
+#[path = "train/warm_start.rs"]
+mod warm_start;
 
 use std::fs;
 use std::path::{Path, PathBuf};

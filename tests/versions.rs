@@ -3,9 +3,14 @@
 #[path = "common/program.rs"]
 mod program;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use paramill::dataset::Parent;
+use paramill::engine::{Compute, DeviceChoice, EngineChoice};
+use paramill::pipeline::{self, Built, Done, Executor, Locations, Plan, Product, Stage};
+use paramill::progress::Run;
 use serde_json::{Value, json};
 
 use program::{house, paramill, stderr};
@@ -340,4 +345,265 @@ fn a_gate_without_models_or_a_held_out_set_is_refused() {
     assert!(said.contains("(promote.margin)") && said.contains("(promote.most_failed)"), "{said}");
     let said = check(&format!("{}\n[promote]\n", PIPELINE.replace("splits = [\"adapt\"]", "method = \"physics\"")));
     assert!(said.contains("(promote): found [promote], and no model that is trained"), "{said}");
+}
+
+#[test]
+fn a_gate_asks_how_often_intervals_hold() {
+    let root = house(&format!("{PIPELINE}\n[promote]\nmargin = 1e12\nparameter_margin = 1e12\nmost_failed = 1.0\n"));
+    let root = root.path();
+    run(root, &[], &DONE);
+    let first = in_use(root);
+    let good = ["--set", "train.gauss_newton.steps=15"];
+    // Intervals that hold nothing are asked for.
+    let none = ["--set", "promote.coverage=[0.0, 0.0]", "--set", "promote.forecast_coverage=[0.0, 0.0]"];
+    let said = run(root, &[&good[..], &none].concat(), &[7]);
+    assert!(
+        said.contains("of the values of held-out trajectories, and between 0.00 and 0.00 % is asked for"),
+        "{said}"
+    );
+    assert_eq!(in_use(root), first);
+    let rejected = audit(root)[1]["gate"].clone();
+    let shares = ["coverage", "forecast_coverage"].map(|name| rejected["candidate"][name].as_f64().unwrap());
+    assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)) && shares[1] > 0.0, "{shares:?}");
+    // Six known parameters: two of each of three environments.
+    assert!((6.0 * shares[0] - (6.0 * shares[0]).round()).abs() < 1e-9, "{shares:?}");
+    let text = String::from_utf8(paramill(root, &["model", "show", "pairs.toml", &names(root)[1]]).stdout).unwrap();
+    assert!(text.contains("95 % intervals hold"), "{text}");
+    // The same model is judged anew by other limits, and comes into use.
+    let about = |share: f64| format!("[{}, {}]", (share - 0.01).max(0.0), (share + 0.01).min(1.0));
+    let sets =
+        [format!("promote.coverage={}", about(shares[0])), format!("promote.forecast_coverage={}", about(shares[1]))];
+    run(root, &[&good[..], &["--set", &sets[0], "--set", &sets[1]]].concat(), &[0]);
+    assert_ne!(in_use(root), first);
+    let reversed = paramill(root, &["run", "pairs.toml", "--set", "promote.coverage=[0.9, 0.1]"]);
+    assert!(reversed.status.code() == Some(2) && stderr(&reversed).contains("0.9 above 0.1"), "{}", stderr(&reversed));
+}
+
+#[test]
+fn a_training_starts_from_the_version_in_use_and_not_again_for_its_sake() {
+    let root = house(&PIPELINE.replace("[train]", "[train]\nwarm_start = \"current\""));
+    let root = root.path();
+    let sets = |steps: &'static str| ["--stage", "generate", "--stage", "train", "--stage", "map", "--set", steps];
+    let is_up_to_date = |steps: &'static str| {
+        let planned = paramill(root, &[&["run", "pairs.toml", "--dry-run"], &sets(steps)[..]].concat());
+        planned.status.code() == Some(0)
+    };
+    run(root, &sets("train.steps=1"), &[0]);
+    let first = manifest_of(root, "current");
+    assert!(is_up_to_date("train.steps=1"), "that a model is in use now is no reason to train");
+    run(root, &sets("train.steps=2"), &[0]);
+    assert!(is_up_to_date("train.steps=2"), "nor that another one is");
+    let manifest = |version: &str| -> Value {
+        let store = root.join("runs/pairs/models/pairs.versions");
+        serde_json::from_slice(&fs::read(store.join(version).join("manifest.json")).unwrap()).unwrap()
+    };
+    let of_first = names(root)[0].clone();
+    assert_eq!(
+        manifest(&of_first)["provenance"]["parents"].as_array().unwrap().len(),
+        1,
+        "the first starts from nothing"
+    );
+    let parents = manifest("current")["provenance"]["parents"].clone();
+    assert_eq!(parents[1], json!({ "name": "model pairs", "sha256": first }));
+    let record: Value = serde_json::from_slice(&fs::read(root.join("runs/pairs/stages/train.json")).unwrap()).unwrap();
+    assert_eq!(record["ingredients"]["parents"][1], json!({ "name": "the model in use", "sha256": first }));
+    // By a path it is an input like others.
+    let path = format!("train.warm_start=runs/pairs/models/pairs.versions/{of_first}");
+    run(root, &[&sets("train.steps=2")[..], &["--set", &path]].concat(), &[0]);
+    let packed = paramill(root, &["model", "pack", "pairs.toml", &of_first, "-o", "first.tar"]);
+    assert_eq!(packed.status.code(), Some(0), "{}", stderr(&packed));
+    let bundle = [&sets("train.steps=2")[..], &["--set", "train.warm_start=first.tar"]].concat();
+    run(root, &bundle, &[0]);
+    let by_bundle = manifest("current")["provenance"]["parents"].clone();
+    assert_eq!(by_bundle, parents);
+
+    // Another network, a path to nothing, and no versions are told before anything runs, or is trained.
+    let said = run(root, &[&sets("train.steps=2")[..], &["--set", "train.model.width=9"]].concat(), &[2]);
+    assert!(said.contains("train.model.width: 8 -> 9"), "{said}");
+    let check = |sets: &[&str]| {
+        let sets = sets.iter().flat_map(|set| ["--set", set]);
+        stderr(&paramill(root, &["check", "pairs.toml"].into_iter().chain(sets).collect::<Vec<_>>()))
+    };
+    assert!(check(&["train.warm_start=nowhere"]).contains("nothing at \"nowhere\""));
+    assert!(check(&["run.models=0"]).contains("\"current\", and no versions"));
+}
+
+/// What a model has learned from is also what the one that it started from has.
+#[test]
+fn a_gate_knows_what_the_start_of_a_model_was_trained_on() {
+    let root = house(&PIPELINE.replace("[train]", "[train]\nwarm_start = \"current\""));
+    let root = root.path();
+    train(root, 1, 3);
+    // Another seed simulates other trajectories.
+    train(root, 2, 4);
+    let all = names(root);
+    let trained_on = |version: &str| -> BTreeSet<String> {
+        let path = root.join("runs/pairs/models/pairs.versions").join(version).join("trained-on.txt");
+        fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
+    };
+    let [first, second] = [trained_on(&all[0]), trained_on(&all[1])];
+    assert!(first.len() == 6 && second.len() == 12 && first.is_subset(&second), "{first:?} {second:?}");
+}
+
+/// Names, audit and records that tell of a time to come: what stands in a workspace after the clock has gone back.
+#[test]
+fn nothing_is_lost_where_the_clock_goes_back() {
+    let root = house(&PIPELINE.replace("models = 9", "models = 2\nrecords = 2"));
+    let root = root.path();
+    train(root, 1, 3);
+    let (store, before) = (root.join("runs/pairs/models/pairs.versions"), in_use(root));
+    let later = format!("2999{}", &before[4..]);
+    fs::rename(store.join(&before), store.join(&later)).unwrap();
+    fs::remove_file(store.join("current")).unwrap();
+    std::os::unix::fs::symlink(&later, store.join("current")).unwrap();
+    let year = &before[..5];
+    let text = fs::read_to_string(store.join("audit.jsonl")).unwrap().replace(&before, &later);
+    fs::write(store.join("audit.jsonl"), text.replace(&format!("\"time\":\"{year}"), "\"time\":\"2999-")).unwrap();
+    let records = root.join("runs/pairs/records");
+    for entry in fs::read_dir(&records).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap().replace(&format!("\"{year}"), "\"2999-");
+        fs::remove_file(&path).unwrap();
+        let name = format!("2999{}", &path.file_name().unwrap().to_str().unwrap()[4..]);
+        fs::write(records.join(name), text).unwrap();
+    }
+    let stage = fs::File::options().append(true).open(root.join("runs/pairs/stages/train.json")).unwrap();
+    stage.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(40_000_000)).unwrap();
+
+    // No age is below zero, and what is of a time to come is not old.
+    let output = paramill(root, &["status", "pairs.toml", "--json"]);
+    let status: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let status = &status["pipelines"][0];
+    let stages = status["stages"].as_array().unwrap().iter();
+    let ages: Vec<f64> =
+        stages.filter_map(|it| it["age_seconds"].as_f64()).chain(status["last_run_age_seconds"].as_f64()).collect();
+    assert!(ages.len() > 2 && ages.iter().all(|age| *age >= 0.0), "{ages:?}");
+    assert_eq!(model(root, &["prune", "pairs.toml", "--older-than", "1"]).0["removed"], json!([]));
+
+    // What comes is newer, whatever its name says; of three the one that was first goes, and never the one in use.
+    train(root, 2, 3);
+    let second = in_use(root);
+    assert_eq!(names(root), [later.clone(), second.clone()]);
+    train(root, 3, 3);
+    let third = in_use(root);
+    assert_eq!(names(root), [second.clone(), third.clone()]);
+    assert!(third.starts_with(year) && store.join("current/manifest.json").exists());
+    assert_eq!(model(root, &["rollback", "pairs.toml"]).0["to"], json!(second));
+    assert_eq!(fs::read_dir(&records).unwrap().count(), 2);
+    assert_eq!(model(root, &["prune", "pairs.toml", "--keep", "1"]).0["removed"], json!([]), "it is in use");
+}
+
+#[test]
+fn drift_is_told_and_drawn_from_run_to_run() {
+    let root = house(&format!("{PIPELINE}\n[promote]\nmargin = 1e12\nparameter_margin = 1e12\nmost_failed = 1.0\n"));
+    let root = root.path();
+    let before = model(root, &["drift", "pairs.toml"]).0;
+    assert_eq!((&before["runs"], &before["place"]["environments"]), (&json!([]), &json!(0)));
+    for steps in ["train.gauss_newton.steps=8", "train.gauss_newton.steps=15"] {
+        run(root, &["--set", steps], &DONE);
+    }
+    let all = names(root);
+    let drift = model(root, &["drift", "pairs.toml", "--plot", "drift.svg"]).0;
+    let runs = drift["runs"].as_array().unwrap();
+    let versions: Vec<&Value> = runs.iter().map(|run| &run["version"]).collect();
+    assert_eq!((versions, &drift["version"]), (vec![&json!(all[0]), &json!(all[1])], &json!(all[1])));
+    for (run, version) in runs.iter().zip(&all) {
+        let shown = model(root, &["show", "pairs.toml", version]).0;
+        assert_eq!(run["validation"], shown["training"]["validation"]);
+        assert!(run["noise"]["x"].as_f64().unwrap() > 0.0 && run["trajectory_rmse"].as_f64().unwrap() > 0.0, "{run}");
+        assert_eq!(run["statuses"].as_object().unwrap().values().filter_map(Value::as_u64).sum::<u64>(), 1);
+    }
+    let gate = &audit(root)[1]["gate"];
+    assert_eq!(runs[1]["held_out"], gate["candidate"]["squared_error"]);
+    // One dimension: the hull is an interval.
+    let place = &drift["place"];
+    let training: Vec<f64> = place["training"].as_array().unwrap().iter().map(|it| it[0].as_f64().unwrap()).collect();
+    let [least, greatest] =
+        [training.iter().copied().fold(f64::MAX, f64::min), training.iter().copied().fold(f64::MIN, f64::max)];
+    let contexts = place["contexts"].as_array().unwrap();
+    let outside = contexts.iter().filter(|it| !(least..=greatest).contains(&it[0][0].as_f64().unwrap())).count();
+    assert_eq!((training.len(), contexts.len(), &place["outside"]), (3, 1, &json!(outside)));
+    let picture = fs::read_to_string(root.join("drift.svg")).unwrap();
+    for text in ["contexts beside the training hull", ">errors<", ">noise<", ">statuses<", "held out"] {
+        assert!(picture.contains(text), "{text}");
+    }
+    let table = String::from_utf8(paramill(root, &["model", "drift", "pairs.toml"]).stdout).unwrap();
+    assert!(table.contains("of 1 estimated environments lie outside") && table.contains(&all[1]), "{table}");
+    let other = paramill(root, &["model", "drift", "pairs.toml", "--plot", "drift.pdf"]);
+    assert_eq!(other.status.code(), Some(2));
+}
+
+/// Dies after a stage has published its product, before that is recorded.
+struct Dying(std::sync::atomic::AtomicUsize);
+
+impl Executor for Dying {
+    fn execute(&self, plan: &Plan, stage: Stage, context: &pipeline::Context<'_>) -> Result<Done, pipeline::Error> {
+        let done = Built.execute(plan, stage, context)?;
+        if stage != Stage::Train {
+            return Ok(done);
+        }
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Err(pipeline::Error::between_stages(9))
+    }
+
+    fn adopt(&self, plan: &Plan, stage: Stage) -> Result<Done, pipeline::Error> {
+        Built.adopt(plan, stage)
+    }
+
+    fn product(&self, plan: &Plan, stage: Stage) -> Result<Option<Product>, pipeline::Error> {
+        Built.product(plan, stage)
+    }
+
+    fn sources(&self, plan: &Plan) -> Result<Vec<Parent>, pipeline::Error> {
+        Built.sources(plan)
+    }
+
+    fn configuration(&self, plan: &Plan) -> Value {
+        Built.configuration(plan)
+    }
+}
+
+#[test]
+fn a_model_whose_maker_died_before_its_record_is_not_trained_again() {
+    let root = house(PIPELINE);
+    let root = root.path();
+    let locations = Locations { datasets: root.join("datasets"), workspace: Some(root.join("runs/pairs")) };
+    let plan = |sets: &[String]| Plan::load(&root.join("pairs.toml"), sets, &locations).unwrap();
+    let compute = Compute { device: DeviceChoice::Cpu, engine: EngineChoice::Native };
+    let stages = vec![Stage::Generate, Stage::Train];
+    let options = pipeline::Options { stages, force: Vec::new(), compute, threads: 1 };
+    let dying = Dying(Default::default());
+    let run = |plan: &Plan| pipeline::run(plan, &options, &dying, &Run::silent());
+    let trainings = || dying.0.load(std::sync::atomic::Ordering::SeqCst);
+    let model = root.join("runs/pairs/models/pairs");
+    let record = root.join("runs/pairs/stages/train.json");
+    run(&plan(&[])).unwrap_err();
+    assert!(model.exists() && !record.exists() && trainings() == 1);
+    // As if the process had died before it could remove its checkpoints.
+    let left = root.join("runs/pairs/models/pairs.training/0123");
+    fs::create_dir_all(&left).unwrap();
+    run(&plan(&[])).unwrap();
+    let kept: Value = serde_json::from_slice(&fs::read(&record).unwrap()).unwrap();
+    assert_eq!((trainings(), &kept["made_here"], &kept["engine"]), (1, &json!(true), &json!("native")));
+    assert!(!left.exists() && !root.join("runs/pairs/stages/train.unfinished.json").exists());
+    run(&plan(&[])).unwrap();
+    assert_eq!(trainings(), 1);
+    // One that was made from something else is.
+    let other = plan(&["train.steps=2".to_owned()]);
+    run(&other).unwrap_err();
+    run(&plan(&[])).unwrap_err();
+    assert_eq!(trainings(), 3);
+    run(&plan(&[])).unwrap();
+    // Nor is one taken for its own that was put in its place.
+    run(&other).unwrap_err();
+    let copy = root.join("copy");
+    fs::create_dir(&copy).unwrap();
+    for entry in fs::read_dir(&model).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
+    }
+    fs::remove_dir_all(&model).unwrap();
+    fs::rename(&copy, &model).unwrap();
+    run(&other).unwrap_err();
+    assert_eq!(trainings(), 5);
 }

@@ -1,4 +1,4 @@
-//! Checkpoints of a training, and weights of a model: `cargo +nightly fuzz run checkpoint`.
+//! Checkpoints of a training, weights of a model, and bundles: `cargo +nightly fuzz run checkpoint`.
 #![no_main]
 
 #[path = "../../tests/fuzz/bodies.rs"]
@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 // The first byte says which file the others stand for.
 fuzz_target!(|bytes: &[u8]| {
     if let Some((first, rest)) = bytes.split_first() {
-        let names = ["state", "arrays", "weights"];
+        let names = ["state", "arrays", "weights", "bundle"];
         bodies::read(names[usize::from(*first) % names.len()], rest);
     }
 });

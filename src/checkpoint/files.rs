@@ -8,6 +8,8 @@ use super::error::Error;
 pub(crate) const MANIFEST_FILE: &str = "manifest.json";
 /// Name of the file of shared weights and training contexts.
 pub const WEIGHTS_FILE: &str = "weights.safetensors";
+/// The card.
+pub(crate) const CARD_FILE: &str = "README.md";
 /// The loss curve.
 pub(crate) const LOG_FILE: &str = "training-log.csv";
 /// Name of the map's file in a model directory.

@@ -19,6 +19,9 @@ pub struct Manifest {
     pub kind: String,
     /// Name of the model, that of its directory.
     pub name: String,
+    /// Licence of the data that it was trained on: an SPDX expression or `unknown`; absent in models before format 2.3.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub license: String,
     /// What made it: tool, settings, seed and parents.
     pub provenance: Provenance,
     /// The network and its size.
@@ -73,8 +76,11 @@ pub struct Manifest {
     /// Tolerance of the data it was trained on (the solver's `rtol`); absent where it is unknown, as for measurements.
     #[schemars(range(min = 0))]
     pub data_tolerance: Option<f64>,
-    /// The other files of the directory, with size and SHA-256.
+    /// The other files of the directory but the card, with size and SHA-256.
     pub files: Vec<FileEntry>,
+    /// The card, `README.md`; absent in models before format 2.3, which have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<FileEntry>,
 }
 
 fn one() -> usize {

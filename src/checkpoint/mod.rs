@@ -4,6 +4,7 @@
 //! models/NAME/
 //!   manifest.json          what it is, what made it, a SHA-256 per file
 //!   SHA256SUMS             that of the manifest
+//!   README.md              the card: the same for people
 //!   weights.safetensors    shared weights by name and the training contexts, F64
 //!   training-log.csv       the loss curve
 //!   map.json               the context-to-parameter map, once it is fitted
@@ -20,7 +21,9 @@ mod power;
 mod map;
 mod tensors;
 mod validate;
+mod card;
 mod model;
+mod bundle;
 mod equations;
 mod sampling;
 mod inverse;
@@ -28,6 +31,7 @@ mod rates;
 mod system;
 mod training;
 
+pub use bundle::{Opened, is_bundle, name_of_bundle, pack, unpack};
 pub use error::Error;
 pub use files::{MAP_FILE, WEIGHTS_FILE};
 pub use log::LogRecord;

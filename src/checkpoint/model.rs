@@ -1,16 +1,17 @@
 //! A trained model in its directory.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::error::{Error, io_error};
-use super::files::{LOG_FILE, MANIFEST_FILE, MAP_FILE, WEIGHTS_FILE, parse, pretty};
+use super::files::{CARD_FILE, LOG_FILE, MANIFEST_FILE, MAP_FILE, WEIGHTS_FILE, parse, pretty};
 use super::log::LogRecord;
 use super::manifest::Manifest;
 use super::map::ParameterMap;
 use super::tensors;
 use super::tensors::{Array, Arrays};
-use super::{log, validate};
+use super::{card, log, validate};
 use crate::atomic;
 use crate::dataset::FileEntry;
 use crate::digest::sha256;
@@ -18,6 +19,7 @@ use crate::disk;
 use crate::engine::{Compute, ComputeError, Device, Engine, Linearised, Precision, Tangents};
 use crate::models;
 use crate::models::Model;
+use crate::progress::Run;
 use crate::regular;
 use crate::rules::{Rule, Shape};
 use crate::schema::FormatVersion;
@@ -104,6 +106,14 @@ impl StoredModel {
     /// # Errors
     /// Any error of writing; what was there before is then unchanged.
     pub fn write(&mut self, directory: &Path) -> Result<(), Error> {
+        self.publish(directory, &Run::silent())
+    }
+
+    /// The same, and tells the observer of `run` ([`crate::progress::Observer::complete`]) before the model appears.
+    ///
+    /// # Errors
+    /// As [`StoredModel::write`].
+    pub fn publish(&mut self, directory: &Path, run: &Run) -> Result<(), Error> {
         let mut arrays = Arrays::new();
         for tensor in self.rule().tensors(self.model().layout()) {
             let values = tensor.indices.iter().map(|&index| self.shared[index]).collect();
@@ -115,14 +125,15 @@ impl StoredModel {
         if let Some(map) = &self.map {
             files.push((MAP_FILE, pretty(map)));
         }
-        self.manifest.files = files
-            .iter()
-            .map(|(path, bytes)| FileEntry {
-                path: (*path).to_owned(),
-                bytes: bytes.len() as u64,
-                sha256: sha256(bytes),
-            })
-            .collect();
+        let entry = |(path, bytes): &(&str, Vec<u8>)| FileEntry {
+            path: (*path).to_owned(),
+            bytes: bytes.len() as u64,
+            sha256: sha256(bytes),
+        };
+        self.manifest.files = files.iter().map(entry).collect();
+        let card = (CARD_FILE, card::text(&self.manifest, self.map.as_ref()).into_bytes());
+        self.manifest.card = Some(entry(&card));
+        files.push(card);
         let manifest = pretty(&self.manifest);
         self.content_hash = sha256(&manifest);
         let sums = seal::text([(MANIFEST_FILE, manifest.as_slice())]);
@@ -131,6 +142,8 @@ impl StoredModel {
         for (path, bytes) in &files {
             disk::write(&target.path().join(path), bytes).map_err(io_error(&directory.join(path)))?;
         }
+        let inode = fs::metadata(target.path()).map(|metadata| metadata.ino());
+        inode.and_then(|inode| run.observer.complete(&self.content_hash, inode)).map_err(io_error(directory))?;
         target.publish().map_err(io_error(directory))
     }
 
@@ -158,6 +171,7 @@ impl StoredModel {
         let (manifest, content_hash) = Manifest::read(directory)?;
         let weights_path = directory.join(WEIGHTS_FILE);
         let mut arrays = tensors::from_bytes(&weights_path, &read_listed(directory, &manifest, WEIGHTS_FILE)?)?;
+        manifest.card.iter().try_for_each(|card| read_entry(directory, card).map(drop))?;
         let log = log::from_bytes(&directory.join(LOG_FILE), &read_listed(directory, &manifest, LOG_FILE)?)?;
         let (shared, contexts) = (Vec::new(), Vec::new());
         let mut stored = StoredModel { manifest, shared, contexts, log, map: None, content_hash };
@@ -184,7 +198,8 @@ pub fn verify(directory: &Path) -> Vec<String> {
     let mut problems: Vec<String> = manifest
         .files
         .iter()
-        .filter_map(|file| read_listed(directory, &manifest, &file.path).err())
+        .chain(&manifest.card)
+        .filter_map(|file| read_entry(directory, file).err())
         .map(|error| error.to_string())
         .collect();
     if problems.is_empty() {
@@ -246,11 +261,19 @@ fn check_size(expected: usize, path: &Path, arrays: &Arrays) -> Result<(), Error
 
 /// Reads a file that the manifest lists, and checks it against the listed size and digest.
 fn read_listed(directory: &Path, manifest: &Manifest, name: &str) -> Result<Vec<u8>, Error> {
-    let path: PathBuf = directory.join(name);
+    let entry = manifest.files.iter().find(|file| file.path == name).ok_or_else(|| Error::Invalid {
+        path: directory.join(name),
+        found: "no such entry in the manifest".to_owned(),
+        expected: "a complete model".to_owned(),
+    })?;
+    read_entry(directory, entry)
+}
+
+/// The same of an entry.
+fn read_entry(directory: &Path, entry: &FileEntry) -> Result<Vec<u8>, Error> {
+    let path: PathBuf = directory.join(&entry.path);
     let invalid = |found: String, expected: String| Error::Invalid { path: path.clone(), found, expected };
-    let entry = manifest.files.iter().find(|file| file.path == name);
-    let entry = entry.ok_or_else(|| invalid("no such entry in the manifest".into(), "a complete model".into()))?;
-    if !Path::new(name).components().all(|component| matches!(component, Component::Normal(_))) {
+    if !Path::new(&entry.path).components().all(|component| matches!(component, Component::Normal(_))) {
         return Err(invalid("a path that leaves the directory".into(), "a relative path inside it".into()));
     }
     let metadata = fs::symlink_metadata(&path).map_err(io_error(&path))?;

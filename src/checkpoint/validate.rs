@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::Error;
-use super::files::{LOG_FILE, MAP_FILE, WEIGHTS_FILE, parse};
+use super::files::{CARD_FILE, LOG_FILE, MAP_FILE, WEIGHTS_FILE, parse};
 use super::manifest::{ChannelScale, Manifest};
 use super::map::{MapKind, ParameterMap};
 use super::power::Power;
@@ -171,6 +171,9 @@ impl Manifest {
         if files != [WEIGHTS_FILE, LOG_FILE] && files != [WEIGHTS_FILE, LOG_FILE, MAP_FILE] {
             let expected = format!("{WEIGHTS_FILE}, {LOG_FILE} and, where there is one, {MAP_FILE}");
             problems.push(format!("`files` lists {}; expected {expected}", brief(&Value::from(files))));
+        }
+        if let Some(card) = self.card.as_ref().filter(|card| card.path != CARD_FILE) {
+            problems.push(format!("`card.path` is {}; expected {CARD_FILE}", brief(&Value::from(card.path.clone()))));
         }
         problems
     }

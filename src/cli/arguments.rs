@@ -234,14 +234,15 @@ Examples:
   paramill show datasets/lv-demo
   paramill show my-system.toml
   paramill show runs/lv-demo/estimates
-  paramill show runs/lv-demo/models/lv-demo --json";
+  paramill show runs/lv-demo/models/lv-demo --json
+  paramill show lv-demo.tar";
 
-/// Show a pipeline with every default filled in, a system's equations, a table of estimates, or what a dataset or model directory says of
+/// Show a pipeline with every default filled in, a system's equations, a table of estimates, or what a dataset or model says of
 /// itself
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 pub(crate) struct Show {
-    /// A pipeline or system file, or a directory with a manifest.json
+    /// A pipeline or system file, a directory with a manifest.json, or the bundle of a model
     pub path: PathBuf,
     /// Replace one setting of the pipeline
     #[arg(long, value_name = "KEY=VALUE")]

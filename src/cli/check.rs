@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::check_arguments::Check;
 use super::kinds::recognise;
 use super::output::{complain, print, print_json};
+use crate::checkpoint::{self, Opened, is_bundle};
 use crate::pipeline::{Checked, Error, check as check_pipeline, check_directory, load_system, read_manifest};
 use crate::problems::many;
 
@@ -61,6 +62,10 @@ fn check_one(path: &Path, arguments: &[String]) -> Finding {
     };
     if let Err(error) = recognise(path) {
         return of_text(error.exit_code(), vec![error.to_string()]);
+    }
+    if is_bundle(path) {
+        // It is verified as it is unpacked.
+        return of_text(3, Opened::new(path).err().into_iter().flat_map(checkpoint::Error::lines).collect());
     }
     if path.is_dir() {
         return match read_manifest(path).and_then(|manifest| check_directory(path, &manifest)) {

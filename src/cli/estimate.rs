@@ -13,7 +13,7 @@ use super::signals;
 use super::slurm::WOULD_RUN;
 use super::terminal::{Style, Terminal};
 use crate::archive::{Again, Request, Update, update};
-use crate::checkpoint::StoredModel;
+use crate::checkpoint::{Opened, StoredModel};
 use crate::estimate::Method;
 use crate::pipeline::{Error, Mapping};
 use crate::progress;
@@ -25,10 +25,11 @@ pub(crate) fn estimate(command: &Estimate, quiet: bool) -> Result<u8, Error> {
     log::begin(&command.log)?;
     let mapping = Mapping::load(&command.data, &command.set).map_err(Error::Problems)?;
     let model = match (&command.model, mapping.estimate.method) {
-        (Some(directory), Method::Learned) => Some(StoredModel::read(directory)?),
+        (Some(path), Method::Learned) => Some(StoredModel::read(Opened::new(path)?.directory())?),
         (None, Method::Physics) => None,
         (None, Method::Learned) => {
-            let remedy = "give the directory of a model, or equations by `method = \"physics\"` in [estimate]";
+            let remedy =
+                "give the directory or the bundle of a model, or equations by `method = \"physics\"` in [estimate]";
             return Err(Error::Usage(format!("--model: expected with `method = \"learned\"`; {remedy}")));
         }
         (Some(_), Method::Physics) => {

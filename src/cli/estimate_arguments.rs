@@ -33,8 +33,8 @@ pub(crate) struct Estimate {
     /// The table of estimates, a directory; it is made if it is not there
     #[arg(long, value_name = "DIR")]
     pub table: PathBuf,
-    /// The directory of a trained model
-    #[arg(long, value_name = "DIR")]
+    /// A trained model: its directory, or the bundle that `paramill model pack` makes
+    #[arg(long, value_name = "MODEL")]
     pub model: Option<PathBuf>,
     /// Also estimate rows again whose data are as they were: `failed`, `other-model`, `all`, or those of a status
     #[arg(long, value_name = "WHICH,..", value_delimiter = ',')]

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::Path;
 
+use crate::checkpoint::is_bundle;
 use crate::pipeline::Error;
 use crate::problems::listing;
 use crate::regular;
@@ -11,20 +12,21 @@ use crate::regular;
 /// Bytes that tell what a file is.
 const HEAD: u64 = 1 << 12;
 
-/// Checks that `path` is a TOML file or a directory.
+/// Checks that `path` is a TOML file, a directory or the bundle of a model.
 ///
 /// # Errors
 /// If nothing is there, or a file of another kind.
 pub(crate) fn recognise(path: &Path) -> Result<(), Error> {
     let is_toml = path.extension() == Some(OsStr::new("toml"));
-    let found = if path.is_dir() || (is_toml && path.exists()) {
+    let found = if path.is_dir() || (is_toml && path.exists()) || is_bundle(path) {
         return Ok(());
     } else if !path.exists() {
         nothing_at(path)
     } else {
         other_file(path)
     };
-    let expected = "a pipeline or system file (TOML), or the directory of a dataset, a model or estimates";
+    let expected =
+        "a pipeline or system file (TOML), the directory of a dataset, a model or estimates, or a bundle of a model";
     found.map_or(Ok(()), |found| {
         Err(Error::Unrecognised { path: path.to_owned(), found, expected: expected.to_owned() })
     })

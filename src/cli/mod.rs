@@ -23,6 +23,8 @@ pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod estimate;
 pub(crate) mod shard;
+pub(crate) mod model_bundle;
+pub(crate) mod model_drift;
 pub(crate) mod model;
 pub(crate) mod dataset;
 pub(crate) mod import;

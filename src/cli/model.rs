@@ -1,18 +1,18 @@
 //! `paramill model`.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::{Map, Value, json};
 
 use super::model_arguments::{
     DiffVersions, ListVersions, ModelCommand, PromoteVersion, PruneVersions, RollBack, ShowVersion,
 };
+use super::model_bundle::{packed, plan, unpacked};
+use super::model_drift::show_drift;
 use super::output::{number, print, print_json, table};
 use crate::checkpoint::{MAP_FILE, Manifest, WEIGHTS_FILE};
 use crate::dataset::changes;
 use crate::pipeline::{
-    Act, AuditEntry, CURRENT, Error, Figures, Locations, Plan, Retention, Version, audit, find_version, promote, prune,
-    rejection, rollback, versions,
+    Act, AuditEntry, CURRENT, Error, Figures, Plan, Retention, Version, audit, find_version, promote, prune, rejection,
+    rollback, versions,
 };
 
 pub(crate) fn model(command: &ModelCommand) -> Result<u8, Error> {
@@ -23,16 +23,14 @@ pub(crate) fn model(command: &ModelCommand) -> Result<u8, Error> {
         ModelCommand::Promote(command) => promoted(command),
         ModelCommand::Rollback(command) => rolled_back(command),
         ModelCommand::Prune(command) => pruned(command),
+        ModelCommand::Drift(command) => show_drift(command),
+        ModelCommand::Pack(command) => packed(command),
+        ModelCommand::Unpack(command) => unpacked(command),
     }
 }
 
-fn plan(pipeline: &Path, workspace: Option<&PathBuf>) -> Result<Plan, Error> {
-    let locations = Locations { workspace: workspace.cloned(), ..Locations::default() };
-    Plan::load(pipeline, &[], &locations).map_err(Error::Problems)
-}
-
 fn list(command: &ListVersions) -> Result<u8, Error> {
-    let plan = plan(&command.pipeline, command.common.workspace.as_ref())?;
+    let plan = plan(&command.pipeline, &command.common)?;
     let all = versions(&plan);
     if command.common.json {
         let all = all.iter().map(|version| as_json(&plan, version)).collect::<Result<Vec<_>, Error>>()?;
@@ -64,7 +62,7 @@ fn list(command: &ListVersions) -> Result<u8, Error> {
 }
 
 fn show(command: &ShowVersion) -> Result<u8, Error> {
-    let plan = plan(&command.pipeline, command.common.workspace.as_ref())?;
+    let plan = plan(&command.pipeline, &command.common)?;
     let version = find_version(&plan, &command.version)?;
     let (manifest, sha256) = Manifest::read(&version.directory)?;
     let of_it: Vec<AuditEntry> = audit(&plan).into_iter().filter(|it| it.to == version.name).collect();
@@ -110,11 +108,15 @@ fn show(command: &ShowVersion) -> Result<u8, Error> {
 
 fn in_words(figures: &Figures) -> String {
     let error = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), number);
+    let share = |value: Option<f64>| error(value.map(|value| 100.0 * value));
     format!(
-        "mean squared error {}, error of parameters {} %, {} % of the environments failed",
+        "mean squared error {}, error of parameters {} %, {} % of the environments failed; 95 % intervals hold {} % of the known parameters and \
+         {} % of the held-out values",
         error(figures.squared_error),
         error(figures.parameter_error),
-        number(100.0 * figures.failed)
+        number(100.0 * figures.failed),
+        share(figures.coverage),
+        share(figures.forecast_coverage)
     )
 }
 
@@ -122,7 +124,7 @@ fn in_words(figures: &Figures) -> String {
 const DIFFERENT: u8 = 3;
 
 fn compare(command: &DiffVersions) -> Result<u8, Error> {
-    let plan = plan(&command.pipeline, command.common.workspace.as_ref())?;
+    let plan = plan(&command.pipeline, &command.common)?;
     let (a, b) = (find_version(&plan, &command.a)?, find_version(&plan, &command.b)?);
     let ((of_a, _), (of_b, _)) = (Manifest::read(&a.directory)?, Manifest::read(&b.directory)?);
     let rows = |part: fn(&Manifest) -> Value| changes(&part(&of_a), &part(&of_b));
@@ -169,7 +171,7 @@ fn compare(command: &DiffVersions) -> Result<u8, Error> {
 }
 
 fn promoted(command: &PromoteVersion) -> Result<u8, Error> {
-    let plan = plan(&command.pipeline, command.common.workspace.as_ref())?;
+    let plan = plan(&command.pipeline, &command.common)?;
     let why = command.reason.as_deref().unwrap_or("by hand");
     match promote(&plan, &command.version, why, command.force)? {
         Some(moved) => tell(&moved, command.common.json),
@@ -180,7 +182,7 @@ fn promoted(command: &PromoteVersion) -> Result<u8, Error> {
 }
 
 fn rolled_back(command: &RollBack) -> Result<u8, Error> {
-    let plan = plan(&command.pipeline, command.common.workspace.as_ref())?;
+    let plan = plan(&command.pipeline, &command.common)?;
     tell(&rollback(&plan, command.reason.as_deref().unwrap_or("by hand"))?, command.common.json);
     Ok(0)
 }
@@ -197,7 +199,7 @@ fn tell(moved: &AuditEntry, as_json: bool) {
 }
 
 fn pruned(command: &PruneVersions) -> Result<u8, Error> {
-    let plan = plan(&command.pipeline, command.common.workspace.as_ref())?;
+    let plan = plan(&command.pipeline, &command.common)?;
     let retention =
         Retention { newest: command.keep.unwrap_or_default(), days: command.older_than.unwrap_or_default() };
     let done = prune(&plan, retention)?;

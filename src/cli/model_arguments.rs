@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Look at the versions of a pipeline's model, which are kept where `run.models` is above zero, and say which is in use
+/// Look at the versions of a pipeline's model, which are kept where `run.models` is above zero, say which is in use, and carry models elsewhere
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelCommand {
     List(ListVersions),
@@ -13,6 +13,9 @@ pub(crate) enum ModelCommand {
     Promote(PromoteVersion),
     Rollback(RollBack),
     Prune(PruneVersions),
+    Drift(ShowDrift),
+    Pack(PackModel),
+    Unpack(UnpackModel),
 }
 
 impl ModelCommand {
@@ -25,6 +28,9 @@ impl ModelCommand {
             ModelCommand::Promote(command) => command.common.json,
             ModelCommand::Rollback(command) => command.common.json,
             ModelCommand::Prune(command) => command.common.json,
+            ModelCommand::Drift(command) => command.common.json,
+            ModelCommand::Pack(command) => command.common.json,
+            ModelCommand::Unpack(command) => command.json,
         }
     }
 }
@@ -154,4 +160,70 @@ pub(crate) struct DiffVersions {
     pub b: String,
     #[command(flatten)]
     pub common: Common,
+}
+
+const DRIFT_EXAMPLES: &str = "\
+Examples:
+  paramill model drift pipelines/lv-demo.toml
+  paramill model drift pipelines/lv-demo.toml --plot drift.svg
+
+The runs are those whose records are kept (`run.records`). An environment outside of the convex hull of the training contexts is one to which the \
+model extrapolates.";
+
+/// Say how the model drifts: estimated environments beside those of the training, and errors, noise and statuses from run to run
+#[derive(Debug, Args)]
+#[command(after_help = DRIFT_EXAMPLES)]
+pub(crate) struct ShowDrift {
+    /// The pipeline file
+    pub pipeline: PathBuf,
+    /// Draw it too, as .svg or .png
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const PACK_EXAMPLES: &str = "\
+Examples:
+  paramill model pack runs/lv-demo/models/lv-demo --to lv-demo.tar
+  paramill model pack pipelines/lv-demo.toml --to lv-demo.tar
+  paramill model pack pipelines/lv-demo.toml 1a2b3c4d --to lv-demo.tar
+
+The bundle is a plain tar with the manifest, its seal, the card, the weights and the map; equal models give equal bundles. `paramill estimate`, \
+`paramill show` and `paramill check` take it in place of the directory.";
+
+/// Make one file of a model, to carry it elsewhere: verified first
+#[derive(Debug, Args)]
+#[command(after_help = PACK_EXAMPLES)]
+pub(crate) struct PackModel {
+    /// The directory of a model, or a pipeline file
+    pub model: PathBuf,
+    /// The version of the pipeline's model [default: the one in use, or the only one]
+    pub version: Option<String>,
+    /// The file to make; one that is there is replaced
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub to: PathBuf,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const UNPACK_EXAMPLES: &str = "\
+Examples:
+  paramill model unpack lv-demo.tar
+  paramill model unpack lv-demo.tar --to models/lv-demo
+
+The directory appears only once the seal and every digest are as they should be.";
+
+/// Make the directory of a model of its one file
+#[derive(Debug, Args)]
+#[command(after_help = UNPACK_EXAMPLES)]
+pub(crate) struct UnpackModel {
+    /// The file
+    pub bundle: PathBuf,
+    /// The directory to make, which is not there yet [default: the name of the model, in the current directory]
+    #[arg(short = 'o', long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }

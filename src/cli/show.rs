@@ -10,6 +10,7 @@ use super::arguments::Show;
 use super::dataset_arguments::ShowDataset;
 use super::kinds::recognise;
 use super::output::{complain, number, print, print_file, print_json, table};
+use crate::checkpoint::Opened;
 use crate::dataset::{Dataset, Manifest, SplitSurvey, ValueRange, damaged, first_trajectories, survey};
 use crate::estimate;
 use crate::estimate::{ParameterEstimate, Status};
@@ -25,15 +26,16 @@ const BAD_DATA: u8 = 3;
 
 pub(crate) fn show(command: &Show) -> Result<u8, Error> {
     recognise(&command.path)?;
-    if command.path.is_dir() {
-        let manifest = read_manifest(&command.path)?;
-        check_manifest(&command.path, &manifest)?;
+    let opened = Opened::new(&command.path)?;
+    if let Some(directory) = Some(opened.directory()).filter(|directory| directory.is_dir()) {
+        let manifest = read_manifest(directory)?;
+        check_manifest(directory, &manifest)?;
         if command.json {
             print_json(&manifest);
         } else {
             match serde_json::from_value::<Manifest>(manifest.clone()) {
                 Ok(dataset) if dataset.kind == "dataset" => print(&dataset_card(&dataset)),
-                _ if manifest["kind"] == "estimates" => print(&estimates_table(&command.path)?),
+                _ if manifest["kind"] == "estimates" => print(&estimates_table(directory)?),
                 _ => print(&tree(&manifest, 0)),
             }
         }

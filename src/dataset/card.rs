@@ -97,7 +97,8 @@ fn inputs(inputs: &[Input], card: &mut String) {
     }
 }
 
-fn cell(text: &str) -> String {
+/// A text as a cell of a table in Markdown: on one line.
+pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "\\|").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

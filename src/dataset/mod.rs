@@ -35,6 +35,7 @@ pub(crate) mod combine;
 pub(crate) mod survey;
 pub(crate) mod export;
 
+pub(crate) use card::cell;
 pub use combine::{is_selected, merge, select};
 pub use diff::{Difference, SplitDifference, changes, diff};
 pub use error::Error;

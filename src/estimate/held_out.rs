@@ -5,6 +5,7 @@ use super::error::Error;
 use super::learned::estimator::Estimator;
 use super::settings::Settings;
 use super::stream;
+use super::table::row::Row;
 use crate::checkpoint::StoredModel;
 use crate::dataset::Dataset;
 use crate::engine::Compute;
@@ -22,6 +23,19 @@ pub struct HeldOut {
     pub squared_error: Option<f64>,
     /// Mean absolute percentage error of its parameters (percent); none where none is known or given.
     pub parameter_error: Option<f64>,
+    /// Known parameters whose 95 % interval holds the truth, and known parameters that have an interval.
+    pub covered: [usize; 2],
+    /// Values of its held-out trajectories that lie in their 95 % bands under that context, and values that have a band: none of fields.
+    pub in_bands: [usize; 2],
+}
+
+/// Known parameters whose 95 % interval holds the truth, and those that have an interval.
+fn covered(row: &Row) -> [usize; 2] {
+    let of_known = row.parameters.iter().filter_map(|it| {
+        let truth = it.truth.filter(|_| it.lower.is_finite() && it.upper.is_finite())?;
+        Some((it.lower..=it.upper).contains(&truth))
+    });
+    of_known.fold([0, 0], |[held, known], holds| [held + usize::from(holds), known + 1])
 }
 
 /// Fits a context to the train split of every environment that has held-out trajectories in the test split, as `settings` ask, and measures errors
@@ -47,10 +61,12 @@ pub fn held_out(
     run.emit(Event::Begin { what: "judge the model".to_owned(), total: None, unit: "environments" });
     stream::for_each_block(dataset, Split::Train, stream::all_rows(dataset, Split::Train), |mut block| {
         block.retain(|environment| estimator.has_held_out(&environment.id));
-        let estimated = estimator.block(Split::Train, block)?;
+        let estimated = estimator.judged(Split::Train, block)?;
         // Rows of an interrupted block may be incomplete.
         run.interrupt.requested().map_or(Ok(()), |signal| Err(Error::Interrupted { signal }))?;
-        all.extend(estimated.into_iter().map(|it| HeldOut {
+        all.extend(estimated.into_iter().map(|(it, in_bands)| HeldOut {
+            covered: covered(&it.row),
+            in_bands,
             failed: it.row.status.is_failure(),
             squared_error: it.row.test_mse.filter(|error| error.is_finite()),
             parameter_error: it.row.parameter_mape(),

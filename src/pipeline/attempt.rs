@@ -16,6 +16,7 @@ use super::clock::now;
 use super::error::Error;
 use super::plan::Plan;
 use super::stage::Stage;
+use crate::digest::sha256;
 use crate::progress::{Event, Observer};
 use crate::regular;
 use crate::{atomic, disk};
@@ -34,19 +35,22 @@ pub struct Attempt {
     pub progress: Option<Progress>,
     /// Why it stopped, if the process lived to say so.
     pub stopped: Option<Stopped>,
-    /// The dataset that it completed, or one before it, with no record yet.
+    /// The dataset or the model that it completed, or one before it, with no record yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
 }
 
-/// A dataset that was complete, just before it appeared under its name. A record can be made of it: the process may have died before it
-/// could write one.
+/// A dataset or a model that was complete, just before it appeared under its name. A record can be made of it: the process may have died before
+/// it could write one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Made {
     /// SHA-256 of its manifest, hex.
     pub sha256: String,
     /// Inode of its directory: another workspace can make the same dataset in its place, but not in the same directory.
     pub inode: u64,
+    /// Fingerprint of what it was made from; empty in attempts of earlier versions.
+    #[serde(default)]
+    pub fingerprint: String,
 }
 
 /// How far a part of a stage has come.
@@ -88,6 +92,15 @@ impl Attempt {
         made.is_some_and(|made| made.sha256 == sha256 && inode == Some(made.inode))
     }
 
+    /// Whether this workspace made the model at `path` from what has this `fingerprint`, according to an attempt at `stage` that did not live to
+    /// record it.
+    pub(crate) fn made_from(plan: &Plan, stage: Stage, path: &Path, fingerprint: &str) -> bool {
+        let made = Attempt::read(plan, stage).and_then(|attempt| attempt.made);
+        let sha256 = regular::read(&path.join("manifest.json")).map(|bytes| sha256(&bytes));
+        made.is_some_and(|made| made.fingerprint == fingerprint)
+            && sha256.is_ok_and(|sha256| Attempt::made(plan, stage, path, &sha256))
+    }
+
     /// Forgets what is known of `stage`, which has ended well.
     pub(crate) fn forget(plan: &Plan, stage: Stage) {
         let _ = disk::remove_file(&plan.attempt_path(stage));
@@ -103,20 +116,31 @@ impl Attempt {
 pub(crate) struct Followed<'a> {
     observer: &'a dyn Observer,
     path: PathBuf,
+    fingerprint: String,
     state: Mutex<(Attempt, Instant)>,
 }
 
 impl<'a> Followed<'a> {
-    /// Writes that `stage` has begun.
+    /// Writes that `stage` has begun, from what has this `fingerprint`.
     ///
     /// # Errors
     /// If it cannot be written; then neither could the product.
-    pub(crate) fn begin(plan: &Plan, stage: Stage, observer: &'a dyn Observer) -> Result<Self, Error> {
+    pub(crate) fn begin(
+        plan: &Plan,
+        stage: Stage,
+        fingerprint: &str,
+        observer: &'a dyn Observer,
+    ) -> Result<Self, Error> {
         let made = Attempt::read(plan, stage).and_then(|before| before.made);
         let attempt = Attempt { process: std::process::id(), begun: now(), progress: None, stopped: None, made };
         let path = plan.attempt_path(stage);
         attempt.write(&path)?;
-        Ok(Followed { observer, path, state: Mutex::new((attempt, Instant::now())) })
+        Ok(Followed {
+            observer,
+            path,
+            fingerprint: fingerprint.to_owned(),
+            state: Mutex::new((attempt, Instant::now())),
+        })
     }
 
     /// Writes why the stage has stopped.
@@ -160,7 +184,7 @@ impl Observer for Followed<'_> {
 
     fn complete(&self, sha256: &str, inode: u64) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.0.made = Some(Made { sha256: sha256.to_owned(), inode });
+        state.0.made = Some(Made { sha256: sha256.to_owned(), inode, fingerprint: self.fingerprint.clone() });
         state.0.write(&self.path).map_err(io::Error::other)
     }
 }

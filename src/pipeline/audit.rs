@@ -36,6 +36,12 @@ pub struct Figures {
     pub squared_error: Option<f64>,
     /// Mean over the same environments of the mean absolute percentage error of the parameters (percent), where they are known.
     pub parameter_error: Option<f64>,
+    /// Share of the known parameters whose 95 % interval holds the truth, over the environments that it does not fail on.
+    #[serde(default)]
+    pub coverage: Option<f64>,
+    /// Share of the values of held-out trajectories that lie in their 95 % band, over the same environments.
+    #[serde(default)]
+    pub forecast_coverage: Option<f64>,
 }
 
 /// What the gate found.

@@ -5,6 +5,8 @@
 //! the same ingredients is adopted, whoever made it; one that differs is replaced only if this pipeline made it, or by
 //! force.
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -54,6 +56,9 @@ pub(crate) fn ingredients(
             parents.push(Parent { name: format!("the record of {parent}"), sha256: sha256(&bytes) });
         }
     }
+    if stage == Stage::Train {
+        parents.extend(executor.start_of_training(plan)?);
+    }
     Ok(Ingredients {
         stage,
         algorithm: algorithm(stage.name()),
@@ -86,6 +91,11 @@ pub(crate) fn decide(
     let Some(product) = product else {
         return run(vec!["not made yet".to_owned()]);
     };
+    let unrecorded = || Attempt::made_from(plan, stage, &product.path, &ingredients.fingerprint());
+    let is_recorded = record.as_ref().is_some_and(|it| it.is_of(ingredients) && it.sha256 == product.sha256);
+    if !is_recorded && product.damage.is_none() && unrecorded() {
+        return Ok(Decision { stage, action: Action::Adopt, reasons: vec![of_one_that_died(&product.path)] });
+    }
     let Some(record) = record else {
         let reason = if product.path.exists() { "no record of how it was made" } else { "not made yet" };
         return run(vec![reason.to_owned()]);
@@ -100,6 +110,10 @@ pub(crate) fn decide(
         return run(vec![format!("{} is not what the stage left there", product.path.display())]);
     }
     Ok(Decision { stage, action: Action::Keep, reasons: vec!["up to date".to_owned()] })
+}
+
+fn of_one_that_died(path: &Path) -> String {
+    format!("{} was made here by a run that died before it recorded it", path.display())
 }
 
 fn decide_dataset(
@@ -135,9 +149,7 @@ fn decide_dataset(
         let known = own.is_some_and(|record| record.is_of(ingredients));
         let (action, reason) = match (known, manifest.provenance.tool != TOOL) {
             (true, _) => (Action::Keep, "up to date".to_owned()),
-            (false, _) if unrecorded => {
-                (Action::Adopt, format!("{} was made here by a run that died before it recorded it", path.display()))
-            }
+            (false, _) if unrecorded => (Action::Adopt, of_one_that_died(&path)),
             (false, false) => (Action::Adopt, format!("{} is there already, made the same way", path.display())),
             (false, true) => {
                 let maker = &manifest.provenance.tool;
@@ -234,7 +246,8 @@ pub enum Action {
     Run,
     /// Its product is up to date.
     Keep,
-    /// The dataset that it would make exists already, made by another pipeline or workspace.
+    /// The dataset that it would make exists already, made by another pipeline or workspace; or the dataset or model was made here by a run that died
+    /// before it recorded it.
     Adopt,
     /// Whether it runs depends on the results of the stages before it (in previews only).
     Depends,

@@ -186,6 +186,7 @@ impl Error {
                 train::Error::Compute(_)
                 | train::Error::NoContextDimension { .. }
                 | train::Error::NotTied { .. }
+                | train::Error::OtherStart { .. }
                 | train::Error::NoSteps
                 | train::Error::Settings(_) => 2,
                 train::Error::Diverged { .. } | train::Error::NothingGood { .. } => 5,

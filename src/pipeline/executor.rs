@@ -59,6 +59,15 @@ pub trait Executor {
     /// Any error of the stage.
     fn execute(&self, plan: &Plan, stage: Stage, context: &Context<'_>) -> Result<Done, Error>;
 
+    /// Takes over the product of `stage`, which a run of this workspace made that died before it recorded it: removes what that left to go on from,
+    /// and tells what the record is to say.
+    ///
+    /// # Errors
+    /// If the product cannot be read, or what was left cannot be removed.
+    fn adopt(&self, _plan: &Plan, _stage: Stage) -> Result<Done, Error> {
+        Ok(Done { device: "cpu".to_owned(), ..Done::default() })
+    }
+
     /// The product of `stage` as it is on disk; `None` if there is nothing.
     ///
     /// # Errors
@@ -78,6 +87,14 @@ pub trait Executor {
     /// # Errors
     /// If a model or the dataset cannot be read, something cannot be written, or at a request to stop.
     fn promote(&self, _plan: &Plan, _compute: Compute, _run: &Run<'_>) -> Result<Option<AuditEntry>, Error> {
+        Ok(None)
+    }
+
+    /// The model that training starts from, by content; `None` if it starts from nothing.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn start_of_training(&self, _plan: &Plan) -> Result<Option<Parent>, Error> {
         Ok(None)
     }
 

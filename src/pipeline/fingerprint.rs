@@ -15,6 +15,9 @@ use crate::dataset;
 use crate::dataset::Parent;
 use crate::digest::sha256;
 
+/// The parent of a training that starts from the version in use.
+pub(crate) const MODEL_IN_USE: &str = "the model in use";
+
 /// Everything that decides a stage's product.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ingredients {
@@ -38,8 +41,25 @@ impl Ingredients {
         sha256(canonical(&value).to_string().as_bytes())
     }
 
+    /// The same without the model in use, whose change alone makes nothing anew: a model that comes into use would else train the next one.
+    fn lasting(&self) -> Ingredients {
+        let mut lasting = self.clone();
+        lasting.parents.retain(|parent| parent.name != MODEL_IN_USE);
+        lasting
+    }
+
+    /// Whether what is made from `other` would be made anew from these.
+    pub fn is_as(&self, other: &Ingredients) -> bool {
+        self.lasting().fingerprint() == other.lasting().fingerprint()
+    }
+
     /// How `self` differs from what the recorded product was made from, in words.
     pub fn changes_since(&self, recorded: &Ingredients) -> Vec<String> {
+        let (now, recorded) = (self.lasting(), &recorded.lasting());
+        now.changes(recorded)
+    }
+
+    fn changes(&self, recorded: &Ingredients) -> Vec<String> {
         let mut changes = differences(&recorded.settings, &self.settings);
         if recorded.seed != self.seed {
             changes.push(format!("seed {} -> {}", optional(recorded.seed), optional(self.seed)));
@@ -110,5 +130,13 @@ mod tests {
         let raised = Ingredients { algorithm: 2, ..one.clone() };
         assert_ne!(one.fingerprint(), raised.fingerprint());
         assert_eq!(raised.changes_since(&one), ["algorithm 1 -> 2"]);
+        // Another model in use is another start, and no reason to train.
+        let from = |name: &str| Ingredients {
+            parents: vec![Parent { name: name.to_owned(), sha256: "0".to_owned() }],
+            ..one.clone()
+        };
+        assert_ne!(from(MODEL_IN_USE).fingerprint(), one.fingerprint());
+        assert!(from(MODEL_IN_USE).is_as(&one) && from(MODEL_IN_USE).changes_since(&one).is_empty());
+        assert!(!from("the dataset").is_as(&one));
     }
 }

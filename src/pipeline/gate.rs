@@ -166,14 +166,21 @@ fn compare(verdict: &mut Verdict, of_candidate: &[HeldOut], of_current: &[HeldOu
         (!pairs.is_empty()).then(|| sums.map(mean))
     };
     let (squared, parameters) = (errors(|it| it.squared_error), errors(|it| it.parameter_error));
+    let share = |all: &[HeldOut], of: fn(&HeldOut) -> [usize; 2]| {
+        let counts = all.iter().filter(|it| !it.failed).map(of);
+        let [held, all] = counts.fold([0, 0], |sum, count| [sum[0] + count[0], sum[1] + count[1]]);
+        (all > 0).then(|| held as f64 / all as f64)
+    };
     let figures = |all: &[HeldOut], which: usize| Figures {
         failed: failed(all),
+        coverage: share(all, |it| it.covered),
+        forecast_coverage: share(all, |it| it.in_bands),
         squared_error: squared.map(|it| it[which]),
         parameter_error: parameters.map(|it| it[which]),
     };
     (verdict.candidate, verdict.current) = (figures(of_candidate, 0), figures(of_current, 1));
     verdict.environments = of_candidate.len();
-    let PromoteSettings { margin, most_failed, parameter_margin } = verdict.settings;
+    let PromoteSettings { margin, most_failed, parameter_margin, coverage, forecast_coverage } = verdict.settings;
     let (new, old) = (verdict.candidate.failed, verdict.current.failed);
     let mut reasons = Vec::new();
     if new > old + most_failed {
@@ -184,6 +191,23 @@ fn compare(verdict: &mut Verdict, of_candidate: &[HeldOut], of_current: &[HeldOu
     for (what, errors, margin) in compared {
         if let Some([new, old]) = errors.filter(|[new, old]| *new > old * (1.0 + margin)) {
             reasons.push(format!("its {what} is {new:.4e}, that of the model in use {old:.4e}"));
+        }
+    }
+    let limits = [
+        ("known parameters", coverage, verdict.candidate.coverage),
+        ("values of held-out trajectories", forecast_coverage, verdict.candidate.forecast_coverage),
+    ];
+    for (what, limits, share) in limits {
+        let Some([least, greatest]) = limits else { continue };
+        let limits = format!("between {:.2} and {:.2} % is asked for", 100.0 * least, 100.0 * greatest);
+        match share {
+            None => reasons.push(format!(
+                "it is not known how many of the {what} its 95 % intervals hold: there are none, and {limits}"
+            )),
+            Some(share) if !(least..=greatest).contains(&share) => {
+                reasons.push(format!("its 95 % intervals hold {:.2} % of the {what}, and {limits}", 100.0 * share));
+            }
+            Some(_) => {}
         }
     }
     // Where the model in use has none, any is better.
@@ -208,6 +232,8 @@ mod tests {
             failed: errors.is_none(),
             squared_error: errors.map(|it| it.0),
             parameter_error: errors.map(|it| it.1),
+            covered: [0, 0],
+            in_bands: [0, 0],
         };
         errors.iter().map(one).collect()
     }
@@ -228,7 +254,8 @@ mod tests {
 
     #[test]
     fn a_model_may_be_worse_by_the_margins_and_no_more() {
-        let settings = PromoteSettings { margin: 0.1, most_failed: 0.25, parameter_margin: 0.5 };
+        let settings =
+            PromoteSettings { margin: 0.1, most_failed: 0.25, parameter_margin: 0.5, ..PromoteSettings::default() };
         let good = Some((1.0, 4.0));
         let within = judged(settings.clone(), &[Some((1.1, 6.0)), good], &[good, good]);
         assert_eq!(within.reasons, [""; 0]);
@@ -248,5 +275,42 @@ mod tests {
         assert_eq!(nothing.reasons, ["it has no error on held-out trajectories: it failed on every environment"]);
         let first_good = judged(settings, &[good], &[None]);
         assert_eq!((first_good.reasons.len(), first_good.current.failed), (0, 1.0));
+    }
+    #[test]
+    fn a_model_whose_intervals_hold_too_little_or_too_much_is_not_let_through() {
+        let counted = |covered: [usize; 2], in_bands: [usize; 2]| {
+            let mut all = fared(&[Some((1.0, 1.0)), Some((1.0, 1.0)), None]);
+            all.iter_mut().for_each(|it| (it.covered, it.in_bands) = (covered, in_bands));
+            all
+        };
+        let judged = |settings: &PromoteSettings, all: &[HeldOut]| {
+            let mut verdict = judged(settings.clone(), &[], &[]);
+            compare(&mut verdict, all, all);
+            verdict
+        };
+        let settings = PromoteSettings { coverage: Some([0.85, 0.99]), ..PromoteSettings::default() };
+        // The environment that failed has no say.
+        let good = judged(&settings, &counted([9, 10], [40, 50]));
+        assert_eq!(
+            (good.reasons.len(), good.candidate.coverage, good.candidate.forecast_coverage),
+            (0, Some(0.9), Some(0.8))
+        );
+        let expected = |share: &str| {
+            format!(
+                "its 95 % intervals hold {share} % of the known parameters, and between 85.00 and 99.00 % is asked for"
+            )
+        };
+        assert_eq!(judged(&settings, &counted([8, 10], [1, 1])).reasons, [expected("80.00")]);
+        assert_eq!(judged(&settings, &counted([10, 10], [1, 1])).reasons, [expected("100.00")]);
+        let unknown = judged(&settings, &counted([0, 0], [1, 1])).reasons;
+        assert!(unknown.len() == 1 && unknown[0].starts_with("it is not known how many of the known parameters"));
+        let of_forecasts = PromoteSettings { forecast_coverage: Some([0.9, 1.0]), ..PromoteSettings::default() };
+        let reasons = judged(&of_forecasts, &counted([0, 0], [40, 50])).reasons;
+        assert!(
+            reasons.len() == 1 && reasons[0].contains("80.00 % of the values of held-out trajectories"),
+            "{reasons:?}"
+        );
+        assert_eq!(judged(&of_forecasts, &counted([0, 0], [48, 50])).reasons, [""; 0]);
+        assert_eq!(judged(&PromoteSettings::default(), &counted([0, 10], [0, 50])).reasons, [""; 0]);
     }
 }

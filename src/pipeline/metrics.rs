@@ -57,6 +57,11 @@ pub(crate) fn text(plan: &Plan, record: &RunRecord) -> String {
             samples: one(Some(record.warnings.len() as f64)),
         },
         Metric {
+            name: "paramill_data_written_timestamp_seconds",
+            help: "When the newest file of the archive was written.",
+            samples: one(record.data_written.as_deref().and_then(seconds)),
+        },
+        Metric {
             name: "paramill_stage_made_timestamp_seconds",
             help: "When the product of a stage was made or adopted.",
             samples: stages.iter().map(|(labels, made, _)| (labels.clone(), *made)).collect(),

@@ -204,6 +204,16 @@ impl Plan {
         }
     }
 
+    /// The model that training starts from, if it starts from one: where nothing is in use yet, `current` is none.
+    pub fn start_of_training(&self) -> Option<PathBuf> {
+        let named = self.train.as_ref()?.warm_start.as_deref()?;
+        let current = self.versions_directory().join(CURRENT);
+        match named {
+            CURRENT => Some(current).filter(|current| current.exists()),
+            path => Some(PathBuf::from(path)),
+        }
+    }
+
     /// `models/PIPELINE.versions` in the workspace.
     pub fn versions_directory(&self) -> PathBuf {
         self.workspace.join("models").join(format!("{}.versions", self.name))

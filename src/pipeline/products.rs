@@ -84,13 +84,15 @@ pub(super) fn sealed_directory(
     Ok(Some(Product { damage: product.damage.clone().or_else(in_content), ..product }))
 }
 
-/// A model apart from its map, which is a stage of its own: the manifest's hash without the map among its files.
+/// A model apart from its map, which is a stage of its own: the manifest's hash without the map among its files, and without the card, which tells
+/// of it.
 pub(super) fn model_product(directory: &Path) -> Result<Option<Product>, Error> {
     let Some(whole) = sealed_directory(directory, Some(MAP_FILE), FormatVersion::MODEL)? else { return Ok(None) };
     let manifest = directory.join("manifest.json");
     let Ok(mut value) = serde_json::from_slice::<Value>(&regular::read(&manifest).unwrap_or_default()) else {
         return Ok(Some(whole));
     };
+    value.as_object_mut().map(|manifest| manifest.remove("card"));
     if let Some(files) = value.get_mut("files").and_then(Value::as_array_mut) {
         files.retain(|file| file.get("path").and_then(Value::as_str) != Some(MAP_FILE));
     }

@@ -51,7 +51,7 @@ impl Record {
     /// Whether the product was made from these ingredients.
     pub fn is_of(&self, ingredients: &Ingredients) -> bool {
         // Not by the recorded fingerprint: once it told of more.
-        self.ingredients.fingerprint() == ingredients.fingerprint()
+        ingredients.is_as(&self.ingredients)
     }
 
     /// Writes the record, atomically.

@@ -10,8 +10,9 @@ use std::{fs, process};
 use serde_json::Value;
 
 use super::clock::now;
-use super::data_age::old_data;
+use super::data_age::Newest;
 use super::decide::Action;
+use super::drift::medians;
 use super::error::Error;
 use super::executor::Executor;
 use super::lock::{Lock, is_free};
@@ -75,7 +76,10 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
     if matches!(exit_code, 0 | 4) && keeps && plan.has(Stage::Train) && plan.estimates_by_model() {
         keep_model(plan, run);
     }
-    let old_data = old_data(plan);
+    let estimated = result.is_ok() && outcome.environments() > 0 && plan.estimates_by_model();
+    let (trajectory_rmse, noise) = Some(()).filter(|()| estimated).and_then(|()| medians(plan)).unwrap_or_default();
+    let newest = Newest::of(plan);
+    let old_data = newest.as_ref().and_then(|newest| newest.problem(plan));
     old_data.iter().for_each(|text| run.emit(Event::Warn(text.clone())));
     let record = workspace.is_some().then(|| RunRecord {
         pipeline: plan.name.clone(),
@@ -92,6 +96,10 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
         environments: outcome.environments(),
         environments_failed: outcome.environments_failed(),
         statuses: outcome.statuses.clone(),
+        data_written: newest.map(|newest| newest.written()),
+        model: versions::current(&plan.versions_directory()),
+        trajectory_rmse,
+        noise,
         figures: if result.is_ok() { figures(plan) } else { BTreeMap::new() },
         warnings: heard.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         exit_code,

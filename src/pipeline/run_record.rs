@@ -46,6 +46,19 @@ pub struct RunRecord {
     pub environments: usize,
     /// Those of them whose status is a failure.
     pub environments_failed: usize,
+    /// When the newest file of the archive was written, UTC; absent where the data are simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_written: Option<String>,
+    /// The version of the model that was in use at its end; absent where none is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Median over the estimated environments of the root mean squared error of their fitted trajectories; absent by known equations, and where
+    /// nothing was estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trajectory_rmse: Option<f64>,
+    /// Median over them of the estimated noise of each channel, by its name and in its unit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub noise: BTreeMap<String, f64>,
     /// The figures of the report's summary; none where the run failed or has no report.
     pub figures: BTreeMap<String, f64>,
     /// What was warned of.

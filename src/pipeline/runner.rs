@@ -149,7 +149,12 @@ pub(crate) fn foresee(
     let mut pending = plan.parents(stage);
     pending.retain(|parent| {
         let decided = before.iter().find(|decision| decision.stage == *parent);
-        decided.is_some_and(|decision| matches!(decision.action, Action::Run | Action::Depends))
+        // One that is adopted has no record yet, by which a product other than a dataset is known to be finished.
+        decided.is_some_and(|decision| match decision.action {
+            Action::Run | Action::Depends => true,
+            Action::Adopt => !parent.makes_dataset(),
+            Action::Keep | Action::Skip => false,
+        })
     });
     let ingredients = ingredients(plan, stage, executor, &pending)?;
     let mut decision = decide(plan, stage, &ingredients, options.force.contains(&stage), executor)?;
@@ -264,7 +269,7 @@ fn check_places(plan: &Plan, options: &Options, run: &Run<'_>) -> Result<(), Err
             && let Err(error) = atomic::probe(&path).map_err(Error::io(&path))
         {
             // So that `status` tells which stage cannot begin, and why.
-            let _ = Followed::begin(plan, stage, run.observer).map(|followed| followed.stop(&error));
+            let _ = Followed::begin(plan, stage, "", run.observer).map(|followed| followed.stop(&error));
             return Err(error);
         }
     }
@@ -295,24 +300,28 @@ fn carry_out(
     }
     // By an earlier run, which died before it wrote the record.
     let made_before = decision.action == Action::Adopt
-        && executor
-            .product(plan, stage)?
-            .is_some_and(|product| Attempt::made(plan, stage, &product.path, &product.sha256));
+        && (!stage.makes_dataset()
+            || executor
+                .product(plan, stage)?
+                .is_some_and(|product| Attempt::made(plan, stage, &product.path, &product.sha256)));
     let done = match decision.action {
         Action::Run => {
             run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
             let begun = Instant::now();
-            let followed = Followed::begin(plan, stage, run.observer)?;
-            let run = &Run { observer: &followed, interrupt: run.interrupt };
             let fingerprint = &ingredients.fingerprint();
+            let followed = Followed::begin(plan, stage, fingerprint, run.observer)?;
+            let run = &Run { observer: &followed, interrupt: run.interrupt };
             let context = Context { compute: options.compute, threads: options.threads, fingerprint, records, run };
             let done = executor.execute(plan, stage, &context).inspect_err(|error| followed.stop(error))?;
             Some((done, begun.elapsed().as_secs_f64()))
         }
         _ => {
             run.emit(Event::Note(format!("{stage}: {}", decision.reasons.join("; "))));
-            let device = if made_before { "cpu".to_owned() } else { String::new() };
-            (decision.action == Action::Adopt).then(|| (Done { device, ..Done::default() }, 0.0))
+            match (decision.action, made_before) {
+                (Action::Adopt, true) => Some((executor.adopt(plan, stage)?, 0.0)),
+                (Action::Adopt, false) => Some((Done::default(), 0.0)),
+                _ => None,
+            }
         }
     };
     if let Some((done, seconds)) = done {

@@ -103,11 +103,40 @@ pub struct PromoteSettings {
     /// Most by which the mean absolute percentage error of known parameters may be above that of the model in use, as a share of it.
     #[schemars(range(min = 0))]
     pub parameter_margin: f64,
+    /// Between which shares those of the known parameters of the set must be whose 95 % interval holds the truth, by the new model: `[0.85, 1.0]`.
+    /// Where no parameter is known, nothing is let through. Not asked for if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "[f64; 2]", inner(range(min = 0, max = 1)))]
+    pub coverage: Option<[f64; 2]>,
+    /// The same of the values of held-out trajectories that lie in the 95 % band which the new model foretells from their first sample: by what is not
+    /// known of context and start, and the noise that the fit found. For where no truth is known; not for fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "[f64; 2]", inner(range(min = 0, max = 1)))]
+    pub forecast_coverage: Option<[f64; 2]>,
 }
 
 impl Default for PromoteSettings {
     fn default() -> Self {
-        PromoteSettings { margin: 0.05, most_failed: 0.0, parameter_margin: 0.05 }
+        PromoteSettings {
+            margin: 0.05,
+            most_failed: 0.0,
+            parameter_margin: 0.05,
+            coverage: None,
+            forecast_coverage: None,
+        }
+    }
+}
+
+impl PromoteSettings {
+    /// What is wrong with the values; keys begin at the section.
+    pub(crate) fn validate(&self) -> Vec<Problem> {
+        let mut problems = Problems::default();
+        for (key, limits) in [("coverage", self.coverage), ("forecast_coverage", self.forecast_coverage)] {
+            if let Some([least, greatest]) = limits.filter(|[least, greatest]| least > greatest) {
+                problems.add(key, format!("{least} above {greatest}"), "the smaller share first", "exchange the two");
+            }
+        }
+        problems.into_vec()
     }
 }
 
@@ -132,11 +161,12 @@ pub struct RunSettings {
     pub on_success: Vec<String>,
     /// The same after a run that ended with any other exit code: an error, or environments that failed (4).
     pub on_failure: Vec<String>,
-    /// Days after which data are old. Where no file of the archive was written within as many, a run warns of it, and calls `on_failure` instead of
-    /// `on_success`, with the warning as its message; the exit code stays what it is. Only for an `[import]`; nobody looks if absent.
+    /// Days, or a part of one, after which data are old: `1.5` are 36 hours. Where no file of the archive was written within as many, a run warns of it,
+    /// and calls `on_failure` instead of `on_success`, with the warning as its message; the exit code stays what it is. The record of the run and
+    /// `metrics` say when the newest file was written, whether or not this is set. Only for an `[import]`; nobody warns if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u32", range(min = 1, max = 36_500))]
-    pub data_days: Option<u32>,
+    #[schemars(with = "f64", range(max = 36_500), extend("exclusiveMinimum" = 0))]
+    pub data_days: Option<f64>,
     /// Most memory that training may take, in MiB. A training that takes more by a lower bound, from the counts of its dataset and the sizes of its
     /// model and its Gauss-Newton steps, is refused before it starts. If absent, what the machine has, or what the control group of the process
     /// grants.

@@ -15,13 +15,14 @@ use super::memory::require_for_training;
 use super::plan::{Plan, Source};
 use super::products::{directory_with_manifest, map_product, model_product, sealed_directory, whole_tree};
 use super::stage::Stage;
-use crate::checkpoint::StoredModel;
+use super::start_of_training;
+use crate::checkpoint::{Manifest, StoredModel, trainings};
 use crate::dataset::{Dataset, Parent};
 use crate::digest::sha256_of_file;
 use crate::engine::Compute;
 use crate::progress::{Event, Run};
 use crate::schema::FormatVersion;
-use crate::{estimate, generate, import, report, train};
+use crate::{disk, estimate, generate, import, report, train};
 
 /// The stages of this build.
 pub struct Built;
@@ -35,6 +36,19 @@ impl Executor for Built {
             Stage::Estimate => estimate(plan, context),
             Stage::Report => report(plan, context),
         }
+    }
+
+    fn adopt(&self, plan: &Plan, stage: Stage) -> Result<Done, Error> {
+        if stage != Stage::Train {
+            return Ok(Done { device: "cpu".to_owned(), ..Done::default() });
+        }
+        let model = plan.model_directory();
+        let left = trainings(&model);
+        if left.exists() {
+            disk::remove_tree(&left).map_err(Error::io(&left))?;
+        }
+        let (manifest, _) = Manifest::read(&model)?;
+        Ok(Done { device: manifest.training.device, engine: manifest.training.engine, ..Done::default() })
     }
 
     fn product(&self, plan: &Plan, stage: Stage) -> Result<Option<Product>, Error> {
@@ -57,6 +71,10 @@ impl Executor for Built {
 
     fn promote(&self, plan: &Plan, compute: Compute, run: &Run<'_>) -> Result<Option<AuditEntry>, Error> {
         plan.promote.as_ref().map_or(Ok(None), |settings| promote_or_reject(plan, settings, compute, run))
+    }
+
+    fn start_of_training(&self, plan: &Plan) -> Result<Option<Parent>, Error> {
+        start_of_training::parent(plan)
     }
 
     fn sources(&self, plan: &Plan) -> Result<Vec<Parent>, Error> {
@@ -103,7 +121,9 @@ fn train(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let settings = section(Stage::Train, plan.train.as_ref())?;
     let dataset = Dataset::open(&plan.dataset_directory)?;
     require_for_training(plan, train::least_memory(settings, dataset.manifest()))?;
-    let model = train::run(settings, plan.seed, context.compute, &dataset, &plan.model_directory(), context.run)?;
+    let start = start_of_training::open(plan, &dataset, context)?;
+    let (inputs, directory) = ((&dataset, start.as_ref()), plan.model_directory());
+    let model = train::run_from(settings, plan.seed, context.compute, inputs, &directory, context.run)?;
     let training = model.manifest.training;
     Ok(Done { device: training.device, engine: training.engine, ..Done::default() })
 }

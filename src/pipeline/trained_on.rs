@@ -2,9 +2,12 @@
 //! validation splits, a line each, sorted. The dataset of a later night need not have them any more.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::error::Error;
+use super::plan::Plan;
+use crate::checkpoint::Manifest;
 use crate::dataset::Dataset;
 use crate::digest::sha256;
 use crate::regular;
@@ -25,6 +28,28 @@ pub(crate) fn of_dataset(dataset: &Dataset) -> Result<BTreeSet<String>, Error> {
         digests.extend(trajectories(dataset, split)?.into_iter().map(|(_, digest)| digest));
     }
     Ok(digests)
+}
+
+/// The digests of all that the model of `manifest`, which was trained on `dataset`, has learned from: also of what the model that it started from
+/// was trained on. `None` where that is not known any more.
+///
+/// # Errors
+/// If the dataset cannot be read.
+pub(crate) fn of_training(
+    plan: &Plan,
+    manifest: &Manifest,
+    dataset: &Dataset,
+) -> Result<Option<BTreeSet<String>>, Error> {
+    let mut digests = of_dataset(dataset)?;
+    let mut parents = manifest.provenance.parents.iter();
+    let Some(start) = parents.find(|parent| parent.sha256 != dataset.content_hash()) else { return Ok(Some(digests)) };
+    let versions = fs::read_dir(plan.versions_directory()).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_start = |directory: &PathBuf| Manifest::read(directory).is_ok_and(|(_, sha256)| sha256 == start.sha256);
+    let of_start = versions.chain(plan.start_of_training()).find(is_start).and_then(|it| of_version(&it));
+    Ok(of_start.map(|of_start| {
+        digests.extend(of_start);
+        digests
+    }))
 }
 
 /// The digests in the directory of a version; `None` if it has none, as of a model whose dataset had changed when it was kept.

@@ -46,8 +46,10 @@ pub fn versions(plan: &Plan) -> Vec<Version> {
     let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     let mut names: Vec<String> = directories.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.retain(|name| !name.starts_with('.'));
-    // Names sort as times do.
-    names.sort();
+    // In the order of the audit, which a clock that goes back does not change; what is not in it is new, and names sort as times do.
+    let moves = audit(plan);
+    let place = |name: &String| moves.iter().position(|entry| entry.to == *name).unwrap_or(usize::MAX);
+    names.sort_by_cached_key(|name| (place(name), name.clone()));
     let version =
         |name: String| Version { directory: store.join(&name), current: current.as_ref() == Some(&name), name };
     names.into_iter().map(version).collect()
@@ -143,7 +145,7 @@ pub(crate) fn add(plan: &Plan) -> Result<(Version, bool), Error> {
     let dataset = Dataset::open(&plan.dataset_directory)?;
     let is_of_it = manifest.provenance.parents.iter().any(|parent| parent.sha256 == dataset.content_hash());
     // A dataset that has changed since says nothing of the training.
-    let digests = if is_of_it { Some(trained_on::of_dataset(&dataset)?) } else { None };
+    let digests = if is_of_it { trained_on::of_training(plan, &manifest, &dataset)? } else { None };
     link(&model, digests, &directory)?;
     Ok((Version { name, directory, current: false }, true))
 }

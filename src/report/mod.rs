@@ -29,7 +29,9 @@ pub(crate) mod page;
 pub(crate) mod png;
 pub(crate) mod write;
 pub(crate) mod samples;
+pub(crate) mod drift;
 
+pub use drift::{Drift, DriftRun, Place, draw_drift};
 pub use error::Error;
 pub use figures::figure::Figure;
 pub use figures::{ALL as FIGURES, Draw};

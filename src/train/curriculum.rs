@@ -25,9 +25,9 @@ pub(super) enum Outcome {
     Interrupted,
 }
 
-/// The first stage, after `adam` steps of Adam on trajectories of at most `longest` intervals.
-pub(super) fn first(settings: &GaussNewton, adam: u64, longest: usize) -> Stage {
-    let default = if adam == 0 { 1 } else { longest };
+/// The first stage, on trajectories of at most `longest` intervals, whose weights are random or were trained before.
+pub(super) fn first(settings: &GaussNewton, are_random: bool, longest: usize) -> Stage {
+    let default = if are_random { 1 } else { longest };
     of_length(settings.first_segment.unwrap_or(default), longest, 0)
 }
 
@@ -68,16 +68,16 @@ mod tests {
     #[test]
     fn segments_grow_to_whole_trajectories() {
         let settings = GaussNewton::default();
-        let mut stage = first(&settings, 0, 20);
+        let mut stage = first(&settings, true, 20);
         let mut lengths = Vec::new();
         while let Some(segment) = stage.segment {
             lengths.push(segment);
             stage = next(&settings, segment, 20);
         }
         assert_eq!(lengths, [1, 3, 9]);
-        assert_eq!(first(&settings, 5, 20).segment, None, "after Adam");
+        assert_eq!(first(&settings, false, 20).segment, None, "after Adam");
         let slow = GaussNewton { first_segment: Some(4), segment_growth: 1.01, ..settings };
-        assert_eq!(first(&slow, 5, 20).segment, Some(4));
+        assert_eq!(first(&slow, false, 20).segment, Some(4));
         assert_eq!(next(&slow, 4, 20).segment, Some(5), "a stage is longer than the one before");
     }
 

@@ -89,6 +89,17 @@ pub enum Error {
         /// What is in the way.
         found: String,
     },
+    /// The model to start from has other weights.
+    #[error(
+        "train.warm_start: found the model {model}, made by others ({}); expected the same; set them back, or leave warm_start out and train from nothing",
+        differences.join("; ")
+    )]
+    OtherStart {
+        /// The model.
+        model: String,
+        /// What differs, a phrase each: then and now.
+        differences: Vec<String>,
+    },
     /// A channel or an input cannot be scaled.
     #[error(
         "{dataset}: {quantity} has values so large that their standard deviation is not a finite number; \

@@ -52,6 +52,8 @@ impl Part {
 pub(super) struct Fit<'a> {
     pub settings: &'a Settings,
     pub seed: u64,
+    /// Shared values `[S]` of the model that it starts from; drawn where there is none.
+    pub start: Option<&'a [f64]>,
     pub engine: &'a dyn Engine,
     /// The same in double precision, for Gauss-Newton.
     pub reference: &'a dyn Engine,
@@ -78,7 +80,7 @@ impl Fit<'_> {
         if state.step > 0 {
             run.emit(Event::Note(format!("going on from the checkpoint at step {}", state.step)));
         }
-        if self.settings.steps == 0 && state.step == 0 && state.stage.is_none() {
+        if self.start.is_none() && self.settings.steps == 0 && state.step == 0 && state.stage.is_none() {
             self.start_alone(&mut state, run)?;
         }
         // A Gauss-Newton step costs far more than one of Adam, so each part has its own progress bar.
@@ -149,10 +151,7 @@ impl Fit<'_> {
             return Err(Error::NoSoundCheckpoint { directory, count: broken.len() });
         }
         Ok(state.unwrap_or_else(|| {
-            let weights = self.model.initial_weights(&mut Stream::new(self.seed, "initial-weights", &[]));
-            let deviation = if self.settings.contexts == Contexts::Learned { INITIAL_DEVIATION } else { 0.0 };
-            let mut trained =
-                self.rule.initial_shared(weights, deviation, &mut Stream::new(self.seed, "initial-shared", &[]));
+            let mut trained = self.start.map_or_else(|| self.drawn(), <[f64]>::to_vec);
             trained.extend(&self.initial_contexts);
             TrainingState {
                 step: 0,
@@ -164,10 +163,18 @@ impl Fit<'_> {
                 damping: None,
                 stage: None,
                 window: (0.0, 0),
-                look_is_due: false,
+                // No step may leave a model that is worse than the one it started from.
+                look_is_due: self.start.is_some(),
                 log: Vec::new(),
             }
         }))
+    }
+
+    /// Random shared values `[S]`.
+    fn drawn(&self) -> Vec<f64> {
+        let weights = self.model.initial_weights(&mut Stream::new(self.seed, "initial-weights", &[]));
+        let deviation = if self.settings.contexts == Contexts::Learned { INITIAL_DEVIATION } else { 0.0 };
+        self.rule.initial_shared(weights, deviation, &mut Stream::new(self.seed, "initial-shared", &[]))
     }
 
     /// One optimiser step. False, and the state unchanged, if the loss or its gradient is not finite.
@@ -204,13 +211,18 @@ impl Fit<'_> {
         state.look_is_due = false;
         let validation = Some(squares / values).filter(|mse| mse.is_finite());
         let (sum, count) = std::mem::take(&mut state.window);
-        state.log.push(LogRecord {
-            step: state.step,
-            train: sum / count.max(1) as f64,
-            validation,
-            learning_rate: self.learning_rate(state.step),
-            teacher_forcing: restart_probability(&self.settings.teacher_forcing, state.step),
-        });
+        if count == 0 && state.step == 0 {
+            let found = validation.map_or("not finite".to_owned(), |mse| format!("{mse:.3e}"));
+            run.emit(Event::Note(format!("the model it starts from has the error {found} on the validation split")));
+        } else {
+            state.log.push(LogRecord {
+                step: state.step,
+                train: sum / count.max(1) as f64,
+                validation,
+                learning_rate: self.learning_rate(state.step),
+                teacher_forcing: restart_probability(&self.settings.teacher_forcing, state.step),
+            });
+        }
         match validation {
             Some(mse) if state.best.as_ref().is_none_or(|best| mse < best.validation) => {
                 state.best = Some(Best { step: state.step, validation: mse, trained });

@@ -39,7 +39,7 @@ impl Fit<'_> {
                 if let Some(best) = &state.best {
                     state.trained.clone_from(&best.trained);
                 }
-                curriculum::first(settings, self.settings.steps, longest)
+                curriculum::first(settings, self.settings.steps == 0 && self.start.is_none(), longest)
             }
         };
         state.stage = Some(stage);

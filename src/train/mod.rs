@@ -33,6 +33,7 @@ mod moments;
 mod inputs;
 mod observed;
 mod scales;
+mod warm_start;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -56,6 +57,7 @@ pub use normal_equations::NormalEquations;
 #[doc(hidden)]
 pub use parts::Cost;
 pub use settings::{Contexts, GaussNewton, Method, Scaling, Schedule, Settings, TeacherForcing};
+pub use warm_start::WarmStart;
 
 use crate::checkpoint;
 use crate::checkpoint::{ChannelScale, Manifest, StoredModel, TrainingStore, TrainingSummary, Units};
@@ -81,6 +83,21 @@ pub fn run(
     directory: &Path,
     run: &Run,
 ) -> Result<StoredModel, Error> {
+    run_from(settings, seed, compute, (dataset, None), directory, run)
+}
+
+/// The same, but from a trained model where there is a `start`.
+///
+/// # Errors
+/// As [`run`], and [`Error::OtherStart`].
+pub fn run_from(
+    settings: &Settings,
+    seed: u64,
+    compute: Compute,
+    (dataset, start): (&Dataset, Option<&WarmStart>),
+    directory: &Path,
+    run: &Run,
+) -> Result<StoredModel, Error> {
     if settings.steps == 0 && settings.gauss_newton.steps == 0 {
         return Err(Error::NoSteps);
     }
@@ -92,6 +109,9 @@ pub fn run(
         0 => return Err(Error::NoContextDimension { dataset: dataset.directory().to_owned() }),
         d => d,
     };
+    if let Some(start) = start {
+        start.check(settings, context_dimension, manifest)?;
+    }
     let weights = channel_weights(&settings.weights, &manifest.channels)?;
     let (scales, is_constant): (Vec<ChannelScale>, Vec<bool>) =
         scales::channel_scales(dataset, settings.scaling)?.into_iter().unzip();
@@ -117,6 +137,10 @@ pub fn run(
             "input `{name}` has one value all over the train split: nothing is learned of it"
         )));
     }
+    let (scales, input_scales) = match start {
+        Some(start) => start.scales(&input_scales),
+        None => (scales, input_scales),
+    };
     let channels = manifest.channels.iter().map(|it| format!("channel `{}`", it.name)).zip(&scales);
     let of_inputs = input_scales.iter().map(|it| &it.scale);
     let inputs = manifest.inputs.iter().map(|it| format!("input `{}`", it.quantity.name)).zip(of_inputs);
@@ -183,19 +207,29 @@ pub fn run(
     let (engine, device) =
         compute.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, precision)?;
     warn_of_cuda(run);
-    let initial_contexts = match settings.contexts {
-        Contexts::Learned => rule.initial_context().repeat(environments.len()),
-        Contexts::Tied => tied_contexts(&environments, context_dimension, settings.tied_deviation)
-            .map_err(|found| Error::NotTied { dataset: dataset.directory().to_owned(), found })?,
+    let not_tied = |found| Error::NotTied { dataset: dataset.directory().to_owned(), found };
+    let initial_contexts = match (start, settings.contexts) {
+        (Some(start), contexts) => start.contexts(contexts, &environments).map_err(not_tied)?,
+        (None, Contexts::Learned) => rule.initial_context().repeat(environments.len()),
+        (None, Contexts::Tied) => {
+            tied_contexts(&environments, context_dimension, settings.tied_deviation).map_err(not_tied)?
+        }
     };
     // Jacobians are computed row by row, which only the CPU does well.
     let on_cpu = Compute { device: DeviceChoice::Cpu, ..compute };
     let (reference, _) =
         on_cpu.engine(&settings.model, &state, inputs, settings.solver, settings.substeps, Precision::F64)?;
     let configuration = serde_json::to_value(settings).expect("settings are plain data");
-    let store = TrainingStore::new(directory, &fingerprint(&configuration, seed, dataset.content_hash()));
+    let mut parents = vec![Parent { name: manifest.name.clone(), sha256: dataset.content_hash().to_owned() }];
+    parents.extend(start.map(|start| {
+        let StoredModel { manifest, content_hash, .. } = &start.model;
+        Parent { name: format!("model {}", manifest.name), sha256: content_hash.clone() }
+    }));
+    let store = TrainingStore::new(directory, &fingerprint(&configuration, seed, &parents));
+    let remaining = start.map(|start| start.settings(settings));
     let fit = fit::Fit {
-        settings,
+        settings: remaining.as_ref().unwrap_or(settings),
+        start: start.map(|start| start.model.shared.as_slice()),
         seed,
         engine: engine.as_ref(),
         reference: reference.as_ref(),
@@ -226,12 +260,8 @@ pub fn run(
             format: FormatVersion::MODEL,
             kind: "model".to_owned(),
             name: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            provenance: Provenance::new(
-                "train",
-                configuration,
-                Some(seed),
-                vec![Parent { name: manifest.name.clone(), sha256: dataset.content_hash().to_owned() }],
-            ),
+            license: manifest.license.clone(),
+            provenance: Provenance::new("train", configuration, Some(seed), parents),
             model: settings.model.clone(),
             rule: settings.rule,
             adapted_layers: settings.adapted_layers,
@@ -260,6 +290,7 @@ pub fn run(
             },
             data_tolerance: manifest.data_tolerance,
             files: Vec::new(),
+            card: None,
         },
         shared: shared.to_vec(),
         contexts: contexts.to_vec(),
@@ -267,7 +298,7 @@ pub fn run(
         map: None,
         content_hash: String::new(),
     };
-    stored.write(directory)?;
+    stored.publish(directory, run)?;
     store.remove()?;
     Ok(stored)
 }
@@ -301,9 +332,10 @@ pub(crate) fn weight_problems(weights: &BTreeMap<String, f64>, channels: &[&str]
     problems.into_vec()
 }
 
-/// Digest of the settings, seed and data of a training, which tells it from others.
-fn fingerprint(configuration: &serde_json::Value, seed: u64, dataset: &str) -> String {
-    let text = format!("{configuration}\n{seed}\n{dataset}\n{}", algorithm("train"));
+/// Digest of the settings, seed and inputs of a training, which tells it from others.
+fn fingerprint(configuration: &serde_json::Value, seed: u64, parents: &[Parent]) -> String {
+    let parents: Vec<&str> = parents.iter().map(|parent| parent.sha256.as_str()).collect();
+    let text = format!("{configuration}\n{seed}\n{}\n{}", parents.join("\n"), algorithm("train"));
     sha256(text.as_bytes())
 }
 

@@ -55,6 +55,14 @@ pub struct Settings {
     /// share.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub tied_deviation: f64,
+    /// A trained model that training starts from instead of random weights: `"current"` for the version in use (with `run.models`), or the path of a
+    /// model, a directory or a bundle. Where nothing is in use yet, training starts from nothing. Environments that the model knows by their ids begin
+    /// with their contexts there, new ones with contexts that are fitted to it; its scaling is kept. Where Gauss-Newton steps are asked for, those of
+    /// Adam are left out. The model must have the same network, rule, contexts and quantities. What is trained depends on it: its digest stands
+    /// among the parents of the new one, and a change of the model at a path trains anew; that another version is in use alone does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub warm_start: Option<String>,
     /// Steps of Adam; zero to train by Gauss-Newton alone, which then starts from random weights.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub steps: u64,
@@ -108,6 +116,7 @@ impl Default for Settings {
             precision: Precision::F32,
             contexts: Contexts::Learned,
             tied_deviation: 0.2,
+            warm_start: None,
             steps: 12_000,
             learning_rate: 1e-3,
             schedule: Schedule::Constant,
@@ -138,6 +147,11 @@ impl Settings {
                 let found =
                     format!("\"tied\" with rule \"{name}\", whose environments own weights in place of a context");
                 problems.add("contexts", found, "\"learned\"", "remove it, or choose a rule with contexts");
+            }
+            if let Some(start) = &self.warm_start {
+                let found =
+                    format!("\"{start}\" with rule \"{name}\", whose environments own weights in place of a context");
+                problems.add("warm_start", found, "nothing", "remove it, or choose a rule with contexts");
             }
             if let Some(d) = self.context_dimension {
                 let found = format!("{d} with rule \"{name}\", whose environments own weights in place of a context");

@@ -220,8 +220,7 @@ fn paths_that_lead_to_nothing_of_the_kind_are_told_by_what_is_there() {
             ("archive/vials.csv", "found a table"),
         ] {
             let (code, said) = ended(root.path(), &[command, path]);
-            let expected =
-                "expected a pipeline or system file (TOML), or the directory of a dataset, a model or estimates";
+            let expected = "expected a pipeline or system file (TOML), the directory of a dataset, a model or estimates, or a bundle of a model";
             assert!(code == 2 && said.contains(&format!("{path}: {found}; {expected}")), "{command} {path}: {said}");
         }
     }

@@ -59,7 +59,7 @@ fn made(root: &Path) -> BTreeMap<String, Vec<u8>> {
         for entry in fs::read_dir(root.join(folder)).into_iter().flatten() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
-            if !["manifest.json", "SHA256SUMS", "training-log.csv"].contains(&name) && path.is_file() {
+            if !["manifest.json", "README.md", "SHA256SUMS", "training-log.csv"].contains(&name) && path.is_file() {
                 made.insert(format!("{folder}/{name}"), fs::read(&path).unwrap());
             }
         }

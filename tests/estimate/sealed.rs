@@ -46,7 +46,7 @@ fn every_flip_is_found(sound: &Path, names: &[&str], problems: impl Fn(&Path) ->
 
 #[test]
 fn any_flipped_bit_of_a_model_is_found_and_refused() {
-    let names = ["SHA256SUMS", "manifest.json", "map.json", "training-log.csv", "weights.safetensors"];
+    let names = ["README.md", "SHA256SUMS", "manifest.json", "map.json", "training-log.csv", "weights.safetensors"];
     every_flip_is_found(&TRAINED.directory, &names, |directory| {
         let problems = checkpoint::verify(directory);
         assert_eq!(problems.is_empty(), StoredModel::read(directory).is_ok());

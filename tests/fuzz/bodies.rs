@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use paramill::checkpoint::{self, StoredModel, TrainingState, TrainingStore};
+use paramill::checkpoint::{self, Opened, StoredModel, TrainingState, TrainingStore};
 use paramill::dataset::{self, Dataset, Store};
 use paramill::digest::sha256;
 use paramill::schema::Split;
@@ -52,12 +52,15 @@ impl Sound {
             look_is_due: true,
             log: Vec::new(),
         };
+        let bundle = root.path().join("sound.tar");
+        checkpoint::pack(&directory, &bundle).unwrap();
         let checkpoint = TrainingStore::new(&root.path().join("other"), "0123456789abcdef").save(&state).unwrap();
         let files = [
             ("dataset", root.path().join("set/manifest.json")),
             ("model", directory.join("manifest.json")),
             ("map", directory.join("map.json")),
             ("weights", directory.join("weights.safetensors")),
+            ("bundle", bundle),
             ("state", checkpoint.join("state.json")),
             ("arrays", checkpoint.join("state.safetensors")),
         ];
@@ -74,7 +77,7 @@ fn with_sound<T>(work: impl FnOnce(&Sound) -> T) -> T {
     SOUND.with_borrow_mut(|sound| work(sound.get_or_insert_with(Sound::new)))
 }
 
-/// The sound bytes of a file by its name among `dataset`, `model`, `map`, `weights`, `state` and `arrays`.
+/// The sound bytes of a file by its name among `dataset`, `model`, `map`, `weights`, `bundle`, `state` and `arrays`.
 pub fn sound(name: &str) -> Vec<u8> {
     with_sound(|sound| sound.files[name].clone())
 }
@@ -113,6 +116,19 @@ pub fn read(name: &str, bytes: &[u8]) {
             sealed(&directory, "manifest.json", listing.to_string().as_bytes());
             let _ = StoredModel::read(&directory);
             fs::write(directory.join(file), &sound.files[name]).unwrap();
+        }
+        "bundle" => {
+            let [bundle, unpacked] = ["it.tar", "unpacked"].map(|name| sound.root.path().join(name));
+            fs::write(&bundle, bytes).unwrap();
+            let done = checkpoint::unpack(&bundle, &unpacked);
+            assert_eq!(done.is_ok(), unpacked.exists(), "a directory, or a refusal: {done:?}");
+            if checkpoint::is_bundle(&bundle) {
+                assert_eq!(done.is_ok(), Opened::new(&bundle).is_ok(), "{done:?}");
+            }
+            if done.is_ok() {
+                assert_eq!(checkpoint::verify(&unpacked), Vec::<String>::new());
+                fs::remove_dir_all(&unpacked).unwrap();
+            }
         }
         "state" | "arrays" => {
             let arrays = if name == "arrays" { bytes } else { &sound.files["arrays"] };

@@ -34,6 +34,7 @@ pub fn reader(kind: &str) -> Reader {
         "stored-parquet" => stored("data/train-00000-of-00001.parquet", Store::Parquet),
         "stored-hdf5" => stored("hdf5/train.h5", Store::Hdf5),
         "manifests" => own(&["dataset", "model", "map"]),
+        "bundles" => own(&["bundle"]),
         "checkpoints" => own(&["state", "arrays", "weights"]),
         other => panic!("no kind {other:?}"),
     }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::adapt;
 use super::adaptation::Adaptation;
+use super::calibration::{Fitted, in_bands};
 use super::context_range::TrainingRange;
 use super::input_range::inputs_extrapolate;
 use super::state_range::{stands_still, states_extrapolate};
@@ -97,6 +98,20 @@ impl<'a> Estimator<'a> {
 
     /// The rows of a block of environments, and their fitted trajectories.
     pub(crate) fn block(&self, split: Split, block: Vec<Observed>) -> Result<Vec<Estimated>, Error> {
+        Ok(self.estimated(split, block, false)?.into_iter().map(|(estimated, _)| estimated).collect())
+    }
+
+    /// The same, and how many values of its held-out trajectories lie in their 95 % bands, and how many there are: none of fields.
+    pub(crate) fn judged(&self, split: Split, block: Vec<Observed>) -> Result<Vec<(Estimated, [usize; 2])>, Error> {
+        self.estimated(split, block, self.model.manifest.grid.is_none())
+    }
+
+    fn estimated(
+        &self,
+        split: Split,
+        block: Vec<Observed>,
+        are_bands_judged: bool,
+    ) -> Result<Vec<(Estimated, [usize; 2])>, Error> {
         let mut environments = Vec::with_capacity(block.len());
         let mut supports = Vec::with_capacity(block.len());
         for Observed { id, parameters, trajectories } in block {
@@ -105,6 +120,9 @@ impl<'a> Estimator<'a> {
             supports.push(Support::new(trajectories, &self.units, self.settings.initial_state()));
         }
         let adaptations = self.adapter.adapt(&supports);
+        let engine = self.adapter.engine.as_ref();
+        let has_bands = are_bands_judged && !self.model.manifest.rule.owns_weights();
+        let tangents = has_bands.then(|| self.model.tangents(engine));
         environments
             .into_par_iter()
             .zip(&supports)
@@ -117,6 +135,16 @@ impl<'a> Estimator<'a> {
                     Some(held_out) if split == self.judged.0 => self.held_out_error(held_out, &adaptation.context)?,
                     _ => None,
                 };
+                let fitted = tangents.as_deref().map(|tangents| {
+                    (
+                        tangents,
+                        Fitted {
+                            context: adaptation.context.clone(),
+                            covariance: adaptation.covariance.clone(),
+                            degrees: adaptation.degrees,
+                        },
+                    )
+                });
                 let predictions = std::mem::take(&mut adaptation.predictions);
                 let initial_states = std::mem::take(&mut adaptation.initial_states);
                 let channels = self.model.manifest.channels.len();
@@ -156,14 +184,15 @@ impl<'a> Estimator<'a> {
                     let fitted = physics::LearnedFit { split, truth, values, noise, trajectories, initial };
                     row.set_bounds(least_errors.bounds(&fitted));
                 }
-                Ok(Estimated {
-                    row,
-                    samples: fit,
-                    starts: Vec::new(),
-                    own: Vec::new(),
-                    compared: Vec::new(),
-                    early: false,
-                })
+                let in_bands = match (fitted, self.held_out.get(&row.environment)) {
+                    (Some((tangents, fitted)), Some(rows)) if !row.status.is_failure() => {
+                        let held_out = self.held_out(self.judged.1, rows)?;
+                        in_bands((engine, tangents), &fitted, &row.noise, &held_out, &self.units)
+                    }
+                    _ => [0, 0],
+                };
+                let (starts, own, compared) = (Vec::new(), Vec::new(), Vec::new());
+                Ok((Estimated { row, samples: fit, starts, own, compared, early: false }, in_bands))
             })
             .collect()
     }

@@ -1,6 +1,7 @@
 //! Checks that the stages of a pipeline fit together: that each gets what it needs from those before, as far as settings tell.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::checkpoint::MapKind;
 use crate::estimate;
@@ -10,6 +11,7 @@ use crate::estimate::{InitialState, MapChoice, Method, PhysicsSettings};
 use crate::generate;
 use crate::import;
 use crate::import::Survey;
+use crate::pipeline::plan::CURRENT;
 use crate::pipeline::settings::Settings;
 use crate::problems::{Problem, Problems, listing};
 use crate::schema::{Quantity, Split, StateShape};
@@ -40,6 +42,7 @@ pub(crate) fn disagreements(settings: &Settings, is_given: &dyn Fn(&str) -> bool
     }
     if let Some(train) = trains(settings) {
         has_steps(train, &mut problems);
+        has_start(train, settings, &mut problems);
         has_splits_to_train(&splits, settings.import.is_some(), &mut problems);
     }
     promotes(settings, &splits, &mut problems);
@@ -390,6 +393,8 @@ fn promotes(settings: &Settings, splits: &BTreeSet<Split>, problems: &mut Proble
         };
         problems.add("promote", "no split `test`", "it: both models are judged on it", remedy);
     }
+    let of_settings = settings.promote.iter().flat_map(|promote| promote.validate());
+    problems.extend(of_settings.map(|problem| problem.within("promote")));
     let kept = settings.run.as_ref().map_or(0, |run| run.models);
     if kept < 2 {
         let expected = "2 or more, because the pipeline has a [promote] section";
@@ -415,6 +420,26 @@ fn has_steps(train: &train::Settings, problems: &mut Problems) {
             "0, and `train.steps = 0`: nothing is trained",
             "1 or more where `train.steps` is 0",
             "set it, or train by Adam: `train.steps = 12000`",
+        );
+    }
+}
+
+/// There is, or may be, a model to start from.
+fn has_start(train: &train::Settings, settings: &Settings, problems: &mut Problems) {
+    let Some(start) = train.warm_start.as_deref() else { return };
+    let key = "train.warm_start";
+    if start == CURRENT {
+        if settings.run.as_ref().is_none_or(|run| run.models == 0) {
+            let expected = "versions of the model, of which one is in use";
+            problems.add(key, format!("\"{CURRENT}\", and no versions"), expected, "set `run.models = 2` or more");
+        }
+    } else if !Path::new(start).exists() {
+        let expected = format!("the directory or the bundle of a model, or \"{CURRENT}\"");
+        problems.add(
+            key,
+            format!("nothing at \"{start}\""),
+            expected,
+            "check the path, or leave it out and train from nothing",
         );
     }
 }

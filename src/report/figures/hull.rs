@@ -1,7 +1,7 @@
 //! Convex hull of points in the plane (A. M. Andrew, "Another efficient algorithm for convex hulls in two dimensions", 1979).
 
 /// The corners of the hull, counterclockwise, each once; points on an edge are no corners. Points must be finite.
-pub(super) fn corners(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(crate) fn corners(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut sorted = points.to_vec();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     sorted.dedup();

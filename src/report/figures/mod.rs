@@ -8,7 +8,7 @@ pub(crate) mod panel;
 mod driven;
 mod trajectories;
 mod fields;
-mod hull;
+pub(crate) mod hull;
 mod losses;
 mod portraits;
 mod predictive_check;

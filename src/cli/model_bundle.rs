@@ -1,0 +1,65 @@
+//! `paramill model pack` and `unpack`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::model_arguments::{Common, PackModel, UnpackModel};
+use super::output::{print, print_json};
+use crate::checkpoint::{Manifest, name_of_bundle, pack, unpack};
+use crate::digest::sha256_of_file;
+use crate::pipeline::{CURRENT, Error, Locations, Plan, find_version, versions};
+
+/// The plan of a pipeline file whose run is where the arguments say.
+pub(crate) fn plan(pipeline: &Path, common: &Common) -> Result<Plan, Error> {
+    let locations = Locations { workspace: common.workspace.clone(), ..Locations::default() };
+    Plan::load(pipeline, &[], &locations).map_err(Error::Problems)
+}
+
+pub(crate) fn packed(command: &PackModel) -> Result<u8, Error> {
+    let directory = directory(command)?;
+    let manifest = pack(&directory, &command.to)?;
+    let sha256 = sha256_of_file(&command.to).map_err(Error::io(&command.to))?;
+    if command.common.json {
+        print_json(&json!({ "bundle": command.to, "model": manifest.name, "directory": directory, "sha256": sha256 }));
+    } else {
+        print(&format!("{}: the model {}, sha256 {sha256}\n", command.to.display(), manifest.name));
+    }
+    Ok(0)
+}
+
+/// The directory of the model that is to be packed.
+fn directory(command: &PackModel) -> Result<PathBuf, Error> {
+    if command.model.is_dir() {
+        return match &command.version {
+            None => Ok(command.model.clone()),
+            Some(version) => Err(Error::Usage(format!(
+                "version {version}: found it behind the directory of a model; expected it behind a pipeline file; leave one of the two out"
+            ))),
+        };
+    }
+    let plan = plan(&command.model, &command.common)?;
+    match &command.version {
+        None if versions(&plan).is_empty() => Ok(plan.model_directory()),
+        version => Ok(find_version(&plan, version.as_deref().unwrap_or(CURRENT))?.directory),
+    }
+}
+
+pub(crate) fn unpacked(command: &UnpackModel) -> Result<u8, Error> {
+    let to = match &command.to {
+        Some(to) => to.clone(),
+        None => PathBuf::from(name_of_bundle(&command.bundle)?),
+    };
+    if to.symlink_metadata().is_ok() {
+        let remedy = "name another directory with --to, or move it away";
+        return Err(Error::Usage(format!("{}: is there already; expected nothing; {remedy}", to.display())));
+    }
+    unpack(&command.bundle, &to)?;
+    let (manifest, sha256) = Manifest::read(&to)?;
+    if command.json {
+        print_json(&json!({ "directory": to, "model": manifest.name, "manifest_sha256": sha256 }));
+    } else {
+        print(&format!("{}: the model {}, manifest sha256 {sha256}\n", to.display(), manifest.name));
+    }
+    Ok(0)
+}
