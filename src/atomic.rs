@@ -36,6 +36,9 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     disk::create_directories(parent)?;
     let mut file = disk::temporary_file(parent, TEMPORARY_PREFIX)?;
     disk::write_all(file.as_file_mut(), path, bytes)?;
+    if path.exists() {
+        disk::take_after(file.path(), path)?;
+    }
     disk::sync(file.path())?;
     disk::persist(file, path)?;
     disk::sync(parent)
@@ -127,11 +130,14 @@ impl Directory {
         self.stays = true;
     }
 
-    /// Syncs every file and directory inside, then renames the whole to its target, replacing what was there.
+    /// Syncs every file and directory inside, then renames the whole to its target, replacing what was there, whose owner and mode it keeps.
     ///
     /// # Errors
     /// Any error of syncing or renaming; the target is then unchanged. And of removing what was there before: then the target is the new one.
     pub fn publish(mut self) -> io::Result<()> {
+        if self.target.is_dir() {
+            disk::take_after(self.path(), &self.target)?;
+        }
         sync_tree(self.path())?;
         let parent = parent_of(&self.target).to_owned();
         if self.target.symlink_metadata().is_err() {
@@ -289,6 +295,8 @@ fn sync_tree(directory: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+
     use super::*;
 
     #[test]
@@ -302,6 +310,36 @@ mod tests {
             assert_eq!(fs::read_to_string(target.join("file")).unwrap(), content);
         }
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_replaces_has_the_owner_and_the_mode_of_what_it_replaces() {
+        let root = tempfile::tempdir().unwrap();
+        let (target, file) = (root.path().join("result"), root.path().join("file"));
+        let publish = |names: &[&str]| {
+            let directory = Directory::create(&target).unwrap();
+            names.iter().for_each(|name| fs::write(directory.path().join(name), "rows").unwrap());
+            directory.publish().unwrap();
+            write_file(&file, b"text").unwrap();
+        };
+        publish(&["table"]);
+        let table = target.join("table");
+        for (path, mode) in [(&target, 0o2750), (&table, 0o600), (&file, 0o640)] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        // Only root can give files away.
+        let owner = |path: &Path| fs::metadata(path).map(|it| (it.uid(), it.gid())).unwrap();
+        let given = [&target, &table, &file].map(|path| chown(path, Some(4321), Some(1234)).is_ok());
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o2750)).unwrap();
+        let before = [&target, &table, &file].map(|path| owner(path));
+        publish(&["table", "new"]);
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        assert_eq!([&target, &table, &file].map(|path| mode(path)), [0o2750, 0o600, 0o640]);
+        assert_eq!([&target, &table, &file].map(|path| owner(path)), before);
+        if given[0] {
+            assert!(fs::read_dir(&target).unwrap().all(|entry| owner(&entry.unwrap().path()) == (4321, 1234)));
+        }
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2);
     }
 
     #[test]

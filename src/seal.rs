@@ -78,7 +78,15 @@ pub fn read(directory: &Path, name: &'static str, remedy: &str) -> Result<Vec<u8
         error => error,
     })?;
     let path = directory.join(name);
-    let bytes = read_bounded(&path)?;
+    let bytes = read_bounded(&path).map_err(|error| match error {
+        // The seal says that it was there.
+        Error::Io { path, source } if source.kind() == io::ErrorKind::NotFound => Error::Invalid {
+            path,
+            found: "no such file".to_owned(),
+            expected: format!("it, as `{SUMS}` states; {remedy}"),
+        },
+        error => error,
+    })?;
     match other_digest(&bytes, &expected[0]) {
         None => Ok(bytes),
         Some(found) => Err(Error::Invalid {

@@ -3,15 +3,21 @@
 #[path = "common/program.rs"]
 mod program;
 
+use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use paramill::estimate::{Manifest, Row, read_rows};
 use paramill::schema::Split;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use program::{paramill, stderr};
+use program::{command, paramill, stderr};
 
 /// Cups that cool.
 const CUPS: &str = r#"
@@ -149,6 +155,44 @@ fn rows_are_estimated_again_on_request() {
 }
 
 #[test]
+fn interrupted_work_goes_on_behind_its_finished_blocks() {
+    let root = house();
+    let root = root.path();
+    let ids: Vec<String> = (0..400).map(|i| format!("cup-{i:03}")).collect();
+    let cups: Vec<(&str, f64)> = ids.iter().enumerate().map(|(i, id)| (id.as_str(), 0.02 + 1e-4 * i as f64)).collect();
+    write(root, "first.csv", &cups);
+    estimate(root, &[], 0);
+    let values = |root: &Path| -> Vec<f64> {
+        rows(root).iter().flat_map(|row| row.parameters.iter().map(|it| it.value)).collect()
+    };
+    let undisturbed = values(root);
+    fs::remove_dir_all(root.join("table")).unwrap();
+
+    let blocks = || -> Vec<PathBuf> {
+        let folders = fs::read_dir(root.join(".table.blocks")).into_iter().flatten();
+        let files = folders.flat_map(|folder| fs::read_dir(folder.unwrap().path()).into_iter().flatten());
+        files.map(|it| it.unwrap().path()).filter(|it| it.extension().is_some_and(|it| it == "block")).collect()
+    };
+    let arguments = ["estimate", "--data", "cups.toml", "--table", "table", "--settle", "0", "--threads", "1"];
+    let mut child = command(root, &arguments).stderr(Stdio::piped()).spawn().unwrap();
+    while blocks().is_empty() && child.try_wait().unwrap().is_none() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    let stopped = child.wait_with_output().unwrap();
+    assert_eq!(stopped.status.code(), Some(143), "{}", stderr(&stopped));
+    assert!(stderr(&stopped).contains("finished blocks are kept"), "{}", stderr(&stopped));
+    assert!(!root.join("table").exists() && !blocks().is_empty());
+    // One that is damaged is noticed, so the others are taken too.
+    fs::write(&blocks()[0], "damaged").unwrap();
+    let resumed = paramill(root, &arguments);
+    assert_eq!(resumed.status.code(), Some(0), "{}", stderr(&resumed));
+    assert!(stderr(&resumed).contains("not as it was written"), "{}", stderr(&resumed));
+    assert_eq!(values(root), undisturbed);
+    assert!(!root.join(".table.blocks").exists());
+}
+
+#[test]
 fn a_file_that_is_still_being_written_waits() {
     let root = house();
     let output = paramill(root.path(), &["estimate", "--data", "cups.toml", "--table", "table", "--settle", "3600"]);
@@ -181,9 +225,105 @@ fn what_cannot_be_is_refused_and_the_table_stays() {
     fs::write(root.join("cups.toml"), CUPS.replace("degC", "degF")).unwrap();
     refused(&["--table", "table", "--again", "all"], 3, "a table with other columns or units (room");
     fs::write(root.join("cups.toml"), CUPS).unwrap();
-    fs::write(root.join("data/second.csv"), "cup,time,temperature\nc,0,hot\n").unwrap();
-    refused(&["--table", "table"], 3, "second.csv:2");
     assert_rates(root, &[("a", 0.02), ("b", 0.03)]);
+    // Where no file can be read, all are named, as by an import.
+    fs::write(root.join("data/second.csv"), "cup,time,temperature\nc,0,hot\n").unwrap();
+    fs::write(root.join("data/first.csv"), "").unwrap();
+    refused(&["--table", "table"], 3, "second.csv:2");
+    refused(&["--table", "table"], 3, "first.csv");
+    assert_rates(root, &[("a", 0.02), ("b", 0.03)]);
+}
+
+/// No stage makes such a table, so none is named; what an import complains of is in the JSON one by one.
+#[test]
+fn a_damaged_table_is_bad_data_and_problems_are_listed() {
+    let root = house();
+    let root = root.path();
+    estimate(root, &[], 0);
+    let refused = |more: &[&str], code: i32| {
+        let arguments = ["estimate", "--data", "cups.toml", "--table", "table", "--settle", "0", "--json", "-q"];
+        let output = paramill(root, &[&arguments, more].concat());
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["error"].take()
+    };
+    for file in ["manifest.json", "adapt.parquet", "sources.json", "SHA256SUMS"] {
+        let path = root.join("table").join(file);
+        let whole = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let missing = refused(&["--again", "all"], 3);
+        fs::write(&path, &whole[1..]).unwrap();
+        for error in [missing, refused(&["--again", "all"], 3)] {
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains("move its directory away") && !message.contains("stage"), "{file}: {message}");
+        }
+        fs::write(&path, whole).unwrap();
+    }
+    fs::write(root.join("data/first.csv"), "cup,time,temperature\nc,0,hot\nc,5,cold\n").unwrap();
+    let problems = refused(&[], 3)["problems"].take();
+    let lines: Vec<u64> = problems.as_array().unwrap().iter().map(|it| it["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [2, 3], "{problems}");
+    assert_eq!(problems[0]["file"], "data/first.csv");
+}
+
+/// Damage of several kinds, and names that nothing can be done with, cost their own files alone.
+#[test]
+fn files_that_cannot_be_read_are_named_and_the_rest_is_estimated() {
+    let root = house();
+    let root = root.path();
+    estimate(root, &[], 0);
+    let put = |name: &[u8], bytes: &[u8]| fs::write(root.join("data").join(OsStr::from_bytes(name)), bytes).unwrap();
+    put(b"empty.csv", b"");
+    put(b"hot.csv", b"cup,time,temperature\nd,0,80\nd,5,hot\nd,10,60\n");
+    put(b"twice.csv", b"cup,time,temperature\ne,0,80\ne,5,70\ne,5,60\n");
+    put(b"zipped.csv", &[&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..], &[7; 40]].concat());
+    put(b"odd\xff.csv", cup("f", 0.02).as_bytes());
+    put(b"bell\x07.csv", cup("g", 0.02).as_bytes());
+    symlink("nowhere.csv", root.join("data/link.csv")).unwrap();
+    write(root, "third.csv", &[("c", 0.05)]);
+    // A file that was read before is damaged too: its rows stay.
+    put(b"first.csv", b"cup;time\n1;2\n");
+
+    let arguments = ["estimate", "--data", "cups.toml", "--table", "table", "--settle", "0", "--json", "-q"];
+    let output = paramill(root, &arguments);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let update = &said["update"];
+    assert_eq!((&update["new"], &update["kept"], &update["rows"]), (&json!(["c"]), &json!(2), &json!(3)));
+    assert_eq!((&update["changed_files"], &update["vanished_files"]), (&json!([]), &json!([])));
+    let unreadable = update["unreadable_files"].as_object().unwrap();
+    let expected = [
+        ("empty.csv", "an empty file"),
+        ("first.csv", "data/first.csv:1"),
+        ("hot.csv", "data/hot.csv:3, column 3 `temperature`: found \"hot\""),
+        ("link.csv", "a link to \"nowhere.csv\", which is not there"),
+        ("twice.csv", "data/twice.csv:4"),
+        ("zipped.csv", "data/zipped.csv"),
+    ];
+    assert_eq!(unreadable.keys().map(String::as_str).collect::<Vec<_>>(), expected.map(|it| it.0));
+    for (file, why) in expected {
+        assert!(unreadable[file].as_str().unwrap().contains(why), "{file}: {}", unreadable[file]);
+    }
+    let warnings = said["warnings"].as_array().unwrap().iter().map(|it| it.as_str().unwrap());
+    let warnings: Vec<&str> = warnings.collect();
+    assert_eq!(warnings.len(), expected.len() + 2, "{warnings:?}");
+    for odd in ["a name that is not UTF-8", "a name with control characters"] {
+        assert_eq!(warnings.iter().filter(|it| it.contains(odd)).count(), 1, "{warnings:?}");
+    }
+    assert_rates(root, &[("a", 0.02), ("b", 0.03), ("c", 0.05)]);
+
+    // They are tried again each time, and nothing else is.
+    let manifest = || fs::read(root.join("table/manifest.json")).unwrap();
+    let before = manifest();
+    assert_eq!(estimate(root, &[], 4)["unreadable_files"].as_object().unwrap().len(), expected.len());
+    assert!(before == manifest(), "nothing was due");
+    for file in ["empty.csv", "twice.csv", "zipped.csv", "link.csv"] {
+        fs::remove_file(root.join("data").join(file)).unwrap();
+    }
+    write(root, "hot.csv", &[("d", 0.04)]);
+    write(root, "first.csv", &[("a", 0.02), ("b", 0.06)]);
+    let mended = estimate(root, &[], 0);
+    assert_eq!((&mended["new"], &mended["changed"]), (&json!(["d"]), &json!(["b"])));
+    assert_rates(root, &[("a", 0.02), ("b", 0.06), ("c", 0.05), ("d", 0.04)]);
 }
 
 /// Pairs of species, and a small model of them.

@@ -56,6 +56,7 @@ fitted = true
 
 [run]
 models = 2
+datasets = 2
 "#;
 
 /// Cases of a sample.
@@ -77,7 +78,10 @@ fn paramill(root: &Path, faults: &str, arguments: &[&str]) -> Output {
 }
 
 const RUN: [&str; 5] = ["run", "pairs.toml", "-q", "--threads", "1"];
-const EXPORT: [&str; 6] = ["dataset", "export", "datasets/pairs", "--to", "out/csv", "-q"];
+const EXPORTS: [[&str; 8]; 2] = [
+    ["dataset", "export", "datasets/pairs", "-q", "--format", "csv", "--to", "out/csv"],
+    ["dataset", "export", "datasets/pairs", "-q", "--format", "netcdf", "--to", "out/netcdf"],
+];
 
 fn said(output: &Output) -> String {
     format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))
@@ -88,8 +92,8 @@ struct Reference {
     /// Its exit code: a model of a few steps may fail on all environments.
     code: i32,
     tree: BTreeMap<String, String>,
-    /// Kinds of the operations of the run, and of the export after it.
-    operations: [Vec<String>; 2],
+    /// Kinds of the operations of the run, and of the exports after it.
+    operations: Vec<Vec<String>>,
 }
 
 static REFERENCE: LazyLock<Reference> = LazyLock::new(|| {
@@ -105,13 +109,18 @@ static REFERENCE: LazyLock<Reference> = LazyLock::new(|| {
         (output, kinds)
     };
     let (run, in_run) = logged(&RUN);
-    let (export, in_export) = logged(&EXPORT);
     assert!(matches!(run.status.code(), Some(0 | 4 | 5)), "{}", said(&run));
-    assert_eq!(export.status.code(), Some(0), "{}", said(&export));
+    let in_exports = EXPORTS.iter().map(|arguments| {
+        let (export, operations) = logged(arguments);
+        assert_eq!(export.status.code(), Some(0), "{}", said(&export));
+        operations
+    });
+    let in_exports: Vec<Vec<String>> = in_exports.collect();
     let kinds: BTreeSet<&str> = in_run.iter().map(String::as_str).collect();
     let known = BTreeSet::from(["create", "exchange", "link", "lock", "remove", "rename", "sync", "write"]);
     assert_eq!(kinds, known, "every kind of operation is met");
-    Reference { code: run.status.code().unwrap(), tree: tree(root.path()), operations: [in_run, in_export] }
+    let operations = [vec![in_run], in_exports].concat();
+    Reference { code: run.status.code().unwrap(), tree: tree(root.path()), operations }
 });
 
 /// Digests of all files below `root` by their paths, but for records of runs, and without what tells of times and processes.
@@ -181,8 +190,11 @@ fn content(name: &str, bytes: &[u8]) -> String {
 
 /// What stands in the places of results is whole.
 fn assert_whole(root: &Path) {
-    let dataset = root.join("datasets/pairs");
-    if dataset.exists() {
+    let generations = fs::read_dir(root.join("datasets/pairs.versions")).into_iter().flatten();
+    let generations =
+        generations.map(|entry| entry.unwrap()).filter(|it| !it.file_name().to_string_lossy().starts_with('.'));
+    let datasets = generations.map(|entry| entry.path()).chain([root.join("datasets/pairs")]);
+    for dataset in datasets.filter(|dataset| dataset.exists()) {
         assert_eq!(dataset::verify(&dataset), Vec::<String>::new());
     }
     let models = root.join("runs/pairs/models");
@@ -192,7 +204,10 @@ fn assert_whole(root: &Path) {
     for model in versions.chain([models.join("pairs")]).filter(|path| path.exists()) {
         assert_eq!(checkpoint::verify(&model), Vec::<String>::new(), "{}", model.display());
     }
-    for place in ["runs/pairs/estimates", "runs/pairs/report", "out/csv"].iter().filter(|it| root.join(it).exists()) {
+    for place in ["runs/pairs/estimates", "runs/pairs/report", "out/csv", "out/netcdf"]
+        .iter()
+        .filter(|it| root.join(it).exists())
+    {
         let of_it = |tree: &BTreeMap<String, String>| -> BTreeMap<String, String> {
             tree.iter()
                 .filter(|(name, _)| name.starts_with(place))
@@ -241,21 +256,30 @@ fn for_each_case(count: usize, sample: usize, case: impl Fn(usize) + Sync) {
     assert!(failed.is_empty(), "{} of {} cases\n{}", failed.len(), cases.len(), failed.join("\n"));
 }
 
-/// Runs and exports with a rule for the operation of this number, from 0, of one of both; what the disturbed one said.
+/// Runs and exports with a rule for the operation of this number, from 0, of one of them; what the disturbed one said.
 fn disturbed(root: &Path, rule: impl Fn(usize) -> String, number: usize) -> Output {
     let in_run = REFERENCE.operations[0].len();
-    let Some(in_export) = number.checked_sub(in_run) else { return paramill(root, &rule(number + 1), &RUN) };
+    let Some(mut later) = number.checked_sub(in_run) else { return paramill(root, &rule(number + 1), &RUN) };
     assert_eq!(paramill(root, "", &RUN).status.code(), Some(REFERENCE.code));
-    paramill(root, &rule(in_export + 1), &EXPORT)
+    for (export, operations) in EXPORTS.iter().zip(&REFERENCE.operations[1..]) {
+        match later.checked_sub(operations.len()) {
+            None => return paramill(root, &rule(later + 1), export),
+            Some(rest) => later = rest,
+        }
+    }
+    panic!("no operation {number}")
 }
 
 /// Runs and exports undisturbed.
 fn mended(root: &Path) {
     let run = paramill(root, "", &RUN);
     assert_eq!(run.status.code(), Some(REFERENCE.code), "{}", said(&run));
-    if !root.join("out/csv").exists() || root.join("out").read_dir().unwrap().count() > 1 {
-        let export = paramill(root, "", &EXPORT);
-        assert_eq!(export.status.code(), Some(0), "{}", said(&export));
+    let is_whole = |export: &[&str; 8]| root.join(export[7]).exists();
+    if !EXPORTS.iter().all(is_whole) || root.join("out").read_dir().unwrap().count() > EXPORTS.len() {
+        for arguments in &EXPORTS {
+            let export = paramill(root, "", arguments);
+            assert_eq!(export.status.code(), Some(0), "{}", said(&export));
+        }
     }
     assert_as_undisturbed(root);
 }

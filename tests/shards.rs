@@ -167,8 +167,15 @@ fn merging_says_what_is_missing_and_a_plan_of_something_else_is_refused() {
     let output = command(root, &["shard", "run", plan, "0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("(seed 3 -> 4)"), "{}", stderr(&output));
-    let output = command(root, &["shard", "run", plan, "99"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
+    for (arguments, said) in [
+        (["shard", "run", plan, "0,99,101"], "shard 99,101 asked for; expected numbers from 0 to"),
+        (["shard", "run", "nowhere.json", "0"], "expected a plan that `paramill shard plan` of this version wrote"),
+        (["shard", "run", "runs", "0"], "expected a plan that"),
+    ] {
+        let output = command(root, &arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
 }
 
 #[test]

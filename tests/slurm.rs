@@ -1,7 +1,7 @@
 //! A run by jobs of Slurm, with commands in Slurm's place that run at once what is submitted. `make test-slurm` does it with Slurm itself.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -36,12 +36,15 @@ partition = "long"
 flags = ["--qos=low"]
 "#;
 
-/// Runs a script for each task of its array, one after the other, unless one before failed.
+/// Runs a script for each task of its array, one after the other, unless one before failed; one that depends on a failure only if one did.
 const SBATCH: &str = r#"#!/bin/bash
 id=$(($(cat "$FAKE/id" 2>/dev/null || echo 100) + 1)); echo $id > "$FAKE/id"
 echo "$*" >> "$FAKE/submitted"
 tasks=none
-for word in "$@"; do case $word in --array=*) tasks=${word#--array=};; esac; done
+for word in "$@"; do case $word in
+  --array=*) tasks=${word#--array=};;
+  --dependency=afternotok:*) [ -e "$FAKE/failed" ] && mv "$FAKE/failed" "$FAKE/noticed" || { echo $id; exit; };;
+esac; done
 for part in ${tasks//,/ }; do
   if [ "$part" = none ]; then list=none; else list=$(seq "${part%-*}" "${part#*-}"); fi
   for task in $list; do
@@ -180,4 +183,55 @@ fn only_what_is_missing_is_submitted_again_and_nothing_that_is_still_in_the_queu
     let refused = house.json(&["run", "pairs.toml", "--set", "seed=4", "--json"], 1);
     assert!(refused["error"]["message"].as_str().unwrap().contains("Unable to contact"), "{refused}");
     house.paramill(&["run", "pairs.toml", "--set", "seed=4", "--dry-run"], 8);
+}
+
+#[test]
+fn a_job_that_fails_for_good_is_told_of_once() {
+    let house = House::new();
+    let told = || fs::read_to_string(house.path("told")).unwrap_or_default();
+    let record = || {
+        let paths = fs::read_dir(house.path("runs/pairs/records")).unwrap().map(|it| it.unwrap().path());
+        serde_json::from_slice::<Value>(&fs::read(paths.max().unwrap()).unwrap()).unwrap()
+    };
+    let listens = [
+        "--set",
+        "run.on_failure=['sh', '-c', 'echo \"$PARAMILL_EXIT_CODE $PARAMILL_MESSAGE\" >> \"$FAKE/told\"']",
+        "--set",
+        "run.metrics=pairs.prom",
+    ];
+    let run = |more: &[&str]| house.paramill(&[&["run", "pairs.toml", "-q"], &listens[..], more].concat(), 0);
+    house.paramill(&["run", "pairs.toml", "--executor", "local", "--stage", "generate", "-q"], 0);
+    // A shard that its node kills says nothing.
+    run(&["--set", "slurm.setup=['[ \"$SLURM_ARRAY_TASK_ID\" != 2 ] || exit 9']"]);
+    assert!(
+        house.submitted()[2].starts_with("--parsable --dependency=afternotok:101?afternotok:102 "),
+        "{:?}",
+        house.submitted()
+    );
+    assert!(told().starts_with("1 estimate: shards 2-4 of 5 missing; "), "{}", told());
+    let (first, metrics) = (record(), fs::read_to_string(house.path("pairs.prom")).unwrap());
+    assert_eq!((&first["exit_code"], &first["error"]["kind"]), (&json!(1), &json!("failed_jobs")));
+    assert!(metrics.contains("paramill_run_exit_code{pipeline=\"pairs\"} 1\n"), "{metrics}");
+
+    // A shard that ends with an error has left it.
+    let table = house.path("datasets/pairs/data/grid-00000-of-00001.parquet");
+    let whole = fs::read(&table).unwrap();
+    fs::write(&table, whole.iter().map(|byte| !byte).collect::<Vec<u8>>()).unwrap();
+    run(&[]);
+    let said = told();
+    let last = said.lines().last().unwrap();
+    assert!(last.starts_with("3 estimate: shard 2 of 5 failed (2: ") && last.contains("grid-00000"), "{last}");
+    fs::write(&table, whole).unwrap();
+
+    // A run within the jobs tells of itself: nobody hears it twice.
+    fs::remove_file(house.path("told")).unwrap();
+    symlink("nowhere/at/all", house.path("runs/pairs/report")).unwrap();
+    run(&[]);
+    assert_eq!(told().lines().count(), 1, "{}", told());
+    assert!(told().starts_with("1 ") && told().contains("report"), "{}", told());
+    // And where all ends well, nobody does.
+    fs::remove_file(house.path("told")).unwrap();
+    fs::remove_file(house.path("runs/pairs/report")).unwrap();
+    run(&[]);
+    assert!(!house.path("told").exists() && house.path("runs/pairs/report/index.html").exists());
 }

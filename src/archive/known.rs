@@ -11,13 +11,17 @@ use super::origin::file_of;
 use super::sources::{SOURCES, SourceRecord, Sources};
 use crate::estimate;
 use crate::estimate::Status;
-use crate::estimate::table::output::{MANIFEST_FILE, Manifest};
+use crate::estimate::table::output::{MANIFEST_FILE, Manifest, REMEDY as FORCE_THE_STAGE};
 use crate::estimate::table::parquet::batches;
 use crate::estimate::table::reading::check_digest;
 use crate::pipeline::Error;
 use crate::regular;
 use crate::schema::Split;
 use crate::seal::SUMS;
+
+/// The remedy for a damaged table.
+const MAKE_ANEW: &str =
+    "restore it, or move its directory away: `paramill estimate` makes it anew from the files that are there";
 
 /// One row.
 pub(crate) struct KnownRow {
@@ -51,7 +55,7 @@ impl Known {
         if directory.symlink_metadata().is_err() {
             return Ok(Known::default());
         }
-        let (manifest, _) = Manifest::read(directory).map_err(Error::Estimate)?;
+        let (manifest, _) = Manifest::read(directory).map_err(of_table)?;
         let other = |found: String| Error::Unrecognised {
             path: directory.to_owned(),
             found,
@@ -75,13 +79,13 @@ impl Known {
                 });
             }
         }
-        let path = check_digest(directory, &manifest, SOURCES).map_err(Error::Estimate)?;
+        let path = check_digest(directory, &manifest, SOURCES).map_err(of_table)?;
         let sources = regular::read(&path).map_err(Error::io(&path))?;
         let sources: Sources = serde_json::from_slice(&sources)
             .map_err(|error| other(format!("`{SOURCES}` that cannot be read ({error})")))?;
         let mut rows = BTreeMap::new();
-        let path = check_digest(directory, &manifest, &format!("{}.parquet", Split::Adapt)).map_err(Error::Estimate)?;
-        for batch in batches(&path).map_err(Error::Estimate)? {
+        let path = check_digest(directory, &manifest, &format!("{}.parquet", Split::Adapt)).map_err(of_table)?;
+        for batch in batches(&path).map_err(of_table)? {
             read_batch(&batch, &mut rows).ok_or_else(|| other("a table without a column it must have".to_owned()))?;
         }
         Ok(Known { rows, sources: sources.files, import_sha256: sources.import_sha256 })
@@ -91,6 +95,16 @@ impl Known {
     pub(crate) fn files_of<'a>(&self, environments: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
         environments.filter_map(|id| self.rows.get(id)).flat_map(|row| row.files.iter().cloned()).collect()
     }
+}
+
+/// The error of a table that is damaged: no stage makes it.
+pub(crate) fn of_table(error: estimate::Error) -> Error {
+    Error::Estimate(match error {
+        estimate::Error::Invalid { path, found, expected } => {
+            estimate::Error::Invalid { path, found, expected: expected.replace(FORCE_THE_STAGE, MAKE_ANEW) }
+        }
+        error => error,
+    })
 }
 
 fn read_batch(batch: &RecordBatch, rows: &mut BTreeMap<String, KnownRow>) -> Option<()> {

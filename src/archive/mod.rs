@@ -12,8 +12,12 @@ pub(crate) mod origin;
 pub(crate) mod again;
 pub(crate) mod known;
 pub(crate) mod table;
+pub(crate) mod request;
+pub(crate) mod reading;
+pub(crate) mod finished;
 pub(crate) mod update;
 
 pub use again::{Again, Selector};
+pub use request::{Request, Update};
 pub use sources::{SourceRecord, Sources};
-pub use update::{Request, Update, update};
+pub use update::update;

@@ -9,8 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::import::Settings;
-use crate::import::load::{ArchiveFile, archive_files};
+use crate::import::load::{ArchiveFile, archive_files, passed_over};
+use crate::import::tables::source::dangling_link;
 use crate::pipeline::Error;
+use crate::problems::Problem;
 use crate::schema::FormatVersion;
 
 /// Name of the record in a table of estimates.
@@ -76,6 +78,10 @@ struct Found {
 /// The files of an archive now.
 pub(crate) struct Archive {
     files: BTreeMap<String, Found>,
+    /// Tables of samples that are links to nothing, and what that means.
+    dangling: BTreeMap<String, String>,
+    /// What of it the settings do not reach, and should.
+    pub warnings: Vec<Problem>,
 }
 
 /// How the files of an archive stand beside what was read before, each by name.
@@ -87,6 +93,32 @@ pub(crate) struct Standing {
     pub vanished: BTreeSet<String>,
     /// Still being written.
     pub moving: BTreeSet<String>,
+    /// Those that cannot be read, and why.
+    pub unreadable: BTreeMap<String, String>,
+}
+
+impl Standing {
+    /// Whether a file is left for the next time, and with it the environments that have samples in it.
+    pub(crate) fn waits(&self, name: &str) -> bool {
+        self.moving.contains(name) || self.unreadable.contains_key(name)
+    }
+
+    /// Leaves a file that was new or touched for the next time: it changes while it is read.
+    pub(crate) fn leave_moving(&mut self, name: String) {
+        self.forget(&name);
+        self.moving.insert(name);
+    }
+
+    /// Leaves a file for the next time that cannot be read.
+    pub(crate) fn leave_unreadable(&mut self, name: String, why: String) {
+        self.forget(&name);
+        self.unreadable.insert(name, why);
+    }
+
+    fn forget(&mut self, name: &str) {
+        self.new.remove(name);
+        self.touched.remove(name);
+    }
 }
 
 impl Archive {
@@ -95,12 +127,16 @@ impl Archive {
     /// # Errors
     /// For each name or pattern without a file.
     pub(crate) fn find(settings: &Settings, base: &Path) -> Result<Self, Error> {
-        let files = archive_files(settings, base).map_err(Error::Problems)?;
-        let found = |ArchiveFile { name, path, has_samples }: ArchiveFile| {
-            let stamp = Stamp::of(&path)?;
-            Some((name, Found { path, stamp, has_samples }))
-        };
-        Ok(Archive { files: files.into_iter().filter_map(found).collect() })
+        let all = archive_files(settings, base).map_err(Error::Problems)?;
+        let (mut files, mut dangling) = (BTreeMap::new(), BTreeMap::new());
+        for ArchiveFile { name, path, has_samples } in all {
+            if let Some(stamp) = Stamp::of(&path) {
+                files.insert(name, Found { path, stamp, has_samples });
+            } else if has_samples && path.is_symlink() {
+                dangling.insert(name, dangling_link(&path).to_string());
+            }
+        }
+        Ok(Archive { files, dangling, warnings: passed_over(settings, base) })
     }
 
     /// How they stand beside `known`, at the time `now`. Where `all_anew`, files that are as they were count as touched.
@@ -123,7 +159,8 @@ impl Archive {
             };
             set.insert(name.clone());
         }
-        let gone = before.keys().filter(|&&name| !self.files.contains_key(name));
+        standing.unreadable.clone_from(&self.dangling);
+        let gone = before.keys().filter(|&&name| !self.files.contains_key(name) && !self.dangling.contains_key(name));
         standing.vanished = gone.map(|&name| name.to_owned()).collect();
         standing
     }
@@ -138,6 +175,12 @@ impl Archive {
         self.files.iter().filter(|(_, found)| found.has_samples).map(|(name, _)| name.as_str())
     }
 
+    /// The name of the file with samples at `path`; none if there is no such file.
+    pub(crate) fn table_at(&self, path: &Path) -> Option<&str> {
+        let found = self.files.iter().find(|(_, found)| found.has_samples && found.path == path);
+        found.map(|(name, _)| name.as_str())
+    }
+
     /// Those of `names` whose size or time is another than it was when the archive was looked through.
     pub(crate) fn moved<'n>(&self, names: impl Iterator<Item = &'n String>) -> BTreeSet<String> {
         let is_moved =
@@ -145,13 +188,22 @@ impl Archive {
         names.filter(is_moved).cloned().collect()
     }
 
-    /// The records of the files: those that were read, with these digests, and of others that are still there what `known` has of them.
-    pub(crate) fn records(&self, read: &BTreeMap<&str, &str>, known: &[SourceRecord]) -> Vec<SourceRecord> {
+    /// The records of the files: those that were read, with these digests, and of others that are still there what `known` has of them. One that is
+    /// `unreadable` has none, so that it is read the next time however it then stands.
+    pub(crate) fn records(
+        &self,
+        read: &BTreeMap<&str, &str>,
+        known: &[SourceRecord],
+        unreadable: &BTreeMap<String, String>,
+    ) -> Vec<SourceRecord> {
         let of_read = read.iter().filter_map(|(&name, &sha256)| {
             let Stamp { bytes, modified } = self.files.get(name)?.stamp;
             Some(SourceRecord { file: name.to_owned(), bytes, modified, sha256: sha256.to_owned() })
         });
-        let is_other = |it: &&SourceRecord| !read.contains_key(it.file.as_str()) && self.files.contains_key(&it.file);
+        let is_other = |it: &&SourceRecord| {
+            let name = it.file.as_str();
+            !read.contains_key(name) && self.files.contains_key(name) && !unreadable.contains_key(name)
+        };
         let others = known.iter().filter(is_other).cloned();
         let mut records: Vec<SourceRecord> = of_read.chain(others).collect();
         records.sort_by(|a, b| a.file.cmp(&b.file));
@@ -168,14 +220,14 @@ mod tests {
             let stamp = Stamp { bytes, modified: seconds * 1_000_000_000 };
             (name.to_owned(), Found { path: PathBuf::from(name), stamp, has_samples: true })
         };
-        Archive { files: files.iter().map(found).collect() }
+        Archive { files: files.iter().map(found).collect(), dangling: BTreeMap::new(), warnings: Vec::new() }
     }
 
     #[test]
     fn files_are_new_touched_vanished_or_still_moving() {
         let before = archive(&[("a", 10, 100), ("b", 10, 100), ("c", 10, 100), ("d", 10, 100)]);
         let digests = BTreeMap::from([("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")]);
-        let known = before.records(&digests, &[]);
+        let known = before.records(&digests, &[], &BTreeMap::new());
         let now =
             archive(&[("a", 10, 100), ("b", 12, 150), ("c", 10, 199), ("e", 1, 150), ("f", 1, 198), ("g", 1, 900)]);
         let standing = now.standing(&known, false, UNIX_EPOCH + Duration::from_secs(200), Duration::from_secs(5));
@@ -184,7 +236,7 @@ mod tests {
         assert_eq!(standing.touched, set(&["b"]));
         assert_eq!(standing.vanished, set(&["d"]));
         assert_eq!(standing.moving, set(&["c", "f"]));
-        let records = now.records(&BTreeMap::from([("b", "5"), ("e", "6")]), &known);
+        let records = now.records(&BTreeMap::from([("b", "5"), ("e", "6")]), &known, &BTreeMap::new());
         let names: Vec<(&str, &str)> = records.iter().map(|it| (it.file.as_str(), it.sha256.as_str())).collect();
         assert_eq!(names, [("a", "1"), ("b", "5"), ("c", "3"), ("e", "6")]);
     }

@@ -70,11 +70,11 @@ pub(crate) fn estimate(command: &Estimate, quiet: bool) -> Result<u8, Error> {
 }
 
 fn exit_code(done: &Update, is_dry: bool) -> u8 {
-    match (is_dry, done.environments_failed) {
-        (true, _) if done.due() > 0 => WOULD_RUN,
-        (true, _) | (false, 0) => 0,
-        (false, failed) if failed == done.environments => 5,
-        (false, _) => 4,
+    match done.environments_failed {
+        _ if is_dry && done.due() > 0 => WOULD_RUN,
+        0 if done.unreadable_files.is_empty() => 0,
+        failed if failed > 0 && failed == done.environments => 5,
+        _ => 4,
     }
 }
 
@@ -100,6 +100,7 @@ fn in_words(done: &Update, command: &Estimate) -> String {
     for (what, names) in of_files {
         add(what, names.len(), listed(names.iter()));
     }
+    add("unreadable files", done.unreadable_files.len(), listed(done.unreadable_files.keys()));
     for (status, count) in &done.statuses {
         add(&format!("status {}", status.name()), *count, String::new());
     }

@@ -20,8 +20,9 @@ files and lines each row was made from, by which model and settings, and when. F
 not read again. A changed file changes the rows whose data changed; rows of files that are gone stay, and the files are named.
 
 The mapping is a pipeline, or a file with no more than its [import] and [estimate]; [train] and the splits have no say. Without --model, \
-[estimate] has `method = \"physics\"` and equations. The exit code is 4 if some of the environments that were estimated now failed, 5 if all \
-did; with --dry-run 8 if some would be estimated.";
+[estimate] has `method = \"physics\"` and equations. A file that cannot be read is named and tried again the next time, and the rest is \
+estimated. The exit code is 4 if there is such a file or some of the environments that were estimated now failed, 5 if all did; with \
+--dry-run 8 if some would be estimated.";
 
 /// Estimate what is new in an archive, by a model of before or by equations: one table that grows
 #[derive(Debug, Args)]

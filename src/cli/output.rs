@@ -72,16 +72,12 @@ pub(crate) fn of_options(mut problems: Vec<Problem>) -> Vec<Problem> {
 
 /// An error as the JSON object that is printed in place of the result.
 pub(crate) fn error_as_json(error: &Error) -> Value {
-    let problems = match error {
-        Error::Problems(problems) => json!(problems),
-        _ => json!([]),
-    };
     json!({
         "error": {
             "kind": error.kind(),
             "message": error.to_string(),
             "exit_code": error.exit_code(),
-            "problems": problems,
+            "problems": error.problems(),
         }
     })
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::output::{complain, error_as_json, print, print_json};
 use super::run::start_threads;
-use super::shard_arguments::{MergeShards, PlanShards, RunShards, ShardCommand};
+use super::shard_arguments::{FailedShards, MergeShards, PlanShards, RunShards, ShardCommand};
 use super::signals;
 use super::terminal::{Style, Terminal};
 use crate::engine::Compute;
@@ -14,7 +14,7 @@ use crate::estimate::Status;
 use crate::estimate::statuses_in_words;
 use crate::pipeline::{
     Action, Built, Division, Error, Locations, Options, Plan, ShardPlan, Stage, merge_shards, plan_shards, preview,
-    run_shard, standing_of,
+    run_shard, standing_of, tell_of_failure,
 };
 use crate::problems::many;
 use crate::progress;
@@ -29,6 +29,7 @@ pub(crate) fn shard(command: &ShardCommand, quiet: bool) -> Result<u8, Error> {
         ShardCommand::Plan(command) => plan(command),
         ShardCommand::Run(command) => run(command, quiet),
         ShardCommand::Merge(command) => merge(command, quiet),
+        ShardCommand::Failed(command) => failed(command, quiet),
     }
 }
 
@@ -75,6 +76,8 @@ fn run(command: &RunShards, quiet: bool) -> Result<u8, Error> {
         "missing" => standing_of(&shards, &shards.load()?).to_do(),
         text => numbers(text)?,
     };
+    // Before the first of them is made.
+    shards.require(&indices)?;
     start_threads(command.threads)?;
     signals::listen();
     let terminal = Terminal::new(Style::detect(quiet));
@@ -156,6 +159,25 @@ fn merge(command: &MergeShards, quiet: bool) -> Result<u8, Error> {
         print(&format!("{product}\n"));
     }
     Ok(outcome.exit_code())
+}
+
+fn failed(command: &FailedShards, quiet: bool) -> Result<u8, Error> {
+    let locations = Locations { workspace: command.workspace.clone(), ..Locations::default() };
+    let plan = Plan::load(&command.pipeline, &command.set, &locations).map_err(Error::Problems)?;
+    signals::listen();
+    let terminal = Terminal::new(Style::detect(quiet));
+    let handed = progress::Run { observer: &terminal, interrupt: &signals::INTERRUPT };
+    let told = tell_of_failure(&plan, &handed);
+    terminal.close();
+    let told = told?;
+    let message = told.as_ref().map(Error::to_string);
+    if command.json {
+        let error = told.as_ref().map(|error| error_as_json(error)["error"].take());
+        print_json(&json!({ "told": error, "warnings": terminal.warnings(), "exit_code": 0 }));
+    } else {
+        print(&format!("{}\n", message.unwrap_or_else(|| "a run has told of its failure already".to_owned())));
+    }
+    Ok(0)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub(crate) enum ShardCommand {
     Plan(PlanShards),
     Run(RunShards),
     Merge(MergeShards),
+    Failed(FailedShards),
 }
 
 impl ShardCommand {
@@ -23,6 +24,7 @@ impl ShardCommand {
             ShardCommand::Plan(command) => command.json,
             ShardCommand::Run(command) => command.json,
             ShardCommand::Merge(command) => command.json,
+            ShardCommand::Failed(command) => command.json,
         }
     }
 }
@@ -105,6 +107,30 @@ pub(crate) struct MergeShards {
     /// Threads to compute with [default: all cores, or those of the Slurm job]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Print the result, or the error, as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const FAILED_EXAMPLES: &str = "\
+Example:
+  paramill shard failed pipelines/lv-demo.toml
+
+A run by Slurm calls it in a job that begins only if another one has failed, where `run.on_failure` or `run.metrics` is set; any other \
+scheduler can do the same. Where a run has told of its failure since the jobs were submitted, nothing is done.";
+
+/// Tell that jobs of a run failed for good: leaves the record of the run and its metrics, and calls `run.on_failure`
+#[derive(Debug, Args)]
+#[command(after_help = FAILED_EXAMPLES)]
+pub(crate) struct FailedShards {
+    /// The pipeline file
+    pub pipeline: PathBuf,
+    /// Replace one setting, as in the run
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Where everything but the dataset goes [default: runs/PIPELINE]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
     /// Print the result, or the error, as one JSON object
     #[arg(long)]
     pub json: bool,

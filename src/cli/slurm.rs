@@ -56,11 +56,11 @@ pub(crate) fn submit(command: &Run, plan: &Plan, options: &Options) -> Result<u8
 /// Each job with the arguments of `sbatch`, in which the name of the job before stands for its id.
 fn with_arguments<'a>(plan: &Plan, submission: &'a Submission) -> Vec<(&'a Job, &'a str, Vec<String>)> {
     let at_once = plan.slurm.as_ref().and_then(|settings| settings.at_once);
-    let mut before: Option<String> = None;
+    let mut before: Vec<String> = Vec::new();
     let mut all = Vec::new();
     for (job, script) in &submission.jobs {
-        all.push((job, script.as_str(), Submission::arguments(job, before.as_deref(), at_once)));
-        before = Some(format!("<{}>", job.name));
+        all.push((job, script.as_str(), Submission::arguments(job, &before, at_once)));
+        before.push(format!("<{}>", job.name));
     }
     all
 }

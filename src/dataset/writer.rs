@@ -40,7 +40,7 @@ pub struct Writer {
 }
 
 /// Size at which a shard ends, counted in doubles (16 MiB).
-const SHARD_VALUES: usize = 1 << 21;
+pub(crate) const SHARD_VALUES: usize = 1 << 21;
 /// Memory of a trajectory besides its samples, in doubles.
 const TRAJECTORY_VALUES: usize = 64;
 
@@ -266,6 +266,8 @@ impl Writer {
             if let ([row], true) = (rows, is_long) {
                 let wanted = row.len() * (manifest.sample_size() + 1) * size_of::<f64>();
                 require_space(directory, &path, wanted as u64)?;
+                disk::before_library_creates(&path).map_err(Error::io(&path))?;
+                disk::before_library_writes(&path).map_err(Error::io(&path))?;
                 hdf5_store::write_long(&path, manifest, split, row).map_err(Error::unwritten(&path))?;
                 return file_entry(directory, &hdf5);
             }

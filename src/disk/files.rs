@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -38,6 +38,16 @@ fn half(file: &mut File, bytes: &[u8]) {
 pub(crate) fn create(path: &Path) -> io::Result<NewFile> {
     pass(Operation::Create, path)?;
     Ok(NewFile { file: File::create(path)?, path: path.to_owned() })
+}
+
+/// Comes before a library makes the file at `path` by itself: a file that libhdf5 writes piece by piece.
+pub(crate) fn before_library_creates(path: &Path) -> io::Result<()> {
+    pass(Operation::Create, path)
+}
+
+/// Comes before a library writes to the file at `path`. What it has not written yet is missing if the process dies here.
+pub(crate) fn before_library_writes(path: &Path) -> io::Result<()> {
+    pass(Operation::Write, path)
 }
 
 /// Makes the directory at `path`, and those above it, where they are missing.
@@ -127,6 +137,50 @@ fn lacks_flags(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let code = error.raw_os_error().map(Errno::from_raw_os_error);
     code.is_some_and(|code| [Errno::INVAL, Errno::NOSYS, Errno::XDEV, Errno::NOTSUP, Errno::OPNOTSUPP].contains(&code))
+}
+
+/// Bytes that this process may still write to the disk of the file or directory at `path`.
+pub(crate) fn free(path: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(path)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Gives every file in the directory `from` a second name in the new directory `to`, or a copy where the file system has no second names.
+pub(crate) fn link_tree(from: &Path, to: &Path) -> io::Result<()> {
+    create_directories(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let other = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            link_tree(&entry.path(), &other)?;
+        } else {
+            hard_link(&entry.path(), &other).or_else(|_| copy(&entry.path(), &other))?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives what is at `path` owner, group and mode of what it is to replace, `before`, and so each file in a directory; one that has no like there has the
+/// owner of the directory. Only a privileged process may give files away: those of another one stay its own.
+pub(crate) fn take_after(path: &Path, before: &Path) -> io::Result<()> {
+    let (is, was) = (path.symlink_metadata()?, before.symlink_metadata()?);
+    let (owner, group) = (was.uid(), was.gid());
+    if (is.uid(), is.gid()) != (owner, group) {
+        let _ = lchown(path, Some(owner), Some(group)).or_else(|_| lchown(path, None, Some(group)));
+    }
+    let mode = |of: &fs::Metadata| of.mode() & 0o7777;
+    let has_mode = is.is_dir() && was.is_dir() || is.is_file() && was.is_file();
+    if has_mode && mode(&path.symlink_metadata()?) != mode(&was) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode(&was)))?;
+    }
+    if is.is_dir() {
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            let like = before.join(entry.file_name());
+            take_after(&entry.path(), if like.symlink_metadata().is_ok() { &like } else { before })?;
+        }
+    }
+    Ok(())
 }
 
 /// Gives a temporary file its name.

@@ -21,6 +21,14 @@ pub(crate) struct Observed {
     pub trajectories: Vec<Trajectory>,
 }
 
+/// Values that are in memory at once, where a split has so many `values` in so many `environments` of about one size: those of a block, and with
+/// more than one thread those of the next.
+pub(crate) fn values_together(values: u64, environments: u64, threads: usize) -> u64 {
+    let of_block = values / environments.max(1) * BLOCK as u64;
+    let block = of_block.min(BLOCK_VALUES as u64).max(values / environments.max(1)).min(values);
+    if threads > 1 { values.min(2 * block) } else { block }
+}
+
 /// The rows of a split, all of them.
 pub(crate) fn all_rows(dataset: &Dataset, split: Split) -> Range<usize> {
     0..dataset.manifest().splits.get(&split).map_or(0, |summary| summary.trajectories)

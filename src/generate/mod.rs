@@ -23,5 +23,6 @@ pub(crate) mod run;
 pub use amounts::Amounts;
 pub use error::Error;
 pub use observation::{Observation, PerChannel};
-pub use run::{environments, regenerate, resume, run, run_rows, simulate, trajectories};
+pub use run::{environments, extent, regenerate, resume, run, run_rows, simulate, trajectories};
 pub use settings::{Environments, Settings, Solver, SplitSettings};
+pub use simulation::Extent;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::error::Error;
 use super::settings::Settings;
-use super::simulation::Simulation;
+use super::simulation::{Extent, Simulation};
 use crate::blocks::{Rows, Store};
 use crate::dataset;
 use crate::dataset::{Manifest, Provenance, Resumed, Writer};
@@ -86,6 +86,14 @@ pub fn run_rows(settings: &Settings, seed: u64, rows: &[Rows], store: &Store, ru
 /// [`Error::Invalid`] with everything that [`Settings::validate`] finds.
 pub fn environments(settings: &Settings, seed: u64) -> Result<Vec<(Split, usize, usize)>, Error> {
     Ok(Simulation::new(settings, seed)?.environments())
+}
+
+/// How much `settings` ask for, and how much of it is in memory at once on so many threads.
+///
+/// # Errors
+/// [`Error::Invalid`] with everything that [`Settings::validate`] finds.
+pub fn extent(settings: &Settings, seed: u64, threads: usize) -> Result<Extent, Error> {
+    Ok(Simulation::new(settings, seed)?.extent(threads))
 }
 
 /// Number of trajectories that `settings` ask for, over all splits.

@@ -16,6 +16,7 @@ use super::recorded::Recorded;
 use super::samples::sample_times;
 use super::settings::Settings;
 use crate::blocks::{Part, Rows, Store};
+use crate::dataset::writer::SHARD_VALUES;
 use crate::dataset::{Manifest, Provenance};
 use crate::progress::{Event, Interrupt, Run};
 use crate::random::Stream;
@@ -33,6 +34,17 @@ pub(crate) type Sink<'a> = dyn FnMut(&Rows, Vec<Trajectory>) -> Result<(), Error
 
 /// Takes the trajectories of these rows, in order; false if nobody wants any more.
 type Receiver<'a> = dyn FnMut(&Rows, Vec<Trajectory>) -> Result<bool, Error> + 'a;
+
+/// How much a simulation makes, in doubles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Times and channels of all samples.
+    pub values: u64,
+    /// Those of the blocks that are in memory at once.
+    pub blocks: u64,
+    /// Those of a shard, which is in memory until it is written.
+    pub shard: u64,
+}
 
 /// The simulation of a dataset: settings, system and environments.
 pub(crate) struct Simulation {
@@ -86,6 +98,23 @@ impl Simulation {
     pub(crate) fn rows_after(&self, kept: &BTreeMap<Split, usize>) -> Vec<Rows> {
         let counts = self.counts().into_iter();
         counts.map(|(split, count)| Rows::new(split, kept.get(&split).copied().unwrap_or(0)..count)).collect()
+    }
+
+    /// How much is to be simulated, and how much of it is in memory at once on so many threads.
+    pub(crate) fn extent(&self, threads: usize) -> Extent {
+        let of_sample = if !self.preset.space.is_empty() { self.size } else { self.recorded.quantities.len() };
+        let trajectory = (self.times.len() as u64).saturating_mul(1 + of_sample as u64);
+        let trajectories = self.counts().values().sum::<usize>() as u64;
+        let block = trajectories.min(self.block_length(threads) as u64).saturating_mul(trajectory);
+        let values = trajectories.saturating_mul(trajectory);
+        // One block is simulated while another one is written.
+        let blocks = if threads > 1 { values.min(block.saturating_mul(2)) } else { block };
+        Extent { values, blocks, shard: values.min(SHARD_VALUES as u64) }
+    }
+
+    /// Trajectories of a block, on so many threads.
+    fn block_length(&self, threads: usize) -> usize {
+        (BLOCK_VALUES / (self.size * self.times.len())).clamp(1, BLOCK).max(threads)
     }
 
     /// Environments of each split, and trajectories of each of them.
@@ -148,7 +177,7 @@ impl Simulation {
     ) -> Result<Simulated, Error> {
         let mut done = kept;
         let mut work = Simulated::default();
-        let length = (BLOCK_VALUES / (self.size * self.times.len())).clamp(1, BLOCK).max(rayon::current_num_threads());
+        let length = self.block_length(rayon::current_num_threads());
         let whole = |rows: &Rows| vec![Part { rows: rows.clone(), is_finished: false }];
         let parts = rows.iter().flat_map(|rows| store.map_or_else(|| whole(rows), |store| store.parts(rows)));
         for Part { rows, is_finished } in parts {

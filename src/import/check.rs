@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::load::{Loaded, load};
+use super::rows::store::ROWS_IN_MEMORY;
 use super::settings::Settings;
 use crate::problems::Problem;
 use crate::progress::Interrupt;
@@ -13,7 +14,7 @@ use crate::schema::Split;
 /// [`run`](super::run()) would write the dataset. A relative `directory` starts from `base`.
 pub fn check(settings: &Settings, base: &Path) -> Vec<Problem> {
     let mut problems = settings.validate();
-    problems.extend(load(settings, base, &Interrupt::new()).err().unwrap_or_default());
+    problems.extend(load(settings, base, ROWS_IN_MEMORY, &Interrupt::new()).err().unwrap_or_default());
     problems
 }
 
@@ -41,7 +42,8 @@ pub struct Startless {
 /// # Errors
 /// Every problem in the files, and those in the settings that only the files reveal.
 pub fn survey(settings: &Settings, base: &Path) -> Result<Survey, Vec<Problem>> {
-    let Loaded { mut trajectories, parameters, assignment, warnings, .. } = load(settings, base, &Interrupt::new())?;
+    let loaded = load(settings, base, ROWS_IN_MEMORY, &Interrupt::new())?;
+    let Loaded { mut trajectories, parameters, assignment, warnings, .. } = loaded;
     trajectories.forget_samples();
     let (mut environments, mut without_start) = (BTreeMap::new(), BTreeMap::new());
     for (split, segments) in assignment {

@@ -24,12 +24,20 @@ pub(crate) struct Loaded {
     pub warnings: Vec<Problem>,
 }
 
-/// Reads the source files.
+/// Reads the source files, with so many bytes of rows in memory.
 ///
 /// # Errors
 /// Every problem in them; none if a request to stop cut the reading short.
-pub(crate) fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> Result<Loaded, Vec<Problem>> {
-    load_some(settings, base, &|_| true, interrupt)
+pub(crate) fn load(
+    settings: &Settings,
+    base: &Path,
+    rows_in_memory: u64,
+    interrupt: &Interrupt,
+) -> Result<Loaded, Vec<Problem>> {
+    let loaded = load_some(settings, base, (&|_| true, rows_in_memory), interrupt);
+    let mut loaded = loaded.map_err(Problems::into_vec)?;
+    loaded.warnings.extend(passed_over(settings, base));
+    Ok(loaded)
 }
 
 /// Reads the source files, of the tables of samples those that are wanted by name.
@@ -39,12 +47,12 @@ pub(crate) fn load(settings: &Settings, base: &Path, interrupt: &Interrupt) -> R
 pub(crate) fn load_some(
     settings: &Settings,
     base: &Path,
-    is_wanted: &dyn Fn(&str) -> bool,
+    (is_wanted, rows_in_memory): (&dyn Fn(&str) -> bool, u64),
     interrupt: &Interrupt,
-) -> Result<Loaded, Vec<Problem>> {
+) -> Result<Loaded, Problems> {
     let directory = base.join(&settings.directory);
     let mut problems = Problems::default();
-    let trajectories = read(settings, &directory, is_wanted, interrupt, &mut problems);
+    let trajectories = read(settings, &directory, (is_wanted, rows_in_memory), interrupt, &mut problems);
     let known = settings.side_table.as_ref().and_then(|side| {
         let environments: Option<BTreeSet<&str>> =
             trajectories.as_ref().map(|all| (0..all.segments.len()).map(|segment| all.environment(segment)).collect());
@@ -71,8 +79,13 @@ pub(crate) fn load_some(
             parents.dedup();
             Ok(Loaded { trajectories, parameters, assignment, parents, warnings })
         }
-        _ => Err(problems.into_vec()),
+        _ => Err(problems),
     }
+}
+
+/// Warnings of files that patterns of `settings` match but for their names, and that are left out.
+pub(crate) fn passed_over(settings: &Settings, base: &Path) -> Vec<Problem> {
+    tables::passed_over(&base.join(&settings.directory), &settings.table.file)
 }
 
 /// A file that settings name.

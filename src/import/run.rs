@@ -18,12 +18,26 @@ use crate::schema::{FormatVersion, Trajectory};
 /// # Errors
 /// Every problem of the settings or of the data; a request to stop; an error of writing. Nothing is left behind then.
 pub fn run(settings: &Settings, base: &Path, directory: &Path, run: &Run) -> Result<Manifest, Error> {
+    run_within(store::ROWS_IN_MEMORY, settings, base, directory, run)
+}
+
+/// The same, with so many bytes of rows in memory at most: the others wait in a temporary file. The dataset does not depend on it.
+///
+/// # Errors
+/// As [`run()`].
+pub fn run_within(
+    rows_in_memory: u64,
+    settings: &Settings,
+    base: &Path,
+    directory: &Path,
+    run: &Run,
+) -> Result<Manifest, Error> {
     let problems = settings.validate();
     if !problems.is_empty() {
         return Err(Error::Settings(problems));
     }
     run.emit(Event::Note(format!("reading {}", settings.table.file.0.join(", "))));
-    let loaded = load(settings, base, run.interrupt);
+    let loaded = load(settings, base, rows_in_memory, run.interrupt);
     let mut loaded = settled(loaded, run)?;
     let counts = &loaded.trajectories.counts;
     run.emit(Event::Note(format!("{} read", many(counts.rows, "row"))));

@@ -74,9 +74,15 @@ pub enum Error {
         path.display()
     )]
     MissingArchive { path: PathBuf, found: String },
-    /// A training would take more memory than it may.
-    #[error("stage `train` takes {found}; expected at most {most}; {remedy}, or raise run.memory_mib")]
-    Memory { found: String, most: String, remedy: &'static str },
+    /// A stage would take more memory than it may.
+    #[error("stage `{stage}` takes {found}; expected at most {most}; {remedy}, or raise run.memory_mib")]
+    Memory { stage: Stage, found: String, most: String, remedy: &'static str },
+    /// What a stage will write does not fit on the disk.
+    #[error(
+        "stage `{stage}` writes about {needed} MiB, and run.free_mib leaves {kept}; found {free} MiB free at {}; expected room for both; free some, keep          fewer versions (run.models, run.datasets), or lower run.free_mib",
+        path.display()
+    )]
+    NoRoom { stage: Stage, path: PathBuf, needed: u64, kept: u32, free: u64 },
     /// A plan of shards is of other settings or inputs.
     #[error(
         "the stage `{stage}` would now be made from something else than the plan says ({}); expected the same; write the plan anew",
@@ -91,6 +97,9 @@ pub enum Error {
         plan.display()
     )]
     MissingShards { plan: PathBuf, missing: Vec<usize>, total: usize },
+    /// Jobs that make a run on other machines failed for good; `code` is the exit code of the first.
+    #[error("{found}; what is finished is kept: see what {} says, and give the command that began the run again", logs.display())]
+    FailedJobs { found: String, logs: PathBuf, code: u8 },
     /// A command of Slurm did not do what it should.
     #[error(
         "`{program}` {found}; expected Slurm to answer; see whether `sinfo` does, or run without `--executor slurm`"
@@ -162,7 +171,7 @@ impl Error {
             return 1;
         }
         match self {
-            Error::Io { .. } | Error::NoProduct { .. } | Error::Slurm { .. } => 1,
+            Error::Io { .. } | Error::NoProduct { .. } | Error::NoRoom { .. } | Error::Slurm { .. } => 1,
             Error::Problems(_)
             | Error::NoSuchStage { .. }
             | Error::MissingInput { .. }
@@ -210,7 +219,19 @@ impl Error {
             },
             Error::Locked { .. } | Error::Submitted { .. } => 6,
             Error::Rejected { .. } => 7,
+            Error::FailedJobs { code, .. } => *code,
             Error::Interrupted { signal, .. } => u8::try_from(128 + signal).unwrap_or(130),
+        }
+    }
+
+    /// The single problems that it is made of; none of an error that is one thing.
+    pub fn problems(&self) -> &[Problem] {
+        match self {
+            Error::Problems(problems)
+            | Error::Import(import::Error::Settings(problems) | import::Error::Data(problems))
+            | Error::Generate(generate::Error::Invalid(problems))
+            | Error::Estimate(estimate::Error::Physics(problems) | estimate::Error::Settings(problems)) => problems,
+            _ => &[],
         }
     }
 
@@ -228,12 +249,14 @@ impl Error {
             Error::NoProduct { .. } => "no_product",
             Error::Unrecognised { .. } => "unrecognised",
             Error::Rejected { .. } => "rejected",
+            Error::FailedJobs { .. } => "failed_jobs",
             Error::Slurm { .. } => "slurm",
             Error::Submitted { .. } => "submitted",
             Error::StalePlan { .. } => "stale_plan",
             Error::MissingShards { .. } => "missing_shards",
             Error::MissingArchive { .. } => "missing_archive",
             Error::Memory { .. } => "memory",
+            Error::NoRoom { .. } => "no_room",
             Error::Usage(_) => "usage",
             Error::Dataset(_) => "dataset",
             Error::Generate(_) => "generate",

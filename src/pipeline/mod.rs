@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! datasets/NAME/                         shared by all pipelines
+//! datasets/NAME.versions/                generations of it, where they are kept
 //! runs/PIPELINE/                         or --workspace DIR
 //!   .lock                                held while the pipeline runs
 //!   stages/train.json                    how the stage ran, and from what
@@ -39,6 +40,8 @@ pub(crate) mod lock;
 pub(crate) mod trained_on;
 pub(crate) mod versions;
 pub(crate) mod promotion;
+pub(crate) mod generations;
+pub(crate) mod room;
 pub(crate) mod gate;
 pub(crate) mod runner;
 pub(crate) mod run_record;
@@ -85,7 +88,7 @@ pub use runner::{Options, Outcome, StageOutcome, preview, run};
 pub use schemas::{Published, published};
 pub use settings::{PromoteSettings, ReportSettings, RunSettings, Settings};
 pub use shards::{Division, ShardPlan, ShardState, Shards, merge_shards, plan_shards, run_shard, standing_of};
-pub use slurm::{Job, StageShards, Submission, Submitted, prepare, shards_of, submit};
+pub use slurm::{Job, StageShards, Submission, Submitted, prepare, shards_of, submit, tell_of_failure};
 pub use slurm_settings::{ExecutorChoice, JobSettings, SlurmSettings};
 pub use stage::Stage;
 pub use stages::Built;

@@ -15,6 +15,7 @@ use super::decide::Action;
 use super::drift::medians;
 use super::error::Error;
 use super::executor::Executor;
+use super::generations;
 use super::lock::{Lock, is_free};
 use super::metrics;
 use super::notice;
@@ -75,6 +76,13 @@ pub fn run_recorded(plan: &Plan, options: &Options, wait: bool, executor: &dyn E
     let keeps = plan.run.models > 0 && plan.promote.is_none();
     if matches!(exit_code, 0 | 4) && keeps && plan.has(Stage::Train) && plan.estimates_by_model() {
         keep_model(plan, run);
+    }
+    if matches!(exit_code, 0 | 4)
+        && plan.run.datasets > 0
+        && let Err(error) = generations::keep(plan, run)
+    {
+        let remedy = "the dataset itself is whole";
+        run.emit(Event::Warn(format!("the dataset cannot be kept as a generation ({error}); {remedy}")));
     }
     let estimated = result.is_ok() && outcome.environments() > 0 && plan.estimates_by_model();
     let (trajectory_rmse, noise) = Some(()).filter(|()| estimated).and_then(|()| medians(plan)).unwrap_or_default();
@@ -153,7 +161,7 @@ fn keep_model(plan: &Plan, run: &Run<'_>) {
 }
 
 /// Writes the record and the metrics.
-fn leave(plan: &Plan, record: &RunRecord, run: &Run<'_>) -> Option<PathBuf> {
+pub(crate) fn leave(plan: &Plan, record: &RunRecord, run: &Run<'_>) -> Option<PathBuf> {
     let warn = |what: &str, error: String| {
         run.emit(Event::Warn(format!("{what} cannot be written ({error}); the run's result is not touched by it")));
     };
@@ -168,7 +176,13 @@ fn leave(plan: &Plan, record: &RunRecord, run: &Run<'_>) -> Option<PathBuf> {
 }
 
 /// Calls the command for this result, and whether the data are new.
-fn tell(plan: &Plan, (exit_code, is_new): (u8, bool), message: String, record: Option<&PathBuf>, run: &Run<'_>) {
+pub(crate) fn tell(
+    plan: &Plan,
+    (exit_code, is_new): (u8, bool),
+    message: String,
+    record: Option<&PathBuf>,
+    run: &Run<'_>,
+) {
     let (setting, command) = match exit_code {
         0 if is_new => ("run.on_success", &plan.run.on_success),
         _ => ("run.on_failure", &plan.run.on_failure),
@@ -204,7 +218,7 @@ fn figures(plan: &Plan) -> BTreeMap<String, f64> {
 }
 
 /// Name of the machine, where the system tells it.
-fn host() -> String {
+pub(crate) fn host() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 

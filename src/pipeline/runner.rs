@@ -17,6 +17,7 @@ use super::lock::{DatasetWriting, Lock, clear_leftovers, dataset_reading, sweep}
 use super::plan::{Plan, RUN_RECORDS};
 use super::record::Record;
 use super::stage::Stage;
+use super::{generations, room, versions};
 use crate::atomic;
 use crate::engine::Compute;
 use crate::estimate::Status;
@@ -310,6 +311,8 @@ fn carry_out(
             let begun = Instant::now();
             let fingerprint = &ingredients.fingerprint();
             let followed = Followed::begin(plan, stage, fingerprint, run.observer)?;
+            let has_room = room::require(plan, stage, options.threads, &|| make_room(plan), run);
+            has_room.inspect_err(|error| followed.stop(error))?;
             let run = &Run { observer: &followed, interrupt: run.interrupt };
             let context = Context { compute: options.compute, threads: options.threads, fingerprint, records, run };
             let done = executor.execute(plan, stage, &context).inspect_err(|error| followed.stop(error))?;
@@ -350,6 +353,15 @@ fn carry_out(
     finished::forget(plan, stage);
     drop(writing);
     Ok(decision)
+}
+
+/// Removes what `[run]` does not keep; how many versions and generations that were.
+fn make_room(plan: &Plan) -> Result<usize, Error> {
+    let of_models = match plan.run.models {
+        0 => 0,
+        kept => versions::retain(plan, kept)?,
+    };
+    Ok(of_models + generations::retain(plan)?)
 }
 
 /// Warns if a parent stage is out of date but was not asked for.

@@ -155,6 +155,19 @@ pub struct RunSettings {
     /// the estimates were made by.
     #[schemars(range(max = 10_000))]
     pub models: usize,
+    /// Generations of the dataset that are kept in `NAME.versions` beside it; none if zero. After a run that ended with exit code 0 or 4 the dataset
+    /// becomes one, if it is new, under second names of its files, which take no room until it is replaced. One that a model, a kept version of it or
+    /// the estimates of the workspace were made from is never removed.
+    #[schemars(range(max = 10_000))]
+    pub datasets: usize,
+    /// Days within which generations of the dataset stay, however many there are; only their number counts if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u32", range(min = 1, max = 36_500))]
+    pub dataset_days: Option<u32>,
+    /// MiB that a stage leaves free on the disk of its product. Before a stage begins, what it will write is estimated from counts, or from what it
+    /// wrote before; where the two together are more than is free, versions of the model and generations of the dataset that `[run]` does not keep
+    /// are removed, and the stage is refused, with both figures, if that is not enough.
+    pub free_mib: u32,
     /// Called after a run that ended with exit code 0: a program and its arguments, without a shell; none if empty. It finds
     /// `PARAMILL_PIPELINE`, `PARAMILL_EXIT_CODE`, `PARAMILL_MESSAGE`, `PARAMILL_WORKSPACE` and `PARAMILL_RECORD` in its environment, and its own
     /// failure is a warning.
@@ -167,9 +180,9 @@ pub struct RunSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64", range(max = 36_500), extend("exclusiveMinimum" = 0))]
     pub data_days: Option<f64>,
-    /// Most memory that training may take, in MiB. A training that takes more by a lower bound, from the counts of its dataset and the sizes of its
-    /// model and its Gauss-Newton steps, is refused before it starts. If absent, what the machine has, or what the control group of the process
-    /// grants.
+    /// Most memory that a stage may take, in MiB. One that takes more by a lower bound is refused before it starts: from the counts of its dataset, the
+    /// threads, and the sizes of its model and its Gauss-Newton steps. An import keeps at most a quarter of it as rows, and the others in a temporary
+    /// file. If absent, what the machine has, or what the control group of the process grants.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32", range(min = 1))]
     pub memory_mib: Option<u32>,
@@ -187,6 +200,9 @@ impl Default for RunSettings {
         RunSettings {
             records: 30,
             models: 0,
+            datasets: 0,
+            dataset_days: None,
+            free_mib: 0,
             on_success: Vec::new(),
             on_failure: Vec::new(),
             data_days: None,
@@ -206,6 +222,10 @@ impl RunSettings {
                 let remedy = "write it as a list, such as [\"/usr/local/bin/alert\", \"tanks\"]";
                 problems.add(format!("{key}.0"), "an empty string", "a program, then its arguments", remedy);
             }
+        }
+        if let (0, Some(days)) = (self.datasets, self.dataset_days) {
+            let remedy = "set run.datasets to how many stay whatever their age, or leave this out";
+            problems.add("dataset_days", days, "generations that are kept", remedy);
         }
         if let Some(path) = self.metrics.as_ref().filter(|path| path.extension().is_none_or(|it| it != "prom")) {
             let found = format!("the path \"{}\"", path.display());

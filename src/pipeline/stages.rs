@@ -11,7 +11,7 @@ use super::error::Error;
 use super::executor::{Context, Done, Executor, Product};
 use super::finished;
 use super::gate::promote_or_reject;
-use super::memory::require_for_training;
+use super::memory::{of_import, require_for_estimating, require_for_generating, require_for_training};
 use super::plan::{Plan, Source};
 use super::products::{directory_with_manifest, map_product, model_product, sealed_directory, whole_tree};
 use super::stage::Stage;
@@ -106,11 +106,13 @@ impl Executor for Built {
 fn make_dataset(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     match &plan.source {
         Source::Generate(settings) => {
+            require_for_generating(plan, generate::extent(settings, plan.seed, context.threads)?)?;
             let store = finished::store(plan, Stage::Generate, &finished::key(context.fingerprint, ""));
             generate::resume(settings, plan.seed, &plan.dataset_directory, Some(&store), context.run)?
         }
         Source::Import(settings) => {
-            let done = import::run(settings, Path::new(""), &plan.dataset_directory, context.run);
+            let (rows, directory) = (of_import(plan), &plan.dataset_directory);
+            let done = import::run_within(rows, settings, Path::new(""), directory, context.run);
             done.map_err(|error| error_of_import(&plan.document, error))?
         }
     };
@@ -141,6 +143,7 @@ fn map(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
 fn estimate(plan: &Plan, context: &Context<'_>) -> Result<Done, Error> {
     let settings = section(Stage::Estimate, plan.estimate.as_ref())?;
     let dataset = Dataset::open(&plan.dataset_directory)?;
+    require_for_estimating(plan, dataset.manifest(), context.threads)?;
     let directory = plan.estimates_directory();
     let model = model_of_estimates(plan)?;
     let done = engine_of_estimates(model.as_ref(), context.compute)?;
@@ -170,7 +173,7 @@ pub(super) fn model_of_estimates(plan: &Plan) -> Result<Option<StoredModel>, Err
 }
 
 /// The device and the engine that estimates are made by.
-pub(super) fn engine_of_estimates(model: Option<&StoredModel>, compute: Compute) -> Result<Done, Error> {
+pub(crate) fn engine_of_estimates(model: Option<&StoredModel>, compute: Compute) -> Result<Done, Error> {
     match model {
         Some(model) => engine_of(model, compute),
         None => Ok(Done { device: "cpu".to_owned(), ..Done::default() }),
@@ -178,7 +181,7 @@ pub(super) fn engine_of_estimates(model: Option<&StoredModel>, compute: Compute)
 }
 
 /// What decides the last bits of estimates beside their ingredients; which of several alike devices does not.
-pub(super) fn computed_by(done: &Done) -> String {
+pub(crate) fn computed_by(done: &Done) -> String {
     let kind = done.device.split(':').next().unwrap_or_default();
     format!("{} on {kind}", done.engine)
 }

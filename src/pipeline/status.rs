@@ -16,6 +16,7 @@ use super::finished;
 use super::lock::{Holder, dataset_lock, holder};
 use super::plan::{Plan, Source};
 use super::record::Record;
+use super::room::bytes;
 use super::run_record::RunRecord;
 use super::runner::{Options, foresee};
 use super::slurm::{StageShards, shards_of};
@@ -246,17 +247,6 @@ fn dataset_places(plan: &Plan) -> Vec<PathBuf> {
     let unfinished = atomic::unfinished(&plan.dataset_directory).ok();
     let directory = plan.dataset_directory.canonicalize().unwrap_or_else(|_| plan.dataset_directory.clone());
     [Some(directory), unfinished].into_iter().flatten().collect()
-}
-
-/// Bytes of a file, or of all files in a directory; links are not followed. Files that go away meanwhile count nothing.
-fn bytes(path: &Path) -> u64 {
-    match path.symlink_metadata() {
-        Ok(it) if it.is_dir() => {
-            fs::read_dir(path).into_iter().flatten().flatten().map(|entry| bytes(&entry.path())).sum()
-        }
-        Ok(it) if it.is_file() => it.len(),
-        _ => 0,
-    }
 }
 
 /// Seconds since the file was written; zero where the clock has gone back since.

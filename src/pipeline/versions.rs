@@ -25,7 +25,7 @@ use crate::dataset::Dataset;
 use crate::{disk, regular};
 
 /// Digits of the manifest's digest in a name.
-const DIGITS: usize = 8;
+pub(crate) const DIGITS: usize = 8;
 
 /// A version of a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -36,6 +36,14 @@ pub struct Version {
     pub directory: PathBuf,
     /// Whether the alias `current` leads to it.
     pub current: bool,
+}
+
+/// When what has this name was kept: seconds since 1970; `None` if the name says nothing of it.
+pub(crate) fn kept_at(name: &str) -> Option<f64> {
+    let (time, _) = name.rsplit_once('-')?;
+    let (date, time) = time.split_once('T')?;
+    let (hours, minutes, rest) = (time.get(..2)?, time.get(2..4)?, time.get(4..)?);
+    seconds(&format!("{date}T{hours}:{minutes}:{rest}"))
 }
 
 /// The versions of the model of `plan`, the oldest first.
@@ -79,10 +87,7 @@ pub fn find_version(plan: &Plan, name: &str) -> Result<Version, Error> {
 impl Version {
     /// When it was kept: seconds since 1970; `None` if its name says nothing of it.
     pub(crate) fn kept_at(&self) -> Option<f64> {
-        let (time, _) = self.name.rsplit_once('-')?;
-        let (date, time) = time.split_once('T')?;
-        let (hours, minutes, rest) = (time.get(..2)?, time.get(2..4)?, time.get(4..)?);
-        seconds(&format!("{date}T{hours}:{minutes}:{rest}"))
+        kept_at(&self.name)
     }
 
     /// Whether the estimates of the workspace were made by it.
@@ -150,26 +155,24 @@ pub(crate) fn add(plan: &Plan) -> Result<(Version, bool), Error> {
     Ok((Version { name, directory, current: false }, true))
 }
 
-/// Removes the oldest versions but for `kept`, the one in use, and the one that made the estimates.
-pub(crate) fn retain(plan: &Plan, kept: usize) -> Result<(), Error> {
+/// Removes the oldest versions but for `kept`, the one in use, and the one that made the estimates. How many are gone.
+pub(crate) fn retain(plan: &Plan, kept: usize) -> Result<usize, Error> {
     let all = versions(plan);
+    let mut removed = 0;
     for old in &all[..all.len().saturating_sub(kept)] {
         // One that cannot be read is left to the user.
         if !old.current && !old.is_of_estimates(plan).unwrap_or(true) {
             old.remove()?;
+            removed += 1;
         }
     }
-    Ok(())
+    Ok(removed)
 }
 
 /// A directory with the files of `model`, by second names where the file system has them, and with the digests of what it was trained on.
 fn link(model: &Path, digests: Option<BTreeSet<String>>, to: &Path) -> Result<(), Error> {
     let place = Directory::create(to).map_err(Error::io(to))?;
-    for entry in fs::read_dir(model).map_err(Error::io(model))? {
-        let path = entry.map_err(Error::io(model))?.path();
-        let other = place.path().join(path.file_name().unwrap_or_default());
-        disk::hard_link(&path, &other).or_else(|_| disk::copy(&path, &other)).map_err(Error::io(&path))?;
-    }
+    disk::link_tree(model, place.path()).map_err(Error::io(model))?;
     if let Some(digests) = digests {
         let lines: String = digests.into_iter().map(|digest| digest + "\n").collect();
         let path = place.path().join(TRAINED_ON);

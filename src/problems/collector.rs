@@ -23,6 +23,8 @@ pub(crate) struct Problems {
     /// Positions among the listed, by what they say.
     said: HashMap<Said, usize>,
     counts: BTreeMap<Counted, usize>,
+    /// The first of each file.
+    firsts: BTreeMap<PathBuf, Problem>,
 }
 
 /// What is counted together: problems of a kind in a file, and in a column of it.
@@ -112,6 +114,9 @@ impl Problems {
     }
 
     fn take(&mut self, listed: Listed) {
+        if let Some(path) = listed.problem.place.path().filter(|path| !self.firsts.contains_key(*path)) {
+            self.firsts.insert(path.to_owned(), listed.problem.clone());
+        }
         let Problem { kind, key, place, found, expected, remedy } = listed.problem.clone();
         let found = if kind.is_of_one_setting() { String::new() } else { found };
         let said = Said { kind, key, column: place.column().cloned(), found, expected, remedy };
@@ -149,10 +154,18 @@ impl Problems {
     /// Takes over what others found later.
     pub(crate) fn append(&mut self, later: Problems) {
         later.listed.into_iter().for_each(|listed| self.take(listed));
+        for (path, first) in later.firsts {
+            self.firsts.entry(path).or_insert(first);
+        }
         for (place, count) in later.counts {
             let unlisted = count.saturating_sub(LISTED);
             *self.counts.entry(place).or_default() += unlisted;
         }
+    }
+
+    /// The first problem of each file that has any, listed or not.
+    pub(crate) fn firsts(&self) -> impl Iterator<Item = (&Path, &Problem)> {
+        self.firsts.iter().map(|(path, first)| (path.as_path(), first))
     }
 
     /// How many are listed.

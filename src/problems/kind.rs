@@ -84,6 +84,27 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether it is of the file that it was found in, whatever other files hold.
+    pub(crate) fn is_of_a_file(self) -> bool {
+        use Kind::{
+            DuplicateColumn, EmptyFile, InvalidId, InvalidText, MissingColumn, MissingFile, MissingValue, NoRows,
+            NotANumber, NotFinite, RaggedRow, SingleColumn, TimeStamp, Unit, UnreadableFile, UnsupportedFile,
+            UnsupportedNumber,
+        };
+        match self {
+            MissingFile | UnreadableFile | EmptyFile | UnsupportedFile | InvalidText => true,
+            NoRows | MissingColumn | SingleColumn | DuplicateColumn | RaggedRow => true,
+            NotANumber | UnsupportedNumber | MissingValue | InvalidId | NotFinite | TimeStamp | Unit => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it is of a trajectory, of which other files may hold more.
+    pub(crate) fn is_of_a_trajectory(self) -> bool {
+        use Kind::{Dose, DuplicateTime, EqualTimes, EventRow, InputSpan, ShortTrajectory, UnsortedTime};
+        matches!(self, UnsortedTime | DuplicateTime | ShortTrajectory | EqualTimes | EventRow | Dose | InputSpan)
+    }
+
     /// Whether one setting mends all problems of it that expect the same, whatever was found.
     pub(super) fn is_of_one_setting(self) -> bool {
         matches!(self, Kind::EventRow | Kind::TimeStamp | Kind::UnsupportedNumber)

@@ -10,6 +10,7 @@ use super::format::{ExportFormat, SplitWriter};
 use crate::dataset::error::Error;
 use crate::dataset::hdf5_store::write::SplitVariables;
 use crate::dataset::reader::Dataset;
+use crate::disk;
 use crate::schema::{Split, Trajectory};
 
 /// `netcdf`.
@@ -23,6 +24,7 @@ struct NetCdfFile {
 
 fn create<'a>(path: PathBuf, dataset: &'a Dataset, split: Split) -> Result<Box<dyn SplitWriter + 'a>, Error> {
     let (index, times) = (dataset.index(split)?, dataset.shared_times(split)?);
+    disk::before_library_creates(&path).map_err(Error::io(&path))?;
     // No other process uses the file yet, and a child process would inherit the lock; netCDF-4 asks for links in
     // the order of their creation.
     let file = FileBuilder::new()
@@ -36,6 +38,7 @@ fn create<'a>(path: PathBuf, dataset: &'a Dataset, split: Split) -> Result<Box<d
 
 impl SplitWriter for NetCdfFile {
     fn append(&mut self, rows: &[Trajectory]) -> Result<(), Error> {
+        disk::before_library_writes(&self.path).map_err(Error::io(&self.path))?;
         self.variables.append(rows).map_err(Error::unwritten(&self.path))
     }
 

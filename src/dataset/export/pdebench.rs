@@ -27,6 +27,7 @@ use crate::dataset::index::IndexEntry;
 use crate::dataset::layout::{ENVIRONMENT, TRAJECTORY};
 use crate::dataset::manifest::Manifest;
 use crate::dataset::reader::Dataset;
+use crate::disk;
 use crate::schema::{Quantity, Split, StateShape, Trajectory};
 
 const AXES: [&str; 3] = ["x", "y", "z"];
@@ -57,6 +58,7 @@ fn create<'a>(path: PathBuf, dataset: &'a Dataset, split: Split) -> Result<Box<d
         let expected = "one time axis, which is all that the layout has; export them as netcdf or csv";
         return Err(Error::invalid(dataset.directory(), found, expected));
     };
+    disk::before_library_creates(&path).map_err(Error::io(&path))?;
     // No other process uses the file yet, and a child process would inherit the lock.
     let file = FileBuilder::new()
         .with_fapl(|plist| plist.file_locking(false))
@@ -69,6 +71,7 @@ fn create<'a>(path: PathBuf, dataset: &'a Dataset, split: Split) -> Result<Box<d
 
 impl SplitWriter for PdeBenchFile {
     fn append(&mut self, rows: &[Trajectory]) -> Result<(), Error> {
+        disk::before_library_writes(&self.path).map_err(Error::io(&self.path))?;
         let (channels, points) = (self.state.channels, self.state.points());
         let mut values = Vec::with_capacity(rows.iter().map(|row| row.states.len()).sum());
         for state in rows.iter().flat_map(|row| row.states.chunks_exact((channels * points).max(1))) {

@@ -213,7 +213,7 @@ impl ChannelNames {
         for (_, (index, channel)) in settings.sampled().enumerate().filter(|(position, _)| !self.seen[*position]) {
             let found = format!("no row of channel {}", shown(&channel.column));
             let remedy = suggestion(&channel.column, self.met.iter().map(String::as_str));
-            let problem = Problem::new(Kind::MissingColumn, found, "rows of every channel", remedy);
+            let problem = Problem::new(Kind::NeverObserved, found, "rows of every channel", remedy);
             problems.push(problem.file(&file.path).setting(format!("import.channels[{index}].column")));
         }
         self.seen.iter().all(|&seen| seen)

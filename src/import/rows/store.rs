@@ -12,8 +12,8 @@ use super::spill::{RowBuffer, SpilledRows};
 use crate::import::tables::clock::Moment;
 use crate::problems::{Kind, Problem, Problems};
 
-/// Words of 64 bits kept in memory: 256 MiB.
-const BUDGET: usize = 1 << 25;
+/// Bytes of rows that are kept in memory where nobody says otherwise: 256 MiB.
+pub const ROWS_IN_MEMORY: u64 = 1 << 28;
 
 /// A record: the rows of the table that share an environment id and a trajectory id.
 pub(crate) struct StoredRecord {
@@ -86,12 +86,17 @@ fn slot(&([a, b], batch): &RawIds) -> usize {
 impl Store {
     /// An empty store of records with `parts_per_record` parts of `width` channels each.
     pub(crate) fn new(parts_per_record: usize, width: usize) -> Self {
+        Store::within(ROWS_IN_MEMORY, parts_per_record, width)
+    }
+
+    /// The same, of which so many bytes are in memory at most.
+    pub(crate) fn within(bytes: u64, parts_per_record: usize, width: usize) -> Self {
         Store {
             records: Vec::new(),
             parts: Vec::new(),
             parts_per_record,
             width,
-            budget: BUDGET,
+            budget: usize::try_from(bytes / size_of::<u64>() as u64).unwrap_or(usize::MAX),
             buffered: 0,
             file: None,
             failure: None,
@@ -312,7 +317,7 @@ mod tests {
         for together in [0, 1, 4, again.len()] {
             let mut store = Store::new(1, 2);
             store.add("a".into());
-            store.budget = if together == 1 { 0 } else { BUDGET };
+            store.budget = if together == 1 { 0 } else { usize::MAX };
             store.push_all(0, 0, together, at, |c, i| again[i].1[c], line(0));
             (together..again.len()).for_each(|i| store.push(0, 0, at(i), again[i].1, line(i)));
             let [rows] = &store.rows(0).unwrap()[..] else { panic!("one part") };

@@ -1,6 +1,7 @@
 //! Finds the source files that names and patterns match, and the ids in their names.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -62,7 +63,7 @@ pub(crate) fn find(directory: &Path, names: &Names, key: &str, problems: &mut Pr
     let mut met = BTreeMap::new();
     for name in &names.0 {
         let found = if is_pattern(name) {
-            matching(directory, name)
+            matching(directory, name, &mut Vec::new())
         } else {
             vec![SourceFile { name: name.clone(), path: directory.join(name), environment: None, trajectory: None }]
         };
@@ -91,40 +92,63 @@ pub(crate) fn find(directory: &Path, names: &Names, key: &str, problems: &mut Pr
     files
 }
 
+/// Warnings of what `names` match but for a name that no setting or table can hold, and that is left out.
+pub(crate) fn passed_over(directory: &Path, names: &Names) -> Vec<Problem> {
+    let mut odd = Vec::new();
+    names.0.iter().filter(|name| is_pattern(name)).for_each(|name| drop(matching(directory, name, &mut odd)));
+    odd.sort();
+    odd.dedup();
+    let warning = |path: PathBuf| {
+        let found = match path.file_name().and_then(OsStr::to_str) {
+            None => "a name that is not UTF-8",
+            Some(_) => "a name with control characters",
+        };
+        let remedy = "it is left out; rename it";
+        Problem::new(Kind::UnreadableFile, found, "a name of printable UTF-8", remedy).file(&path)
+    };
+    odd.into_iter().map(warning).collect()
+}
+
 /// A remedy that names the files of the directory, or the one that may have been meant.
 pub(crate) fn files_in(directory: &Path, wanted: &str) -> String {
-    let files: Vec<String> = entries(directory).into_iter().map(|entry| entry.0).collect();
+    let files: Vec<String> = entries(directory).into_iter().filter_map(|entry| printable_name(&entry.0)).collect();
     suggestion(wanted, files.iter().map(String::as_str))
 }
 
-/// The printable names in a folder, in order, and whether each is a folder.
-fn entries(folder: &Path) -> Vec<(String, bool)> {
-    let mut entries: Vec<(String, bool)> = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let name = entry.file_name().into_string().ok()?;
-            (!name.contains(char::is_control)).then(|| (name, entry.path().is_dir()))
-        })
-        .collect();
+/// The names in a folder, in order, and whether each is a folder.
+fn entries(folder: &Path) -> Vec<(OsString, bool)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut entries: Vec<(OsString, bool)> = entries.map(|entry| (entry.file_name(), entry.path().is_dir())).collect();
     entries.sort();
     entries
 }
 
-/// The files whose paths match a pattern, in the order of their names.
-fn matching(directory: &Path, pattern: &str) -> Vec<SourceFile> {
+/// A name that settings and tables can hold.
+fn printable_name(name: &OsStr) -> Option<String> {
+    name.to_str().filter(|name| !name.contains(char::is_control)).map(str::to_owned)
+}
+
+/// The files whose paths match a pattern, in the order of their names. Those that match but have no printable name go to `odd`.
+fn matching(directory: &Path, pattern: &str, odd: &mut Vec<PathBuf>) -> Vec<SourceFile> {
     let root = SourceFile { name: String::new(), path: directory.to_owned(), environment: None, trajectory: None };
     let mut found = vec![root];
     let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     for (depth, part) in parts.iter().enumerate() {
         let wants_folder = depth + 1 < parts.len();
         let tokens = tokens(part);
-        let inside = |folder: SourceFile| {
-            let below = entries(&folder.path).into_iter().filter(move |entry| entry.1 == wants_folder);
-            below.filter_map(|(entry, _)| extended(&folder, &tokens, &entry)).collect::<Vec<_>>()
-        };
-        found = found.into_iter().flat_map(inside).collect();
+        let mut below = Vec::new();
+        for folder in found {
+            for (entry, _) in entries(&folder.path).into_iter().filter(|entry| entry.1 == wants_folder) {
+                match printable_name(&entry) {
+                    Some(name) => below.extend(extended(&folder, &tokens, &name)),
+                    None if extended(&folder, &tokens, &entry.to_string_lossy()).is_some() => {
+                        odd.push(folder.path.join(entry));
+                    }
+                    None => {}
+                }
+            }
+        }
+        found = below;
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -352,6 +353,9 @@ fn columnar_rows(
 fn unreadable(file: &SourceFile, error: &io::Error) -> Problem {
     let path = &file.path;
     let parent = path.parent().unwrap_or(path);
+    if error.kind() == io::ErrorKind::NotFound && path.is_symlink() {
+        return dangling_link(path);
+    }
     let (found, remedy) = match error.kind() {
         _ if let Some(special) = regular::special(path) => {
             (special.to_owned(), "name a regular file, or leave it out".to_owned())
@@ -373,6 +377,14 @@ fn unreadable(file: &SourceFile, error: &io::Error) -> Problem {
     let is_missing = error.kind() == io::ErrorKind::NotFound;
     let kind = if is_missing { Kind::MissingFile } else { Kind::UnreadableFile };
     Problem::new(kind, found, "a table", remedy)
+}
+
+/// The problem of a symbolic link to nothing.
+pub(crate) fn dangling_link(path: &Path) -> Problem {
+    let target = fs::read_link(path).unwrap_or_default();
+    let found = format!("a link to {}, which is not there", shown(&target.to_string_lossy()));
+    let remedy = "bring back what it leads to, or remove the link";
+    Problem::new(Kind::MissingFile, found, "a table", remedy).file(path)
 }
 
 /// The name of a variable without its group.

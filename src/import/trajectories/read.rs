@@ -117,11 +117,11 @@ impl Trajectories {
     }
 }
 
-/// Reads the tables whose files are wanted by name; `None` if a file or a column is missing, or there are no rows.
+/// Reads the tables whose files are wanted by name, with so many bytes of rows in memory; `None` if a file or a column is missing, or there are no rows.
 pub(crate) fn read(
     settings: &Settings,
     directory: &Path,
-    is_wanted: &dyn Fn(&str) -> bool,
+    (is_wanted, rows_in_memory): (&dyn Fn(&str) -> bool, u64),
     interrupt: &Interrupt,
     problems: &mut Problems,
 ) -> Option<Trajectories> {
@@ -130,7 +130,7 @@ pub(crate) fn read(
     let mut files = files::find(directory, &table.file, "import.table.file", problems);
     files.retain(|file| is_wanted(&file.name));
     let notation = Notation::new(&table.decimal, &table.missing);
-    let mut reading = Reading::new(settings, &notation);
+    let mut reading = Reading::new(settings, &notation, rows_in_memory);
     let (mut complete, mut finished) = (!files.is_empty(), true);
     let (mut parents, mut warnings) = (Vec::new(), Vec::new());
     for (index, file) in files.iter().enumerate() {
@@ -236,7 +236,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn new(settings: &'a Settings, notation: &'a Notation) -> Self {
+    fn new(settings: &'a Settings, notation: &'a Notation, rows_in_memory: u64) -> Self {
         let channels = settings.sampled().count();
         let (parts, width) = match settings.table.layout {
             Layout::Wide => (1, channels),
@@ -247,7 +247,7 @@ impl<'a> Reading<'a> {
             notation,
             clock: Clock::new(settings),
             names: ChannelNames::new(settings),
-            store: Store::new(parts, width),
+            store: Store::within(rows_in_memory, parts, width),
             events: EventStore::new(settings),
             state: Vec::new(),
             counts: Counts::new(settings),

@@ -1,5 +1,6 @@
 //! The file that says how a stage is divided.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -14,12 +15,13 @@ use crate::engine::Compute;
 use crate::estimate;
 use crate::generate;
 use crate::pipeline::decide::ingredients;
-use crate::pipeline::error::Error;
+use crate::pipeline::error::{Error, as_ranges};
 use crate::pipeline::fingerprint::Ingredients;
 use crate::pipeline::finished;
 use crate::pipeline::plan::{Locations, Plan, Source};
 use crate::pipeline::stage::Stage;
 use crate::pipeline::stages::{Built, computed_by, engine_of_estimates, model_of_estimates, section};
+use crate::problems::many;
 use crate::regular;
 use crate::schema::{Split, TOOL};
 
@@ -156,11 +158,18 @@ impl ShardPlan {
     /// # Errors
     /// If it cannot be read, is none, or is of another version of this program.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let bytes = regular::read(path).map_err(Error::io(path))?;
         let refused = |found: String| Error::Unrecognised {
             path: path.to_owned(),
             found,
             expected: "a plan that `paramill shard plan` of this version wrote; write it anew".to_owned(),
+        };
+        let bytes = match regular::read(path) {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::InvalidData) =>
+            {
+                return Err(refused(error.to_string()));
+            }
+            read => read.map_err(Error::io(path))?,
         };
         let plan: ShardPlan = serde_json::from_slice(&bytes).map_err(|error| refused(error.to_string()))?;
         if plan.kind != KIND || plan.tool != TOOL {
@@ -170,6 +179,23 @@ impl ShardPlan {
             return Err(refused("a plan that was changed since".to_owned()));
         }
         Ok(plan)
+    }
+
+    /// Checks that there are shards of these numbers.
+    ///
+    /// # Errors
+    /// If some are not there; the message names them.
+    pub fn require(&self, indices: &[usize]) -> Result<(), Error> {
+        let beyond: Vec<usize> = indices.iter().copied().filter(|&index| index >= self.shards.len()).collect();
+        if beyond.is_empty() {
+            return Ok(());
+        }
+        let last = self.shards.len().saturating_sub(1);
+        Err(Error::Usage(format!(
+            "shard {} asked for; expected numbers from 0 to {last}; the plan has {}",
+            as_ranges(&beyond),
+            many(self.shards.len() as u64, "shard")
+        )))
     }
 
     fn own_digest(&self) -> String {

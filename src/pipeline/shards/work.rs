@@ -14,6 +14,7 @@ use crate::pipeline::attempt::Stopped;
 use crate::pipeline::clock::now;
 use crate::pipeline::decide::Action;
 use crate::pipeline::error::Error;
+use crate::pipeline::memory::{require_for_estimating, require_for_generating};
 use crate::pipeline::plan::{Plan, Source};
 use crate::pipeline::runner::{Options, preview};
 use crate::pipeline::stage::Stage;
@@ -28,10 +29,8 @@ use crate::{disk, estimate, generate};
 /// If there is no such shard, the plan is of other settings or inputs than there are now, this machine computes by something else, or whatever
 /// stops the stage; finished blocks are kept.
 pub fn run_shard(shards: &ShardPlan, index: usize, run: &Run<'_>) -> Result<BTreeMap<Status, usize>, Error> {
-    let Some(rows) = shards.shards.get(index) else {
-        let last = shards.shards.len().saturating_sub(1);
-        return Err(Error::Usage(format!("shard {index} asked for; expected one from 0 to {last}")));
-    };
+    shards.require(&[index])?;
+    let rows = &shards.shards[index];
     let plan = shards.load()?;
     let store = shards.store(&plan);
     let note = failure(&store, index);
@@ -74,6 +73,7 @@ fn make(
     run: &Run<'_>,
 ) -> Result<BTreeMap<Status, usize>, Error> {
     if let (Stage::Generate, Source::Generate(settings)) = (shards.stage, &plan.source) {
+        require_for_generating(plan, generate::extent(settings, plan.seed, rayon::current_num_threads())?)?;
         generate::run_rows(settings, plan.seed, rows, store, run)?;
         return Ok(BTreeMap::new());
     }
@@ -89,6 +89,7 @@ fn make(
         )));
     }
     let dataset = Dataset::open(&plan.dataset_directory)?;
+    require_for_estimating(plan, dataset.manifest(), rayon::current_num_threads())?;
     Ok(match model {
         Some(model) => estimate::run_rows(settings, compute, (&dataset, &model), rows, store, run)?,
         None => estimate::physics::run_rows(settings, &dataset, rows, store, run)?,

@@ -8,7 +8,7 @@ use crate::pipeline::decide::{Action, Decision};
 use crate::pipeline::plan::Plan;
 use crate::pipeline::stage::Stage;
 
-/// One job, or an array of them. It begins when the one before has ended well.
+/// One job, or an array of them. It begins when the one before has ended well, or tells of those that did not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Its name, unique in the run: `generate`, `train`, `estimate-merge`.
@@ -19,6 +19,8 @@ pub struct Job {
     pub tasks: Option<Vec<usize>>,
     /// What it runs, one after the other: the program's arguments.
     pub commands: Vec<Vec<String>>,
+    /// Whether it begins as soon as any of those before has failed, and not otherwise.
+    pub tells_of_failure: bool,
 }
 
 /// What the program is called with, in the jobs of one run.
@@ -46,13 +48,17 @@ impl Calls<'_> {
         words.push(self.pipeline.display().to_string());
         words.extend(self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
         words.extend(self.workspace.iter().flat_map(|it| ["--workspace".to_owned(), it.display().to_string()]));
-        words.extend(["--device".to_owned(), self.device.clone(), "--engine".to_owned(), self.engine.clone()]);
         words.extend(more.iter().map(|word| (*word).to_owned()));
         words
     }
 
+    /// Device and engine, as they were asked for.
+    fn compute(&self) -> [&str; 4] {
+        ["--device", &self.device, "--engine", &self.engine]
+    }
+
     fn run(&self, stages: &[Stage]) -> Vec<String> {
-        let mut more = vec!["--executor", "local"];
+        let mut more = [&self.compute()[..], &["--executor", "local"]].concat();
         stages.iter().for_each(|stage| more.extend(["--stage", stage.name()]));
         if !stages.is_empty() {
             // The whole run at the end tells how it went; that a part of it went well is no news.
@@ -63,7 +69,8 @@ impl Calls<'_> {
 
     fn plan(&self, divided: &Divided) -> Vec<String> {
         let (shards, path) = (divided.shards.to_string(), divided.path.display().to_string());
-        self.words(&["shard", "plan"], &["--stage", "estimate", "--shards", &shards, "--to", &path])
+        let more = ["--stage", "estimate", "--shards", &shards, "--to", &path];
+        self.words(&["shard", "plan"], &[&self.compute()[..], &more].concat())
     }
 }
 
@@ -85,6 +92,7 @@ pub(crate) fn jobs(
         stage,
         tasks: None,
         commands,
+        tells_of_failure: false,
     };
     let of_shards = |stage: Stage, divided: &Divided, jobs: &mut Vec<Job>| {
         let plan = divided.path.display().to_string();
@@ -92,7 +100,8 @@ pub(crate) fn jobs(
         let tasks = divided.to_do.clone().unwrap_or_else(|| (0..divided.shards).collect());
         if !tasks.is_empty() {
             let commands = vec![words(&["shard", "run", &plan, TASK])];
-            jobs.push(Job { name: stage.to_string(), stage: Some(stage), tasks: Some(tasks), commands });
+            let name = stage.to_string();
+            jobs.push(Job { name, stage: Some(stage), tasks: Some(tasks), commands, tells_of_failure: false });
         }
         jobs.push(single(&format!("{stage}-merge"), None, vec![words(&["shard", "merge", &plan])]));
     };
@@ -124,6 +133,11 @@ pub(crate) fn jobs(
             Some(last) => last.commands.push(calls.run(&[])),
             None => jobs.push(single("finish", None, vec![calls.run(&[])])),
         }
+    }
+    let somebody_listens = !plan.run.on_failure.is_empty() || plan.run.metrics.is_some();
+    if !jobs.is_empty() && somebody_listens {
+        let commands = vec![calls.words(&["shard", "failed"], &[])];
+        jobs.push(Job { tells_of_failure: true, ..single("failure", None, commands) });
     }
     jobs
 }

@@ -9,7 +9,9 @@ pub(crate) mod jobs;
 pub(crate) mod submitted;
 pub(crate) mod submit;
 pub(crate) mod standing;
+pub(crate) mod failure;
 
+pub use failure::tell_of_failure;
 pub use jobs::Job;
 pub use standing::{StageShards, shards_of};
 pub use submit::{Submission, prepare, submit};

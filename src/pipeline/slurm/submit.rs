@@ -137,15 +137,22 @@ fn script(plan: &Plan, settings: &SlurmSettings, job: &Job) -> Result<String, Er
 }
 
 impl Submission {
-    /// The arguments of `sbatch` for a job, after the one before it.
-    pub fn arguments(job: &Job, after: Option<&str>, at_once: Option<u32>) -> Vec<String> {
+    /// The arguments of `sbatch` for a job, where the jobs `before` it have these ids.
+    pub fn arguments(job: &Job, before: &[String], at_once: Option<u32>) -> Vec<String> {
         let mut arguments = Vec::new();
         if let Some(tasks) = &job.tasks {
             let at_once = at_once.map_or_else(String::new, |count| format!("%{count}"));
             arguments.push(format!("--array={}{at_once}", as_ranges(tasks)));
         }
-        if let Some(after) = after {
-            arguments.push(format!("--dependency=afterok:{after}"));
+        let dependency = match (job.tells_of_failure, before.last()) {
+            (true, _) => {
+                // One that failed is enough; those after it, which are cancelled, count as failed too.
+                Some(before.iter().map(|id| format!("afternotok:{id}")).collect::<Vec<_>>().join("?"))
+            }
+            (false, last) => last.map(|id| format!("afterok:{id}")),
+        };
+        if let Some(dependency) = dependency {
+            arguments.push(format!("--dependency={dependency}"));
             // What waits for a job that failed would wait for ever.
             arguments.push("--kill-on-invalid-dep=yes".to_owned());
         }
@@ -179,8 +186,8 @@ pub fn submit(plan: &Plan, submission: &Submission) -> Result<Submitted, Error> 
     for (job, text) in &submission.jobs {
         let script = folder.join(format!("{}.sh", job.name));
         atomic::write_file(&script, text.as_bytes()).map_err(Error::io(&script))?;
-        let after = submitted.jobs.last().map(|before: &SubmittedJob| before.id.to_string());
-        let mut arguments = Submission::arguments(job, after.as_deref(), at_once);
+        let before: Vec<String> = submitted.jobs.iter().map(|before: &SubmittedJob| before.id.to_string()).collect();
+        let mut arguments = Submission::arguments(job, &before, at_once);
         arguments.push(script.display().to_string());
         let id = client::submit(&arguments)?;
         let slurm_name = Submitted::name_in_slurm(plan, &job.name);
