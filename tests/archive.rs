@@ -234,6 +234,20 @@ fn what_cannot_be_is_refused_and_the_table_stays() {
     assert_rates(root, &[("a", 0.02), ("b", 0.03)]);
 }
 
+#[test]
+fn files_that_are_left_out_for_their_names_are_warned_of_by_every_import() {
+    let root = house();
+    let root = root.path();
+    fs::write(root.join("data").join(OsStr::from_bytes(b"odd\xff.csv")), cup("c", 0.02)).unwrap();
+    for (arguments, place) in [(["run", "cups.toml"], "/warnings"), (["check", "cups.toml"], "/paths/0/warnings")] {
+        let output = paramill(root, &[&arguments[..], &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let warning = said.pointer(place).unwrap()[0].as_str().unwrap();
+        assert!(warning.contains("found a name that is not UTF-8"), "{warning}");
+    }
+}
+
 /// No stage makes such a table, so none is named; what an import complains of is in the JSON one by one.
 #[test]
 fn a_damaged_table_is_bad_data_and_problems_are_listed() {

@@ -28,7 +28,7 @@ Exit codes:
   1        the machine failed: a full disk, a missing permission
   2        usage or configuration: a pipeline, an argument or a path is wrong
   3        bad data: a dataset, an archive or a model is not what it should be
-  4        finished, but some environments failed, each with a status in the estimates, or a file of a growing archive cannot be read
+  4        finished, but some environments failed, or files of a growing archive cannot be read
   5        training diverged, or all environments failed
   6        another run holds the lock, or is in Slurm's queue
   7        kept for a new model that is not good enough to replace the old one

@@ -88,13 +88,14 @@ impl Kind {
     pub(crate) fn is_of_a_file(self) -> bool {
         use Kind::{
             DuplicateColumn, EmptyFile, InvalidId, InvalidText, MissingColumn, MissingFile, MissingValue, NoRows,
-            NotANumber, NotFinite, RaggedRow, SingleColumn, TimeStamp, Unit, UnreadableFile, UnsupportedFile,
-            UnsupportedNumber,
+            NotANumber, NotFinite, RaggedRow, SingleColumn, TimeStamp, Unit, UnknownChannel, UnreadableFile,
+            UnsupportedFile, UnsupportedNumber,
         };
         match self {
             MissingFile | UnreadableFile | EmptyFile | UnsupportedFile | InvalidText => true,
             NoRows | MissingColumn | SingleColumn | DuplicateColumn | RaggedRow => true,
             NotANumber | UnsupportedNumber | MissingValue | InvalidId | NotFinite | TimeStamp | Unit => true,
+            UnknownChannel => true,
             _ => false,
         }
     }

@@ -63,11 +63,14 @@ check "physics: the shard that was stopped is started anew" "$(field "${array}_2
 check "physics: the shard of the lost node ($lost) is started anew" "$(field "${array}_$lost" Restarts),$(field "${array}_$lost" JobState)" 1,COMPLETED
 wait_for 30 ended paramill-physics-estimate-merge
 check "physics: nothing is put together while a shard is missing" "$([ -e runs/physics/estimates ] && echo yes || echo no)" no
+wait_for 30 ended paramill-physics-failure
+check "physics: who is to hear of it does, once" "$(wc -l < told), $(grep -c '^1 estimate: shard 1 of 8 missing' told)" "1, 1"
 "$paramill" status physics.toml | sed -n 's/^\(shards\|repair\)/     \1/p'
 check "physics: the shard to repair" "$("$paramill" status physics.toml --json | python3 -c 'import json,sys; it=json.load(sys.stdin)["pipelines"][0]["shards"][0]; print(len(it["done"]), it["missing"], it["repair"])')" "7 [1] paramill run physics.toml --executor slurm"
 "$paramill" run physics.toml --quiet; check "physics is submitted again" $? 0
-check "physics: only the missing shard is" "$(python3 -c 'import json; print([j["tasks"] for j in json.load(open("runs/physics/slurm/jobs.json"))["jobs"]])')" "[1, None]"
-wait_for 120 ended paramill-physics-estimate,paramill-physics-estimate-merge
+check "physics: only the missing shard is" "$(python3 -c 'import json; print([j["tasks"] for j in json.load(open("runs/physics/slurm/jobs.json"))["jobs"]])')" "[1, None, None]"
+wait_for 120 ended paramill-physics-estimate,paramill-physics-estimate-merge,paramill-physics-failure
+check "physics: nothing more is heard of it" "$(wc -l < told)" 1
 check "physics: estimates" "$(same runs/physics/estimates)" same
 check "physics: no block is left" "$([ -e runs/physics/blocks ] && echo yes || echo no)" no
 echo "took $(($(date +%s) - begun)) s in $work"
