@@ -23,7 +23,7 @@ pub const ALGORITHMS: [(&str, u32); 8] = [
     ("split", 1),
     ("train", 3),
     ("map", 2),
-    ("estimate", 2),
+    ("estimate", 3),
     ("report", 2),
 ];
 
@@ -52,8 +52,9 @@ impl FormatVersion {
     /// The same of models. Since 2.3 they have a card and the licence of their data, and environments may own weights in place of a context.
     pub const MODEL: FormatVersion = FormatVersion { major: 2, minor: 3 };
     /// The same of estimates. Since 3.0 the Cramér-Rao bound of a parameter `p` stands in `p_crlb`; before, in `p_bound`. Since 3.2 rows have the
-    /// likelihood, the parameters of the noise, the autocorrelation of residuals, and what several starts led to.
-    pub const ESTIMATES: FormatVersion = FormatVersion { major: 3, minor: 3 };
+    /// likelihood, the parameters of the noise, the autocorrelation of residuals, and what several starts led to. Since 3.4 systems that are compared
+    /// say where they are not.
+    pub const ESTIMATES: FormatVersion = FormatVersion { major: 3, minor: 4 };
     /// The first major version that anyone was given.
     const FIRST_MAJOR: u32 = 2;
 

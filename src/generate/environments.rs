@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::settings::{Environments, Settings, SplitSettings};
-use crate::schema::Split;
+use crate::schema::{Quantity, Split};
 use crate::systems::{Channel, EnvironmentSet, Parameter, Preset, Range, System};
 
 /// One environment to simulate.
@@ -67,6 +67,11 @@ pub(crate) fn known(system: &System) -> Vec<Parameter> {
         Parameter::new(it.name.as_str(), it.unit.as_str(), it.description.as_str(), bounds)
     };
     system.parameters.iter().cloned().chain(system.covariates.iter().map(covariate)).collect()
+}
+
+/// The same as a manifest states them.
+pub(crate) fn known_quantities(system: &System) -> Vec<Quantity> {
+    known(system).iter().map(|it| Quantity::new(&it.name, &it.unit, &it.description)).collect()
 }
 
 /// The prefix of environment ids: splits of the same environments share it.

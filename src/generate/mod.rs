@@ -21,6 +21,7 @@ pub(crate) mod simulation;
 pub(crate) mod run;
 
 pub use amounts::Amounts;
+pub(crate) use environments::known_quantities;
 pub use error::Error;
 pub use observation::{Observation, PerChannel};
 pub use run::{environments, extent, regenerate, resume, run, run_rows, simulate, trajectories};

@@ -70,6 +70,19 @@ impl Recorded {
 }
 
 impl Settings {
+    /// The channels that the dataset has: those recorded, without those that nobody keeps.
+    pub(crate) fn kept(&self, system: &System) -> Vec<Quantity> {
+        let mut channels = Recorded::new(system, self.channels.as_deref()).quantities;
+        channels.retain(|channel| self.is_kept(&channel.name));
+        channels
+    }
+
+    /// Whether a channel is not dropped.
+    pub(super) fn is_kept(&self, channel: &str) -> bool {
+        let dropped = self.observation.iter().flat_map(|observation| &observation.dropped);
+        dropped.into_iter().all(|dropped| dropped != channel)
+    }
+
     /// Adds what is wrong with `channels`.
     pub(super) fn check_channels(&self, system: &System, is_field: bool, problems: &mut Problems) {
         let Some(channels) = &self.channels else { return };

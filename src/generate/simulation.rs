@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::dosing::Dosing;
 use super::environments;
-use super::environments::{Environment, known};
+use super::environments::{Environment, known_quantities};
 use super::error::Error;
 use super::observation::Key;
 use super::recorded::Recorded;
@@ -23,7 +23,7 @@ use crate::random::Stream;
 use crate::schema::{Between, FormatVersion, Input, Quantity, Split, Trajectory};
 use crate::solve;
 use crate::solve::Work;
-use crate::systems::{Dynamics, Parameter, Preset, Simulator, Stepper, System};
+use crate::systems::{Dynamics, Preset, Simulator, Stepper, System};
 
 /// Most trajectories of a block, and about the most values (8 MiB); two blocks are in memory.
 const BLOCK: usize = 512;
@@ -346,16 +346,10 @@ impl Simulation {
         Ok(work)
     }
 
-    /// Whether a channel is not dropped.
-    fn is_recorded(&self, channel: &str) -> bool {
-        let dropped = self.settings.observation.iter().flat_map(|observation| &observation.dropped);
-        dropped.into_iter().all(|dropped| dropped != channel)
-    }
-
     /// Channels `[T, C]` (`[T, C, n_1, .., n_k]` on a grid) without the dropped channels.
     fn recorded_channels(&self, states: Vec<f64>) -> Vec<f64> {
         let points = self.size / self.system.channels.len();
-        let of_channels = self.recorded.quantities.iter().map(|it| self.is_recorded(&it.name));
+        let of_channels = self.recorded.quantities.iter().map(|it| self.settings.is_kept(&it.name));
         let is_recorded: Vec<bool> = of_channels.flat_map(|it| std::iter::repeat_n(it, points)).collect();
         if is_recorded.iter().all(|&is_recorded| is_recorded) {
             return states;
@@ -371,14 +365,11 @@ impl Simulation {
             Dynamics::Field(_) => self.settings.tolerance().rtol,
             Dynamics::Stepper(stepper) => stepper.error_at(self.settings.inner_step.unwrap_or(stepper.step)),
         };
-        let mut channels = self.recorded.quantities.clone();
-        channels.retain(|channel| self.is_recorded(&channel.name));
         let inputs = self
             .system
             .inputs
             .iter()
             .map(|it| Input { quantity: Quantity::new(&it.name, &it.unit, &it.description), between: Between::Hold });
-        let quantity = |it: &Parameter| Quantity::new(&it.name, &it.unit, &it.description);
         Manifest {
             format: FormatVersion::DATASET,
             kind: "dataset".to_owned(),
@@ -395,11 +386,11 @@ impl Simulation {
                 Vec::new(),
             ),
             time_unit: self.system.time_unit.clone(),
-            channels,
+            channels: self.settings.kept(&self.system),
             grid: self.preset.grid(),
             import_report: Vec::new(),
             inputs: inputs.collect(),
-            parameters: known(&self.system).iter().map(quantity).collect(),
+            parameters: known_quantities(&self.system),
             data_tolerance: Some(tolerance),
             splits: BTreeMap::new(),
             files: Vec::new(),

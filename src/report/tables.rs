@@ -96,13 +96,16 @@ pub(crate) fn models(summary: &Summary) -> Option<String> {
     let models = &summary.evaluation.models;
     let row = |it: &ModelFigures| {
         let delta = it.median_delta.map_or_else(|| "-".to_owned(), number::significant);
-        let [preferred, failed] = [it.preferred, it.failed].map(|count| number::count(count as u64));
-        vec![escape(&it.model), preferred, delta, failed]
+        let [preferred, failed, not_compared] =
+            [it.preferred, it.failed, it.not_compared].map(|count| number::count(count as u64));
+        vec![escape(&it.model), preferred, delta, not_compared, failed]
     };
     let rows: Vec<Vec<String>> = models.iter().map(row).collect();
-    let headers = [text("model"), numeric("preferred"), numeric("median ΔAICc"), numeric("failed")];
-    let caption = "Environments in which each model has the least AICc, and its AICc less the least: 2 is little, 10 decides. Pictures \
-                   and tables show each environment by its preferred model.";
+    let headers =
+        [text("model"), numeric("preferred"), numeric("median ΔAICc"), numeric("not compared"), numeric("failed")];
+    let caption = "Environments in which each model has the least AICc, and its AICc less the least: 2 is little, 10 decides. A model is not \
+                   compared where its fit failed, or the values are too few for AICc. Pictures and tables show each environment by its preferred \
+                   model.";
     (!rows.is_empty()).then(|| table(caption, &headers, &rows))
 }
 

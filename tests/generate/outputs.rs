@@ -2,6 +2,7 @@
 
 use super::{settings, simulate};
 use paramill::generate::{Observation, PerChannel, Settings, Solver};
+use paramill::pipeline;
 use paramill::schema::{Split, Trajectory};
 
 const BODY: &str = r#"
@@ -166,4 +167,29 @@ fn doses_and_covariates_are_simulated() {
         let said: Vec<String> = settings(&DOSED.replace(from, to)).validate().iter().map(ToString::to_string).collect();
         assert!(said.iter().any(|it| it.contains(part)), "{part}: {said:?}");
     }
+}
+
+/// A pipeline is checked against the channels that its dataset will have: the recorded ones, by their own names.
+#[test]
+fn what_is_said_of_a_channel_is_said_of_what_is_recorded() {
+    let root = tempfile::tempdir().unwrap();
+    let generate = BODY.replace("[system]", "[generate.system]").replace("[splits", "[generate.splits");
+    let problems = |channels: &str, estimate: &str| {
+        let generate = generate.replace(r#"["concentration", "depot"]"#, channels);
+        let text = format!("[generate]\n{generate}\n[estimate]\nmethod = \"physics\"\n{estimate}");
+        let file = root.path().join("body.toml");
+        std::fs::write(&file, text).unwrap();
+        let checked = pipeline::check(&file, &[]);
+        checked.settings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let of_output = "noise.concentration = { kind = \"combined\" }\nlimits = { concentration = 0.1 }\n\
+                     physics.scopes = { noise_concentration_absolute = \"all\" }";
+    assert_eq!(problems(r#"["concentration"]"#, of_output), "");
+    let of_state = problems(r#"["concentration"]"#, "noise.depot = { kind = \"constant\" }");
+    assert!(of_state.contains("noise.depot") && of_state.contains("concentration"), "{of_state}");
+    let dropped = problems(
+        r#"["concentration", "depot"]"#,
+        "limits = { depot = 1.0 }\n[generate.observation]\ndropped = [\"depot\"]",
+    );
+    assert!(dropped.contains("limits.depot"), "{dropped}");
 }

@@ -86,6 +86,34 @@ fn additional_doses_resets_and_steady_states_are_read() {
     assert!(!unread.iter().any(|it| it.contains("does not read")), "{unread:?}");
 }
 
+/// Infusions in their steady state: the section of their intervals is of the same rows, whose duration the section of the pulses reads.
+#[test]
+fn intervals_of_infusions_are_read() {
+    let table = "\
+id,t,level,amount,RATE,EVID,ADDL,II,SS
+a,0,10,.,.,0,.,.,.
+a,0.5,.,100,50,1,0,12,1
+a,1,8,.,.,0,.,.,.
+a,14,.,100,50,1,0,12,0
+a,20,7,.,.,0,.,.,.
+";
+    let pulse =
+        "[[events]]\nname = 'rate'\nunit = 'mg h-1'\nrows.EVID = 1\nshape = 'pulse'\ncolumn = 'amount'\nduration = 2\n";
+    let every = "[[events]]\nname = 'every'\nunit = 'h'\nrows.SS = 1\nshape = 'bolus'\ncolumn = 'II'\n";
+    let unread = |table: &str, events: &str| {
+        let notes = doses(table, events).import().2;
+        notes.into_iter().filter(|it| it.contains("does not read")).collect::<Vec<_>>()
+    };
+    assert_eq!(unread(table, &format!("{pulse}{every}")), [] as [&str; 0]);
+    // An interval at which nothing is repeated says nothing; one at which something is does.
+    let once = table.replace("1,0,12,1", "1,0,12,0");
+    assert_eq!(unread(&once, pulse), [] as [&str; 0]);
+    let said = unread(table, pulse).concat();
+    assert!(said.contains("`II`: found an interval") && said.contains("in 1 row") && said.contains("`SS`"), "{said}");
+    let slower = unread(table, &format!("{}{every}", pulse.replace("duration = 2", "duration = 3"))).concat();
+    assert!(slower.contains("`RATE`: found another duration of the infusion in 2 rows"), "{slower}");
+}
+
 #[test]
 fn doses_that_cannot_be_are_refused() {
     let repeated = format!("{BOLUS}additional = 'ADDL'\ninterval = 'II'\n");

@@ -368,7 +368,7 @@ fn what_cannot_be_is_refused() {
     }
     // What is wrong with one environment is said in its row.
     let row = |settings: &str, change: &dyn Fn(&mut Trajectory)| {
-        let mut it = decay("constant", None);
+        let mut it = decay("known", None);
         change(&mut it);
         fit(settings, &system(DECAY), &[it]).unwrap().remove(0)
     };
@@ -383,3 +383,89 @@ fn what_cannot_be_is_refused() {
     assert_eq!(negative.status, Status::NoData);
     assert!(negative.reason.contains("log-normal noise leaves values above zero"), "{}", negative.reason);
 }
+
+/// Sizes that are known beforehand are what residuals are held against: not the size that neighbouring samples show.
+#[test]
+fn residuals_beyond_known_noise_are_a_misfit() {
+    let of_number = |value: f64| format!("noise.level = {{ kind = \"known\", value = {value} }}");
+    let beside = "noise.level = { kind = \"known\", input = \"sd\" }".to_owned();
+    let combined =
+        |times: f64| format!("noise.level = {{ kind = \"combined\", absolute = {0}, relative = {0} }}", 0.1 * times);
+    let student =
+        |times: f64| format!("noise.level = {{ kind = \"student\", scale = {}, degrees_of_freedom = 3 }}", 0.1 * times);
+    for (kind, settings, expected) in [
+        ("constant", of_number(0.2), None),
+        ("constant", of_number(0.2 / 3.0), Some(3.0)),
+        ("known", beside.clone(), None),
+        ("combined", combined(1.0), None),
+        ("combined", combined(0.4), Some(2.5)),
+        ("student", student(1.0), None),
+    ] {
+        let row = fit(&settings, &system(DECAY), &[decay(kind, None)]).unwrap().remove(0);
+        match expected {
+            None => assert_eq!(row.status, Status::Ok, "{settings}: {}", row.reason),
+            Some(times) => {
+                assert_eq!(row.status, Status::Misfit, "{settings}: {}", row.reason);
+                let (_, rest) = row.reason.split_once("residuals of ").unwrap();
+                let found: f64 = rest.split_once(" times the known noise of level").unwrap().0.parse().unwrap();
+                // A standard deviation of 38 degrees of freedom is known to 11 %.
+                assert!((found / times - 1.0).abs() < 0.3, "{found} {times}");
+            }
+        }
+    }
+}
+
+/// Six values of two decays with everything unknown: four of them can be met exactly.
+#[test]
+fn student_s_noise_of_few_values_does_not_fall_to_nothing() {
+    let few = |times: f64, seed: u64| {
+        let mut draws = Lehmer(seed);
+        let times_of: Vec<f64> = (0..6).map(|i| 0.3 * f64::from(i)).collect();
+        let measured = times_of.iter().map(|t| 5.0 * (-0.7 * t).exp() + 0.2 * times * draws.normal());
+        Trajectory {
+            environment: "e".to_owned(),
+            trajectory: "0".to_owned(),
+            parameters: Vec::new(),
+            states: measured.collect(),
+            times: times_of,
+            inputs: Vec::new(),
+        }
+    };
+    let bent = r#"
+        name = "bent"
+        horizon = 4.0
+        time_step = 0.1
+        states = [{ name = "level", derivative = "-rate * level + gain + bend * t", start = "a" }]
+        parameters = [
+            { name = "a", lower = 0.1, upper = 50.0 }, { name = "rate", lower = 0.01, upper = 20.0 },
+            { name = "gain", lower = -9.0, upper = 9.0 }, { name = "bend", lower = -9.0, upper = 9.0 },
+        ]
+    "#;
+    for seed in [11, 12, 13, 14] {
+        let row = fit("noise = \"student\"", &system(bent), &[few(1.0, seed)]).unwrap().remove(0);
+        assert!(
+            row.noise_terms[0].is_nan() || row.noise_terms[0] > 1e-4,
+            "{seed}: {:?} {}",
+            row.noise_terms,
+            row.reason
+        );
+        let given = "noise.level = { kind = \"student\", degrees_of_freedom = 2 }";
+        let row = fit(given, &system(bent), &[few(1.0, seed)]).unwrap().remove(0);
+        assert!(
+            row.noise_terms[0].is_nan() || row.noise_terms[0] > 1e-4 || row.status.is_failure(),
+            "{seed}: {}",
+            row.reason
+        );
+    }
+    // Values that follow the equations exactly have no noise, and are told so.
+    let row = fit("noise = \"student\"", &system(DECAY_WITHOUT_INPUT), &[few(0.0, 11)]).unwrap().remove(0);
+    assert_eq!(row.status, Status::Ok, "{}", row.reason);
+}
+
+const DECAY_WITHOUT_INPUT: &str = r#"
+    name = "decay"
+    horizon = 4.0
+    time_step = 0.1
+    states = [{ name = "level", derivative = "-rate * level", start = "a" }]
+    parameters = [{ name = "a", lower = 0.1, upper = 50.0 }, { name = "rate", lower = 0.01, upper = 20.0 }]
+"#;

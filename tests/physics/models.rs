@@ -89,6 +89,35 @@ fn each_environment_prefers_the_system_it_comes_from() {
     }
 }
 
+/// A system that does not compete says so, wherever the comparison is told.
+#[test]
+fn systems_that_are_not_compared_are_named() {
+    let place = tempfile::tempdir().unwrap();
+    let short = |count: usize| {
+        let whole = cultures(2).remove(1);
+        Trajectory { times: whole.times[..count].to_vec(), states: whole.states[..count].to_vec(), ..whole }
+    };
+    // Of one trajectory that starts anywhere: three unknowns and four, those of the noise included.
+    for (samples, expected) in [
+        (5, ["", "5 values are too few for the AICc of 4 unknowns"]),
+        (4, ["4 values are too few for the AICc of 3 unknowns", "its fit is `unidentifiable`"]),
+        (3, ["3 values are too few for the AICc of 3 unknowns", "its fit is `too_few_points`"]),
+    ] {
+        let data = dataset(&place.path().join("data"), &["x"], &[], &[], vec![short(samples)]);
+        let directory = place.path().join("estimates");
+        let outcome = run(MODELS, &data, &directory).unwrap();
+        let row: Row = read_rows(&directory, &outcome.manifest, Split::Adapt).unwrap().swap_remove(0);
+        let said = Columns::read(&directory, "models_adapt.parquet").texts("comparison");
+        assert_eq!(said, expected, "{}", row.reason);
+        for (name, why) in ["endless", "limited"].iter().zip(expected) {
+            let note = format!("`{name}` is not compared: {why}");
+            assert_eq!(row.reason.contains(&note), !why.is_empty(), "{}", row.reason);
+        }
+        let counts: Vec<usize> = outcome.manifest.evaluation.models.iter().map(|it| it.not_compared).collect();
+        assert_eq!(counts, expected.map(|why| usize::from(!why.is_empty())));
+    }
+}
+
 #[test]
 fn systems_that_cannot_be_compared_are_refused() {
     let place = tempfile::tempdir().unwrap();

@@ -241,11 +241,119 @@ fn shared_fits_do_not_depend_on_threads_and_know_bounds() {
     let place = tempfile::tempdir().unwrap();
     let data = dataset(place.path(), &["x"], &["k"], &[], cultures(3, &times, |_| 0.1));
     for (text, expected) in [
-        ("physics.scopes = { k = \"all\" }\nintervals = \"profile\"", "estimate.intervals"),
         ("physics.scopes = { noise_x_absolute = \"all\" }", "no noise that is estimated"),
         ("noise = \"constant\"\nphysics.scopes = { noise_x_relative = \"all\" }", "noise_x_absolute"),
     ] {
         let said = super::run(&settings(text, CULTURES), &data, &place.path().join("e")).map(|_| ()).unwrap_err();
         assert!(said.to_string().contains(expected), "{said}");
     }
+}
+
+/// Straight lines of one slope and starts of their own: residuals are linear in the parameters.
+const LINES: &str = r#"
+    states = [{ name = "x", derivative = "k", start = "a" }]
+    parameters = [{ name = "k", lower = -50.0, upper = 50.0 }, { name = "a", lower = -50.0, upper = 50.0 }]
+"#;
+
+/// Intervals by profiles of what all share, and of what each has beside it, are those of the regression of all lines together; so are Wald's.
+#[test]
+fn profiles_of_what_all_share_are_the_intervals_of_regression() {
+    const E: usize = 4;
+    let times = [0.0, 1.0, 2.0, 4.0];
+    let mut stream = Stream::new(8, "lines", &[]);
+    let lines: Vec<Vec<f64>> =
+        (0..E).map(|e| times.iter().map(|t| 2.0 * e as f64 + 0.7 * t + 0.3 * stream.normal()).collect()).collect();
+    // Of each line the distances of times and values from their means say the slope.
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let spread: f64 = times.iter().map(|t| (t - mean(&times)).powi(2)).sum();
+    let along =
+        |line: &Vec<f64>| times.iter().zip(line).map(|(t, x)| (t - mean(&times)) * (x - mean(line))).sum::<f64>();
+    let slope = lines.iter().map(along).sum::<f64>() / (E as f64 * spread);
+    let left = |line: &Vec<f64>| {
+        times.iter().zip(line).map(|(t, x)| (x - mean(line) - slope * (t - mean(&times))).powi(2)).sum::<f64>()
+    };
+    let free = (E * times.len() - E - 1) as f64;
+    let variance = lines.iter().map(left).sum::<f64>() / free;
+    // Student's quantile for eleven degrees of freedom.
+    let quantile = 2.200_985;
+    let of_slope = quantile * (variance / (E as f64 * spread)).sqrt();
+    let of_start =
+        quantile * (variance * (1.0 / times.len() as f64 + mean(&times).powi(2) / (E as f64 * spread))).sqrt();
+    let place = tempfile::tempdir().unwrap();
+    let all = lines.iter().enumerate().map(|(e, line)| trajectory(&format!("e{e}"), "0", &[0.7], &times, line.clone()));
+    let data = dataset(place.path(), &["x"], &["k"], &[], all.collect());
+    for intervals in ["wald", "profile"] {
+        let text = format!(
+            "serial_correlation = false\nnoise = \"constant\"\nintervals = \"{intervals}\"\n\
+             physics.scopes = {{ k = \"all\", noise_x_absolute = \"all\" }}"
+        );
+        let directory = place.path().join(intervals);
+        let outcome = run(&settings(&text, LINES), &data, &directory).unwrap();
+        let rows: Vec<Row> = read_rows(&directory, &outcome.manifest, Split::Adapt).unwrap();
+        for (row, line) in rows.iter().zip(&lines) {
+            assert_eq!((row.status, row.reason.as_str()), (Status::Ok, ""), "{row:?}");
+            let expected = [(slope, of_slope), (mean(line) - slope * mean(&times), of_start)];
+            for (it, (value, half)) in row.parameters.iter().zip(expected) {
+                approx::assert_relative_eq!(it.value, value, epsilon = 1e-3 * half);
+                approx::assert_relative_eq!(it.upper - value, half, max_relative = 0.008);
+                approx::assert_relative_eq!(value - it.lower, half, max_relative = 0.008);
+            }
+        }
+    }
+}
+
+/// A prior on what all share is told in every row, and does not get wider because few values tell the noise.
+#[test]
+fn priors_on_what_all_share_are_told() {
+    let data = cultures(2, &[0.0, 1.5, 3.0], |_| 0.05);
+    let text =
+        "noise = \"constant\"\nphysics.scopes = { k = \"all\" }\nphysics.priors.k = { mean = 0.4, std_dev = 1e-4 }";
+    let (rows, _) = estimates(text, data);
+    for row in &rows {
+        assert!(!row.status.is_failure() && row.reason.contains("prior: k"), "{}: {}", row.status.name(), row.reason);
+        let k = row.parameters[0];
+        approx::assert_relative_eq!(k.upper - k.lower, 2.0 * 1.959_964e-4, max_relative = 0.01);
+    }
+}
+
+/// Noise of two parts that all share is split as where all are one environment, whatever few values each has to split its own by.
+#[test]
+fn two_parts_of_shared_noise_are_told_apart() {
+    let times: Vec<f64> = (0..6).map(|t| 1.5 * f64::from(t)).collect();
+    let mut stream = Stream::new(12, "two parts", &[]);
+    let of = |index: usize, stream: &mut Stream| {
+        let start = 10.0 + 3.0 * (index % 5) as f64;
+        let measured = times.iter().map(|t| start * (-0.6 * t).exp());
+        let measured = measured.map(|z| z + 0.05_f64.hypot(0.1 * z) * stream.normal()).collect();
+        trajectory(&format!("e{index:04}"), "0", &[0.6], &times, measured)
+    };
+    let data: Vec<Trajectory> = (0..24).map(|index| of(index, &mut stream)).collect();
+    let one = |it: Trajectory| Trajectory { environment: "one".to_owned(), trajectory: it.environment.clone(), ..it };
+    let text = "noise = \"combined\"\nserial_correlation = false\n";
+    let scopes = "physics.scopes = { k = \"all\", noise_x_absolute = \"all\", noise_x_relative = \"all\" }";
+    let (rows, _) = estimates(&format!("{text}{scopes}"), data.clone());
+    let own = format!("{text}physics.scopes = {{ a = \"trajectory\" }}");
+    let (expected, _) = estimates(&own, data.into_iter().map(one).collect());
+    let reasons: Vec<&str> = rows.iter().map(|row| row.reason.as_str()).filter(|it| !it.is_empty()).collect();
+    let total: f64 = rows.iter().map(|row| row.likelihood.unwrap().minus_two_log).sum();
+    let least = expected[0].likelihood.unwrap().minus_two_log;
+    let terms = [&rows[0].noise_terms, &expected[0].noise_terms];
+    assert!((total - least).abs() < 0.02, "{total} {least} {terms:?} {reasons:?}");
+    for (found, expected) in rows[0].noise_terms.iter().zip(&expected[0].noise_terms) {
+        assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}");
+    }
+    assert!(rows[0].noise_terms[0] > 0.02 && rows[0].noise_terms[1] > 0.05, "{:?}", rows[0].noise_terms);
+}
+
+/// Values without noise come to the least scale by themselves; that is not the scale of the others.
+#[test]
+fn one_environment_does_not_spoil_shared_noise() {
+    let times: Vec<f64> = (0..6).map(|t| 0.7 * f64::from(t)).collect();
+    let exact = |index: u32| if index % 4 == 0 { 0.0 } else { 0.2 };
+    let scopes = "physics.scopes = { k = \"all\", noise_x_scale = \"all\", noise_x_degrees_of_freedom = \"all\" }";
+    let text = format!("noise = \"student\"\nserial_correlation = false\n{scopes}");
+    let (rows, _) = estimates(&text, cultures(16, &times, exact));
+    let scale = rows[0].noise_terms[0];
+    assert!((0.05..0.3).contains(&scale), "{scale}");
+    assert!((rows[1].parameters[0].value - 0.4).abs() < 0.02, "{:?}", rows[1].parameters[0]);
 }

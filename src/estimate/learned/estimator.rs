@@ -244,6 +244,7 @@ impl<'a> Estimator<'a> {
             points: support.points(),
             minima: None,
             degrees_of_freedom: if is_widened { degrees - (points - effective) } else { degrees },
+            shares: Vec::new(),
             effective_points: if is_widened { effective } else { points },
             autocorrelation: serial.measured(),
             iterations,

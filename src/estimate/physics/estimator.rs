@@ -302,7 +302,7 @@ impl<'a> Estimator<'a> {
             Some(OfTrajectory {
                 trajectory: trajectories[it.trajectory].trajectory.clone(),
                 name: self.equations.state_names[it.state].clone(),
-                estimate: fit.interval((it.value, it.variance), range),
+                estimate: fit.interval((it.value, it.variance, it.share), range),
             })
         };
         fit.starts.iter().filter_map(start).collect()
@@ -310,10 +310,10 @@ impl<'a> Estimator<'a> {
 
     /// The parameters of trajectories, with their intervals.
     fn own(&self, experiment: &Experiment, fit: &Fit, trajectories: &[Trajectory]) -> Vec<OfTrajectory> {
-        let own = |FittedOwn { at, variance }: &FittedOwn| OfTrajectory {
+        let own = |FittedOwn { at, variance, share }: &FittedOwn| OfTrajectory {
             trajectory: trajectories[at.trajectory].trajectory.clone(),
             name: self.equations.own_names[at.parameter].clone(),
-            estimate: fit.interval((at.value, *variance), experiment.model.own[at.parameter].coordinate),
+            estimate: fit.interval((at.value, *variance, *share), experiment.model.own[at.parameter].coordinate),
         };
         fit.own.iter().map(own).collect()
     }
@@ -334,7 +334,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// How its environments are fitted.
-    fn fitting(&self) -> Fitting<'_> {
+    pub(super) fn fitting(&self) -> Fitting<'_> {
         let Estimator { equations, settings, physics, initial_state, interrupt, .. } = self;
         Fitting { equations, settings, physics, initial_state: *initial_state, interrupt }
     }
@@ -444,6 +444,7 @@ impl<'a> Estimator<'a> {
                 Minima { starts: search.costs.len(), at_best: search.at_best(free), second: search.second(free) }
             }),
             degrees_of_freedom: fit.degrees_of_freedom,
+            shares: fit.shares,
             effective_points: fit.effective_points,
             autocorrelation,
             iterations: fit.iterations,

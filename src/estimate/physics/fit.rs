@@ -21,20 +21,21 @@ use super::fitter::{End, Fitter};
 use super::likelihood::measured::Measured;
 use super::likelihood::objective::Objective;
 use super::pass::Pass;
+use super::profile::Held;
 use super::result::{Fit, Names};
 use super::search::{Best, Search};
 use crate::estimate::settings::{Intervals, PhysicsSettings, Settings};
 use crate::estimate::table::row::Status;
 use crate::progress::Interrupt;
 
-/// Fits the parameters of one environment, from `starts` and others.
+/// Fits the parameters of one environment, from `starts` and others, where something may be held that was fitted `elsewhere`.
 pub(crate) fn fit(
     experiment: &Experiment,
     names: Names,
     starts: &[Vec<f64>],
     estimate: &Settings,
     physics: &PhysicsSettings,
-    measured: Option<&Measured>,
+    (measured, elsewhere): (Option<&Measured>, Option<&Held>),
     interrupt: &Interrupt,
 ) -> Fit {
     let no_fit = |end: End, iterations: usize| Fit::none(experiment, end, iterations);
@@ -62,7 +63,7 @@ pub(crate) fn fit(
             let minimum = (estimate.intervals == Intervals::Profile).then(|| best.iterate.clone());
             let mut fit = fitter.result(best, search, names);
             if let Some(minimum) = minimum.filter(|_| !fit.status.is_failure()) {
-                fitter.profile(&mut fine, &minimum, &mut fit, names);
+                fitter.profile(&mut fine, &minimum, &mut fit, (names, elsewhere));
             }
             fit
         }

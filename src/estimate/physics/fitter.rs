@@ -136,12 +136,23 @@ impl Fitter<'_> {
     /// The channel with the largest residuals in relation to its noise, and that ratio; none where no noise is known. Errors of integration
     /// at the tolerance `rtol` count as noise.
     pub(crate) fn excess(&self, iterate: &Iterate, rtol: f64) -> Option<(usize, f64)> {
+        self.excess_among(iterate, rtol, |_| true)
+    }
+
+    /// The same of the channels that are meant.
+    pub(crate) fn excess_among(
+        &self,
+        iterate: &Iterate,
+        rtol: f64,
+        is_meant: impl Fn(usize) -> bool,
+    ) -> Option<(usize, f64)> {
         let noise = self.all_noise();
         let of_channel = |channel: usize| {
             let floor = 10.0 * rtol * self.experiment.scales[channel];
             (channel, self.residual_size(&iterate.rollout, channel) / noise[channel].max(floor))
         };
-        let channels = (0..noise.len()).filter(|&channel| noise[channel].is_finite()).map(of_channel);
+        let channels =
+            (0..noise.len()).filter(|&channel| noise[channel].is_finite() && is_meant(channel)).map(of_channel);
         channels.filter(|(_, excess)| !excess.is_nan()).max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
@@ -172,26 +183,36 @@ impl Fitter<'_> {
     }
 
     /// The information that standard errors are by, in units of [`Fitter::variance`]: about the parameters `[d]`, and those of the noise that
-    /// follow them where they are estimated.
-    pub(crate) fn information(&self, iterate: &Iterate) -> Normal {
+    /// follow them where they are estimated. What is known by values whose noise is estimated is taken `times` as well known.
+    pub(crate) fn information(&self, iterate: &Iterate, times: f64) -> Normal {
         let Some(Maximum { objective, noise }) = &self.maximum else {
             // Without Huber's weights: `variance` accounts for them.
             return self.experiment.normal(&iterate.rollout, &self.weights, f64::INFINITY);
         };
         let d = iterate.unknowns.coordinates.len();
         let kept: Vec<usize> = (0..d).chain(objective.inside(noise).into_iter().map(|index| d + index)).collect();
-        objective.information(&iterate.rollout, &iterate.unknowns, noise).select(&kept)
+        objective.information(&iterate.rollout, &iterate.unknowns, noise, times).select(&kept)
     }
 
     /// The covariance `[d, d]` of the parameters; NaN where it is unknown. Parameters at `active` bounds count as known, `undetermined` ones
     /// are left out.
     pub(crate) fn covariance(&self, iterate: &Iterate, active: &[bool], undetermined: &[bool]) -> DMatrix<f64> {
+        self.covariance_by(&self.information(iterate, 1.0), iterate, active, undetermined)
+    }
+
+    /// The same by this information.
+    pub(crate) fn covariance_by(
+        &self,
+        normal: &Normal,
+        iterate: &Iterate,
+        active: &[bool],
+        undetermined: &[bool],
+    ) -> DMatrix<f64> {
         let experiment = self.experiment;
         let slopes: Vec<f64> = experiment.parameters(&iterate.unknowns.coordinates).iter().map(|it| it.1).collect();
         let d = slopes.len();
         let free: Vec<usize> = (0..d).filter(|&k| !active[k] && !undetermined[k]).collect();
         let mut covariance = DMatrix::from_element(d, d, f64::NAN);
-        let normal = self.information(iterate);
         let with_noise: Vec<usize> = free.iter().copied().chain(d..normal.gradient.len()).collect();
         let information = normal.information().map(|all| all.select_rows(&with_noise).select_columns(&with_noise));
         if let Some(inverse) = information.and_then(|information| Some(information.cholesky()?.inverse()))

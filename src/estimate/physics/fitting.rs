@@ -7,6 +7,7 @@ use super::experiment::Experiment;
 use super::fit::fit;
 use super::fitter::End;
 use super::likelihood::measured::Measured;
+use super::profile::Held;
 use super::result::{Fit, Names};
 use crate::estimate::settings::{InitialState, PhysicsSettings, Settings};
 use crate::estimate::table::row::Status;
@@ -61,18 +62,19 @@ impl<'a> Fitting<'a> {
         let Equations { starts, names, measured, .. } = self.equations;
         let fit = match end {
             Some(end) => Fit::none(&experiment, end, 0),
-            None => self.fit_experiment(&experiment, (names, starts), trajectories, measured.as_ref()),
+            None => self.fit_experiment(&experiment, (names, starts), trajectories, (measured.as_ref(), None)),
         };
         (experiment, fit)
     }
 
-    /// Fits an experiment whose parameters have these `names [d]`, from `starts [n][d]` and others.
+    /// Fits an experiment whose parameters have these `names [d]`, from `starts [n][d]` and others, where something may be held that was fitted
+    /// `elsewhere`.
     pub(crate) fn fit_experiment(
         &self,
         experiment: &Experiment,
         (names, starts): (&[String], &[Vec<f64>]),
         trajectories: &[Trajectory],
-        measured: Option<&Measured>,
+        (measured, elsewhere): (Option<&Measured>, Option<&Held>),
     ) -> Fit {
         let of_trajectories: Vec<String> = trajectories.iter().map(|it| it.trajectory.clone()).collect();
         let names = Names {
@@ -82,6 +84,6 @@ impl<'a> Fitting<'a> {
             own: &self.equations.own_names,
             trajectories: &of_trajectories,
         };
-        fit(experiment, names, starts, self.settings, self.physics, measured, self.interrupt)
+        fit(experiment, names, starts, self.settings, self.physics, (measured, elsewhere), self.interrupt)
     }
 }

@@ -20,7 +20,7 @@ use crate::estimate::driver::{check_bounds, check_settings, estimate_rows, estim
 use crate::estimate::error::Error;
 use crate::estimate::settings::Settings;
 use crate::estimate::stream::Observed;
-use crate::estimate::table::compared::{Compared, preferred};
+use crate::estimate::table::compared::{Compared, Comparison, compare};
 use crate::estimate::table::estimated::Estimated;
 use crate::estimate::table::evaluation::Evaluation;
 use crate::estimate::table::output::{Outcome, Output};
@@ -267,12 +267,13 @@ impl Models {
     /// The estimates of one environment by each system: those of the one that is preferred, with the comparison.
     fn compared(&self, mut of_environment: Vec<Estimated>) -> Estimated {
         let rows: Vec<&Row> = of_environment.iter().map(|it| &it.row).collect();
-        let (preferred, weighed, note) = preferred(&rows);
-        let compared = rows.iter().zip(&weighed).enumerate().map(|(model, (row, weighed))| {
-            let mut parameters = vec![None; self.parameters.len()];
-            self.places[model].iter().zip(&row.parameters).for_each(|(&place, it)| parameters[place] = Some(*it));
-            Compared::new(self.names[model].clone(), row, parameters, *weighed)
-        });
+        let Comparison { preferred, weighed, left_out, note } = compare(&rows, &self.names);
+        let compared =
+            rows.iter().zip(weighed.into_iter().zip(left_out)).enumerate().map(|(model, (row, compared))| {
+                let mut parameters = vec![None; self.parameters.len()];
+                self.places[model].iter().zip(&row.parameters).for_each(|(&place, it)| parameters[place] = Some(*it));
+                Compared::new(self.names[model].clone(), row, parameters, compared)
+            });
         let compared = compared.collect();
         let mut best = of_environment.swap_remove(preferred);
         best.compared = compared;

@@ -2,63 +2,81 @@
 //!
 //! ```text
 //! D_k(v) = min over all unknowns with p_k = v of -2 log L, less the least of all
-//! interval of p_k:  D_k(v) <= t(0.975, n - m)^2 C'_kk / C_kk
+//! interval of p_k:  D_k(v) <= t(0.975, n - m)^2 C'_kk / C_kk                                     noise that is known, or none named
+//!                   D_k(v) <= n log(1 + t(0.975, n - m)^2 C'_kk / C_kk (n - m))                  noise that is estimated with the rest
 //! ```
 //!
 //! Where no kind of noise is named, the likelihood is that of Gaussian noise of the variance `s^2` that the best fit shows, so that `D = (|r|^2 - |r|_best^2) / s^2`; of residuals
-//! that are linear in the unknowns the interval is the one by the covariance `C'`. `C'` is [wider](super::correlated) than that of independent
-//! residuals, `C`, where they are not. Each point is a fit with the parameter held, from the point before; bounds are respected. An end is open
-//! where `D` stays below the limit up to the bound. Source: D. J. Venzon, S. H. Moolgavkar, A method for computing profile-likelihood-based
+//! that are linear in the unknowns the interval is the one by the covariance `C'`, in either case. `C'` is [wider](super::correlated) than that of independent
+//! residuals, `C`, where they are not. Where priors or known noise say a part, the limit is between [the two](super::freedom). Each point is a fit with the parameter held, from the point before; bounds are respected. An end is open
+//! where `D` stays below the limit up to the bound. What all environments share stays where it is in the profile of an environment's own parameter: `C'` then has what is not known of it. Source: D. J. Venzon, S. H. Moolgavkar, A method for computing profile-likelihood-based
 //! confidence intervals, Applied Statistics 37 (1988) 87-94.
 
+use super::edge::{Edge, NoFit, Side, open, unknown};
 use super::fitter::{Fitter, Iterate};
 use super::pass::Pass;
 use super::result::{Fit, Names, Profile};
-use crate::estimate::table::interval::{LEVEL, quantile};
+use crate::estimate::table::interval::{LEVEL, of_share, quantile};
 use crate::estimate::table::row::Status;
 
-/// Points of one side at most.
-const POINTS: usize = 24;
-/// Relative error of the half width of an interval.
-const CLOSE: f64 = 5e-3;
-/// Growth of a step while the end is beyond it.
-const GROWTH: (f64, f64) = (1.2, 4.0);
-/// How much better a fit with a parameter held may be before the best one was none: errors of integration, and the last step that it spared.
-const BETTER: f64 = 0.1;
-
-/// Where one side of a profile ends.
-enum Edge {
-    /// In the coordinate of the parameter.
-    At(f64),
-    Open,
-    Unknown(String),
-    /// The estimate was not the minimum: better by this, with these parameters `[d]`.
-    Better(f64, Vec<f64>),
+/// What is held in a fit, and was fitted elsewhere: how much less certain the parameters are for it.
+pub(crate) struct Held {
+    /// A variance grows by this factor,
+    pub times: f64,
+    /// and then by this, for each parameter `[d]`; NaN where it is not known.
+    pub added: Vec<f64>,
+    /// Degrees of freedom of noise that was fitted there.
+    pub degrees_of_freedom: f64,
 }
 
 impl Fitter<'_> {
     /// Replaces the intervals of `fit`, whose minimum is `best`, by those of profiles.
-    pub(crate) fn profile(&mut self, fine: &mut Pass, best: &Iterate, fit: &mut Fit, names: Names) {
+    pub(crate) fn profile(
+        &mut self,
+        fine: &mut Pass,
+        best: &Iterate,
+        fit: &mut Fit,
+        (names, elsewhere): (Names, Option<&Held>),
+    ) {
         let independent = self.estimates(best).covariance;
-        let student = quantile(LEVEL, fit.degrees_of_freedom).powi(2);
         for (k, name) in names.parameters.iter().enumerate() {
-            let limit = student * (fit.covariance[(k, k)] / independent[(k, k)]);
+            let share = fit.shares[k];
+            let mut free = of_share(fit.degrees_of_freedom, share);
+            let mut variance = fit.covariance[(k, k)];
+            if let Some(elsewhere) = elsewhere {
+                variance = elsewhere.times * variance + elsewhere.added[k];
+                free = free.min(elsewhere.degrees_of_freedom);
+            }
+            let square = quantile(LEVEL, free).powi(2) * (variance / independent[(k, k)]);
+            let limit = self.increase(square, share);
             let mut profile = Profile { lower: f64::NAN, upper: f64::NAN, points: vec![(fit.values[k], 0.0)], limit };
             let coordinate = self.experiment.model.coordinates[k];
             for (side, bound, direction) in [("below", coordinate.lower, -1.0), ("above", coordinate.upper, 1.0)] {
-                let step = direction * (limit * independent[(k, k)]).sqrt();
-                let note = match self.edge(fine, best, (k, step), &mut profile) {
+                if !limit.is_finite() {
+                    continue;
+                }
+                let step = direction * (square * independent[(k, k)]).sqrt();
+                let of_side = Side { coordinate, first: best.unknowns.coordinates[k], step, limit };
+                let edge = of_side.edge(best.clone(), &mut profile.points, |from, at| {
+                    let iterate =
+                        self.held_at(fine, from, k, at).map_err(|reason| match self.budget.ensure_left() {
+                            Ok(()) => NoFit::Here(reason),
+                            Err(_) => NoFit::Anywhere(reason),
+                        })?;
+                    Ok((self.deviance(best, &iterate), iterate))
+                });
+                let note = match edge {
                     Edge::At(theta) => {
                         let value = coordinate.value(theta).0;
                         *(if direction < 0.0 { &mut profile.lower } else { &mut profile.upper }) = value;
                         continue;
                     }
-                    Edge::Open => {
-                        format!("the interval of {name} is open {side}: its bound {bound} explains the data too")
-                    }
-                    Edge::Unknown(why) => format!("the interval of {name} has no end {side} that was found ({why})"),
-                    Edge::Better(by, values) => {
+                    Edge::Open => open(name, side, bound),
+                    Edge::Unknown(why) => unknown(name, side, &why),
+                    Edge::Better(by, iterate) => {
                         fit.status = Status::NotConverged;
+                        let values = self.experiment.parameters(&iterate.unknowns.coordinates);
+                        let values: Vec<f64> = values.into_iter().map(|it| it.0).collect();
                         format!(
                             "{} explain the data better, by {by:.1} in -2 log L, which the profile of {name} found; raise \
                              `estimate.physics.starts`",
@@ -66,8 +84,7 @@ impl Fitter<'_> {
                         )
                     }
                 };
-                fit.reason =
-                    [fit.reason.as_str(), &note].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("; ");
+                fit.turn(fit.status, note);
             }
             profile.points.sort_by(|a, b| a.0.total_cmp(&b.0));
             fit.profiles.push(profile);
@@ -80,66 +97,6 @@ impl Fitter<'_> {
     /// The increase of `-2 log L` from the best fit to another one.
     fn deviance(&self, best: &Iterate, other: &Iterate) -> f64 {
         (other.normal.squares - best.normal.squares) / self.variance(&best.rollout).max(f64::MIN_POSITIVE)
-    }
-
-    /// Where the profile of the parameter `k` reaches its limit, on the side of `step`, which is about as far as that, in the unit of the
-    /// parameter.
-    fn edge(&mut self, fine: &mut Pass, best: &Iterate, (k, step): (usize, f64), profile: &mut Profile) -> Edge {
-        let coordinate = self.experiment.model.coordinates[k];
-        let (low, high) = coordinate.ends();
-        let (first, bound) = (best.unknowns.coordinates[k], if step < 0.0 { low } else { high });
-        if (bound - first) * step <= 0.0 {
-            return Edge::Open;
-        }
-        let wanted = profile.limit.sqrt();
-        // The square root of the increase is nearly linear in the parameter.
-        let (mut inner, mut outer): ((f64, f64, Iterate), Option<(f64, f64)>) = ((first, 0.0, best.clone()), None);
-        // The first step is half as far: its fit starts nearer, and the profile has a point between.
-        let mut at = first + 0.5 * step / coordinate.value(first).1;
-        let mut why = "as many fits as are tried did not reach it".to_owned();
-        for _ in 0..POINTS {
-            at = at.clamp(low, high);
-            let root = match self.held_at(fine, &inner.2, k, at) {
-                Ok(iterate) => {
-                    let increase = self.deviance(best, &iterate);
-                    if increase < -BETTER {
-                        let values = self.experiment.parameters(&iterate.unknowns.coordinates);
-                        return Edge::Better(-increase, values.into_iter().map(|it| it.0).collect());
-                    }
-                    let root = increase.max(0.0).sqrt();
-                    profile.points.push((coordinate.value(at).0, root * root));
-                    if root < wanted {
-                        inner = (at, root, iterate);
-                    }
-                    root
-                }
-                Err(reason) if self.budget.ensure_left().is_err() => return Edge::Unknown(reason),
-                Err(reason) => {
-                    why = reason;
-                    f64::INFINITY
-                }
-            };
-            if (root / wanted - 1.0).abs() < CLOSE {
-                return Edge::At(at);
-            }
-            if root < wanted && at == bound {
-                return Edge::Open;
-            }
-            if root >= wanted {
-                outer = Some((at, root));
-            }
-            at = match outer {
-                Some((outer, beyond)) => {
-                    let share = if beyond.is_finite() { (wanted - inner.1) / (beyond - inner.1) } else { 0.5 };
-                    inner.0 + share.clamp(0.05, 0.95) * (outer - inner.0)
-                }
-                None => first + (at - first) * (1.02 * wanted / root.max(f64::MIN_POSITIVE)).clamp(GROWTH.0, GROWTH.1),
-            };
-        }
-        match outer {
-            Some((_, beyond)) if beyond.is_finite() => Edge::At(at),
-            _ => Edge::Unknown(why),
-        }
     }
 
     /// The minimum with the parameter `k` held at `theta`, from another fit.

@@ -4,12 +4,12 @@ use nalgebra::DMatrix;
 
 use super::coordinates::Coordinate;
 use super::experiment::Experiment;
-use super::fitter::{End, FAR, Fitter, Iterate};
+use super::fitter::{End, FAR, Fitter, Iterate, Maximum};
 use super::search::{Best, Search};
 use super::unknowns::OwnValue;
 use crate::estimate::bounds::Bounds;
 use crate::estimate::serial_correlation::SerialCorrelation;
-use crate::estimate::table::interval::{LEVEL, quantile};
+use crate::estimate::table::interval::{LEVEL, of_share, quantile};
 use crate::estimate::table::row::{LogLikelihood, ParameterEstimate, Status};
 
 /// Residuals below this share of the standard deviation of a channel explain more than its mean does.
@@ -37,8 +37,10 @@ pub(crate) struct Fit {
     pub likelihood: Option<LogLikelihood>,
     /// The parameters of the noise of each channel `[C]`; empty where no kind is named.
     pub noise_terms: Vec<Vec<f64>>,
-    /// Degrees of freedom of the intervals; infinite where the noise is known.
+    /// Degrees of freedom of the noise; infinite where it is known.
     pub degrees_of_freedom: f64,
+    /// The [share](super::freedom) of the variance of each parameter `[d]` that depends on them.
+    pub shares: Vec<f64>,
     /// The values that count as below their limits, among those that entered the fit; empty where there are no limits.
     pub below: Vec<bool>,
     pub status: Status,
@@ -68,6 +70,8 @@ pub(crate) struct FreeStart {
     pub value: f64,
     /// Its variance; NaN where it is not determined.
     pub variance: f64,
+    /// See [`Fit::shares`].
+    pub share: f64,
 }
 
 /// A parameter of one trajectory.
@@ -76,6 +80,8 @@ pub(crate) struct FittedOwn {
     pub at: OwnValue,
     /// Its variance; NaN where it is not determined.
     pub variance: f64,
+    /// See [`Fit::shares`].
+    pub share: f64,
 }
 
 /// The profile of the likelihood over one parameter.
@@ -106,6 +112,7 @@ impl Fit {
             likelihood: None,
             noise_terms: Vec::new(),
             degrees_of_freedom: experiment.cells.len() as f64 - experiment.unknown_count() as f64,
+            shares: vec![1.0; d],
             below: Vec::new(),
             status,
             reason,
@@ -126,11 +133,15 @@ impl Fit {
         self.reason = if self.reason.is_empty() { reason } else { format!("{}; {reason}", self.reason) };
     }
 
-    /// The interval of a value of this variance between the bounds of its `coordinate`.
-    pub(crate) fn interval(&self, (value, variance): (f64, f64), coordinate: Coordinate) -> ParameterEstimate {
+    /// The interval of a value of this variance between the bounds of its `coordinate`, where a `share` of it depends on how well the noise is known.
+    pub(crate) fn interval(
+        &self,
+        (value, variance, share): (f64, f64, f64),
+        coordinate: Coordinate,
+    ) -> ParameterEstimate {
         let bounds = Bounds { min: Some(coordinate.lower), max: Some(coordinate.upper) };
         let standard_error = if self.status.is_failure() { f64::NAN } else { variance.sqrt() };
-        let half = quantile(LEVEL, self.degrees_of_freedom) * standard_error;
+        let half = quantile(LEVEL, of_share(self.degrees_of_freedom, share)) * standard_error;
         let [lower, upper] = [value - half, value + half].map(|end| bounds.cut(end));
         ParameterEstimate { value, standard_error, lower, upper, crlb: None, truth: None }
     }
@@ -174,6 +185,8 @@ pub(crate) struct Estimates {
     values: Vec<f64>,
     /// Of independent residuals, as long as it is not widened for others.
     pub covariance: DMatrix<f64>,
+    /// See [`Fit::shares`].
+    pub shares: Vec<f64>,
     /// Which lie at an active bound.
     active: Vec<bool>,
     /// Which the data do not determine.
@@ -208,6 +221,7 @@ impl Fitter<'_> {
             likelihood,
             noise_terms: self.noise_terms(),
             degrees_of_freedom: self.degrees_of_freedom() - serial.lost_points(),
+            shares: estimates.shares,
             below: self.below(),
             status,
             reason,
@@ -226,11 +240,13 @@ impl Fitter<'_> {
         let parameters = self.experiment.parameters(&iterate.unknowns.coordinates);
         let values: Vec<f64> = parameters.iter().map(|it| it.0).collect();
         // A parameter at its bound is an estimate as well, and the others are no better known for it.
-        let covariance = match self.covariance(iterate, &vec![false; values.len()], &undetermined) {
-            known if (0..values.len()).all(|k| undetermined[k] || known[(k, k)].is_finite()) => known,
-            _ => self.covariance(iterate, &active, &undetermined),
+        let none = vec![false; values.len()];
+        let (covariance, left_out) = match self.covariance(iterate, &none, &undetermined) {
+            known if (0..values.len()).all(|k| undetermined[k] || known[(k, k)].is_finite()) => (known, &none),
+            _ => (self.covariance(iterate, &active, &undetermined), &active),
         };
-        Estimates { values, covariance, active, undetermined }
+        let shares = self.shares(iterate, &covariance, (left_out, &undetermined));
+        Estimates { values, covariance, shares, active, undetermined }
     }
 
     fn free_starts(&self, iterate: &Iterate, serial: &SerialCorrelation) -> Vec<FreeStart> {
@@ -239,7 +255,7 @@ impl Fitter<'_> {
             return Vec::new();
         }
         let variance = self.variance(&iterate.rollout);
-        let normal = self.information(iterate);
+        let (normal, better) = (self.information(iterate, 1.0), self.better_information(iterate));
         let with_variance = |(trajectory, index, state, value, slope): (usize, usize, usize, f64, f64)| {
             let of_unit = normal.own_variance(trajectory, index).unwrap_or(f64::NAN);
             let wider = self.own_factor(iterate, (trajectory, index), serial);
@@ -250,6 +266,7 @@ impl Fitter<'_> {
                 slope,
                 value,
                 variance: variance * of_unit * slope * slope * wider,
+                share: self.own_share(better.as_ref(), (trajectory, index), of_unit),
             }
         };
         free.into_iter().map(with_variance).collect()
@@ -259,23 +276,26 @@ impl Fitter<'_> {
         if self.experiment.model.own.is_empty() {
             return Vec::new();
         }
-        let (scale, normal) = (self.variance(&iterate.rollout), self.information(iterate));
+        let (scale, normal) = (self.variance(&iterate.rollout), self.information(iterate, 1.0));
+        let better = self.better_information(iterate);
         let fitted = |at: OwnValue| {
             let of_unit = normal.own_variance(at.trajectory, at.place);
             let of_unit = of_unit.filter(|variance| normal.is_own_determined(at.trajectory, at.place, *variance));
             let Some(of_unit) = of_unit else {
-                return FittedOwn { at: OwnValue { value: f64::NAN, ..at }, variance: f64::NAN };
+                return FittedOwn { at: OwnValue { value: f64::NAN, ..at }, variance: f64::NAN, share: 1.0 };
             };
             let wider = self.own_factor(iterate, (at.trajectory, at.place), serial);
-            FittedOwn { at, variance: scale * of_unit * at.slope * at.slope * wider }
+            let share = self.own_share(better.as_ref(), (at.trajectory, at.place), of_unit);
+            FittedOwn { at, variance: scale * of_unit * at.slope * at.slope * wider, share }
         };
         self.experiment.own_parameters(&iterate.unknowns).into_iter().map(fitted).collect()
     }
 
     /// The parameters of trajectories that the data do not determine, or do not narrow down, in words.
     fn unknown_own(&self, iterate: &Iterate, serial: &SerialCorrelation, names: Names) -> Option<String> {
-        let quantile = quantile(LEVEL, self.degrees_of_freedom() - serial.lost_points());
+        let free = self.degrees_of_freedom() - serial.lost_points();
         let is_unknown = |it: &FittedOwn| {
+            let quantile = quantile(LEVEL, of_share(free, it.share));
             let (half, coordinate) =
                 (quantile * it.variance.sqrt(), self.experiment.model.own[it.at.parameter].coordinate);
             half.is_nan() || it.at.value - half <= coordinate.lower && it.at.value + half >= coordinate.upper
@@ -299,6 +319,9 @@ impl Fitter<'_> {
             let reason = format!("{points} observed values for {unknowns} unknowns leave nothing to judge the fit by");
             return Some((Status::TooFewPoints, reason));
         }
+        if let Some(reason) = self.collapse(iterate, names) {
+            return Some((Status::NotConverged, reason));
+        }
         if undetermined.contains(&true) {
             return Some((Status::Unidentifiable, format!("the data do not determine {}", names.join(undetermined))));
         }
@@ -310,6 +333,14 @@ impl Fitter<'_> {
                 Some(misfit) => (Status::Misfit, format!("{misfit}; {reason}")),
                 None => (Status::Ambiguous, reason),
             });
+        }
+        let unknown: Vec<bool> =
+            (0..values.len()).map(|k| !estimates.active[k] && !estimates.covariance[(k, k)].is_finite()).collect();
+        if unknown.contains(&true) {
+            let names = names.join(&unknown);
+            let reason =
+                format!("the information about {names} is singular: how well the data determine it cannot be told");
+            return Some((Status::Unidentifiable, reason));
         }
         let unconstrained = self.unconstrained(estimates, serial);
         if unconstrained.contains(&true) {
@@ -325,11 +356,27 @@ impl Fitter<'_> {
         misfit.map(|reason| (Status::Misfit, reason))
     }
 
+    /// Why the likelihood has no maximum, in words; none where it has one.
+    fn collapse(&self, iterate: &Iterate, names: Names) -> Option<String> {
+        let Maximum { objective, noise } = self.maximum.as_ref()?;
+        let size = |channel: usize| {
+            let residuals = self.experiment.residuals(&iterate.rollout, channel).concat();
+            (residuals.iter().map(|it| it * it).sum::<f64>() / residuals.len().max(1) as f64).sqrt()
+        };
+        let (channel, _) =
+            objective.collapsed(noise).into_iter().find(|(channel, scale)| size(*channel) > FAR * scale)?;
+        Some(format!(
+            "the likelihood of Student's noise in {} grows without end as its scale goes to zero: the unknowns meet so many of the values exactly that \
+             the others do not tell it; give its `scale`, more `degrees_of_freedom`, or name another kind of noise",
+            names.channels[channel]
+        ))
+    }
+
     /// Which parameters have an interval that covers the whole range between their bounds.
     fn unconstrained(&self, estimates: &Estimates, serial: &SerialCorrelation) -> Vec<bool> {
-        let quantile = quantile(LEVEL, self.degrees_of_freedom() - serial.lost_points());
+        let free = self.degrees_of_freedom() - serial.lost_points();
         let covers = |k: usize| {
-            let half = quantile * estimates.covariance[(k, k)].sqrt();
+            let half = quantile(LEVEL, of_share(free, estimates.shares[k])) * estimates.covariance[(k, k)].sqrt();
             let (value, coordinate) = (estimates.values[k], self.experiment.model.coordinates[k]);
             value - half <= coordinate.lower && value + half >= coordinate.upper
         };
@@ -338,7 +385,14 @@ impl Fitter<'_> {
 
     /// Why the residuals, or the first samples, show that the equations do not fit; none where they do.
     fn misfit(&self, iterate: &Iterate, serial: &SerialCorrelation, names: Names) -> Option<String> {
-        if let Some((channel, excess)) = self.excess(iterate, self.physics.rtol)
+        if let Some(it) = self.beyond_known_noise(&iterate.rollout, serial) {
+            return Some(format!(
+                "residuals of {:.2} times the known noise of {} (chi-squared {:.1} for {:.1} degrees of freedom)",
+                it.times, names.channels[it.channel], it.chi_squared, it.degrees_of_freedom
+            ));
+        }
+        let is_unknown = |channel: usize| !self.knows_noise(channel);
+        if let Some((channel, excess)) = self.excess_among(iterate, self.physics.rtol, is_unknown)
             && excess > FAR * serial.noise_factor(channel)
         {
             let [size, noise] = [self.residual_size(&iterate.rollout, channel), self.noise(channel)];
@@ -346,7 +400,7 @@ impl Fitter<'_> {
             return Some(format!("residuals of {size:.3e} in {name}, whose samples show a noise of {noise:.3e}"));
         }
         // The noise of few samples is not well known, but equations must explain more than the mean does.
-        for channel in 0..self.experiment.model.channels {
+        for channel in (0..self.experiment.model.channels).filter(|&channel| is_unknown(channel)) {
             let [size, scale] = [self.residual_size(&iterate.rollout, channel), self.experiment.scales[channel]];
             if size > UNEXPLAINED * scale && size > NOISE * serial.noise_factor(channel) * self.noise(channel) {
                 let name = &names.channels[channel];

@@ -140,7 +140,7 @@ impl<'a> Resumed<'a> {
         let rollout = experiment.roll_out(&mut integrator, &self.unknowns, &mut budget).ok()?;
         let names = &self.estimator.equations.channel_names;
         let objective = Objective::new(experiment, &self.measured, names, physics.rtol).ok()?;
-        let normal = objective.information(&rollout, &self.unknowns, &[]);
+        let normal = objective.information(&rollout, &self.unknowns, &[], 1.0);
         // Noise that was estimated by maximum likelihood is too small by what the unknowns took of it.
         let is_estimated = self.estimator.equations.measured.as_ref().is_some_and(Measured::estimates_noise);
         let share = if is_estimated { objective.free_share() } else { 1.0 };

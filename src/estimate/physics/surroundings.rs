@@ -3,9 +3,12 @@
 use super::estimator::Estimator;
 use super::models::of_row;
 use super::result::Profile;
+use super::shared::batch::Batch;
+use super::shared::row::beside;
 use crate::dataset::Dataset;
 use crate::estimate::error::Error;
 use crate::estimate::settings::Settings;
+use crate::estimate::stream::Observed;
 use crate::estimate::table::row::Row;
 use crate::progress::Run;
 use crate::schema::Split;
@@ -14,25 +17,9 @@ use crate::schema::Split;
 pub struct Surroundings {
     /// `-2 log L` where each start ended, less that of the best, ascending; infinite where a start led nowhere.
     pub costs: Vec<f64>,
-    /// The profile of each parameter; empty where none was asked for.
+    /// The profile of each parameter; empty where none was asked for. Without points of a parameter that all environments share: each would fit all
+    /// of them again.
     pub profiles: Vec<Profile>,
-}
-
-/// The settings with the parameters that all environments share as the row has them.
-fn with_shared(settings: &Settings, dataset: &Dataset, row: &Row, run: &Run) -> Result<Settings, Error> {
-    let estimator = Estimator::new(settings, dataset, run.interrupt)?;
-    let equations = estimator.equations();
-    let mut held = settings.clone();
-    let physics = held.physics.get_or_insert_default();
-    for &place in &equations.shared {
-        let name = &equations.names[place];
-        physics.fixed.insert(name.clone(), row.parameters[place].value);
-        physics.scopes.remove(name);
-        physics.priors.remove(name);
-        physics.scales.remove(name);
-        held.bounds.remove(name);
-    }
-    Ok(held)
 }
 
 /// The starts and profiles of an environment, which is fitted again for them.
@@ -50,11 +37,14 @@ pub fn surroundings(
     let (settings, row) = of_row(settings, dataset, row, run)?;
     let index = dataset.index(split)?;
     let rows: Vec<usize> = (0..index.len()).filter(|&row| index[row].environment == environment).collect();
-    let settings = with_shared(&settings, dataset, &row, run)?;
     let estimator = Estimator::new(&settings, dataset, run.interrupt)?;
     let trajectories = estimator.usable(dataset.read_rows(split, &rows)?);
-    let parameters = trajectories.first().map_or(&[][..], |it| &it.parameters);
-    let (_, fit) = estimator.fit(parameters, &trajectories);
+    let parameters = trajectories.first().map_or_else(Vec::new, |it| it.parameters.clone());
+    let observed = Observed { id: row.environment.clone(), parameters, trajectories };
+    let fit = match Batch::new(estimator.equations()) {
+        Some(batch) => beside(&estimator.fitting(), &batch, &row, &observed),
+        None => estimator.fit(&observed.parameters, &observed.trajectories).1,
+    };
     if let Some(signal) = run.interrupt.requested() {
         return Err(Error::Interrupted { signal });
     }

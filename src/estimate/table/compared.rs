@@ -11,14 +11,14 @@ use parquet::errors::ParquetError;
 
 use super::evaluation::ModelFigures;
 use super::parquet::{create, unwritten};
-use super::row::{ParameterEstimate, Row, Status};
+use super::row::{LogLikelihood, ParameterEstimate, Row, Status};
 use crate::blocks::exact_fields;
 use crate::disk::NewFile;
 use crate::estimate::error::Error;
 use crate::schema::Quantity;
 
 exact_fields!(
-    Compared: model, environment, status, reason, points, trajectory_rmse, minus_two_log, aic, bic, weighed, parameters
+    Compared: model, environment, status, reason, comparison, points, trajectory_rmse, minus_two_log, aic, bic, weighed, parameters
 );
 exact_fields!(Weighed: aicc, delta, weight, is_preferred);
 
@@ -29,6 +29,8 @@ pub(crate) struct Compared {
     environment: String,
     pub status: Status,
     reason: String,
+    /// Why it is not compared with the others; empty where it is.
+    pub comparison: String,
     points: usize,
     trajectory_rmse: f64,
     minus_two_log: f64,
@@ -52,13 +54,19 @@ pub(crate) struct Weighed {
 }
 
 impl Compared {
-    pub(crate) fn new(model: String, row: &Row, parameters: Vec<Option<ParameterEstimate>>, weighed: Weighed) -> Self {
+    pub(crate) fn new(
+        model: String,
+        row: &Row,
+        parameters: Vec<Option<ParameterEstimate>>,
+        (weighed, comparison): (Weighed, String),
+    ) -> Self {
         let likelihood = row.likelihood;
         Compared {
             model,
             environment: row.environment.clone(),
             status: row.status,
             reason: row.reason.clone(),
+            comparison,
             points: row.points,
             trajectory_rmse: row.trajectory_rmse,
             minus_two_log: likelihood.map_or(f64::NAN, |it| it.minus_two_log),
@@ -73,29 +81,62 @@ impl Compared {
 /// `AICc` of a row; NaN where its fit has no likelihood, infinite where the unknowns are nearly as many as the values.
 fn aicc(row: &Row) -> f64 {
     let Some(likelihood) = row.likelihood else { return f64::NAN };
-    let (k, n) = ((likelihood.aic - likelihood.minus_two_log) / 2.0, row.points as f64);
+    let (k, n) = (unknowns(likelihood), row.points as f64);
     let left = n - k - 1.0;
     if left > 0.0 { likelihood.aic + 2.0 * k * (k + 1.0) / left } else { f64::INFINITY }
 }
 
-/// The index of the preferred of several models of one environment, how each compares, and a note where none is preferred: then it is the first
-/// one whose fit did not fail.
-pub(crate) fn preferred(rows: &[&Row]) -> (usize, Vec<Weighed>, Option<String>) {
+/// `k`, of which a part may be of unknowns that environments share.
+fn unknowns(likelihood: LogLikelihood) -> f64 {
+    (likelihood.aic - likelihood.minus_two_log) / 2.0
+}
+
+/// Why a row is not compared; empty where it is.
+fn left_out(row: &Row) -> String {
+    match row.likelihood {
+        None if row.status.is_failure() => format!("its fit is `{}`", row.status.name()),
+        None => "its fit has no likelihood".to_owned(),
+        Some(likelihood) if aicc(row).is_infinite() => {
+            let k = (100.0 * unknowns(likelihood)).round() / 100.0;
+            format!("{} values are too few for the AICc of {k} unknowns", row.points)
+        }
+        Some(_) => String::new(),
+    }
+}
+
+/// How the models of one environment compare.
+pub(crate) struct Comparison {
+    /// The index of the preferred one; where none is, of the first whose fit did not fail.
+    pub preferred: usize,
+    pub weighed: Vec<Weighed>,
+    /// Why each is not compared; empty of those that are.
+    pub left_out: Vec<String>,
+    /// The same in words, and why none is preferred; none where all are compared.
+    pub note: Option<String>,
+}
+
+/// Compares the fits of one environment by the models `names`.
+pub(crate) fn compare(rows: &[&Row], names: &[String]) -> Comparison {
     let none = Weighed { aicc: f64::NAN, delta: f64::NAN, weight: f64::NAN, is_preferred: false };
     let first = rows.iter().position(|row| !row.status.is_failure()).unwrap_or(0);
     let fitted: Vec<&&Row> = rows.iter().filter(|row| row.likelihood.is_some()).collect();
     let alone = || rows.iter().map(|row| Weighed { aicc: aicc(row), ..none }).collect::<Vec<_>>();
     if let Some(other) = fitted.iter().find(|row| row.points != fitted[0].points) {
-        let note = format!(
-            "models are not compared: their fits count {} and {} values, as starts that are given leave out first samples",
+        let why = format!(
+            "their fits count {} and {} values, as starts that are given leave out first samples",
             fitted[0].points, other.points
         );
-        return (first, alone(), Some(note));
+        let note = Some(format!("models are not compared: {why}"));
+        return Comparison { preferred: first, weighed: alone(), left_out: vec![why; rows.len()], note };
     }
+    let left_out: Vec<String> = rows.iter().map(|row| left_out(row)).collect();
+    let named = names.iter().zip(&left_out).filter(|(_, why)| !why.is_empty());
+    let named: Vec<String> = named.map(|(name, why)| format!("`{name}` is not compared: {why}")).collect();
+    let note = (!named.is_empty()).then(|| named.join(", "));
     let criteria: Vec<f64> = rows.iter().map(|row| aicc(row)).collect();
     let least = criteria.iter().copied().filter(|it| it.is_finite()).fold(f64::INFINITY, f64::min);
     if least.is_infinite() {
-        return (first, alone(), None);
+        return Comparison { preferred: first, weighed: alone(), left_out, note };
     }
     let shares: Vec<f64> =
         criteria.iter().map(|it| if it.is_nan() { 0.0 } else { (0.5 * (least - it)).exp() }).collect();
@@ -107,32 +148,43 @@ pub(crate) fn preferred(rows: &[&Row]) -> (usize, Vec<Weighed>, Option<String>) 
         weight: share / sum,
         is_preferred: model == best,
     });
-    (best, weighed.collect(), None)
+    Comparison { preferred: best, weighed: weighed.collect(), left_out, note }
+}
+
+/// Sums over the environments of one model.
+#[derive(Default)]
+struct OfModel {
+    name: String,
+    deltas: Vec<f64>,
+    preferred: usize,
+    failed: usize,
+    not_compared: usize,
 }
 
 /// Sums over environments by model, in the order in which models first occur.
 #[derive(Default)]
 pub(crate) struct ModelTally {
-    models: Vec<(String, Vec<f64>, usize, usize)>,
+    models: Vec<OfModel>,
 }
 
 impl ModelTally {
     pub(crate) fn add(&mut self, compared: &Compared) {
-        let place = self.models.iter().position(|it| it.0 == compared.model).unwrap_or_else(|| {
-            self.models.push((compared.model.clone(), Vec::new(), 0, 0));
+        let place = self.models.iter().position(|it| it.name == compared.model).unwrap_or_else(|| {
+            self.models.push(OfModel { name: compared.model.clone(), ..OfModel::default() });
             self.models.len() - 1
         });
-        let (_, deltas, preferred, failed) = &mut self.models[place];
-        deltas.extend(Some(compared.weighed.delta).filter(|delta| !delta.is_nan()));
-        *preferred += usize::from(compared.weighed.is_preferred);
-        *failed += usize::from(compared.status.is_failure());
+        let of_model = &mut self.models[place];
+        of_model.deltas.extend(Some(compared.weighed.delta).filter(|delta| delta.is_finite()));
+        of_model.preferred += usize::from(compared.weighed.is_preferred);
+        of_model.failed += usize::from(compared.status.is_failure());
+        of_model.not_compared += usize::from(!compared.comparison.is_empty());
     }
 
     pub(crate) fn figures(self) -> Vec<ModelFigures> {
-        let figures = |(model, mut deltas, preferred, failed): (String, Vec<f64>, usize, usize)| {
+        let figures = |OfModel { name, mut deltas, preferred, failed, not_compared }: OfModel| {
             deltas.sort_by(f64::total_cmp);
-            let median = deltas.get(deltas.len() / 2).copied().filter(|delta| delta.is_finite());
-            ModelFigures { model, preferred, median_delta: median, failed }
+            let median_delta = deltas.get(deltas.len() / 2).copied();
+            ModelFigures { model: name, preferred, median_delta, failed, not_compared }
         };
         self.models.into_iter().map(figures).collect()
     }
@@ -153,7 +205,7 @@ impl ComparedWriter {
             let metadata = HashMap::from([("unit".to_owned(), unit.to_owned())]);
             Field::new(name, DataType::Float64, true).with_metadata(metadata)
         };
-        let mut fields: Vec<Field> = ["environment", "model", "status", "reason"].map(text).to_vec();
+        let mut fields: Vec<Field> = ["environment", "model", "status", "reason", "comparison"].map(text).to_vec();
         fields.push(Field::new("preferred", DataType::Boolean, false));
         fields.push(Field::new("points", DataType::UInt64, false));
         fields.push(number("trajectory_rmse".to_owned(), ""));
@@ -181,6 +233,7 @@ impl ComparedWriter {
             text(&|it| it.model.clone()),
             text(&|it| it.status.name().to_owned()),
             text(&|it| it.reason.clone()),
+            text(&|it| it.comparison.clone()),
             Arc::new(BooleanArray::from_iter(all.iter().map(|it| Some(it.weighed.is_preferred)))),
             Arc::new(UInt64Array::from_iter_values(all.iter().map(|it| it.points as u64))),
             number(&|it| it.trajectory_rmse),

@@ -28,8 +28,10 @@ pub(crate) struct EnvironmentFit<'a> {
     pub test_mse: Option<f64>,
     pub points: usize,
     pub minima: Option<Minima>,
-    /// Of the intervals.
+    /// Of the noise, which the intervals have.
     pub degrees_of_freedom: f64,
+    /// The share of the variance of each parameter `[d_p]` that depends on how well the noise is known; empty where it is all.
+    pub shares: Vec<f64>,
     /// How many independent values say as much as the `points`.
     pub effective_points: f64,
     /// Correlations of successive residuals `[C]`; NaN where not measured.
@@ -44,7 +46,7 @@ impl EnvironmentFit<'_> {
         let (mut parameters, mut correlations) = interval::parameter_estimates(
             self.values,
             self.covariance,
-            self.degrees_of_freedom,
+            (self.degrees_of_freedom, &self.shares),
             self.bounds,
             self.truth,
         );

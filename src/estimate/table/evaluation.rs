@@ -36,10 +36,13 @@ pub struct ModelFigures {
     pub model: String,
     /// Environments in which it has the least AICc.
     pub preferred: usize,
-    /// Median over environments of its AICc less the least.
+    /// Median over environments that compare it of its AICc less the least.
     pub median_delta: Option<f64>,
     /// Environments in which its fit failed.
     pub failed: usize,
+    /// Environments in which it is not compared: its fit failed, or the values are too few for AICc.
+    #[serde(default)]
+    pub not_compared: usize,
 }
 
 /// The figures of an estimation.

@@ -20,18 +20,23 @@ const MANY: f64 = 100.0;
 
 /// The estimate of every parameter with its interval, and the correlations `rho_jk` of every pair `j < k`, row by row.
 ///
-/// `values [d_p]` with `covariance [d_p, d_p]`; `truth [d_p]` where it is known.
+/// `values [d_p]` with `covariance [d_p, d_p]`, of whose variances these `shares [d_p]`, all where there are none, depend on how well the noise is
+/// known; `truth [d_p]` where it is known.
 pub(crate) fn parameter_estimates(
     values: &[f64],
     covariance: &DMatrix<f64>,
-    degrees_of_freedom: f64,
+    (degrees_of_freedom, shares): (f64, &[f64]),
     bounds: &[Bounds],
     truth: &[Option<f64>],
 ) -> (Vec<ParameterEstimate>, Vec<f64>) {
-    let quantile = quantile(LEVEL, degrees_of_freedom);
+    let of_all = quantile(LEVEL, degrees_of_freedom);
+    let quantile = |j: usize| match shares.get(j) {
+        Some(&share) if share < 1.0 => quantile(LEVEL, of_share(degrees_of_freedom, share)),
+        _ => of_all,
+    };
     let estimates = values.iter().enumerate().map(|(j, &value)| {
         let standard_error = covariance[(j, j)].sqrt();
-        let half = quantile * standard_error;
+        let half = quantile(j) * standard_error;
         ParameterEstimate {
             value: bounds[j].cut(value),
             standard_error,
@@ -62,6 +67,11 @@ pub(crate) fn quantile(level: f64, degrees_of_freedom: f64) -> f64 {
         + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * degrees_of_freedom * degrees_of_freedom)
 }
 
+/// Degrees of freedom of an interval of which this `share` of the variance depends on noise with `all` of them: Satterthwaite's.
+pub(crate) fn of_share(all: f64, share: f64) -> f64 {
+    if share < 1.0 { all / (share * share) } else { all }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,14 +91,15 @@ mod tests {
             approx::assert_relative_eq!(quantile(LEVEL, degrees), expected, max_relative = 2e-5);
         }
         assert!(quantile(LEVEL, 0.0).is_nan());
+        assert_eq!((of_share(4.0, 1.0), of_share(4.0, 0.5), of_share(4.0, 0.0)), (4.0, 16.0, f64::INFINITY));
         let covariance = DMatrix::from_row_slice(2, 2, &[0.04, -0.03, -0.03, 0.09]);
         let bounds = [Bounds { min: Some(0.0), max: None }, Bounds::default()];
         let (estimates, correlations) =
-            parameter_estimates(&[0.1, 2.0], &covariance, 30.0, &bounds, &[None, Some(2.5)]);
+            parameter_estimates(&[0.1, 2.0], &covariance, (30.0, &[]), &bounds, &[None, Some(2.5)]);
         approx::assert_relative_eq!(correlations[0], -0.5);
         assert_eq!((estimates[0].lower, estimates[0].standard_error), (0.0, 0.2));
         approx::assert_relative_eq!(estimates[1].upper, 2.0 + 0.3 * 2.0423, max_relative = 1e-4);
-        let (outside, _) = parameter_estimates(&[-1.0, 0.0], &covariance, 30.0, &bounds, &[None, None]);
+        let (outside, _) = parameter_estimates(&[-1.0, 0.0], &covariance, (30.0, &[]), &bounds, &[None, None]);
         assert_eq!((outside[0].value, outside[0].lower, outside[0].upper), (0.0, 0.0, 0.0));
     }
 }

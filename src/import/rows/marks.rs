@@ -20,6 +20,8 @@ pub(crate) struct Mark {
 pub(crate) enum MarkKind {
     /// Cells of events that are neither empty nor 0.
     Event,
+    /// The same, where the row says that its event is repeated, or no column says so.
+    EventInterval,
     /// Durations of events that differ from the mapping's.
     EventDuration,
     /// Rates of events that imply another duration than the mapping's.
@@ -51,7 +53,7 @@ pub(crate) const MARKS: &[Mark] = &[
     },
     Mark {
         names: &["ii"],
-        kind: MarkKind::Event,
+        kind: MarkKind::EventInterval,
         means: "an interval at which the dose is repeated",
         remedy: ADDITIONAL,
     },
@@ -128,8 +130,16 @@ pub(crate) type Marked = Vec<(usize, usize)>;
 
 /// Columns that mark events and are not in `read`.
 pub(crate) fn event_marks(header: &[String], read: &[usize]) -> Marked {
-    let is_of_events =
-        |kind| matches!(kind, MarkKind::Event | MarkKind::EventDuration | MarkKind::EventRate | MarkKind::EventRoute);
+    let is_of_events = |kind| {
+        matches!(
+            kind,
+            MarkKind::Event
+                | MarkKind::EventInterval
+                | MarkKind::EventDuration
+                | MarkKind::EventRate
+                | MarkKind::EventRoute
+        )
+    };
     find(header, read, is_of_events)
 }
 
@@ -153,6 +163,12 @@ fn find(header: &[String], read: &[usize], wanted: impl Fn(MarkKind) -> bool) ->
         found.extend((0..MARKS.len()).filter(|&i| is_called(&MARKS[i])).map(|i| (i, column)));
     }
     found
+}
+
+/// Columns that say how often an event is repeated, whoever reads them: without them an interval means nothing.
+pub(crate) fn repeats(header: &[String]) -> Vec<usize> {
+    let is_called = |name: &String| ["addl", "ss"].contains(&bare_name(split_header(name).0).as_str());
+    (0..header.len()).filter(|&column| is_called(&header[column])).collect()
 }
 
 /// A name in lower case without `_`, `-`, `.` and blanks.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::marks::{MARKS, Mark, MarkKind, Marked};
+use super::marks::{MARKS, Mark, MarkKind, Marked, repeats};
 use super::row::RowReader;
 use crate::import::settings::events::{EventInput, Shape};
 use crate::import::tables::cell::{Cell, Notation};
@@ -28,8 +28,15 @@ struct Tally {
 pub(crate) struct UnreadMarks(BTreeMap<(Option<usize>, String), Tally>);
 
 impl UnreadMarks {
-    /// Counts the marks of a row read as an event of `input`; `amount` is the column of its amounts.
-    pub(crate) fn event(&mut self, reader: &RowReader<'_>, marks: &Marked, input: &EventInput, amount: Option<usize>) {
+    /// Counts the marks of a row read as an event of `input`; `amount` is the column of its amounts. Where the same row is also a pulse
+    /// (`is_pulse_too`), that says its duration.
+    pub(crate) fn event(
+        &mut self,
+        reader: &RowReader<'_>,
+        marks: &Marked,
+        (input, is_pulse_too): (&EventInput, bool),
+        amount: Option<usize>,
+    ) {
         for &(mark, column) in marks {
             let number = |column: usize| reader.notation.number(reader.row.cell(column)).ok();
             let differs = |duration: f64| {
@@ -38,6 +45,11 @@ impl UnreadMarks {
                 wanted.is_none_or(|wanted| (duration - wanted).abs() > DURATION_TOLERANCE * wanted)
             };
             let matters = match MARKS[mark].kind {
+                MarkKind::EventDuration | MarkKind::EventRate if is_pulse_too => false,
+                MarkKind::EventInterval => {
+                    let columns = repeats(reader.header);
+                    columns.is_empty() || columns.iter().any(|&it| is_set(reader.notation, reader.row.cell(it)))
+                }
                 MarkKind::EventDuration => number(column).is_some_and(|duration| duration != 0.0 && differs(duration)),
                 MarkKind::EventRate => number(column).is_some_and(|rate| {
                     rate != 0.0 && amount.and_then(number).is_none_or(|amount| differs(amount / rate))
@@ -109,7 +121,7 @@ impl UnreadMarks {
                         MarkKind::Sample => format!(" in {rows} taken as measurements"),
                         MarkKind::Dose => format!(" in {rows} taken as samples"),
                         MarkKind::Reset => format!(" in {rows}"),
-                        MarkKind::Event | MarkKind::EventDuration | MarkKind::EventRate => {
+                        MarkKind::Event | MarkKind::EventInterval | MarkKind::EventDuration | MarkKind::EventRate => {
                             format!(" in {rows} taken as events")
                         }
                     };

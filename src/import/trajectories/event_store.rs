@@ -5,6 +5,7 @@ use std::io;
 
 use super::event::Event;
 use super::report::Counts;
+use crate::import::rows::columns::EventColumns;
 use crate::import::rows::row::RowReader;
 use crate::import::rows::source_lines::SourceLine;
 use crate::import::rows::store::{Store, StoredRecord};
@@ -43,16 +44,22 @@ impl EventStore {
         problems: &mut Problems,
     ) -> bool {
         let mut is_event = false;
+        let meets = |event: &EventColumns| {
+            event.conditions.iter().all(|(column, it)| reader.notation.meets(it, reader.row.cell(*column)))
+        };
+        let is_pulse =
+            |(index, event): &(usize, EventColumns)| settings.events[*index].shape == Shape::Pulse && meets(event);
         for (index, event) in &reader.columns.events {
             let columns = event.conditions.iter().map(|condition| condition.0);
             self.unmet[*index].see(reader.row, columns, reader.notation);
-            if !event.conditions.iter().all(|(column, it)| reader.notation.meets(it, reader.row.cell(*column))) {
+            if !meets(event) {
                 continue;
             }
             is_event = true;
             let input = &settings.events[*index];
-            self.unread.event(reader, &event.marks, input, event.amount.map(|amount| amount.0));
             let is_bolus = input.shape == Shape::Bolus;
+            let is_pulse_too = is_bolus && reader.columns.events.iter().any(is_pulse);
+            self.unread.event(reader, &event.marks, (input, is_pulse_too), event.amount.map(|amount| amount.0));
             let amount = match event.amount {
                 Some((column, conversion)) => reader
                     .amount(column, conversion, problems)

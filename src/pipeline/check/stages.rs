@@ -101,13 +101,15 @@ impl Foreseen {
             return None;
         }
         let system = settings.find_system().ok()?;
-        let state = system.state_shape(settings.find_preset(&system)?);
+        let channels = settings.kept(&system);
+        let of_system = system.state_shape(settings.find_preset(&system)?);
+        let state = StateShape { channels: channels.len(), ..of_system };
         Some(Foreseen {
             quantities: Quantities {
                 time_unit: system.time_unit.to_owned(),
-                channels: system.channel_quantities(),
+                channels,
                 inputs: system.inputs.iter().map(|it| Quantity::new(&it.name, &it.unit, &it.description)).collect(),
-                parameters: system.parameter_quantities(),
+                parameters: generate::known_quantities(&system),
             },
             training: settings.environments(Split::Train).filter(|_| settings.observation.is_none()),
             state,

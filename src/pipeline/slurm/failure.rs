@@ -6,6 +6,8 @@ use super::standing::{StageShards, shards_of};
 use super::submitted::Submitted;
 use crate::digest::sha256;
 use crate::pipeline::attempt::{Attempt, Stopped};
+use crate::pipeline::data_age::Newest;
+use crate::pipeline::versions;
 use crate::pipeline::clock::{now, seconds};
 use crate::pipeline::error::{Error, as_ranges};
 use crate::pipeline::lock::Lock;
@@ -50,8 +52,8 @@ pub fn tell_of_failure(plan: &Plan, run: &Run<'_>) -> Result<Option<Error>, Erro
         environments_failed: 0,
         figures: Default::default(),
         warnings: Vec::new(),
-        data_written: None,
-        model: None,
+        data_written: Newest::of(plan).map(|newest| newest.written()),
+        model: versions::current(&plan.versions_directory()),
         trajectory_rmse: None,
         noise: Default::default(),
         exit_code: error.exit_code(),

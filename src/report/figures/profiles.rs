@@ -4,7 +4,7 @@ use super::figure::Figure;
 use crate::estimate::physics::Profile;
 use crate::report::axis::Axis;
 use crate::report::canvas::{Canvas, Path};
-use crate::report::input::Input;
+use crate::report::input::{Input, Surroundings};
 use crate::report::number;
 use crate::report::plot::{Key, Plot, legend_row};
 
@@ -20,8 +20,14 @@ const REACH: f64 = 1.7;
 
 /// Panels in three columns, of environments whose profiles were asked for.
 pub(super) fn figure(input: &Input) -> Option<Figure> {
-    let shown: Vec<_> = input.surroundings.iter().filter(|it| !it.profiles.is_empty()).collect();
-    let count = input.parameters.len().min(MOST_PANELS);
+    // What all environments share has no points here.
+    let profiles = |it: &'_ Surroundings| {
+        let pairs = it.profiles.iter().cloned().zip(&input.parameters);
+        pairs.filter(|(profile, _)| !profile.points.is_empty()).collect::<Vec<_>>()
+    };
+    let shown: Vec<_> = input.surroundings.iter().filter(|it| !profiles(it).is_empty()).collect();
+    let all = shown.iter().map(|it| profiles(it).len()).max().unwrap_or(0);
+    let count = all.min(MOST_PANELS);
     if shown.is_empty() {
         return None;
     }
@@ -33,14 +39,14 @@ pub(super) fn figure(input: &Input) -> Option<Figure> {
     ];
     legend_row(&mut canvas, (LEFT, 14.0), &entries);
     for (place, environment) in shown.iter().enumerate() {
-        for (k, (profile, parameter)) in environment.profiles.iter().zip(&input.parameters).take(count).enumerate() {
+        for (k, (profile, parameter)) in profiles(environment).iter().take(count).enumerate() {
             let row = place * rows + k / COLUMNS;
             let corner = (LEFT + (k % COLUMNS) as f64 * PITCH.0, 60.0 + row as f64 * PITCH.1);
             let title = if k == 0 { environment.title.as_str() } else { "" };
             panel(&mut canvas, profile, (&number::quantity(parameter), title), corner);
         }
     }
-    let more = match input.parameters.len() - count {
+    let more = match all - count {
         0 => String::new(),
         more => format!(" {more} more parameters are not shown."),
     };

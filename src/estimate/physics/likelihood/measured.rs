@@ -3,7 +3,7 @@
 use crate::estimate::measurement::{ChannelNoise, Limit, Noise, NoiseSettings, Prior, Scale, Scope};
 use crate::estimate::physics::experiment::Experiment;
 use crate::estimate::physics::series::Series;
-use crate::estimate::settings::{Intervals, Loss, PhysicsSettings, Settings};
+use crate::estimate::settings::{Loss, PhysicsSettings, Settings};
 use crate::problems::{Problem, Problems};
 
 /// What is known of the measurement of each channel, and of the parameters before it.
@@ -97,6 +97,8 @@ pub(crate) struct SharedTerm {
     place: usize,
     /// Whether it has the unit of the channel.
     pub has_unit: bool,
+    /// Whether it is the degrees of freedom of Student's distribution.
+    pub is_tail: bool,
     /// What it may begin at, in the spread of the channel where it has its unit.
     pub usual: f64,
     /// Bounds of its logarithm.
@@ -116,6 +118,7 @@ impl Measured {
                 term,
                 place,
                 has_unit: matches!(*name, "absolute" | "scale"),
+                is_tail: *name == "degrees_of_freedom",
                 usual: if *name == "degrees_of_freedom" { 5.0 } else { 0.1 },
                 bounds: if *name == "degrees_of_freedom" { (2.0_f64.ln(), 200.0_f64.ln()) } else { (-600.0, 600.0) },
             })
@@ -296,14 +299,6 @@ fn of_scopes(estimate: &Settings, physics: &PhysicsSettings, known: &Known, prob
             (false, false) => problems.unknown(key, name, "parameter of the noise that is estimated", &names),
         }
     }
-    let is_shared = physics.scopes.values().any(|scope| *scope == Scope::All);
-    problems.require(
-        !(is_shared && estimate.intervals == Intervals::Profile),
-        "intervals",
-        "\"profile\", and parameters that all environments share",
-        "\"wald\" with these: a profile would fit all environments again for each of its points",
-        "leave `intervals` out",
-    );
 }
 
 fn of_noise(key: &str, noise: &ChannelNoise, known: &Known, problems: &mut Problems) {

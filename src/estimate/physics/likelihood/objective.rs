@@ -18,6 +18,8 @@ const GREATEST: f64 = 1e3;
 const DEGREES_OF_FREEDOM: [f64; 2] = [2.0, 200.0];
 /// Proportional noise is no less than that of this share of the spread of its channel.
 pub(crate) const LEAST_SHARE: f64 = 1e-3;
+/// Student's noise has this many times the degrees of freedom with which its likelihood has no maximum.
+const BOUNDED: f64 = 2.0;
 /// A part of the noise that starts small has this share of its usual size.
 const LITTLE: f64 = 0.1;
 /// Degrees of freedom below which channels with the same kind of noise have it in common.
@@ -114,8 +116,8 @@ impl<'a> Objective<'a> {
                 }
                 ChannelNoise::LogNormal { std_dev } => [parameter(0, std_dev, 1.0, sizes), Parameter::Known(0.0)],
                 ChannelNoise::Student { scale: given, degrees_of_freedom } => {
-                    let [low, high] = DEGREES_OF_FREEDOM;
-                    [parameter(0, given, scale, sizes), parameter(1, degrees_of_freedom, 1.0, (low, high))]
+                    let bounds = degrees_of_freedom_of(experiment.unknown_count() as f64, cells.len() as f64);
+                    [parameter(0, given, scale, sizes), parameter(1, degrees_of_freedom, 1.0, bounds)]
                 }
                 ChannelNoise::Known { value, .. } => {
                     [Parameter::Known(value.unwrap_or(f64::NAN)), Parameter::Known(0.0)]
@@ -163,6 +165,17 @@ impl<'a> Objective<'a> {
             *held || *phi <= *low && *slope > 0.0 || *phi >= *high && *slope < 0.0
         });
         is_active.collect()
+    }
+
+    /// The channels whose Student's noise has come to its least scale at `phi [q]`, which is this.
+    pub(crate) fn collapsed(&self, phi: &[f64]) -> Vec<(usize, f64)> {
+        let collapsed = |(channel, noise): (usize, &Noise)| match (noise.law, noise.parameters[0]) {
+            (Law::Student, Parameter::Estimated { index, unit }) if phi[index] <= self.bounds[index].0 => {
+                Some((channel, unit * phi[index].exp()))
+            }
+            _ => None,
+        };
+        self.noise.iter().enumerate().filter_map(collapsed).collect()
     }
 
     /// Which of `phi [q]` lie between their bounds.
@@ -257,17 +270,42 @@ impl<'a> Objective<'a> {
     }
 
     /// Degrees of freedom of the noise: values above their limits, less unknowns; infinite where nothing of the noise is estimated. Where the
-    /// unknowns are more, all values count.
+    /// unknowns are more, all values count; where the noise of some channels is known, the others' share of them.
     pub(crate) fn degrees_of_freedom(&self) -> f64 {
-        let is_known = self.bounds.is_empty();
-        let (above, unknowns) = (self.above(), self.experiment.unknown_count());
-        if is_known { f64::INFINITY } else { above as f64 - unknowns as f64 }
+        let (above, estimated) = (self.above(), self.telling());
+        match self.bounds.is_empty() {
+            true => f64::INFINITY,
+            false => (above as f64 - self.experiment.unknown_count() as f64) * (estimated as f64 / above as f64),
+        }
     }
 
     /// The number of values above their limits, if it is more than that of the unknowns, else of all.
     fn above(&self) -> usize {
-        let above = self.cells.iter().filter(|it| !it.observed.is_below()).count();
-        if above > self.experiment.unknown_count() { above } else { self.cells.len() }
+        self.counted(|_| true)
+    }
+
+    /// The number of these that tell noise which is estimated.
+    pub(crate) fn telling(&self) -> usize {
+        self.counted(|cell| self.is_estimated(cell))
+    }
+
+    fn counted(&self, is_meant: impl Fn(&Cell) -> bool) -> usize {
+        let above = self.cells.iter().filter(|it| !it.observed.is_below());
+        match above.clone().count() > self.experiment.unknown_count() {
+            true => above.filter(|it| is_meant(it)).count(),
+            false => self.cells.iter().filter(|it| is_meant(it)).count(),
+        }
+    }
+
+    /// Whether something of the noise of a value is estimated.
+    fn is_estimated(&self, cell: &Cell) -> bool {
+        self.noise[cell.channel].parameters.iter().any(|it| matches!(it, Parameter::Estimated { .. }))
+    }
+
+    /// Whether all that is known is known by the noise that is estimated: no noise is known, and no parameter beforehand.
+    pub(crate) fn is_all_estimated(&self) -> bool {
+        let has_prior = self.priors.iter().chain(self.own_priors).any(Option::is_some);
+        !has_prior && self.cells.iter().all(|cell| self.is_estimated(cell))
     }
 
     /// The share of the variance that is left to residuals by the unknowns.
@@ -298,27 +336,32 @@ impl<'a> Objective<'a> {
 
     /// Normal equations of all unknowns, priors included: `squares` is `-2 log L`, the parameters are followed by `phi [q]`.
     pub(crate) fn normal(&self, rollout: &Rollout, unknowns: &Unknowns, phi: &[f64]) -> Normal {
-        self.assemble(rollout, unknowns, phi, Information::OfOutcome)
+        self.assemble(rollout, unknowns, phi, (Information::OfOutcome, 1.0))
     }
 
     /// The same with the information that standard errors are by: expected over all outcomes, and that of channels whose noise is estimated
-    /// less by the degrees of freedom that the unknowns use, as for `s^2 = |r|^2 / (n - m)`.
-    pub(crate) fn information(&self, rollout: &Rollout, unknowns: &Unknowns, phi: &[f64]) -> Normal {
-        self.assemble(rollout, unknowns, phi, Information::Expected)
+    /// less by the degrees of freedom that the unknowns use, as for `s^2 = |r|^2 / (n - m)`, and `times` as much.
+    pub(crate) fn information(&self, rollout: &Rollout, unknowns: &Unknowns, phi: &[f64], times: f64) -> Normal {
+        self.assemble(rollout, unknowns, phi, (Information::Expected, times * self.free_share()))
     }
 
-    fn assemble(&self, rollout: &Rollout, unknowns: &Unknowns, phi: &[f64], information: Information) -> Normal {
+    /// Values whose noise is estimated count as often as `share` says.
+    fn assemble(
+        &self,
+        rollout: &Rollout,
+        unknowns: &Unknowns,
+        phi: &[f64],
+        (information, share): (Information, f64),
+    ) -> Normal {
         let (d, q, k) = (self.experiment.model.coordinates.len(), self.bounds.len(), self.experiment.directions());
         let mut normal = Normal::new(d + q, self.experiment.own_counts());
-        let free = self.free_share();
         let mut row = vec![0.0; k + q];
         for cell in &self.cells {
             let density = self.density(cell, rollout, phi, information);
             normal.squares += density.value;
             let slopes = &rollout.sensitivities[cell.trajectory][cell.cell * k..(cell.cell + 1) * k];
             let parameters = &self.noise[cell.channel].parameters;
-            let is_estimated = parameters.iter().any(|it| matches!(it, Parameter::Estimated { .. }));
-            let weight = if information == Information::Expected && is_estimated { free.sqrt() } else { 1.0 };
+            let weight = if self.is_estimated(cell) { share.sqrt() } else { 1.0 };
             let fill = |row: &mut [f64], of: [f64; ARGUMENTS]| {
                 row.fill(0.0);
                 for (place, slope) in row[..d].iter_mut().zip(slopes) {
@@ -359,6 +402,16 @@ impl<'a> Objective<'a> {
         normal.complete();
         normal
     }
+}
+
+/// The least and the greatest degrees of freedom of Student's noise of `points` values and a fit of `unknowns`, which can meet as many of them exactly.
+///
+/// Each of these adds `1 / s` to the likelihood at a small scale `s`, and each of the others `s^n` with `n` degrees of freedom: with fewer than
+/// `unknowns / (points - unknowns)` the likelihood grows without end as the scale goes to zero.
+pub(crate) fn degrees_of_freedom_of(unknowns: f64, points: f64) -> (f64, f64) {
+    let [least, greatest] = DEGREES_OF_FREEDOM;
+    let unbounded = unknowns / (points - unknowns).max(f64::MIN_POSITIVE);
+    ((BOUNDED * unbounded).clamp(least, 0.5 * greatest), greatest)
 }
 
 fn law(noise: &ChannelNoise, scale: f64) -> Law {

@@ -6,7 +6,9 @@ use crate::estimate::measurement::Prior;
 use crate::estimate::physics::coordinates::Coordinate;
 use crate::estimate::physics::equations::Equations;
 use crate::estimate::physics::likelihood::measured::Measured;
+use crate::estimate::physics::likelihood::objective::degrees_of_freedom_of;
 use crate::estimate::physics::model::Model;
+use crate::estimate::table::row::Row;
 
 /// What all share: `z [s]`, coordinates of parameters, followed by logarithms of parameters of the noise.
 pub(crate) struct Batch {
@@ -50,6 +52,32 @@ impl Batch {
             noise,
             places,
         })
+    }
+
+    /// `z` as the `row` of an environment has it; not finite where it has none.
+    pub(crate) fn of_row(&self, row: &Row) -> Vec<f64> {
+        let parameters = self.places.iter().zip(&self.coordinates);
+        let parameters = parameters.map(|(&place, coordinate)| coordinate.theta(row.parameters[place].value));
+        let of_noise = self.measured.iter().flat_map(|measured| {
+            let terms = |channel: usize| measured.channels[channel].noise.terms().len();
+            let before = move |channel: usize| (0..channel).map(terms).sum::<usize>();
+            let shared = measured.shared_terms().into_iter();
+            shared.map(move |it| row.noise_terms.get(before(it.channel) + it.term).map_or(f64::NAN, |value| value.ln()))
+        });
+        parameters.chain(of_noise).collect()
+    }
+
+    /// Leaves Student's noise that all share no fewer degrees of freedom than with which its likelihood
+    /// [has a maximum](degrees_of_freedom_of), by the numbers of unknowns and values of each environment.
+    pub(crate) fn bound_tails(&mut self, of_each: impl Iterator<Item = (f64, f64)>) {
+        let (unknowns, points) = of_each.fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        let terms = self.measured.iter().flat_map(|measured| measured.shared_terms());
+        for (term, bounds) in terms.zip(&mut self.noise_bounds) {
+            if term.is_tail {
+                let (least, greatest) = degrees_of_freedom_of(unknowns, points);
+                *bounds = (least.ln(), greatest.ln());
+            }
+        }
     }
 
     /// Length of `z`.

@@ -1,8 +1,8 @@
 //! Where a joint fit begins: values of what all share, and every environment at its minimum for them.
 //!
 //! Each environment is first fitted alone. Where enough of them determine what all share, the fit begins at the mean of their estimates, each
-//! weighed by its information, or at their median; else at the best of values spread between the bounds. Candidates are compared on some of the
-//! environments.
+//! weighed by its information, or at their median; else at the best of values spread between the bounds. Noise that all share begins as their fits
+//! alone have it, and as the residuals of all show it, with several shares of two parts. Candidates are compared on some of the environments.
 
 use std::borrow::Cow;
 
@@ -15,6 +15,7 @@ use crate::estimate::physics::coordinates::Coordinate;
 use crate::estimate::physics::experiment::{Experiment, Unknowns};
 use crate::estimate::physics::fitting::Fitting;
 use crate::estimate::physics::likelihood::measured::{Measured, SharedTerm};
+use crate::estimate::physics::profile::Held;
 use crate::estimate::physics::result::Fit;
 use crate::estimate::physics::starts::spread;
 use crate::estimate::stream::Observed;
@@ -37,6 +38,12 @@ pub(crate) struct Alone {
 }
 
 impl Alone {
+    /// Its unknowns, and the values that they are fitted to.
+    pub(crate) fn counts(&self) -> (f64, f64) {
+        let points = self.fit.points as f64;
+        (points - self.fit.degrees_of_freedom.min(points), points)
+    }
+
     /// Why it takes no part in the joint fit, where it is known by now.
     pub(crate) fn refusal(&self) -> Option<String> {
         match self.fit.status {
@@ -54,13 +61,13 @@ pub(crate) fn alone(fitting: &Fitting, environments: &[Observed]) -> Vec<Alone> 
     environments.par_iter().map(fit).collect()
 }
 
-/// An environment fitted with what all share held at `z`, from its own parameters `start`, where these are given.
+/// An environment fitted with what all share held at `z`, which was fitted `elsewhere`, from its own parameters `start`, where these are given.
 pub(crate) fn fit_given<'a>(
     fitting: &Fitting<'a>,
     batch: &Batch,
     z: &[f64],
     environment: &Observed,
-    start: Option<Vec<f64>>,
+    (start, elsewhere): (Option<Vec<f64>>, Option<&Held>),
 ) -> (Experiment<'a>, Fit) {
     let (mut experiment, end) = fitting.experiment(&environment.parameters, &environment.trajectories);
     experiment.model = Cow::Owned(batch.held(&experiment.model, z));
@@ -80,7 +87,12 @@ pub(crate) fn fit_given<'a>(
         Some(start) => vec![start],
         None => known(),
     };
-    let fit = fitting.fit_experiment(&experiment, (&names, &starts), &environment.trajectories, measured.as_ref());
+    let fit = fitting.fit_experiment(
+        &experiment,
+        (&names, &starts),
+        &environment.trajectories,
+        (measured.as_ref(), elsewhere),
+    );
     (experiment, fit)
 }
 
@@ -95,7 +107,7 @@ pub(crate) fn member<'a>(
     environment: &Observed,
     start: Option<Vec<f64>>,
 ) -> Result<(Member<'a>, At, f64), String> {
-    let (held, fit) = fit_given(fitting, batch, z, environment, start);
+    let (held, fit) = fit_given(fitting, batch, z, environment, (start, None));
     let is_lost = matches!(fit.status, Status::NotConverged | Status::Diverged | Status::NoData);
     if is_lost || fit.initial.is_empty() {
         return Err(format!("`{}` ({})", fit.status.name(), fit.reason));
@@ -149,21 +161,30 @@ pub(crate) fn beginning(fitting: &Fitting, batch: &Batch, environments: &[Observ
     let by_cost = |a: &(usize, f64), b: &(usize, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
     let mut judgements: Vec<((usize, f64), Vec<f64>)> = candidates.into_iter().map(|z| (judged(&z), z)).collect();
     judgements.sort_by(|a, b| by_cost(&a.0, &b.0));
-    if is_enough {
-        return judgements.swap_remove(0).1;
-    }
-    let descended = judgements.into_iter().take(DESCENDED).map(|(judged_before, z)| {
+    let joint = |z: Vec<f64>| {
         let pairs = members(fitting, batch, &z, &some).into_iter().flatten();
         let (members, at): (Vec<Member>, Vec<At>) = pairs.map(|(member, at, _)| (member, at)).unzip();
-        let mut joint = Joint { fitting, batch, members, at, z, left_out: Vec::new() };
+        Joint { fitting, batch, members, at, z, left_out: Vec::new(), held: None, is_stopped: false }
+    };
+    let descended = |(judged_before, z): ((usize, f64), Vec<f64>)| {
+        let mut joint = joint(z);
         match joint.members.is_empty() || joint.fit().is_err() {
             true => (judged_before, joint.z),
             false => (judged(&joint.z), joint.z),
         }
-    });
-    let mut descended: Vec<((usize, f64), Vec<f64>)> = descended.collect();
-    descended.sort_by(|a, b| by_cost(&a.0, &b.0));
-    descended.swap_remove(0).1
+    };
+    let best = |all: Vec<((usize, f64), Vec<f64>)>| all.into_iter().min_by(|a, b| by_cost(&a.0, &b.0)).map(|it| it.1);
+    let first = judgements.first().map(|it| it.1.clone()).unwrap_or_default();
+    let z = if is_enough { None } else { best(judgements.into_iter().take(DESCENDED).map(descended).collect()) };
+    let z = z.unwrap_or(first);
+    // What each environment alone takes for noise may be far from what all show: it may have met its values too closely, or have taken one part of
+    // the noise for the other.
+    if batch.noise == 0 {
+        return z;
+    }
+    let of_noise = joint(z.clone()).noise_starts();
+    let tried = std::iter::once(z.clone()).chain(of_noise).map(|z| descended((judged(&z), z)));
+    best(tried.collect()).unwrap_or(z)
 }
 
 /// Environments as parts of the batch at `z`, in their order.
@@ -214,13 +235,14 @@ fn median(batch: &Batch, fits: &[&Fit]) -> Vec<f64> {
     parameters.chain(noise_of_fits(batch, fits)).collect()
 }
 
-/// Logarithms of the shared parameters of the noise: the mean over `fits`.
+/// Logarithms of the shared parameters of the noise: the median over `fits`.
 fn noise_of_fits(batch: &Batch, fits: &[&Fit]) -> Vec<f64> {
     let terms = batch.measured.iter().flat_map(|measured| measured.shared_terms());
     let of_term = |term: SharedTerm| {
         let logs = fits.iter().filter_map(|fit| fit.noise_terms.get(term.channel)?.get(term.term).map(|it| it.ln()));
-        let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
-        if logs.is_empty() { NOISE.ln() } else { logs.iter().sum::<f64>() / logs.len() as f64 }
+        let mut logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
+        logs.sort_by(f64::total_cmp);
+        logs.get(logs.len() / 2).copied().unwrap_or(NOISE.ln())
     };
     terms.map(of_term).collect()
 }

@@ -30,11 +30,15 @@ pub(crate) struct Joint<'f, 'a> {
     pub z: Vec<f64>,
     /// Environments that were given up on the way: id and why.
     pub left_out: Vec<(String, String)>,
+    /// The place in `z` of what descents leave as it is, for a profile, which gives up no environment.
+    pub held: Option<usize>,
+    /// Whether the last descent was still on its way at the limit of iterations.
+    pub is_stopped: bool,
 }
 
 /// The normal equations of `z` over all environments.
-struct Sum {
-    squares: f64,
+pub(super) struct Sum {
+    pub squares: f64,
     gradient: DVector<f64>,
     information: DMatrix<f64>,
     /// Errors of integration in `F`.
@@ -84,6 +88,24 @@ impl<'a> Joint<'_, 'a> {
         Ok(())
     }
 
+    /// `z` with the noise that residuals show where the environments are now, the median over them, and with other shares of two parts of it.
+    pub(crate) fn noise_starts(&self) -> Vec<Vec<f64>> {
+        let pairs = self.members.par_iter().zip(&self.at);
+        let of_each: Vec<Vec<Vec<f64>>> =
+            pairs.filter_map(|(member, at)| member.noise_starts(self.fitting, self.batch, at)).collect();
+        let count = of_each.iter().map(Vec::len).min().unwrap_or(0);
+        let start = |start: usize| {
+            let median = |term: usize| {
+                let mut logs: Vec<f64> = of_each.iter().map(|it| it[start][term]).collect();
+                logs.sort_by(f64::total_cmp);
+                logs[logs.len() / 2]
+            };
+            let of_parameters = self.z[..self.batch.places.len()].iter().copied();
+            of_parameters.chain((0..self.batch.noise).map(median)).collect()
+        };
+        (0..count).map(start).collect()
+    }
+
     /// Sorts the environments by id, in which order all sums are taken.
     pub(crate) fn in_order(&mut self) {
         let (members, at) = (std::mem::take(&mut self.members), std::mem::take(&mut self.at));
@@ -92,7 +114,7 @@ impl<'a> Joint<'_, 'a> {
         (self.members, self.at) = pairs.into_iter().unzip();
     }
 
-    fn sum<'m>(&self, all: impl Iterator<Item = &'m At>, z: &[f64]) -> Sum {
+    pub(super) fn sum<'m>(&self, all: impl Iterator<Item = &'m At>, z: &[f64]) -> Sum {
         let s = self.batch.size();
         let (gradient, information) = (DVector::zeros(s), DMatrix::zeros(s, s));
         let mut sum = Sum { squares: 0.0, gradient, information, resolution: 0.0 };
@@ -123,7 +145,8 @@ impl<'a> Joint<'_, 'a> {
             self.z.iter().zip(sum.gradient.iter()).skip(self.batch.places.len()).zip(&self.batch.noise_bounds);
         let of_noise =
             of_noise.map(|((log, slope), (low, high))| *log <= *low && *slope > 0.0 || *log >= *high && *slope < 0.0);
-        is_active.chain(of_noise).collect()
+        let is_held = (0..self.z.len()).map(|place| self.held == Some(place));
+        is_active.chain(of_noise).zip(is_held).map(|(is_active, is_held)| is_active || is_held).collect()
     }
 
     /// Which shared parameters lie at an active bound.
@@ -131,14 +154,16 @@ impl<'a> Joint<'_, 'a> {
         self.active(&self.sum(self.at.iter(), &self.z))
     }
 
-    /// `z` after a step that is shortened, and cut at bounds; and the step made.
+    /// `z` after a step that is shortened, and cut at bounds; and the step made. Noise that tends to nothing takes long steps, which leave the others
+    /// as they are.
     fn after(&self, step: &DVector<f64>) -> (Vec<f64>, DVector<f64>) {
         let parameters = self.batch.places.len();
-        let longest =
-            |range: std::ops::Range<usize>| step.as_slice()[range].iter().fold(0.0, |a: f64, b| a.max(b.abs()));
-        let share = (LONGEST / longest(0..parameters)).min(LONGEST_OF_NOISE / longest(parameters..step.len())).min(1.0);
+        let (of_parameters, of_noise) = step.as_slice().split_at(parameters);
+        let share = (LONGEST / of_parameters.iter().fold(0.0, |a: f64, b| a.max(b.abs()))).min(1.0);
         let mut z = self.z.clone();
-        z.iter_mut().zip(step.iter()).for_each(|(at, by)| *at += share * by);
+        let of_parameters = of_parameters.iter().map(|by| share * by);
+        let of_noise = of_noise.iter().map(|by| by.clamp(-LONGEST_OF_NOISE, LONGEST_OF_NOISE));
+        z.iter_mut().zip(of_parameters.chain(of_noise)).for_each(|(at, by)| *at += by);
         for (at, coordinate) in z.iter_mut().zip(&self.batch.coordinates) {
             let (low, high) = coordinate.ends();
             *at = at.clamp(low, high);
@@ -151,14 +176,15 @@ impl<'a> Joint<'_, 'a> {
     }
 
     /// Every environment at its minimum for `z`, from where it follows the step.
-    fn settled(&self, z: &[f64], step: &DVector<f64>) -> Vec<Result<At, String>> {
+    pub(super) fn settled(&self, z: &[f64], step: &DVector<f64>) -> Vec<Result<At, String>> {
         let settle =
             |(member, at): (&Member<'a>, &At)| member.settle(self.fitting, self.batch, z, member.followed(at, step));
         self.members.par_iter().zip(&self.at).map(settle).collect()
     }
 
-    fn descend(&mut self) -> Result<(), String> {
+    pub(super) fn descend(&mut self) -> Result<(), String> {
         let (mut damping, mut failures, mut before) = (Damping::default(), 0, f64::INFINITY);
+        self.is_stopped = false;
         for _ in 0..self.fitting.settings.iterations {
             let sum = self.sum(self.at.iter(), &self.z);
             let active = self.active(&sum);
@@ -185,6 +211,10 @@ impl<'a> Joint<'_, 'a> {
                 failures += 1;
                 damping.reject();
                 if failures >= FAILURES {
+                    if self.held.is_some() {
+                        let reason = settled.into_iter().find_map(Result::err);
+                        return Err(reason.unwrap_or_default());
+                    }
                     self.leave_out(settled)?;
                     (damping, failures) = (Damping::default(), 0);
                 }
@@ -204,6 +234,7 @@ impl<'a> Joint<'_, 'a> {
                 }
             }
         }
+        self.is_stopped = true;
         Ok(())
     }
 

@@ -21,6 +21,8 @@ use crate::estimate::physics::pass::Pass;
 
 /// What one environment adds.
 struct Contribution {
+    /// What its residuals are in units of.
+    unit: f64,
     information: DMatrix<f64>,
     variance: DMatrix<f64>,
     /// How its unknowns follow `z`, `[m, s]`.
@@ -34,7 +36,14 @@ struct Contribution {
 pub(crate) struct Errors {
     /// `C_z [s, s]`; NaN where it is not determined.
     pub covariance: DMatrix<f64>,
+    /// The same, were residuals independent.
+    pub independent: DMatrix<f64>,
+    /// What `f_e` of each environment is in units of.
+    pub units: Vec<f64>,
+    /// Of the noise; infinite where it is known.
     pub degrees_of_freedom: f64,
+    /// The [share](crate::estimate::physics::freedom) of the variance of each shared parameter that depends on them: what priors do not say.
+    pub shares: Vec<f64>,
     /// The share of the variance that the unknowns of all leave to residuals.
     pub free_share: f64,
     /// How the parameters of each environment follow `z`, `[d, s]`.
@@ -65,9 +74,14 @@ impl Joint<'_, '_> {
             variance += &it.variance;
             degrees_of_freedom += it.free;
         }
+        if batch.measured.as_ref().is_some_and(|measured| !measured.estimates_noise()) {
+            degrees_of_freedom = f64::INFINITY;
+        }
+        let mut of_priors = vec![0.0; parameters];
         for (k, (prior, (value, slope))) in batch.priors.iter().zip(batch.values(&self.z)).enumerate() {
             let Some(prior) = prior else { continue };
             let square = prior.residual(value, slope).1.powi(2);
+            of_priors[k] = square;
             information[(k, k)] += square;
             variance[(k, k)] += square;
         }
@@ -83,14 +97,22 @@ impl Joint<'_, '_> {
             }
         }
         let unknown = || DMatrix::from_element(s, s, f64::NAN);
-        let covariance = match information.cholesky().map(|factor| factor.inverse()) {
-            Some(inverse) => &inverse * variance * &inverse,
-            None => unknown(),
+        let (covariance, independent, shares) = match information.cholesky().map(|factor| factor.inverse()) {
+            Some(inverse) => {
+                let known = |k: usize| {
+                    let of_each = of_priors.iter().enumerate().map(|(j, square)| inverse[(k, j)].powi(2) * square);
+                    of_each.sum::<f64>() / inverse[(k, k)]
+                };
+                let shares = (0..parameters).map(|k| (1.0 - known(k)).clamp(0.0, 1.0)).collect();
+                (&inverse * variance * &inverse, inverse, shares)
+            }
+            None => (unknown(), unknown(), vec![1.0; parameters]),
         };
+        let units = all.iter().map(|it| it.unit).collect();
         let d = self.members.first().map_or(0, |member| member.experiment.model.coordinates.len());
         let follow = all.into_iter().map(|it| (it.follow.rows(0, d).into_owned(), it.of_trajectories));
         let (follow, of_trajectories) = follow.unzip();
-        Ok(Errors { covariance, degrees_of_freedom, free_share, follow, of_trajectories })
+        Ok(Errors { covariance, independent, units, degrees_of_freedom, shares, free_share, follow, of_trajectories })
     }
 }
 
@@ -117,7 +139,7 @@ fn contribution(
                 objective.free_share = Some(free_share);
             }
             (fitter.weights, fitter.limit) = (objective.weights(&iterate.rollout, &at.noise), f64::INFINITY);
-            objective.information(&iterate.rollout, &iterate.unknowns, &at.noise)
+            objective.information(&iterate.rollout, &iterate.unknowns, &at.noise, 1.0)
         }
     };
     let iterate = Iterate { normal: iterate.normal, ..iterate };
@@ -131,6 +153,7 @@ fn contribution(
         fitter.widening(&iterate, &along, &serial).unwrap_or_else(|| DMatrix::zeros(along.ncols(), along.ncols()));
     let own = member.own_count(batch) as f64;
     Ok(Contribution {
+        unit,
         variance: (&part.information + wider) / unit,
         information: part.information / unit,
         of_trajectories: normal.own_following(&part.follow).unwrap_or_default(),

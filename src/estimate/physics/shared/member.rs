@@ -105,6 +105,18 @@ impl<'a> Member<'a> {
         Ok(At { unknowns, noise, normal, part, free, resolution })
     }
 
+    /// Where the shared parameters of the noise may [start](Objective::starts) by the residuals at some place: their logarithms.
+    pub(crate) fn noise_starts(&self, fitting: &Fitting<'a>, batch: &Batch, at: &At) -> Option<Vec<Vec<f64>>> {
+        let measured = batch.measured.as_ref()?;
+        let mut fine = Pass::fine(&self.experiment, fitting.physics, fitting.settings.tolerance).ok()?;
+        let mut fitter = self.fitter(fitting, batch);
+        let rollout = self.experiment.roll_out(&mut fine.integrator, &at.unknowns, &mut fitter.budget).ok()?;
+        let channels = &fitting.equations.channel_names;
+        let objective = Objective::new(&self.experiment, measured, channels, fitting.physics.rtol).ok()?;
+        let logs = |phi: Vec<f64>| objective.shared.iter().map(|&(index, unit)| phi[index] + unit).collect();
+        Some(objective.starts(&rollout).into_iter().map(logs).collect())
+    }
+
     /// The unknowns after the shared ones moved by `dz [s]`, to first order.
     pub(crate) fn followed(&self, at: &At, dz: &DVector<f64>) -> (Unknowns, Vec<f64>) {
         let At { unknowns, noise, normal, part, free, .. } = at;

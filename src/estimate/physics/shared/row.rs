@@ -2,24 +2,49 @@
 
 use nalgebra::DMatrix;
 
+use super::batch::Batch;
 use super::beginning::fit_given;
+use super::profile::Profiles;
 use super::together::SharedFit;
 use crate::estimate::physics::coordinates::Coordinate;
 use crate::estimate::physics::experiment::Experiment;
 use crate::estimate::physics::fitting::Fitting;
-use crate::estimate::physics::result::Fit;
+use crate::estimate::physics::profile::Held;
+use crate::estimate::physics::result::{Fit, Profile};
 use crate::estimate::stream::Observed;
-use crate::estimate::table::interval::{LEVEL, quantile};
-use crate::estimate::table::row::{Row, Status};
+use crate::estimate::table::interval::{LEVEL, of_share, quantile};
+use crate::estimate::table::row::{ParameterEstimate, Row, Status};
 
 impl SharedFit {
     /// The problem of an environment, and its fit with what all share.
     pub(crate) fn fit<'a>(&self, fitting: &Fitting<'a>, environment: &Observed) -> (Experiment<'a>, Fit) {
         let own = self.environments.get(&environment.id).map(|it| it.own.clone());
-        let (_, fit) = fit_given(fitting, &self.batch, &self.z, environment, own);
+        let held = self.held(&environment.id, &fitting.equations.model.coordinates);
+        let (_, fit) = fit_given(fitting, &self.batch, &self.z, environment, (own, Some(&held)));
         let (experiment, _) = fitting.experiment(&environment.parameters, &environment.trajectories);
         let fit = self.complete(&environment.id, &experiment.model.coordinates, fit);
         (experiment, fit)
+    }
+
+    /// How much less certain the own parameters of an environment are than where what all share is known.
+    fn held(&self, id: &str, coordinates: &[Coordinate]) -> Held {
+        let added = self.batch.own.iter().enumerate().map(|(index, &place)| {
+            let Some(it) = self.environments.get(id) else { return f64::NAN };
+            let slope = coordinates[place].value(coordinates[place].theta(it.own[index])).1;
+            let row = it.follow.row(place);
+            slope * slope * (row * &self.covariance * row.transpose())[(0, 0)]
+        });
+        let has_noise = self.batch.noise > 0;
+        Held {
+            added: added.collect(),
+            times: self.times(),
+            degrees_of_freedom: if has_noise { self.degrees_of_freedom } else { f64::INFINITY },
+        }
+    }
+
+    /// Noise that all share is less well known than where it is given.
+    fn times(&self) -> f64 {
+        if self.batch.noise > 0 { 1.0 / self.free_share } else { 1.0 }
     }
 
     /// Adds what all share to the `fit` of an environment with it held; `coordinates [d]` are those of all parameters.
@@ -33,7 +58,10 @@ impl SharedFit {
         let at_bound: Vec<&str> = self.names_where(|k| self.active[k]);
         let covariance = self.covariance_of(id, (coordinates, &values), &fit);
         self.widen_trajectories(id, &mut fit);
-        (fit.values, fit.covariance) = (values, covariance);
+        let mut shares = vec![1.0; d];
+        batch.own.iter().zip(&fit.shares).for_each(|(&place, share)| shares[place] = *share);
+        (fit.values, fit.covariance, fit.shares) = (values, covariance, shares);
+        self.place_profiles(&mut fit);
         if fit.degrees_of_freedom.is_infinite() && batch.noise > 0 {
             fit.degrees_of_freedom = self.degrees_of_freedom;
         }
@@ -43,7 +71,13 @@ impl SharedFit {
             likelihood.bic += share * (fit.points as f64).ln();
         }
         if !fit.status.is_failure() {
-            if !undetermined.is_empty() {
+            if self.is_stopped {
+                let reason = format!(
+                    "the fit of what all environments share ({}) stopped at its limit of iterations",
+                    batch.in_words()
+                );
+                fit.turn(Status::NotConverged, reason);
+            } else if !undetermined.is_empty() {
                 let reason = format!("the data of all environments do not determine {}", undetermined.join(", "));
                 fit.turn(Status::Unidentifiable, reason);
             } else if !at_bound.is_empty() {
@@ -52,11 +86,29 @@ impl SharedFit {
                 fit.turn(status, reason);
             }
         }
+        let with_prior = self.names_where(|k| batch.priors[k].is_some());
+        if !with_prior.is_empty() && !fit.status.is_failure() {
+            fit.turn(fit.status, format!("prior: {}", with_prior.join(", ")));
+        }
         if let Some(why) = self.left_out.get(id) {
             let what = batch.in_words();
             fit.turn(fit.status, format!("it took no part in the fit of what all environments share ({what}): {why}"));
         }
         fit
+    }
+
+    /// Puts the profiles of the shared parameters beside its own, where it has any.
+    fn place_profiles(&self, fit: &mut Fit) {
+        let Profiles { of_each, notes } = &self.profiles;
+        let (own, d) = (std::mem::take(&mut fit.profiles), fit.values.len());
+        if fit.status.is_failure() || own.len() + of_each.len() < d {
+            return;
+        }
+        let mut placed: Vec<Option<Profile>> = vec![None; d];
+        self.batch.own.iter().zip(own).for_each(|(&place, profile)| placed[place] = Some(profile));
+        self.batch.places.iter().zip(of_each).for_each(|(&place, it)| placed[place] = Some(it.clone()));
+        fit.profiles = placed.into_iter().flatten().collect();
+        notes.iter().for_each(|note| fit.turn(fit.status, note.clone()));
     }
 
     fn names_where(&self, is_meant: impl Fn(usize) -> bool) -> Vec<&str> {
@@ -68,8 +120,7 @@ impl SharedFit {
     fn covariance_of(&self, id: &str, (coordinates, values): (&[Coordinate], &[f64]), fit: &Fit) -> DMatrix<f64> {
         let (d, batch) = (coordinates.len(), &self.batch);
         let mut covariance = DMatrix::zeros(d, d);
-        // Noise that all share is less well known than where it is given.
-        let wider = if batch.noise > 0 { 1.0 / self.free_share } else { 1.0 };
+        let wider = self.times();
         for (i, &row) in batch.own.iter().enumerate() {
             for (j, &column) in batch.own.iter().enumerate() {
                 covariance[(row, column)] = wider * fit.covariance[(i, j)];
@@ -92,7 +143,7 @@ impl SharedFit {
 
     /// Adds the uncertainty of what all share to the variances of what trajectories have of their own.
     fn widen_trajectories(&self, id: &str, fit: &mut Fit) {
-        let wider = if self.batch.noise > 0 { 1.0 / self.free_share } else { 1.0 };
+        let wider = self.times();
         let Some(of_environment) = self.environments.get(id) else {
             fit.own.iter_mut().for_each(|it| it.variance = f64::NAN);
             fit.starts.iter_mut().for_each(|it| it.variance = f64::NAN);
@@ -112,14 +163,43 @@ impl SharedFit {
         }
     }
 
-    /// Sets the intervals of the shared parameters of a row: they have the degrees of freedom of all environments.
+    /// Sets the intervals of the shared parameters of a row: they have the degrees of freedom of all environments. Those of profiles are there.
     pub(crate) fn set_intervals(&self, row: &mut Row) {
-        let half_width = quantile(LEVEL, self.degrees_of_freedom);
-        for (&place, coordinate) in self.batch.places.iter().zip(&self.batch.coordinates) {
+        if !self.profiles.of_each.is_empty() {
+            return;
+        }
+        let shared = self.batch.places.iter().zip(&self.batch.coordinates).zip(&self.shares);
+        for ((&place, coordinate), share) in shared {
             let parameter = &mut row.parameters[place];
-            let half = half_width * parameter.standard_error;
+            let half = quantile(LEVEL, of_share(self.degrees_of_freedom, *share)) * parameter.standard_error;
             parameter.lower = (parameter.value - half).max(coordinate.lower);
             parameter.upper = (parameter.value + half).min(coordinate.upper);
         }
     }
+}
+
+/// The fit of an environment with what all share as its `row` has it, from several starts. Profiles of its own parameters know how uncertain the
+/// row says these to be; those of the shared ones have no points.
+pub(crate) fn beside(fitting: &Fitting, batch: &Batch, row: &Row, environment: &Observed) -> Fit {
+    let z = batch.of_row(row);
+    if batch.own.is_empty() || z.iter().any(|it| !it.is_finite()) {
+        let (experiment, _) = fitting.experiment(&environment.parameters, &environment.trajectories);
+        return Fit::none(&experiment, (Status::Ok, String::new()), 0);
+    }
+    let variance = |&place: &usize| row.parameters[place].standard_error.powi(2);
+    let added = batch.own.iter().map(variance).collect();
+    let held = Held { times: 0.0, added, degrees_of_freedom: row.degrees_of_freedom };
+    let (_, mut fit) = fit_given(fitting, batch, &z, environment, (None, Some(&held)));
+    if fit.profiles.len() == batch.own.len() {
+        let of_row = |it: &ParameterEstimate| Profile {
+            lower: it.lower,
+            upper: it.upper,
+            points: Vec::new(),
+            limit: quantile(LEVEL, f64::INFINITY).powi(2),
+        };
+        let mut placed: Vec<Profile> = row.parameters.iter().map(of_row).collect();
+        batch.own.iter().zip(fit.profiles).for_each(|(&place, profile)| placed[place] = profile);
+        fit.profiles = placed;
+    }
+    fit
 }

@@ -9,7 +9,9 @@ use super::beginning::{Alone, alone, beginning, members};
 use super::descent::Joint;
 use super::errors::Errors;
 use super::member::{At, Member};
+use super::profile::Profiles;
 use crate::estimate::physics::fitting::Fitting;
+use crate::estimate::settings::{Intervals, Settings};
 use crate::estimate::stream::Observed;
 
 /// Times that environments which failed are tried again at better values.
@@ -22,9 +24,16 @@ pub(crate) struct SharedFit {
     pub z: Vec<f64>,
     /// `[s, s]`; NaN where it is not determined.
     pub covariance: DMatrix<f64>,
+    /// Of the noise; infinite where it is known.
     pub degrees_of_freedom: f64,
+    /// The share of the variance of each shared parameter that depends on them.
+    pub shares: Vec<f64>,
     /// The share of the variance that the unknowns of all leave to residuals.
     pub free_share: f64,
+    /// Of the shared parameters; empty where intervals are not by profiles.
+    pub profiles: Profiles,
+    /// Whether the descent was stopped at the limit of iterations.
+    pub is_stopped: bool,
     /// Which shared parameters lie at an active bound.
     pub active: Vec<bool>,
     /// The environments that took part, and where they are.
@@ -48,10 +57,19 @@ pub(crate) struct OfEnvironment {
 /// # Errors
 /// Why there is no joint fit: no environment can take part, or an interrupt.
 pub(crate) fn together(fitting: &Fitting, environments: &[Observed]) -> Option<Result<SharedFit, String>> {
-    Batch::new(fitting.equations).map(|batch| joint_fit(fitting, batch, environments))
+    let is_by_profiles = fitting.settings.intervals == Intervals::Profile;
+    // Profiles are made at the end.
+    let wald = Settings { intervals: Intervals::Wald, ..fitting.settings.clone() };
+    let fitting = Fitting { settings: &wald, ..*fitting };
+    Batch::new(fitting.equations).map(|batch| joint_fit(&fitting, batch, environments, is_by_profiles))
 }
 
-fn joint_fit(fitting: &Fitting, batch: Batch, environments: &[Observed]) -> Result<SharedFit, String> {
+fn joint_fit(
+    fitting: &Fitting,
+    mut batch: Batch,
+    environments: &[Observed],
+    is_by_profiles: bool,
+) -> Result<SharedFit, String> {
     let alone = alone(fitting, environments);
     let mut left_out: BTreeMap<String, String> = BTreeMap::new();
     let mut waiting: Vec<(&Observed, &Alone)> = Vec::new();
@@ -67,8 +85,18 @@ fn joint_fit(fitting: &Fitting, batch: Batch, environments: &[Observed]) -> Resu
         let (id, why) = left_out.pop_first().unwrap_or_default();
         return Err(format!("no environment can take part; `{id}`: {why}"));
     }
+    batch.bound_tails(waiting.iter().map(|it| it.1.counts()));
     let z = beginning(fitting, &batch, environments, &alone);
-    let mut joint = Joint { fitting, batch: &batch, members: Vec::new(), at: Vec::new(), z, left_out: Vec::new() };
+    let mut joint = Joint {
+        fitting,
+        batch: &batch,
+        members: Vec::new(),
+        at: Vec::new(),
+        z,
+        left_out: Vec::new(),
+        held: None,
+        is_stopped: false,
+    };
     for _ in 0..=AGAIN {
         interrupted()?;
         let before = joint.members.len();
@@ -100,8 +128,23 @@ fn joint_fit(fitting: &Fitting, batch: Batch, environments: &[Observed]) -> Resu
         }
     }
     left_out.extend(std::mem::take(&mut joint.left_out));
-    let Errors { covariance, degrees_of_freedom, free_share, follow, of_trajectories } = joint.errors()?;
+    // Profiles descend as well.
+    let mut is_stopped = joint.is_stopped;
+    let mut errors = joint.errors()?;
+    let mut profiles = Profiles::default();
+    for _ in 0..if is_by_profiles { AGAIN } else { 0 } {
+        if let Some(found) = joint.profiles(&errors) {
+            profiles = found;
+            break;
+        }
+        // A profile has found a lower place than the descent had.
+        joint.fit()?;
+        is_stopped = joint.is_stopped;
+        errors = joint.errors()?;
+    }
     interrupted()?;
+    left_out.extend(std::mem::take(&mut joint.left_out));
+    let Errors { covariance, degrees_of_freedom, shares, free_share, follow, of_trajectories, .. } = errors;
     let active = joint.active_bounds();
     let Joint { members, at, z, .. } = joint;
     let follow = follow.into_iter().zip(of_trajectories);
@@ -113,5 +156,17 @@ fn joint_fit(fitting: &Fitting, batch: Batch, environments: &[Observed]) -> Resu
     });
     let environments: BTreeMap<String, OfEnvironment> = ends.collect();
     left_out.retain(|id, _| !environments.contains_key(id));
-    Ok(SharedFit { z, covariance, degrees_of_freedom, free_share, active, environments, left_out, batch })
+    Ok(SharedFit {
+        z,
+        covariance,
+        degrees_of_freedom,
+        shares,
+        free_share,
+        profiles,
+        is_stopped,
+        active,
+        environments,
+        left_out,
+        batch,
+    })
 }
