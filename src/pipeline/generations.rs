@@ -17,6 +17,7 @@ use super::plan::Plan;
 use super::versions::{DIGITS, kept_at, versions};
 use crate::atomic::{self, Directory};
 use crate::dataset::Dataset;
+use crate::digest::sha256;
 use crate::progress::Run;
 use crate::{disk, regular};
 
@@ -63,8 +64,8 @@ pub(crate) fn retain(plan: &Plan) -> Result<usize, Error> {
         let directory = folder.join(name);
         // One that cannot be read is left to the user.
         let Ok(manifest) = regular::read(&directory.join(MANIFEST)) else { continue };
-        let sha256 = crate::digest::sha256(&manifest);
-        if is_young(name) || makers.iter().any(|text| text.contains(&sha256)) {
+        let digest = sha256(&manifest);
+        if is_young(name) || makers.iter().any(|text| text.contains(&digest)) {
             continue;
         }
         atomic::remove_directory(&directory).map_err(Error::io(&directory))?;

@@ -7,7 +7,7 @@
 //! import:    splits itself: rows beyond a part of what it may take wait in a temporary file
 //! train:     see `train::memory`
 //! estimate:  8 * 2 B         a block that is estimated, and the next one that is read; 8 B on one thread
-//! report:    no bound but its own: at most 10,000 rows of a split
+//! report:    no bound but its own: at most 10,000 rows of a split, and fits of a million samples
 //! ```
 
 use std::fs;

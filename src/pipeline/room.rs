@@ -4,23 +4,22 @@
 //!
 //! ```text
 //! generate:  8 V                            both copies, each compressed to about half of that or less
-//! import:    its archive, or the dataset of before
+//! import:    the dataset of before
 //! train:     3 * 32 m                       checkpoints, each with four of every value
 //! estimate:  2 * 8 E (12 + 6 p + 3 C)       the table, and finished blocks; fitted trajectories: 8 N (1 + 2 C)
 //! report:    the report of before
 //! ```
-//!
-//! Where the product of before is greater than the estimate of one by counts, that counts for an import and a report only: their sizes are not known.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::decide::product_path;
 use super::error::Error;
 use super::plan::{Plan, Source};
 use super::stage::Stage;
-use crate::dataset::{Dataset, Manifest};
+use crate::dataset::{Dataset, Manifest, SplitSummary};
 use crate::progress::{Event, Run};
-use crate::{disk, generate, import, train};
+use crate::{disk, generate, train};
 
 /// Bytes of a MiB.
 const MIB: u64 = 1 << 20;
@@ -42,14 +41,14 @@ pub(crate) fn require(
     let place = standing(&product_path(plan, stage));
     let needed = needed(plan, stage, threads).unwrap_or(0);
     let wanted = needed.saturating_add(u64::from(plan.run.free_mib).saturating_mul(MIB));
-    let is_enough = || disk::free(&place).map_or(true, |free| free >= wanted);
-    if is_enough() {
+    let is_short = || disk::free(&place).is_ok_and(|free| free < wanted);
+    if !is_short() {
         return Ok(());
     }
     let removed = make_room()?;
     if removed > 0 {
         run.emit(Event::Note(format!("the disk is nearly full: {removed} old versions were removed, as [run] allows")));
-        if is_enough() {
+        if !is_short() {
             return Ok(());
         }
     }
@@ -65,12 +64,7 @@ fn needed(plan: &Plan, stage: Stage, threads: usize) -> Option<u64> {
         (Stage::Generate, Source::Generate(settings)) => {
             Some(doubles(generate::extent(settings, plan.seed, threads).ok()?.values))
         }
-        (Stage::Import, Source::Import(settings)) => {
-            let before = bytes(&plan.dataset_directory);
-            let files = import::files(settings, Path::new("")).ok()?;
-            let archive = || files.iter().filter_map(|(_, path)| Some(path.metadata().ok()?.len())).sum();
-            Some(if before > 0 { before } else { archive() })
-        }
+        (Stage::Import, _) => Some(bytes(&plan.dataset_directory)),
         (Stage::Train, _) => {
             let dataset = Dataset::open(&plan.dataset_directory).ok()?;
             let least = train::least_memory(plan.train.as_ref()?, dataset.manifest());
@@ -91,7 +85,7 @@ fn of_estimates(plan: &Plan, manifest: &Manifest) -> Option<u64> {
     let (parameters, channels) = (manifest.parameters.len() as u64, manifest.channels.len() as u64);
     let of_row = 12 + 6 * parameters + 3 * channels;
     let of_splits = settings.splits.iter().filter_map(|split| manifest.splits.get(split));
-    let of_split = |summary: &crate::dataset::SplitSummary| {
+    let of_split = |summary: &SplitSummary| {
         let fitted = if settings.fitted { summary.samples as u64 * (1 + 2 * channels) } else { 0 };
         2 * of_row * summary.environments as u64 + fitted
     };
@@ -108,7 +102,7 @@ fn standing(path: &Path) -> PathBuf {
 pub(crate) fn bytes(path: &Path) -> u64 {
     match path.symlink_metadata() {
         Ok(it) if it.is_dir() => {
-            std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| bytes(&entry.path())).sum()
+            fs::read_dir(path).into_iter().flatten().flatten().map(|entry| bytes(&entry.path())).sum()
         }
         Ok(it) if it.is_file() => it.len(),
         _ => 0,

@@ -91,13 +91,10 @@ impl Kind {
             NotANumber, NotFinite, RaggedRow, SingleColumn, TimeStamp, Unit, UnknownChannel, UnreadableFile,
             UnsupportedFile, UnsupportedNumber,
         };
-        match self {
-            MissingFile | UnreadableFile | EmptyFile | UnsupportedFile | InvalidText => true,
-            NoRows | MissingColumn | SingleColumn | DuplicateColumn | RaggedRow => true,
-            NotANumber | UnsupportedNumber | MissingValue | InvalidId | NotFinite | TimeStamp | Unit => true,
-            UnknownChannel => true,
-            _ => false,
-        }
+        let of_all = matches!(self, MissingFile | UnreadableFile | EmptyFile | UnsupportedFile | InvalidText | NoRows);
+        let of_columns = matches!(self, MissingColumn | SingleColumn | DuplicateColumn | Unit | UnknownChannel);
+        let of_cells = matches!(self, RaggedRow | NotANumber | UnsupportedNumber | MissingValue | NotFinite);
+        of_all || of_columns || of_cells || matches!(self, InvalidId | TimeStamp)
     }
 
     /// Whether it is of a trajectory, of which other files may hold more.
