@@ -65,9 +65,9 @@ pub struct DriftRun {
 
 /// Left edges of the two columns, and the size of the panels in the second.
 const COLUMNS: [f64; 2] = [78.0, 532.0];
-const PANEL: (f64, f64) = (290.0, 118.0);
+const PANEL: (f64, f64) = (290.0, 104.0);
 /// Distance from one panel to the next.
-const DOWN: f64 = 190.0;
+const DOWN: f64 = 198.0;
 
 /// Draws `drift` into the file `path`, as PNG if it ends in `.png`, else as SVG.
 ///
@@ -158,6 +158,13 @@ fn place(canvas: &mut Canvas, place: &Place) -> Option<()> {
     {
         legend_row(canvas, (left, below + 24.0 * row as f64), &[(key, text.as_str())]);
     }
+    let notes = [
+        "Dashed lines between runs: another version came into use.",
+        "Validation errors are in the model's own units.",
+    ];
+    for (row, note) in notes.into_iter().enumerate() {
+        canvas.text("p-small p-muted", Anchor::Start, (left, below + 84.0 + 18.0 * row as f64), note);
+    }
     Some(())
 }
 
@@ -178,7 +185,7 @@ fn errors(runs: &[DriftRun]) -> Lines {
         lines: vec![
             ("validation".to_owned(), of(|run| run.validation)),
             ("held out".to_owned(), of(|run| run.held_out)),
-            ("fits, median".to_owned(), of(|run| run.trajectory_rmse.map(|rmse| rmse * rmse))),
+            ("fits".to_owned(), of(|run| run.trajectory_rmse.map(|rmse| rmse * rmse))),
         ],
     }
 }
@@ -208,19 +215,26 @@ fn over_runs(canvas: &mut Canvas, top: f64, runs: &[DriftRun], of: &Lines) {
         true => Axis::log(values(), of.label),
         false => Some(Axis::exact(-4.0, 104.0, of.label)).filter(|_| !lines.is_empty()),
     };
+    canvas.text("p-strong", Anchor::Start, (left, top - 10.0), of.title);
     let Some(y) = y else {
-        canvas.text("p-strong", Anchor::Start, (left, top - 10.0), of.title);
         canvas.text("p-small p-muted", Anchor::Start, (left, top + 14.0), "no run has recorded any");
         return;
     };
+    let classes: Vec<(String, String)> =
+        (0..lines.len()).map(|line| (format!("p-line-{line}"), format!("p-dots-{line}"))).collect();
+    let entries: Vec<(Key, &str)> = classes
+        .iter()
+        .zip(&lines)
+        .map(|((line, dots), (name, _))| (Key::LineAndDot(line, dots), name.as_str()))
+        .collect();
+    let further = legend_row(canvas, (left, top + 7.0), &entries);
+    let (top, height) = (top + 22.0 + further, height - further);
     let plot = Plot { left, top, width, height, x: Axis::counts(runs.len(), "run"), y };
-    plot.frame(canvas, of.title);
+    plot.frame(canvas, "");
     for (run, pair) in runs.windows(2).enumerate().filter(|(_, pair)| pair[0].version != pair[1].version) {
         let at = if pair[0].version.is_some() { run as f64 + 1.5 } else { f64::NAN };
         canvas.line("p-event", plot.at(at, plot.y.low), plot.at(at, plot.y.high));
     }
-    let classes: Vec<(String, String)> =
-        (0..lines.len()).map(|line| (format!("p-line-{line}"), format!("p-dots-{line}"))).collect();
     for ((_, values), (line, dots)) in lines.iter().zip(&classes) {
         let known = values.iter().enumerate().filter_map(|(run, value)| Some(plot.at(run as f64 + 1.0, (*value)?)));
         let points: Vec<(f64, f64)> = known.filter(|(_, y)| y.is_finite()).collect();
@@ -229,10 +243,4 @@ fn over_runs(canvas: &mut Canvas, top: f64, runs: &[DriftRun], of: &Lines) {
         points.into_iter().for_each(|at| path.dot(at));
         canvas.path(&format!("class=\"{dots}\""), &path);
     }
-    let entries: Vec<(Key, &str)> = classes
-        .iter()
-        .zip(&lines)
-        .map(|((line, dots), (name, _))| (Key::LineAndDot(line, dots), name.as_str()))
-        .collect();
-    legend_row(canvas, (left + 74.0, top - 14.0), &entries);
 }
