@@ -23,8 +23,8 @@ pub const ALGORITHMS: [(&str, u32); 8] = [
     ("split", 1),
     ("train", 3),
     ("map", 2),
-    ("estimate", 2),
-    ("report", 2),
+    ("estimate", 3),
+    ("report", 3),
 ];
 
 /// The version of the algorithm behind the stage of that name.

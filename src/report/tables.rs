@@ -279,8 +279,10 @@ pub(crate) fn run(summary: &Summary) -> String {
         ("engine", escape(&summary.engine)),
         ("threads", number::count(summary.threads as u64)),
         ("seed", summary.seed.to_string()),
-        ("training steps", number::count(summary.training_steps)),
     ];
+    if summary.training_steps > 0 {
+        pairs.push(("training steps", number::count(summary.training_steps)));
+    }
     if let Some(map) = &summary.map {
         pairs.push(("context-to-parameter map", escape(map)));
     }
