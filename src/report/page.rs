@@ -32,7 +32,7 @@ p{margin:.6rem 0;max-width:46rem}
 .cards .note{display:block;font-size:.8rem;color:var(--muted)}
 .cards .alarm .value{color:var(--guess)}
 .badge{display:inline-block;font-size:.75rem;padding:.05rem .5rem;border:1px solid var(--guess);color:var(--guess);border-radius:1rem;white-space:nowrap;font-weight:400}
-@media(max-width:40rem){main,header,footer{padding:0 1rem}.cards{grid-template-columns:1fr 1fr}figure{overflow-x:auto}figure svg{min-width:40rem}}
+@media(max-width:40rem){main,header,footer{padding-left:1rem;padding-right:1rem}caption span{display:inline-block;position:sticky;left:0;max-width:calc(100vw - 2rem)}.cards{grid-template-columns:1fr 1fr}figure{overflow-x:auto}figure svg{min-width:40rem}}
 figure{margin:1rem 0 0}
 figure svg{display:block;width:100%;height:auto}
 figcaption{font-size:.9rem;max-width:46rem;margin-top:.5rem}

@@ -72,7 +72,8 @@ impl Plot {
             canvas.upright_text("", (self.left - 17.0 - widest, self.top + self.height / 2.0), &y);
         }
         if !title.is_empty() {
-            let title = shortened(title, self.width + BEYOND, 13.0);
+            let room = (self.width + BEYOND).min(canvas.width - self.left);
+            let title = shortened(title, room, 13.0);
             canvas.text("p-strong", Anchor::Start, (self.left, self.top - 10.0), &title);
         }
         grid

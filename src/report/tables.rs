@@ -21,7 +21,8 @@ const SOME: usize = 4;
 pub(super) fn table(caption: &str, headers: &[(String, bool)], rows: &[Vec<String>]) -> String {
     let class =
         |index: usize| if headers.get(index).is_some_and(|(_, numeric)| *numeric) { " class=\"number\"" } else { "" };
-    let mut out = format!("<div class=\"scroll\"><table><caption>{}</caption><thead><tr>", escape(caption));
+    let mut out =
+        format!("<div class=\"scroll\"><table><caption><span>{}</span></caption><thead><tr>", escape(caption));
     for (index, (header, _)) in headers.iter().enumerate() {
         let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(index), escape(header));
     }

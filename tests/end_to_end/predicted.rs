@@ -183,12 +183,13 @@ fn clinic(systems: &str) -> TempDir {
     let mut stream = Stream::new(4, "clinic", &[]);
     for (visit, share) in [(1, 0.9), (2, 0.5)] {
         for hour in 0..13 {
-            if hour % 6 == 0 && hour < 12 {
-                writeln!(table, "a,{visit},{hour},,10,1").unwrap();
-            }
             let given = [0, 6].into_iter().filter(|at| *at < hour);
             let level: f64 = given.map(|at| 10.0 * share * (-0.3 * f64::from(hour - at)).exp()).sum();
             writeln!(table, "a,{visit},{hour},{},,0", level + 0.05 * stream.normal()).unwrap();
+            // A dose comes after the sample of its time.
+            if hour % 6 == 0 && hour < 12 {
+                writeln!(table, "a,{visit},{hour},,10,1").unwrap();
+            }
         }
     }
     fs::write(root.path().join("clinic.csv"), table).unwrap();
